@@ -1,8 +1,8 @@
 """fairbench: benchmark runner and audit tool for fairness in machine learning.
 
 From Python: ``import fairbench_cli as fb``, then `fb.audit`, `fb.measure`, `fb.load`, `fb.learn`,
-`fb.load_network`, `fb.plan`, `fb.run` and `fb.load_results`; ``docs/api.md`` shows them all. What a name
-needs is loaded when it is first used.
+`fb.load_network`, `fb.plan`, `fb.run`, `fb.load_results` and `fb.technique`; ``docs/api.md`` shows them
+all. What a name needs is loaded when it is first used.
 """
 
 TYPE_CHECKING = False  # to type checkers it is true; typing itself takes longer to load than all of this
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairbench_cli.api.network import load_network as load_network
     from fairbench_cli.api.run import load_results as load_results
     from fairbench_cli.api.run import run as run
+    from fairbench_cli.api.technique import technique as technique
     from fairbench_cli.audit.api import audit as audit
     from fairbench_cli.audit.planning import plan as plan
     from fairbench_cli.base.errors import UserError as UserError
@@ -42,6 +43,7 @@ _TARGETS = {
     "measure": "api.measures:measure",
     "plan": "audit.planning:plan",
     "run": "api.run:run",
+    "technique": "api.technique:technique",
 }
 __all__ = [*_TARGETS]
 

@@ -140,13 +140,18 @@ def seed_of_today() -> int:
 
 
 DERIVED = ("groups.csv", "results.csv", "summary.csv")
+SAID = ("answer.md", "report.html")
 
 
 def derived(folder: Path) -> dict[str, bytes]:
     """Return the bytes of every file that is derived from the journal."""
     tables = sorted(path.relative_to(folder).as_posix() for path in (folder / "tables").iterdir())
     kept = sorted(path.relative_to(folder).as_posix() for path in folder.glob("predictions/*"))
-    return {name: (folder / name).read_bytes() for name in (*DERIVED, *tables, *kept)}
+    found = {name: (folder / name).read_bytes() for name in (*DERIVED, *SAID, *tables, *kept)}
+    page = found["report.html"].decode()
+    before, provenance, after = page.partition('<section aria-labelledby="provenance">')
+    assert provenance
+    return found | {"report.html": (before + after.partition("</section>")[2]).encode()}
 
 
 def journal_lines(folder: Path) -> list[str]:

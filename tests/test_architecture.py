@@ -34,8 +34,8 @@ FLOORS = {
     "audit": 6,
     "papers": 6,
     "simulate": 6,
-    "api": 6,
-    "cli": 7,
+    "api": 7,
+    "cli": 8,
 }
 
 
@@ -245,7 +245,7 @@ def test_measures_stand_alone():
 
 
 # Scikit-learn estimators themselves; imported alone where they are built, when they are.
-ESTIMATORS = ("classifiers/c45/", "interventions/foreign/estimator.py")
+ESTIMATORS = ("api/technique.py", "classifiers/c45/", "interventions/foreign/estimator.py")
 
 ONLY_IN = {
     "joblib": "experiment/running/pool.py",

@@ -4,9 +4,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from html import escape
 from io import StringIO
 from itertools import count
 from pathlib import Path
@@ -15,10 +14,14 @@ from typing import Any
 import pandas as pd
 import yaml
 
+from fairbench_cli.api.objects import plain_config
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.base.files import read_text, scratch_folder
 from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml, parse_yaml
+from fairbench_cli.document.notebook import notebook
 from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS
 from fairbench_cli.experiment.config.read import find_config, of_document, read_config
 from fairbench_cli.experiment.journal.journal import RETRIED, Records, read_journals
 from fairbench_cli.experiment.journal.manifest import checked
@@ -26,6 +29,10 @@ from fairbench_cli.experiment.plan import FILE, RunPlan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
 from fairbench_cli.papers.pages import with_paper
+from fairbench_cli.report.answer import RunAnswer, answer_of
+from fairbench_cli.report.answer_chart import answer_chart
+from fairbench_cli.report.answer_words import answer_document
+from fairbench_cli.report.registry import FIGURES as DRAW
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.write import results_of_folder, write_report
 
@@ -47,8 +54,6 @@ class RunFrames:
         The papers' tables, all text, as they are printed.
     folder : Path or None
         Where the files are; None where they were not to be kept.
-    captions : dict of str to str
-        What is said above each of the `tables`.
     kept : (RunPlan, dict) or None
         What was asked for and every repeat, of a run that was computed just now.
     """
@@ -57,7 +62,6 @@ class RunFrames:
     frames: dict[str, pd.DataFrame]
     tables: dict[str, pd.DataFrame]
     folder: Path | None = None
-    captions: dict[str, str] = field(default_factory=dict)
     kept: tuple[RunPlan, Records] | None = None
 
     @cached_property
@@ -120,6 +124,49 @@ class RunFrames:
             raise ArgumentError(Problem(f'no frame is called "{name}"', suggest(name, self.frames)))
         return self.frames[name]
 
+    @property
+    def answer(self) -> RunAnswer:
+        """What was found, by data set, attribute, classifier and β: gaps, changes, costs and their kinds."""
+        return answer_of(self.found)
+
+    def plot(self, name: str = "curves", of: str | None = None) -> Any:
+        """Return a matplotlib figure of the run, as ``figures:`` of a config writes it.
+
+        Parameters
+        ----------
+        name : str
+            Of ``fairbench list figures``.
+        of : str, optional
+            Which one, where there is one for each data set, attribute and classifier: "adult-sex-c45".
+
+        Raises
+        ------
+        ArgumentError
+            When there is no such figure, the run has nothing to draw in it, or there are several.
+        """
+        if name not in FIGURES:
+            raise ArgumentError(Problem(f'no figure is called "{name}"', suggest(name, FIGURES)))
+        found = self.found
+        for need in FIGURES[name].needs:
+            is_met, what, fix = NEEDS[need]
+            if not is_met(found.plan.config):
+                raise ArgumentError(Problem(f"the figure {name} {what}", f"in the config {fix}"))
+        from fairbench_cli.report.figures.canvas import house_style  # loads matplotlib
+
+        with house_style():
+            drawn = DRAW[name].load()(found)
+        chosen = of if of is not None else next(iter(drawn)) if len(drawn) == 1 else None
+        if not drawn:
+            raise ArgumentError(
+                Problem(f"there is nothing to draw in the figure {name}", "look at .failures")
+            )
+        if chosen is None:
+            what = f"the figure {name} is {len(drawn)} figures"
+            raise ArgumentError(Problem(what, f"name one of: {', '.join(drawn)}"))
+        if chosen not in drawn:
+            raise ArgumentError(Problem(f'the figure {name} has none of "{chosen}"', suggest(chosen, drawn)))
+        return drawn[chosen]
+
     def __repr__(self) -> str:
         done = self.groups.drop_duplicates([*_cell(self.groups), "repeat"])["status"].value_counts().to_dict()
         said = ", ".join(f"{count} {status}" for status, count in done.items()) or "none"
@@ -127,13 +174,12 @@ class RunFrames:
         return f"<Run {self.name}: repeats: {said}; frames: {', '.join(self.frames)}{where}>"
 
     def _repr_html_(self) -> str:
-        parts = [f"<p>{escape(repr(self)[1:-1])}</p>"]
-        for name, table in self.tables.items():
-            parts.append(
-                f"<p><strong>{escape(name)}</strong><br><small>{escape(self.captions[name])}</small></p>"
-            )
-            parts.append(table.to_html(index=False, border=0))
-        return f"<div>{''.join(parts)}</div>"
+        document, chart = answer_document(self.found), answer_chart(self.answer)
+        answer = document.answer
+        if answer is not None and answer.statements and chart is not None:
+            first, *others = answer.statements
+            answer = replace(answer, statements=(replace(first, chart=chart), *others))
+        return notebook(replace(document, answer=answer, facts=(repr(self)[1:-1],), sections=()))
 
 
 def _cell(groups: pd.DataFrame) -> list[str]:
@@ -158,7 +204,8 @@ def run(
     ----------
     config : str, Path or mapping
         A YAML file, the name of a shipped one such as "quickstart", or what stands in one. Cards and plug-ins
-        are looked for next to the file, or in the working folder.
+        are looked for next to the file, or in the working folder. Techniques, classifiers and metrics may be
+        objects: ``"classifiers": [LogisticRegression(C=0.1)]``, ``"interventions": ["none", MyTechnique]``.
     folder : str or Path, optional
         Where results are kept: a run goes on from what is there. By default nothing is kept.
     jobs : int
@@ -184,17 +231,9 @@ def run(
     """
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise ArgumentError(Problem(f"jobs is {jobs!r}", "give the number of worker processes, 1 or more"))
-    overrides = tuple(f"{key}={_yaml(value)}" for key, value in (changes or {}).items())
-    if isinstance(config, Mapping):
-        data = parse_yaml(_yaml(config), "config").data
-        given = of_document(YamlDocument(data, {}, "config"), Path(), overrides)
-    elif isinstance(config, str | Path):
-        given = read_config(find_config(str(config)), overrides)
-    else:
-        what = f"an object of type {type(config).__name__} is no config"
-        raise ArgumentError(Problem(what, "give the path of a YAML file, or a dict of its keys"))
     with scratch_folder() as temporary:
         start, target = time.monotonic(), Path(folder or temporary)
+        given = _read_config(config, changes or {}, target)
         filters = (only,) if isinstance(only, str) else tuple(only)
         asked = prepare(
             given, folder=target, data_dir=None if data_dir is None else Path(data_dir), filters=filters
@@ -218,6 +257,21 @@ def run(
         return replace(done, kept=(prepared.plan, prepared.records))
 
 
+def _read_config(
+    config: str | Path | Mapping[str, Any], changes: Mapping[str, Any], target: Path
+) -> ExperimentConfig:
+    """Return a config, checked; what a notebook or script defines is written to the folder of results."""
+    changed = plain_config(changes, target)
+    overrides = tuple(f"{key}={_yaml(value)}" for key, value in changed.items())
+    if isinstance(config, Mapping):
+        data = parse_yaml(_yaml(plain_config(config, target)), "config").data
+        return of_document(YamlDocument(data, {}, "config"), Path(), overrides)
+    if isinstance(config, str | Path):
+        return read_config(find_config(str(config)), overrides)
+    what = f"an object of type {type(config).__name__} is no config"
+    raise ArgumentError(Problem(what, "give the path of a YAML file, or a dict of its keys"))
+
+
 def load_results(folder: str | Path) -> RunFrames:
     """Return the result files of a run that ``fairbench run`` or `run` wrote.
 
@@ -235,13 +289,12 @@ def load_results(folder: str | Path) -> RunFrames:
 
 
 def _read(path: Path, name: str, folder: Path | None) -> RunFrames:
-    tables, captions = {}, {}
+    tables = {}
     for file in sorted((path / "tables").glob("*.csv")):
         tables[file.stem] = pd.read_csv(StringIO(read_text(file)), dtype=str, keep_default_na=False)
-        captions[file.stem] = read_text(file.with_suffix(".md")).split("\n\n")[1]
     files = {file.stem: file for file in path.glob("*.csv")}
     order = [*NEEDED, *sorted(files.keys() - set(NEEDED))]
-    return RunFrames(name, {key: _frame(files[key]) for key in order}, tables, folder, captions)
+    return RunFrames(name, {key: _frame(files[key]) for key in order}, tables, folder)
 
 
 def _frame(path: Path) -> pd.DataFrame:
@@ -253,20 +306,9 @@ def _frame(path: Path) -> pd.DataFrame:
     return frame
 
 
-def _plain(value: Any) -> Any:
-    """Return what a dict holds as YAML has it: lists for tuples, text for paths, numbers for NumPy's."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    if isinstance(value, Path):
-        return str(value)
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
-
-
 def _yaml(value: Any) -> str:
     try:
-        return dump_yaml(_plain(value))
+        return dump_yaml(value)
     except yaml.YAMLError as error:
         what = f"a config holds texts, numbers, lists and dicts: {error.args[0]}"
         raise ArgumentError(Problem(what, "write what would stand in a YAML file")) from None

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fairbench_cli.audit.config import AuditConfig
     from fairbench_cli.audit.scan.source import ArrowStream
     from fairbench_cli.document.model import Verdict
+    from fairbench_cli.document.notebook import ShownChart
 
     Frame = pd.DataFrame | ArrowStream
 
@@ -90,6 +91,32 @@ class AuditResult:
     def to_markdown(self) -> str:
         """Write Markdown tables."""
         return self.to("markdown")
+
+    def plot(self, attribute: str | None = None) -> "ShownChart":
+        """Return the chart of an attribute: the rate that differs most, by group, and what is allowed.
+
+        It shows itself in a notebook; `.svg` is the picture, and ``.save("sex.svg")`` writes it.
+
+        Parameters
+        ----------
+        attribute : str, optional
+            By default the first that the answer speaks of.
+
+        Raises
+        ------
+        ArgumentError
+            When the answer speaks of no such attribute, or of none at all.
+        """
+        from fairbench_cli.audit.show.document import charts_of
+        from fairbench_cli.document.notebook import ShownChart
+
+        charts = charts_of(self.report)
+        if not charts:
+            raise ArgumentError(Problem("the audit compares no groups", "look at to_pandas('groups')"))
+        name = next(iter(charts)) if attribute is None else attribute
+        if name not in charts:
+            raise ArgumentError(Problem(f'the audit has no attribute "{name}"', suggest(name, charts)))
+        return ShownChart(charts[name])
 
     def _repr_html_(self) -> str:
         from fairbench_cli.audit.show.document import to_notebook

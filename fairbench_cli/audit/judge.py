@@ -63,7 +63,7 @@ def _compared(tally: Tally, config: AuditConfig) -> Report:
     compared_by = common_references(slices, config) if tally.last else config
     rows, family = disparities(slices, deciding, compared_by)
     groups = [row for part in slices for row in group_rows(part, config)]
-    notes = (*tally.notes, *_notes(tally), *_about_groups(tally, groups, config))
+    notes = (*tally.notes, *_notes(tally, config), *_about_groups(tally, groups, config))
     return Report(
         config=config,
         source=tally.source,
@@ -100,13 +100,13 @@ def _decided(report: Report) -> Report:
     return replace(report, verdict=all_of(row.verdict for row in judged), gate=stop)
 
 
-def _notes(tally: Tally) -> list[str]:
+def _notes(tally: Tally, config: AuditConfig) -> list[str]:
     """Return what a reader should know about the comparison itself."""
     notes = []
     if tally.weighted:
         notes.append("Counts are sums of weights; intervals and tests go by the rows that these are worth.")
     for model, decision in dict.fromkeys((part.model, part.decision) for part in tally.slices):
-        of_model = f' of model "{model}"' if model else ""
+        of_model = f' of {config.sliced_by or "model"} "{model}"' if model else ""
         parts_of = [part for part in tally.slices if (part.model, part.decision) == (model, decision)]
         overall = parts_of[0].counts.overall
         selected, rows = overall.sum(0)[1], overall.sum()

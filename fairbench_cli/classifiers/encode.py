@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table, locked
 
 if TYPE_CHECKING:
-    import pandas as pd
     from scipy.sparse import csr_array
 
 BinEncoding = Literal["one-hot", "number"]
@@ -51,10 +50,12 @@ class Design:
         KeyError, ValueError
             When a column is missing, or has other levels than in training.
         """
-        features = pick(table, self.columns)
+        features = pick(table, self.columns, numbers=True)
         matrix = np.ones((len(features), self.width))
         start = 0
         for j, numbers in enumerate(self.tables):
+            if features.columns[j] != self.columns[j]:
+                numbers = on_line(self.columns[j], numbers, features.columns[j])
             end = start + numbers.shape[1]
             matrix[:, start:end] = numbers[features.codes[:, j]]
             start = end
@@ -137,8 +138,13 @@ def standardised(values: Floats, mass: Floats) -> Floats:
     return np.asarray(away / np.sqrt(share @ away**2))
 
 
-def pick(table: Table, columns: tuple[Column, ...]) -> Table:
+def pick(table: Table, columns: tuple[Column, ...], *, numbers: bool = False) -> Table:
     """Return the given columns of a table, in the given order.
+
+    Parameters
+    ----------
+    numbers : bool
+        Whether a column of numbers may have others; the table that comes back then has these.
 
     Raises
     ------
@@ -147,10 +153,31 @@ def pick(table: Table, columns: tuple[Column, ...]) -> Table:
     """
     at = {name: j for j, name in enumerate(table.names)}
     places = [at[column.name] for column in columns]
-    for place, column in zip(places, columns, strict=True):
-        if table.columns[place] != column:
+    found = list(columns)
+    for j, (place, column) in enumerate(zip(places, columns, strict=True)):
+        own = table.columns[place]
+        if own == column:
+            continue
+        if not (numbers and own.kind == column.kind == "number"):
             raise ValueError(f'column "{column.name}" has other levels than in training')
-    return Table(columns, table.codes[:, places])
+        found[j] = own
+    return Table(tuple(found), table.codes[:, places])
+
+
+def on_line(column: Column, numbers: Floats, other: Column) -> Floats:
+    """Return what the values of another column of numbers become, shape (levels, 1).
+
+    The values of the column itself lie on a line, whose ends these are; a single value is a constant.
+
+    >>> ages = Column("age", ("20", "40"), "number", (20.0, 40.0))
+    >>> on_line(ages, np.array([[-1.0], [1.0]]), Column("age", ("25",), "number", (25.0,))).tolist()
+    [[-0.5]]
+    """
+    first, last = column.values[0], column.values[-1]
+    rise = numbers[-1, 0] - numbers[0, 0]
+    slope = rise / (last - first) if last > first else 0.0
+    values = np.asarray(other.values, dtype=np.float64)
+    return np.asarray(numbers[0, 0] + slope * (values - first))[:, np.newaxis]
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +193,7 @@ class Encoder:
         0/1 column per level, in a sparse matrix; ``dense``: the same in an array. Where there are numbers
         among the columns, the array holds the numbers themselves, standardised for ``one-hot`` and ``dense``;
         ``unscaled``: a sparse matrix as for ``one-hot``, with numbers as they are.
-        ``frame``: a pandas DataFrame, see `to_frame`.
+        ``frame``: a pandas DataFrame, see `Table.to_frame`.
     design : Design or None
         The matrix of ``one-hot``, ``dense`` and ``unscaled`` with numbers.
     """
@@ -185,12 +212,12 @@ class Encoder:
         if self.encoding == "levels" and NUMBER not in self.level_counts:
             shared = not table.codes.flags.writeable
             return _shared_codes(table, self.columns) if shared else _row_major(table, self.columns)
-        features = pick(table, self.columns)
+        features = pick(table, self.columns, numbers=True)
         if self.design is not None:
             matrix = self.design.transform(features)
             return short_csr(matrix) if self.encoding == "unscaled" else matrix
         if self.encoding == "frame":
-            return to_frame(features)
+            return features.to_frame(typed=True)
         if self.encoding in ONE_HOT:
             sparse = one_hot(features.codes, features.level_counts)
             return sparse.toarray() if self.encoding == "dense" else sparse
@@ -236,30 +263,6 @@ def short_csr(matrix: Any) -> "csr_array[np.float64]":
     sparse: csr_array[np.float64] = csr_array(matrix)
     indices, steps = sparse.indices.astype(np.int32), sparse.indptr.astype(np.int32)
     return csr_array((sparse.data, indices, steps), shape=sparse.shape)
-
-
-def to_frame(table: Table) -> "pd.DataFrame":
-    """Return a table as a pandas DataFrame: levels are categories, bins ordered ones, and numbers floats.
-
-    A column has the categories that its data declare, whether or not the rows at hand have them all.
-
-    >>> hours = Column("hours", ("20", "40"), "number", (20.0, 40.0))
-    >>> sex = Column("sex", ("f", "m"))
-    >>> frame = to_frame(Table((hours, sex), np.array([[1, 0], [0, 0]], dtype=np.int16)))
-    >>> frame["hours"].tolist(), frame["sex"].tolist(), frame["sex"].cat.categories.tolist()
-    ([40.0, 20.0], ['f', 'f'], ['f', 'm'])
-    """
-    import pandas as pd
-
-    columns: dict[str, Any] = {}
-    for j, column in enumerate(table.columns):
-        codes = table.codes[:, j]
-        if column.kind == "number":
-            columns[column.name] = np.asarray(column.values, dtype=np.float64)[codes]
-        else:
-            levels = pd.Index(column.levels, dtype=object)
-            columns[column.name] = pd.Categorical.from_codes(codes, levels, ordered=column.kind == "bins")
-    return pd.DataFrame(columns)
 
 
 def with_numbers(table: Table) -> Floats:

@@ -66,7 +66,7 @@ class Model:
         KeyError, ValueError
             When a feature is missing, or has other levels than in training.
         """
-        features = pick(sample.features, self.columns)
+        features = pick(sample.features, self.columns, numbers=True)
         if self.estimator is None:
             return np.full(len(sample), self.share > 0.5, dtype=np.int8)
         return np.asarray(self.estimator.predict(self.encoder.transform(features)).astype(np.int8))
@@ -76,7 +76,7 @@ class Model:
 
         Raises as `predict`, and `Infeasible` when the estimator gives no probabilities.
         """
-        features = pick(sample.features, self.columns)
+        features = pick(sample.features, self.columns, numbers=True)
         if self.estimator is None:
             return np.full(len(sample), self.share)
         both = self.estimator.predict_proba(self.encoder.transform(features))
@@ -91,9 +91,7 @@ class Model:
         """
         if not hasattr(self.estimator, "scores"):
             return self.predict_proba(sample)
-        scores: Floats | None = self.estimator.scores(
-            self.encoder.transform(pick(sample.features, self.columns))
-        )
+        scores: Floats | None = self.estimator.scores(self.encoder.transform(sample.features))
         return scores
 
 

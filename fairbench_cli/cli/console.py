@@ -5,6 +5,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from rich import box
@@ -19,6 +20,7 @@ from fairbench_cli.document.model import Document, Section, TableCell, TextTable
 
 if TYPE_CHECKING:  # pandas comes with it
     from fairbench_cli.experiment.journal.journal import Damage
+    from fairbench_cli.report.write import WrittenReport
 
 GAP = 2  # characters between two columns
 KEPT = "\u00a0"  # a space that no line ends at
@@ -47,16 +49,16 @@ def say(line: str, style: str = "") -> None:
 
 
 def fold(text: str, style: str = "", indent: str = "", first: str = "") -> None:
-    """Print a paragraph, folded to the console's width in a pipe too; a number and its % stay on a line."""
+    """Print a paragraph, folded to the console's width in a pipe too; "5 %" and "β = 1" stay on a line."""
     console = out()
     folded = textwrap.fill(
-        plain(text).replace(" %", f"{KEPT}%"),
+        plain(text).replace(" %", f"{KEPT}%").replace("β = ", f"β{KEPT}={KEPT}"),
         console.width,
         initial_indent=first,
         subsequent_indent=indent,
         break_on_hyphens=False,
     )
-    console.print(Text(folded.replace(f"{KEPT}%", " %"), style=style), soft_wrap=True)
+    console.print(Text(folded.replace(KEPT, " "), style=style), soft_wrap=True)
 
 
 def talk(message: str) -> None:
@@ -108,10 +110,21 @@ def print_document(document: Document) -> None:
         if i or document.title or document.facts:
             say("")
         _print_section(section, marks)
-    if document.notes:
+    if document.notes and (document.facts or document.sections):
         say("")
     for note in document.notes:
         fold(note)
+
+
+def print_report(written: "WrittenReport", *, tables: bool, folder: Path, time: str = "") -> None:
+    """Print the answer of a run, or its tables after it, and last where its files are."""
+    print_document(written.answer)
+    if tables:
+        say("")
+        print_tables(written.tables)
+    page, *others = written.files
+    took = f" ({time})" if time else ""
+    talk(f"{folder / page}: the page; next to it {', '.join(others)}{took}")
 
 
 def print_tables(documents: Iterable[Document]) -> None:

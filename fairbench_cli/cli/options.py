@@ -46,6 +46,9 @@ DataDir = Annotated[
     Path | None,
     typer.Option("--data-dir", help="Folder of data files, before $FAIRBENCH_DATA and the cache."),
 ]
+AllTables = Annotated[
+    bool, typer.Option("--all", help="Print the tables that the config asks for after the answer.")
+]
 ShardOf = Annotated[
     str | None,
     typer.Option(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairbench_cli.cli import options
-from fairbench_cli.cli.options import DataDir, Set, config_path
+from fairbench_cli.cli.options import AllTables, DataDir, Set, config_path
 from fairbench_cli.papers.registry import PAPERS
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -46,18 +46,23 @@ def report(
             show_default=False,
         ),
     ] = None,
+    table: Annotated[
+        list[str] | None,
+        typer.Option("--table", help="Print this table alone: --table pareto", show_default=False),
+    ] = None,
+    all_: AllTables = False,
 ) -> None:
-    """Write every CSV, table and figure of a run again from its journal. No training."""
+    """Write the answer, page, CSVs, tables and figures of a run again from its journal. No training."""
     from fairbench_cli.base.plugins import is_file
-    from fairbench_cli.cli.console import print_tables, talk, talk_of_damage
+    from fairbench_cli.cli.console import print_report, print_tables, talk, talk_of_damage
     from fairbench_cli.experiment.journal.lock import locked_if_results
     from fairbench_cli.experiment.journal.manifest import mixture_in_words
     from fairbench_cli.papers.pages import with_paper
     from fairbench_cli.report.write import redo_report
 
     with locked_if_results(results, talk):
-        tables, damages, left_out, missing = redo_report(
-            results, attribute or (), metric or (), versus or (), compared=with_paper
+        written, damages, left_out, missing = redo_report(
+            results, attribute or (), metric or (), versus or (), table or (), compared=with_paper
         )
     for line in mixture_in_words(results):
         talk(line)
@@ -69,7 +74,10 @@ def report(
     for name in left_out:
         again = f"./{name}" if is_file(name) else name
         talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")
-    print_tables(tables)
+    if versus or table:
+        print_tables(written.tables)
+    else:
+        print_report(written, tables=all_, folder=results)
 
 
 def compare(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set, ShardOf
+from fairbench_cli.cli.options import AllTables, Config, DataDir, Only, Output, Set, ShardOf
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.experiment.running.pool import Pool
@@ -33,7 +33,7 @@ def run(
     set_: Set = None,
     only: Only = None,
     data_dir: DataDir = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No tables and no progress.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No answer and no progress.")] = False,
     mix_versions: Annotated[
         bool,
         typer.Option("--mix-versions", help="Go on from results of other versions of NumPy and so on."),
@@ -46,9 +46,10 @@ def run(
         typer.Option(help="Of --backend dask: tcp://HOST:8786, or a scheduler file.", show_default=False),
     ] = None,
     shard: ShardOf = None,
+    all_: AllTables = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
-    from fairbench_cli.cli.console import print_tables, talk
+    from fairbench_cli.cli.console import print_report, talk
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.cluster.cluster import cluster_at
     from fairbench_cli.experiment.config.read import read_config
@@ -80,7 +81,7 @@ def run(
         known = prepared.plan.held(prepared.records)
         if part is None and (finished or known):  # of a part, or of nothing, they would be no whole ones
             write_manifest(prepared, jobs=count, computed=todo - left, start=start)
-            tables = write_report(prepared.folder, prepared.plan, prepared.records, compared=with_paper)
+            written = write_report(prepared.folder, prepared.plan, prepared.records, compared=with_paper)
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")
@@ -89,10 +90,8 @@ def run(
             talk(f"{prepared.folder}/journal/: shard {part} ({in_words(time.monotonic() - start)})")
             talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
         elif not quiet:
-            print_tables(tables)
-            files = "groups, results, summary, paired and pareto.csv, tables/, "
-            files += "figures/, manifest.json" if prepared.plan.config.figures else "manifest.json"
-            talk(f"{prepared.folder}/: {files} ({in_words(time.monotonic() - start)})")
+            took = in_words(time.monotonic() - start)
+            print_report(written, tables=all_, folder=prepared.folder, time=took)
     return 1 if _say_failures(prepared) else 0
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.base.errors import Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.base.strict_yaml import Place, yaml_word
 from fairbench_cli.base.twins import NO_VALUE
 from fairbench_cli.data.card import Card
@@ -30,9 +31,11 @@ from fairbench_cli.data.columns import (
 )
 from fairbench_cli.data.doubts import doubtful_values
 from fairbench_cli.data.files import TextCells, read_cells, separator_of
-from fairbench_cli.data.locate import LocatedFiles
+from fairbench_cli.data.locate import LocatedFiles, file_sha256
 from fairbench_cli.data.roles import absent, checked_roles, joint_as_column
+from fairbench_cli.data.split import TrainTestSplit, divided_rows, split_seed, training_size
 from fairbench_cli.data.table import (
+    VALUES,
     Codes,
     Column,
     Floats,
@@ -220,7 +223,7 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """A loaded data set: its card, its rows, and the sha256 of each file.
+    """A loaded data set: its card, its rows, the sha256 of each file, and where the files are.
 
     `test` are rows of other files, in the columns and levels of `table`, that are tested on; None without.
     """
@@ -228,6 +231,7 @@ class Dataset:
     card: Card
     table: Table
     sha256: dict[str, str]
+    files: LocatedFiles | None = None
     test: Table | None = None
     test_sha256: dict[str, str] = field(default_factory=dict)
 
@@ -237,6 +241,84 @@ class Dataset:
     def to_pandas(self) -> pd.DataFrame:
         """Return the rows with their levels as text, one pandas categorical per column."""
         return self.table.to_pandas()
+
+    @cached_property
+    def raw(self) -> pd.DataFrame:
+        """The same rows and columns as the files have them: ages are numbers such as 39, and no bins.
+
+        Values are recoded and missing ones are missing, as the card says; all else is text.
+
+        Raises
+        ------
+        UserError
+            When the rows are no file's, or the files are not there any more, or others.
+        """
+        if self.files is None:
+            what = f"the rows of {self.card.name} were drawn from a network, which has no other values"
+            raise user_error(what, "use to_pandas()")
+        for path, digest in zip(self.files.paths, self.files.sha256.values(), strict=True):
+            if not path.is_file() or file_sha256(path) != digest:
+                raise user_error("the file has changed since it was read", "load the data again", str(path))
+        frame = _rows(self.card, self.files)[1].reset_index(drop=True)
+        return pd.DataFrame({name: _raw(self.card, frame[name]) for name in frame.columns})
+
+    def split(
+        self,
+        repeat: int = 0,
+        *,
+        train_fraction: float = 0.5,
+        seed: int = 0,
+        attribute: str | None = None,
+        raw: bool = False,
+        name: str = "",
+    ) -> TrainTestSplit:
+        """Return the training and test rows of a repeat, as a run with ``sample: {from: data}`` divides them.
+
+        Parameters
+        ----------
+        repeat : int
+            Its number, from 0.
+        train_fraction, seed : float, int
+            Those of the config.
+        attribute : str, optional
+            The protected attribute; by default the card's first.
+        raw : bool
+            Whether columns are those of `raw`. By default they are what techniques and classifiers get:
+            levels and bins are categories, and numbers floats.
+        name : str
+            What the run calls the data set, if its config has it ``as`` another than the card.
+
+        Examples
+        --------
+        >>> train, test = fb.load("adult").split(repeat=3)  # doctest: +SKIP
+
+        Raises
+        ------
+        ArgumentError
+            When `repeat` or `seed` is no whole number from 0, or the fraction leaves nothing.
+        UserError
+            As `sample` and `raw`.
+        """
+        for key, value in (("repeat", repeat), ("seed", seed)):
+            if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
+                raise ArgumentError(Problem(f"{key} is {value!r}", "give a whole number from 0"))
+        rows = len(self)
+        size = training_size(rows, train_fraction) if 0 < train_fraction < 1 else 0
+        if not 0 < size < rows:
+            what = f"a train_fraction of {train_fraction!r} of {rows} rows leaves nothing"
+            raise ArgumentError(Problem(what, "give one between 0 and 1"))
+        roles = self.roles(self.card.attribute(attribute))
+        drawn = split_seed(int(seed), name or self.card.name, int(repeat))
+        parts = divided_rows(rows, size, np.random.default_rng(drawn))
+        table = self.table
+        if roles.of:
+            table = with_columns(table, [joint_column(table, roles.attribute, roles.of)])
+        frame = self.raw if raw else table.to_frame(typed=True)
+        if raw and roles.of:
+            frame = frame.assign(**{roles.attribute: table.to_frame()[roles.attribute].astype(str)})
+        frame.attrs[VALUES] = {} if raw else {c.name: list(c.values) for c in table.columns if c.values}
+        train, test = (frame.iloc[part].reset_index(drop=True) for part in parts)
+        return TrainTestSplit(train, test, roles, drawn)
 
     def sample(self, attribute: str | None = None) -> Sample:
         """Return the rows as techniques take them: features, outcome and the groups of an attribute.
@@ -315,11 +397,7 @@ def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> D
     UserError
         When the files do not fit the card; the messages name file, line, column and value.
     """
-    parts, frame = read_parts(card, found)
-    # In the card's order where it lists all columns that are wanted, else in the file's.
-    order = card.columns if card.other_columns == "drop" else frame.columns
-    frame = frame[[name for name in order if not card.drops(name)]]
-    frame = frame[complete_rows(card, frame)]
+    parts, frame = _rows(card, found)
     if frame.empty:
         fix = "check `keep`, `keep_between`, `missing` and `missing_rows`"
         key = next((key for key in ("keep", "keep_between") if getattr(card, key)), "missing_rows")
@@ -339,9 +417,9 @@ def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> D
     if problems:
         raise UserError(*problems)
     if test is None:
-        return Dataset(card, table_of(columns), found.sha256)
+        return Dataset(card, table_of(columns), found.sha256, found)
     columns, tested = _with_test_rows(card, frame, columns, test)
-    return Dataset(card, table_of(columns), found.sha256, table_of(tested), test.sha256)
+    return Dataset(card, table_of(columns), found.sha256, found, table_of(tested), test.sha256)
 
 
 Coded = tuple[Column, Codes]
@@ -441,6 +519,27 @@ def _encode_like(
         listed = ", ".join(column.levels[:10]) + (", …" if len(column.levels) > 10 else "")
         fix = f"`recode` it in the card to one of: {listed}; or leave its rows out of the file"
         raise Misfit(what, fix, cell) from None
+
+
+def _rows(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
+    """Return the files of a card, and the cells of the rows and columns that are kept."""
+    parts, frame = read_parts(card, found)
+    # In the card's order where it lists all columns that are wanted, else in the file's.
+    order = card.columns if card.other_columns == "drop" else frame.columns
+    frame = frame[[name for name in order if not card.drops(name)]]
+    return parts, frame[complete_rows(card, frame)]
+
+
+def _raw(card: Card, cells: "pd.Series[str]") -> "pd.Series":
+    """Return the cells of a column as numbers or text; missing ones are missing."""
+    own = card.columns.get(str(cells.name), ColumnCard())
+    gap = cells.isin(card.missing)
+    if own.kind not in ("integer", "real"):
+        return cells.mask(gap).infer_objects()
+    whole = own.kind == "integer"
+    numbers = np.full(len(cells), np.nan)
+    numbers[~gap] = as_numbers(str(cells.name), cells[~gap], whole=whole)
+    return pd.Series(numbers.astype(np.int64) if whole and not gap.any() else numbers, name=cells.name)
 
 
 def complete_rows(card: Card, frame: pd.DataFrame) -> NDArray[np.bool_]:

@@ -20,6 +20,10 @@ Rows = NDArray[np.intp]
 ColumnKind = Literal["nominal", "bins", "number"]
 
 
+VALUES = "fairbench values"
+"""In the `attrs` of a frame: by column, the numbers that bins stand for, or all that the data have."""
+
+
 @dataclass(frozen=True)
 class Column:
     """A column: its name and its levels in declared order.
@@ -91,16 +95,34 @@ class Table:
         keep = [j for j, name in enumerate(self.names) if name not in names]
         return Table(tuple(self.columns[j] for j in keep), np.asfortranarray(self.codes[:, keep]))
 
-    def to_frame(self) -> "pd.DataFrame":
-        """Return the rows with their levels as text, one pandas categorical per column."""
+    def to_frame(self, *, typed: bool = False) -> "pd.DataFrame":
+        """Return the rows with their levels as text, one pandas categorical per column.
+
+        A column has the categories that its data declare, whether or not the rows at hand have them all.
+
+        Parameters
+        ----------
+        typed : bool
+            Whether bins are ordered categories, and numbers floats.
+
+        >>> hours = Column("hours", ("20", "40"), "number", (20.0, 40.0))
+        >>> sex = Column("sex", ("f", "m"))
+        >>> frame = Table((hours, sex), np.array([[1, 0], [0, 0]], dtype=np.int16)).to_frame(typed=True)
+        >>> frame["hours"].tolist(), frame["sex"].tolist(), frame["sex"].cat.categories.tolist()
+        ([40.0, 20.0], ['f', 'f'], ['f', 'm'])
+        """
         import pandas as pd
 
-        return pd.DataFrame(
-            {
-                column.name: pd.Categorical.from_codes(self.codes[:, j], pd.Index(column.levels))
-                for j, column in enumerate(self.columns)
-            }
-        )
+        columns: dict[str, Any] = {}
+        for j, column in enumerate(self.columns):
+            codes = self.codes[:, j]
+            if typed and column.kind == "number":
+                columns[column.name] = np.asarray(column.values, dtype=np.float64)[codes]
+            else:
+                levels = pd.Index(column.levels, dtype=object) if typed else pd.Index(column.levels)
+                ordered = typed and column.kind == "bins"
+                columns[column.name] = pd.Categorical.from_codes(codes, levels, ordered=ordered)
+        return pd.DataFrame(columns)
 
     to_pandas = to_frame  # as pandas, Polars and Arrow objects call it
 

@@ -71,6 +71,8 @@ class Axis:
         Whether values are shares, and written in percent.
     step : float
         Between ticks; 0 for round values.
+    names : tuple of str
+        What 0, 1, 2 … are called, where values are places in an order.
     """
 
     low: float
@@ -80,6 +82,7 @@ class Axis:
     log: bool = False
     percent: bool = False
     step: float = 0.0
+    names: tuple[str, ...] = ()
 
     def at(self, value: float) -> float:
         """Return the place of a value.
@@ -101,6 +104,10 @@ class Axis:
         >>> [text for _, text in Axis(300.0, 20000.0, log=True).ticks()]
         ['1024', '4096', '16384']
         """
+        if self.names:
+            wide = LETTER / 2 * max(map(len, self.names)) + LETTER
+            every = math.ceil(wide * (len(self.names) - 1) / abs(self.end - self.start)) or 1
+            return [(self.at(i), shortened(name)) for i, name in enumerate(self.names) if i % every == 0]
         if self.log:
             low, high = math.log2(self.low), math.log2(self.high)
             apart = max(APART, LETTER * len(f"{2.0 ** math.floor(high):.6g}"))
@@ -242,11 +249,15 @@ def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> st
 
 @dataclass(frozen=True)
 class ChartRow:
-    """A row of a chart: what is written left and right above its marks, which lie around a height of 0."""
+    """A row of a chart: what is written left and right above its marks, which lie around a height of 0.
+
+    The name of one that is `muted` stands in the background.
+    """
 
     name: str
     said: str
     marks: Sequence[str]
+    muted: bool = False
 
 
 def row_chart(
@@ -256,7 +267,7 @@ def row_chart(
     bottom, parts = 4.0 + STEP * len(rows), []
     for i, row in enumerate(rows):
         y = STEP * i + 17
-        parts.append(text("name", SIDE, y, shortened(row.name), bold=True))
+        parts.append(text("said" if row.muted else "name", SIDE, y, shortened(row.name), bold=not row.muted))
         parts.append(text("said", WIDTH - SIDE, y, row.said, "end") if row.said else "")
         parts.append(_moved(y + 13, *row.marks))
     for value, words in here:
@@ -277,9 +288,20 @@ class ChartLine:
 
 
 def plot(
-    title: str, x: Axis, y: Axis, lines: Sequence[ChartLine], about: str, key: str = "", under: str = ""
+    title: str,
+    x: Axis,
+    y: Axis,
+    lines: Sequence[ChartLine],
+    about: str,
+    key: str = "",
+    under: str = "",
+    *,
+    beside: bool = False,
 ) -> str:
-    """Return a picture of lines with their bands over `about`, then their names and what else is to say."""
+    """Return a picture of lines with their bands over `about`, then their names and what else is to say.
+
+    Names stand `beside` the ends of their lines, where the horizontal axis leaves room for them, or below.
+    """
     parts = []
     for at, words in y.ticks():
         parts.append(stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5"))
@@ -292,9 +314,17 @@ def plot(
         marked = each.points[(every - 1) // 2 :: every]
         sample = [(float(at), level - 4, each.name) for at in (SIDE, SIDE + 17, SIDE + 34)]
         parts += [line(x, y, each.points, i, each.name), scatter(x, y, marked, i)]
+        if beside:
+            continue
         parts += [line(PLACES, PLACES, sample, i, each.name), scatter(PLACES, PLACES, sample[1:2], i)]
         parts.append(text("name", SIDE + 42, level, shortened(each.name)))
         level += 16
+    if beside:
+        ends = [
+            (x.at(each.points[-1][0]), y.at(each.points[-1][1]), each.name) for each in lines if each.points
+        ]
+        parts += [text("name", *place) for place in _apart(ends, WIDTH)]
+        level -= 14
     parts.append(text("tick", SIDE, level, key) if key else "")
     return picture(title, level + (12 if key else -4), parts)
 
@@ -340,15 +370,15 @@ def forest(
     Parameters
     ----------
     heads : sequence of str
-        Of the names, the marks, and the columns to the right.
+        Of names and marks, and of the columns to the right.
     ideal : float or None
         The place of the best value.
     ticks : sequence of (float, str)
         Places of the axis and what is written there.
     """
-    first, about, *others = map(escape, heads)
+    about, *others = map(escape, heads)
     columns = "".join(f'<th scope="col" class="n">{head}</th>' for head in others)
-    head = f'<tr><th scope="col">{first}</th><th scope="col" class="plot">{about}</th>{columns}</tr>'
+    head = f'<tr><th scope="col" colspan="2">{about}</th>{columns}</tr>'
     places = "".join(
         f'<span class="tick" style="left:{short(x)}%">{escape(said)}</span>' for x, said in ticks
     )
@@ -378,6 +408,16 @@ def _forest_row(row: ForestRow, ideal: float | None) -> str:
 
 def _with_fine(words: str, fine: str) -> str:
     return escape(words) + (f' <span class="fine">{escape(fine)}</span>' if fine else "")
+
+
+def key(words: Iterable[tuple[Form, str]]) -> str:
+    """Return what the forms of marks mean, as a list."""
+    items = "".join(
+        f'<li><svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true"><path class="mark {form}" '
+        f'd="{FORMS[form]}"/></svg>{escape(said)}</li>'
+        for form, said in words
+    )
+    return f'<ul class="key">{items}</ul>'
 
 
 def _upright(kind: str, place: float | None) -> str:
@@ -457,7 +497,7 @@ def _apart(names: Sequence[Point], end: float) -> list[tuple[float, float, str, 
     """Return where names stand: right of their points or, near the edge, left of them, none on another."""
     placed: list[tuple[float, float, float, str, str]] = []
     for x, y, name in sorted(names, key=lambda one: one[1]):
-        width = 5.6 * len(shortened(name))
+        width = 6.2 * len(shortened(name))
         left = x + 7 + width > end + SIDE
         start = x - 7 - width if left else x + 7
         level = y + 4

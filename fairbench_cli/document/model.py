@@ -37,6 +37,8 @@ class TableCell:
         What a verdict says.
     link : str
         The anchor of the section that says more.
+    muted : bool
+        Of the first cell of a row: whether the row stands in the background.
     """
 
     text: str
@@ -44,6 +46,7 @@ class TableCell:
     value: float | None = None
     verdict: Verdict | None = None
     link: str = ""
+    muted: bool = False
 
     @property
     def whole(self) -> str:
@@ -136,12 +139,15 @@ class Chart:
         In small print after the title.
     key : str
         By which a page's script draws it again; empty for a picture that stays as it is.
+    folded : tuple of Chart
+        What belongs to it, each behind its title.
     """
 
     title: str
     svg: str
     caption: str = ""
     key: str = ""
+    folded: "tuple[Chart, ...]" = ()
 
 
 @dataclass(frozen=True)
@@ -168,6 +174,8 @@ class Section:
         In small print behind the title.
     tiled : bool
         Whether a page shows its sections side by side.
+    folded : bool
+        Whether a page shows no more than its title and verdict until it is opened.
     """
 
     title: str
@@ -181,14 +189,16 @@ class Section:
     about: tuple[tuple[str, str], ...] = ()
     fine: str = ""
     tiled: bool = False
+    folded: bool = False
 
 
 @dataclass(frozen=True)
 class Statement:
-    """A sentence of an answer, with the verdict that it gives, if it gives one."""
+    """A sentence of an answer, with the verdict that it gives, if it gives one; pages show its chart, too."""
 
     text: str
     verdict: Verdict | None = None
+    chart: Chart | None = None
 
 
 @dataclass(frozen=True)

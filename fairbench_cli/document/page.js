@@ -73,9 +73,8 @@ function hide() {
   document.querySelector(".on")?.classList.remove("on");
   tip.hidden = true;
 }
-for (const figure of document.querySelectorAll("figure")) {
+for (const figure of document.querySelectorAll("figure:not(:has(> .key))")) {
   figure.tabIndex = 0;
-  figure.setAttribute("role", "group");
   const name = () => [figure.querySelector("figcaption"), figure.querySelector("caption")].find(Boolean)?.textContent ?? figure.querySelector("svg")?.getAttribute("aria-label") ?? "chart";
   figure.setAttribute("aria-label", `${name().trim()}; arrow keys go through its marks`);
   figure.addEventListener("keydown", (event) => {

@@ -109,7 +109,7 @@
     const heads = others.map((head) => `<th scope="col" class="n">${head}</th>`).join("");
     const below = ticks(scale).map(([x, words]) => `<span class="tick" style="left:${short(x)}%">${words}</span>`).join("");
     const title = `${panel.name}: ${scale.name} against ${base} at β = ${general(panel.betas[beta])}`;
-    return `<table class="forest"><caption class="unseen">${escaped(title)}</caption><thead><tr><th scope="col"></th><th scope="col" class="plot">${escaped(about)}</th>${heads}</tr></thead>` +
+    return `<table class="forest"><caption class="unseen">${escaped(title)}</caption><thead><tr><th scope="col" colspan="2">${escaped(about)}</th>${heads}</tr></thead>` +
       `<tbody>${rows}</tbody><tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>${below}</div></td><td colspan="${others.length}"></td></tr></tfoot></table>`;
   }
   // Curves over β as `curves` in Python draws them, and `plot` below it.
@@ -176,7 +176,11 @@
   const step = (panel) => Math.max(0, panel.betas.findIndex((one) => general(one) === chosen("beta")));
   const away = (about) => Object.entries(about).some(([name, value]) => chosen(name) && value !== chosen(name));
   const drawers = {
-    forest: (panel) => forest(panel, metric(), chosen("base"), step(panel)),
+    forest: (panel) => {
+      const [short, long] = panel.told[step(panel)];
+      const apt = short && chosen("metric") === data.chosen.metric && chosen("base") === data.chosen.base;
+      return (apt ? `<figcaption><strong>${escaped(short)}</strong>${long ? ` <span class="fine">${escaped(long)}</span>` : ""}</figcaption>\n` : "") + forest(panel, metric(), chosen("base"), step(panel));
+    },
     curves: (panel, part) => curves(panel, metric(), panel.parts[part]),
   };
   function filter() {
@@ -234,7 +238,7 @@
     history.replaceState(null, "", `#${kept}`);
     draw();
     const one = event.target;
-    said.textContent = `${one.parentElement.textContent.trim().split("\n")[0]}: ${one.selectedOptions[0].textContent}`;
+    said.textContent = `${one.parentElement.textContent.trim().split("\n")[0].trim()}: ${one.selectedOptions[0].textContent}`;
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", () => { if (/=|^#?$/.test(location.hash)) read(); });

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation, represent
+from fairbench_cli.data.split import divided_rows
 from fairbench_cli.data.table import Labels, Sample, in_other_group, read_only, to_sample
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.decisions import PredictedRows, RowsPlace, order_of_rows, pack_rows, packed
@@ -216,8 +217,7 @@ def _parts(population: Population, seed: int) -> tuple[NDArray[np.intp], NDArray
     rows = population.rows
     assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
     rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(len(rows))
-    train, rest = (np.sort(part) for part in np.split(shuffled, [population.size]))
+    train, rest = divided_rows(len(rows), population.size, rng)
     if population.balanced is not None:
         train, rest = (
             balanced_rows(rows, part, n, rng)

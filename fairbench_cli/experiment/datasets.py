@@ -1,7 +1,6 @@
 """The data sets of an experiment: found, checked, their networks learned; and what is drawn from."""
 
 import json
-import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,6 +18,7 @@ from fairbench_cli.data.card import Card, find_card, read_card
 from fairbench_cli.data.locate import LocatedFiles, file_sha256, folders, locate
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
+from fairbench_cli.data.split import training_size
 from fairbench_cli.data.table import Column, Roles, Sample, Table, to_sample
 from fairbench_cli.experiment.config.checks import unknown_attribute
 from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
@@ -254,7 +254,7 @@ def _check_names(prepared: PreparedDataset, representations: Iterable[Representa
 
 def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dataset") -> PreparedDataset:
     rows, sample = len(dataset.table), config.sample
-    size = math.floor(sample.train_fraction * rows + 1e-9)  # two thirds of 30 are 20
+    size = training_size(rows, sample.train_fraction)
     if not 0 < size < rows:
         what = f"a train_fraction of {sample.train_fraction:g} of {rows} rows leaves nothing"
         raise user_error(what, "change `train_fraction`", config.where("sample", "train_fraction"))

@@ -16,6 +16,7 @@ from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.files import write_json
 from fairbench_cli.base.strict_yaml import YamlDocument
 from fairbench_cli.data.represent import Representation
+from fairbench_cli.data.split import split_seed
 from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import parse
@@ -88,7 +89,7 @@ class Cell:
         where real rows are divided.
         """
         if self.real:
-            return seed_of(self.seed, self.dataset, repeat, "split")
+            return split_seed(self.seed, self.dataset, repeat)
         return seed_of(self.seed, self.dataset, self.attribute, repeat, "train")
 
     def test_seed(self, repeat: int) -> int:
@@ -97,14 +98,16 @@ class Cell:
 
     def technique_seed(self, repeat: int) -> int:
         """Seed of the intervention's own random choices: the same at every β, as the training set's."""
-        return self._component_seed(self.technique.spec, repeat)
+        return component_seed(self.sample_seed(repeat), self.technique.spec)
 
     def classifier_seed(self, repeat: int) -> int:
         """Seed of the classifier's own random choices, in 32 bits; the same for every technique."""
-        return self._component_seed(self.classifier, repeat) % 2**32
+        return component_seed(self.sample_seed(repeat), self.classifier) % 2**32
 
-    def _component_seed(self, spec: ComponentSpec, repeat: int) -> int:
-        return seed_of(self.sample_seed(repeat), spec.name, list(spec.parameters))
+
+def component_seed(seed: int, spec: ComponentSpec) -> int:
+    """Return the seed of a technique's or a classifier's own random choices, by that of the rows."""
+    return seed_of(seed, spec.name, list(spec.parameters))
 
 
 def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
@@ -289,7 +292,7 @@ class _File(BaseModel):
     sha256: str | None = None
 
 
-ROOMS = "journal", "networks", "tables", "figures", "compare", "predictions"
+ROOMS = "journal", "networks", "tables", "figures", "compare", "code", "predictions"
 _OWN = re.compile(r"\.lock.*|.*\.csv|config\.yaml|plan\.json|manifest\.json|log\.txt|" + "|".join(ROOMS))
 
 

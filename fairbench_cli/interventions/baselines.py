@@ -42,6 +42,7 @@ class Oracle:
     """
 
     uses_classifier: ClassVar[bool] = False
+    uses_test_labels: ClassVar[bool] = True
 
     strategy: Strategy = "both"
     remove: Proportion = 1.0

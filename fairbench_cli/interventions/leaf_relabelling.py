@@ -204,7 +204,7 @@ class GrownTree:
     def _rows(self, sample: Sample) -> "TreeRows":
         from fairbench_cli.classifiers.c45.tree import TreeRows
 
-        table, levels = pick(sample.features, self.encoder.columns), self.encoder.level_counts
+        table, levels = pick(sample.features, self.encoder.columns, numbers=True), self.encoder.level_counts
         numbers = with_numbers(table) if NUMBER in levels else None
         return TreeRows(levels, table.codes.astype(np.int32), numbers)
 

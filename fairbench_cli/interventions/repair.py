@@ -429,8 +429,10 @@ def apply_maps(sample: Sample, learned: dict[str, ColumnMap], seed: int, groups:
 
     def repaired(column: Column, codes: Codes) -> tuple[Column, Codes]:
         found = learned.get(column.name)
-        if found is None or found.source != column:  # other levels are left for the classifier to refuse
+        if found is None:
             return column, codes
+        if found.source != column:
+            raise ValueError(f'column "{column.name}" has other levels than in training')
         return found.column, found.apply(codes, s, stream_of(seed, column.name))
 
     return _each_column(sample, repaired)

@@ -24,9 +24,9 @@ from fairbench_cli.report.tables import (
     LABELS,
     caption,
     distinct_models,
+    names_of,
     shown,
     shown_of_labels,
-    technique_label,
 )
 
 
@@ -135,10 +135,11 @@ def in_columns(run: RunResults, pages: Sequence[str], columns: Sequence[str]) ->
         The columns of results that tell pages, and columns of a page, apart.
     """
     found: dict[Names, dict[tuple[str, str], dict[Names, dict[str, Any]]]] = {}
+    called = names_of(run.plan.config)
     places: dict[str, int] = {}
     for cell, classifier in distinct_models(run.plan, run.plan.cells):
         own = found.setdefault(tuple(cell[name] for name in pages), {})
-        row = technique_label(*(cell[name] for name in TECHNIQUE)), classifier
+        row = called.technique(*(cell[name] for name in TECHNIQUE)), classifier
         places.setdefault(row[0], len(places))
         own.setdefault(row, {})[tuple(cell[name] for name in columns)] = cell
     # A technique's rows together.
@@ -179,6 +180,7 @@ def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: st
     blocks, metrics = [], two_metrics(run.plan.config)[::-1]
     used: set[str] = set()
     several = len({beta for *_, beta in found}) > 1
+    called = names_of(run.plan.config).dataset
     for (*names, beta), rows in found.items():
         across = columns_of(rows)
         first = {one: next(own[one] for own in rows.values() if one in own) for one in across}
@@ -192,8 +194,8 @@ def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: st
             for metric in metrics
         ]
         used |= {text for row in texts for text in row[len(columns) :]}
-        words = [str(one) for one in names if one != "original"] + [f"β = {beta:g}"] * several
-        heads = (*columns, *(", ".join(map(str, one)) for one in across))
+        words = [called(str(one)) for one in names if one != "original"] + [f"β = {beta:g}"] * several
+        heads = (*columns, *(", ".join(map(called, map(str, one))) for one in across))
         table = plain_table("", heads, texts, len(columns), grouped=True)
         blocks.append(Section(", ".join(words), tables=(table,)))
     return Document(name, facts=(about, *caption(run.plan, used), ABOUT_LABELS), sections=tuple(blocks))

@@ -19,8 +19,9 @@ from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.registry import METRICS, find, measure
+from fairbench_cli.report.baselines import short_of
 from fairbench_cli.report.kinds import Kind, kinds, own_frame
-from fairbench_cli.report.paired import APART, PARETO_METRICS, paired_of, pareto_frame, pareto_of
+from fairbench_cli.report.paired import APART, LEVEL, PARETO_METRICS, paired_of, pareto_frame, pareto_of
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,
     TECHNIQUE,
@@ -36,11 +37,14 @@ from fairbench_cli.report.tables import classifier_label, technique_label, why_n
 FAIRNESS, ACCURACY = PARETO_METRICS
 NOT_RUN = "not run yet"
 
-Outcome = Literal["best", "front", "several", "nothing shown", "no gap shown", "no baseline", "no value"]
+Outcome = Literal[
+    "best", "front", "several", "overshoots", "nothing shown", "no gap shown", "no baseline", "no value"
+]
 OUTCOMES: dict[Outcome, str] = {
     "best": "a technique is better than the plain model, and shown to be ahead of any other that is",
     "front": "several are better; which one on the front is best is a matter of what accuracy is worth",
     "several": "several are better; one has both means ahead of theirs, but is not shown to be ahead",
+    "overshoots": "no technique is better without turning the gap round",
     "nothing shown": "no technique is shown to be better",
     "no gap shown": "no technique is shown to be better, and the plain model has no gap shown",
     "no baseline": "there is no model without a technique to compare with",
@@ -83,8 +87,9 @@ class TechniqueFinding:
         In how many repeats.
     value, accuracy : Estimate
         Of the metric of fairness and of accuracy.
-    shown : bool
-        Whether the value is shown to be off the metric's ideal.
+    shown, ideal : bool
+        Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than 0.01
+        from it.
     change, cost : Estimate
         Its value less that of the plain model, of both; NaN of the plain model itself.
     accuracy_kind : str
@@ -93,6 +98,8 @@ class TechniqueFinding:
         The techniques, constant ones aside, that are shown to be better on both metrics.
     front : bool
         Whether no technique is ahead of it on both means, and it is not constant.
+    below : tuple of str
+        What does better without a technique, shown, in a clause each; of discrimination alone.
     """
 
     technique: str
@@ -109,11 +116,13 @@ class TechniqueFinding:
     value: Estimate = Estimate()
     accuracy: Estimate = Estimate()
     shown: bool = False
+    ideal: bool = False
     change: Estimate = Estimate()
     cost: Estimate = Estimate()
     accuracy_kind: Kind | Literal[""] = ""
     dominated_by: tuple[str, ...] = ()
     front: bool = False
+    below: tuple[str, ...] = ()
 
     @property
     def constant(self) -> bool:
@@ -122,8 +131,8 @@ class TechniqueFinding:
 
     @property
     def better(self) -> bool:
-        """Whether it is shown to be nearer to the ideal than the plain model, overshooting or not."""
-        return self.verdict == "better" and not self.constant and not self.plain
+        """Whether it is shown to be nearer to the ideal than the plain model, and does not overshoot."""
+        return self.kind == "better"
 
 
 @dataclass(frozen=True)
@@ -147,7 +156,8 @@ class RunSetting:
     outcome : str
         One of `OUTCOMES`.
     best : tuple of str
-        The techniques that it speaks of: the best, those on the front, those that are ahead; by the gap left.
+        The techniques that it speaks of: the best, those on the front, those that are ahead, by the gap left;
+        or those that overshoot.
     """
 
     dataset: str
@@ -215,7 +225,8 @@ def answer_of(run: RunResults) -> RunAnswer:
     paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
     paired = paired.assign(kind=kinds(paired, own))
     pareto = pareto_of(run) if metric.name == FAIRNESS else _front_of(run, metric.name)
-    found = CellRows(_by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto))
+    below = short_of(run) if metric.name == FAIRNESS else {}
+    found = CellRows(_by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto), below)
     held = {(data.dataset, data.attribute): data for data in run.datasets}
     settings: list[RunSetting] = []
     for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
@@ -236,11 +247,15 @@ Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
 
 @dataclass(frozen=True)
 class CellRows:
-    """The rows of `own_frame`, `paired_of` and `pareto_of`, by cell, groups compared and, of two, metric."""
+    """The rows of `own_frame`, `paired_of` and `pareto_of`, by cell, groups compared and, of two, metric.
+
+    `below` are the clauses of `short_of`, by the values of `COMPARED`.
+    """
 
     own: Rows
     paired: Rows
     pareto: Rows
+    below: Mapping[CellKey, tuple[str, ...]]
 
 
 def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
@@ -332,11 +347,13 @@ def _found(
         value=_estimate(own),
         accuracy=_estimate(accuracy),
         shown=own.get("side", 0) in (1, -1),
+        ideal=own.get("p_same", np.nan) < LEVEL,
         change=_estimate(change, "difference", "population_low", "population_high"),
         cost=_estimate(cost, "difference", "population_low", "population_high"),
         accuracy_kind=cost.get("kind", ""),
         dominated_by=tuple(filter(None, front.get("population_clearly_dominated_by", "").split(APART))),
         front=bool(front.get("front", False)),
+        below=found.below.get((*place[:2], place[-1], *place[2:-1]), ()),
     )
 
 
@@ -355,7 +372,8 @@ def _outcome(
         return "no baseline" if plain is None else "no value", ()
     better = [one for one in findings if one.better]
     if not better:
-        return "nothing shown" if plain.shown else "no gap shown", ()
+        over = tuple(one.technique for one in findings if one.kind == "overshoots")
+        return ("overshoots", over) if over else ("nothing shown" if plain.shown else "no gap shown", ())
     better.sort(key=lambda one: abs(one.value.mean - (metric.ideal or 0.0)))
     ahead = [one for one in better if not one.dominated_by] or better
     front = [one for one in ahead if one.front]

@@ -69,7 +69,7 @@ class PairedTest:
     freedom: Floats
 
     def within(self, margin: float) -> Floats:
-        """Return p of the test whether the mean is a margin or more from 0: small where it is shown not to be.
+        """Return p of the test whether the mean is a margin or more from 0: small where it is not.
 
         Two one-sided t-tests; p is the larger of theirs (Schuirmann 1987, "A comparison of the two one-sided
         tests procedure"). NaN where `p` is.

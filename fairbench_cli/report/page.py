@@ -2,17 +2,28 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from fairbench_cli.document.charts import FORMS, LINES
-from fairbench_cli.document.model import Chart, Document, Section, Switch, TableCell, TextTable, plain_table
+from fairbench_cli.document.model import (
+    Answer,
+    Chart,
+    Document,
+    Section,
+    Switch,
+    TableCell,
+    TextTable,
+    plain_table,
+)
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.experiment.journal.manifest import read_manifest
-from fairbench_cli.report.answer import groups_in_words
+from fairbench_cli.report.answer import answer_of, groups_in_words
+from fairbench_cli.report.answer_words import answer_document, each_setting
 from fairbench_cli.report.kinds import kinds, own_frame
 from fairbench_cli.report.page_charts import (
     ACCURACY,
@@ -24,6 +35,7 @@ from fairbench_cli.report.page_charts import (
     curves,
     drawn_forest,
     frontier_chart,
+    key_of_forests,
     number_cells,
     parts_of,
 )
@@ -39,7 +51,7 @@ from fairbench_cli.report.page_numbers import (
     panels_of,
     scale_of,
 )
-from fairbench_cli.report.paired import Baseline, find_baseline, paired_frame, paired_of
+from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.repeats import TECHNIQUE
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import technique_label
@@ -56,18 +68,28 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         What stands next to its numbers, such as a paper's.
     """
     config = run.plan.config
-    shown = tuple(dict.fromkeys([*FIRST, *config.at_hand]))
+    metric = answer_of(run).metric.name
+    shown = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand]))
     results = run.asked(shown)
-    panels = panels_of(run, results, _differences(run, results))
+    panels = panels_of(run, results, list(_differences(run, results, metric)))
     names = metrics_of(results)
     scales = [scale_of(results.metric(name), panels, m) for m, name in enumerate(names)]
     drawn = [panel_data(panel, config.repeats) for panel in panels]
-    drawn = [own | {"parts": list(parts_of(own))} for own in drawn]
+    told = {(*own.block, own.beta): [short, _capital(long)] for own, short, long in each_setting(run)}
+    drawn = [
+        own
+        | {
+            "parts": list(parts_of(own)),
+            "told": [told.get((*panel.place, beta), ["", ""]) for beta in panel.betas],
+        }
+        for panel, own in zip(panels, drawn, strict=True)
+    ]
+    answer = answer_document(run)
     betas = sorted({beta for panel in panels for beta in panel.betas})
     labels = list(dict.fromkeys(label for panel in panels for label in panel.against))
     chosen = {
         "beta": f"{betas[len(betas) // 2]:g}" if betas else "",
-        "metric": FIRST[0],
+        "metric": metric,
         "base": labels[0] if labels else "",
     }
     data = {
@@ -86,13 +108,14 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     known = [[f"{beta:g}" for beta in panel.betas] for panel in panels]
     first = [own.index(chosen["beta"]) if chosen["beta"] in own else 0 for own in known]
     whole = [
-        PanelParts(number, panel, own, scales, chosen["base"], beta)
+        PanelParts(number, panel, own, scales, metric, chosen["base"], beta)
         for number, (panel, own, beta) in enumerate(zip(panels, drawn, first, strict=True))
     ]
     sections = [one for one in _sections(run, whole) if one.sections or one.tables or one.charts]
     sections += [*([compared] if compared else []), provenance_of(run)]
     return Document(
         config.name,
+        Answer(answer.answer.headline) if answer.answer else None,
         facts=(facts_of(run),),
         sections=tuple(sections),
         switches=(
@@ -100,13 +123,16 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
             *_switch("compared", "Groups of", [str(panel.place[2]) for panel in panels], "all"),
             *_switch("classifier", "Classifier", [panel.classifier for panel in panels], "all"),
             *_switch("beta", "β", [f"{one:g}" for one in betas], chosen=chosen["beta"]),
-            *_switch(
-                "metric", "Metric", [*FIRST, *(name for name in names if name not in FIRST)], chosen=FIRST[0]
-            ),
+            *_switch("metric", "Metric", dict.fromkeys([metric, *FIRST, *names]), chosen=FIRST[0]),
             *_switch("base", "Against", labels, chosen=chosen["base"]),
         ),
+        notes=answer.notes,
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":")),
     )
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
 
 
 def _listed(betas: Sequence[float]) -> str:
@@ -156,6 +182,8 @@ class PanelParts:
     ----------
     number : int
         By which the page's script finds it.
+    metric : str
+        The metric that is shown first.
     base : str
         What its techniques are compared with first.
     beta : int
@@ -166,6 +194,7 @@ class PanelParts:
     panel: PanelNumbers
     data: Data
     scales: Sequence[Scale]
+    metric: str
     base: str
     beta: int
 
@@ -187,11 +216,11 @@ class PanelParts:
 def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section]:
     yield Section(
         "Who, by how much, at what cost",
-        sentences=(KEY,),
         sections=tuple(map(_card, panels)),
         tiled=True,
         anchor="differences",
     )
+    yield Section("", (KEY,), charts=(Chart("", key_of_forests()),))
     planes = tuple(map(_clouds, panels))
     yield Section("Fairness and accuracy", (PLANES,), sections=planes, tiled=True, anchor="planes")
     several = tuple(_curves(one) for one in panels if len(one.panel.betas) > 1)
@@ -237,7 +266,7 @@ def provenance_of(run: RunResults) -> Section:
         "platform": known.get("platform", ""),
         "seed": str(run.plan.config.seed),
     }
-    about = plain_table("", ("", ""), ((name, said) for name, said in rows.items() if said), 2)
+    about = plain_table("Run", ("what", "value"), ((name, said) for name, said in rows.items() if said), 2)
     files = dict.fromkeys(
         (one["dataset"], name, digest)
         for one in run.plan.datasets
@@ -254,15 +283,16 @@ def provenance_of(run: RunResults) -> Section:
 
 
 def _card(one: PanelParts) -> Section:
-    m, accuracy = one.at(FIRST[0]), one.at(ACCURACY)
+    m, accuracy = one.at(one.metric), one.at(ACCURACY)
+    short, long = one.data["told"][one.beta]
     svg = drawn_forest(one.data, one.scales, m, accuracy, one.base, one.beta)
-    return one.section(Chart("", svg, key=f"forest-{one.number}"))
+    return one.section(Chart(short, svg, long, f"forest-{one.number}"))
 
 
 def _clouds(one: PanelParts) -> Section:
     pairs = (FIRST[0], FIRST[1]), (FIRST[2], FIRST[3])
     found = [
-        Chart(f"{x} × {y}", svg, "light to dark: β rises" if len(one.panel.betas) > 1 else "")
+        Chart(f"{x} × {y}", svg)
         for x, y in pairs
         for svg in clouds(one.data, one.scales, one.at(x), one.at(y))
     ]
@@ -270,7 +300,7 @@ def _clouds(one: PanelParts) -> Section:
 
 
 def _curves(one: PanelParts) -> Section:
-    m = one.at(FIRST[0])
+    m = one.at(one.metric)
     return one.section(
         *(
             Chart("", curves(one.data, one.scales, m, part), key=f"curves-{one.number}-{number}")
@@ -342,7 +372,7 @@ def _numbers(panels: Sequence[PanelParts]) -> tuple[TextTable, ...]:
     heads = ["data set", "groups of", *["classifier"] * several, "β", "technique"]
     rows = []
     for one in panels:
-        m, accuracy = one.at(FIRST[0]), one.at(ACCURACY)
+        m, accuracy = one.at(one.metric), one.at(ACCURACY)
         dataset, _, compared, *_ = map(str, one.panel.place)
         named = [dataset, compared, *[one.panel.classifier] * several]
         for k, beta in enumerate(one.panel.betas):
@@ -355,7 +385,7 @@ def _numbers(panels: Sequence[PanelParts]) -> tuple[TextTable, ...]:
 
 
 def _switch(
-    name: str, title: str, values: Sequence[str], every: str = "", chosen: str = ""
+    name: str, title: str, values: Iterable[str], every: str = "", chosen: str = ""
 ) -> tuple[Switch, ...]:
     """Return a switch between values, and perhaps all of them; none where there is nothing to choose."""
     known = list(dict.fromkeys(values))
@@ -363,23 +393,23 @@ def _switch(
     return (Switch(name, title, tuple(options), chosen),) if len(known) > 1 else ()
 
 
-def _differences(run: RunResults, results: Results) -> list[tuple[Baseline, Any, Sequence[str]]]:
-    """Return the differences to `none`, which are known, and to each other technique, with their kinds.
+def _differences(
+    run: RunResults, results: Results, metric: str
+) -> Iterator[tuple[Baseline, pd.DataFrame, Sequence[str]]]:
+    """Yield the differences to `none`, which are known, and to each other technique, with their kinds.
 
     Where repeats share their test rows each test looks at every row of them: there the differences to other
-    techniques are of the metrics `FIRST` alone.
+    techniques are of `metric` and of `FIRST` alone.
     """
-    shared = any(data.design.kind == "shared" for data in run.datasets)
-    others = run.asked(FIRST) if shared else results
-    paired = paired_of(run)
-    paired = paired[paired["metric"].isin(metrics_of(results))]
-    techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
-    labels = dict.fromkeys(technique_label(*own, False) for own in techniques)
-    found = [(Baseline(), paired)] if "none" in labels else []
-    found += [(find_baseline(results, one), paired_frame(others, one)) for one in labels if one != "none"]
     own = own_frame(results)
-    return [
-        (one, frame, list(kinds(frame, own, (one.intervention, one.parameters, one.seen))))
-        for one, frame in found
-        if len(frame)
-    ]
+    shared = any(data.design.kind == "shared" for data in run.datasets)
+    techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
+    others = [one for one in (Baseline(*own) for own in techniques) if one != Baseline()]
+    paired = paired_of(run)
+    frames = [(Baseline(), paired[paired["metric"].isin(metrics_of(results))])]
+    if others:
+        each = paired_with_each(run.asked((metric, *FIRST)) if shared else results, others)
+        frames += [(one, each[each["baseline"] == one.label]) for one in others]
+    for one, frame in frames:
+        if len(frame):
+            yield one, frame, list(kinds(frame, own, (one.intervention, one.parameters, one.seen)))

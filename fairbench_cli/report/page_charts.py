@@ -16,6 +16,7 @@ from fairbench_cli.document.charts import (
     below,
     cloud,
     forest,
+    key,
     line,
     plot,
 )
@@ -59,7 +60,7 @@ def drawn_forest(panel: Data, scales: Sequence[Scale], m: int, accuracy: int, ba
             "labels", "labels", scale.place(labels), None, None, None, said, [(written, ""), *side]
         )
         rows.insert(0, row)
-    heads = ["", _named(scale), "value", *([ACCURACY] if m != accuracy else [])]
+    heads = [_named(scale), "value", *([ACCURACY] if m != accuracy else [])]
     ideal = (
         None
         if scale.ideal is None or not scale.axis[0] <= scale.ideal <= scale.axis[1]
@@ -136,6 +137,12 @@ def _aside(panel: Data, scale: Scale, m: int, against: Data | None, i: int) -> t
     difference = None if against is None else at(against["difference"][m], i)
     change = "" if difference is None else scale.written(difference, "+")
     return ("-", "") if mean is None else (f"{scale.written(mean)} %", change)
+
+
+def key_of_forests() -> str:
+    """Return what the marks of forests mean."""
+    letters = "BLbowsc."
+    return key((FORM_OF[letter][1], GAP_WORDS[letter]) for letter in letters)
 
 
 def axis_of(scale: Scale, start: float, end: float) -> Axis:
@@ -248,7 +255,7 @@ def number_cells(
     against = panel["against"].get(base)
     difference = None if against is None else at(against["difference"][m], i)
     letter = "-" if against is None else against["kind"][m][i]
-    change = ("", "", None)
+    change: tuple[str, str, int | None] = ("", "", None)
     if against is not None and difference is not None:
         change = (scale.written(difference, "+"), _span(scale, against, m, i, "+"), difference)
     elif against is not None and t in against["base"]:

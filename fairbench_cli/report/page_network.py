@@ -51,17 +51,9 @@ def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
         wide, high, note = widths[node] * INCH, HEIGHT * INCH, notes[name]
         levels = ", ".join(map(str, net.columns[node].levels[:12]))
         said = f"{name}{f' ({note})' if note else ''}: {levels}"
-        where = {"x": x - wide / 2, "y": y, "width": wide, "height": high, "rx": 4}
-        parts.append(
-            element(
-                "rect",
-                f"node {'marked' if note else ''}".strip(),
-                said,
-                fill="#ffffff",
-                stroke="#222222",
-                **where,
-            )
-        )
+        corner = {"x": short(x - wide / 2), "y": short(y), "width": short(wide), "height": short(high)}
+        look = {"rx": "4", "fill": "#ffffff", "stroke": "#222222"}
+        parts.append(element("rect", "node marked" if note else "node", said, "", **corner, **look))
         parts.append(text("name", x, y + high / 2 + (-1 if note else 4), name, "middle", bold=bool(note)))
         parts.append(text("tick", x, y + high / 2 + 11, note, "middle") if note else "")
     across = max(x * INCH + (widths[i] * INCH / 2 if i < len(widths) else 0) for i, x in enumerate(layout.x))

@@ -81,7 +81,7 @@ class Scale:
     @property
     def step(self) -> int:
         """How many grains the last digit is."""
-        return GRAIN // (100 if self.unit else 1) // 10**self.digits
+        return int(GRAIN // (100 if self.unit else 1) // 10**self.digits)
 
     def written(self, grains: int, sign: str = "") -> str:
         """Write a number; `sign` is what stands before those above 0.
@@ -248,7 +248,7 @@ def panels_of(
     for (place, technique, beta, metric), own in zip(rows, numbers, strict=True):
         techniques, betas = cells[place]
         arrays[place][:, order[metric], techniques[technique], betas[beta]] = own
-    against = {base.label: _against(base, *one, cells, order) for base, *one in frames}
+    against = {one[0].label: _against(*one, cells, order) for one in frames}
     by_data = {(data.dataset, data.attribute): data for data in run.datasets}
     panels = []
     for place, (techniques, betas) in cells.items():
@@ -298,8 +298,9 @@ def _against(
         techniques, betas = cells[place]
         if place not in found:
             shape = len(order), len(techniques), len(betas)
-            empty = (np.full(shape, np.nan) for _ in names)
-            found[place] = Against([None] * len(techniques), *empty, np.full(shape, "-", dtype=object))
+            difference, low, high = (np.full(shape, np.nan) for _ in names)
+            letter = np.full(shape, "-", dtype=object)
+            found[place] = Against([None] * len(techniques), difference, low, high, letter)
         one, t = found[place], techniques[technique]
         at = order[metric], t, betas[beta]
         one.difference[at], one.low[at], one.high[at] = own
@@ -393,8 +394,8 @@ SHARE = Scale(FAVOURABLE, "%", 1, None, False, (0, GRAIN, GRAIN))
 def _groups(panel: PanelNumbers) -> dict[str, Any]:
     """Return rows, labels and the rate of favourable decisions by group: of each attribute and of all."""
     data = panel.data
-    names = [(name,) for name in data.protected.names]
-    levels = [data.levels(data.counts, name) for (name,) in names]
+    names: list[tuple[str, ...]] = [(name,) for name in data.protected.names]
+    levels = [data.levels(data.counts, CROSS.join(name)) for name in names]
     if len(names) > 1:
         levels.append(data.levels(data.counts, CROSS.join(data.protected.names)))
         names.append(data.protected.names)

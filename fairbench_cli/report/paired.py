@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -131,9 +131,20 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
         When no technique, or more than one, is called so.
     """
     baseline = Baseline() if versus is None else find_baseline(results, versus)
-    ours, theirs, seen = _pairs(results.rows.reset_index(drop=True), baseline)
-    named: dict[str, Any] = {} if versus is None else {"baseline": baseline.label}
-    return differences_frame(results, ours, theirs, named | {"baseline_include_protected": seen})
+    frame = paired_with_each(results, [baseline])
+    return frame.drop(columns="baseline") if versus is None else frame
+
+
+def paired_with_each(results: Results, baselines: Sequence[Baseline]) -> pd.DataFrame:
+    """Compare every technique with each of some, as `paired_frame` does with one: one after the other."""
+    cells = results.rows.reset_index(drop=True)
+    found = [_pairs(cells, one) for one in baselines]
+    ours, theirs = (np.concatenate([one[i] for one in found]).astype(np.intp) for i in (0, 1))
+    columns = {
+        "baseline": [base.label for base, one in zip(baselines, found, strict=True) for _ in one[2]],
+        "baseline_include_protected": [seen for one in found for seen in one[2]],
+    }
+    return differences_frame(results, ours, theirs, columns)
 
 
 def differences_frame(
@@ -147,19 +158,24 @@ def differences_frame(
 ) -> pd.DataFrame:
     """Return the differences between rows of the results, tested as `paired_frame` says.
 
+    Two rows are tested once, whichever is compared with the other.
+
     Parameters
     ----------
     ours, theirs : int array, shape (differences,)
         Rows of the results.
     columns : mapping
-        More columns, after those that say what a row of the results is.
+        More columns, after those that say what a row of the results is; each ``baseline`` has families of
+        its own.
     paired : bool
         Whether equal numbers of repeats belong together; else Welch's test takes the place of the paired one.
     same : bool array, shape (differences,), optional
         What is the same by design: it is not tested, and the verdict says so.
     """
     cells, values = results.rows.reset_index(drop=True), results.values
-    rows = cells.iloc[ours].reset_index(drop=True)
+    rows = cells.iloc[ours].reset_index(drop=True).assign(**columns)
+    once, place, sign = _once(ours, theirs)
+    ours, theirs = ours[once], theirs[once]
     far = np.full_like(values, np.nan)
     for metric, at in cells.groupby("metric", sort=False).indices.items():
         far[at] = _away(results.ideal(str(metric)), values[at])
@@ -173,23 +189,21 @@ def differences_frame(
         return welch_test(both[at], others[at], ratio, rows)
 
     halves = np.arange(len(apart)).reshape(2, -1)
-    of_values, of_distances = test(halves[0]), test(halves[1])
+    of_values, of_distances = (_turned(test(half), place, sign) for half in halves)
     has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
     twice = np.tile(ours, 2), np.tile(theirs, 2), apart
     everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)), test)
-    low, high, p_of, p_same = (
-        values.reshape(2, -1)
-        for values in (everywhere.low, everywhere.high, everywhere.p, everywhere.within(SAME))
-    )
+    p_same, basis = everywhere.within(SAME)[place], basis[place]
+    over_values, over_distances = (_turned(everywhere, place + start, sign) for start in (0, len(ours)))
     p = np.where(has_ideal, of_distances.p, of_values.p)
-    population_p = np.where(has_ideal, p_of[1], p_of[0])
+    population_p = np.where(has_ideal, over_distances.p, over_values.p)
     if same is not None:
         p, population_p = np.where(same, np.nan, p), np.where(same, np.nan, population_p)
-    tests, population = (adjusted(rows, own, [*BLOCK, "metric"]) for own in (p, population_p))
+    family = [*(["baseline"] if "baseline" in columns else []), *BLOCK, "metric"]
+    tests, population = (adjusted(rows, own, family) for own in (p, population_p))
     up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
     change = np.where(has_ideal, of_distances.mean, of_values.mean)
-    frame = rows[ROW_COLUMNS].assign(
-        **columns,
+    frame = rows[[*ROW_COLUMNS, *columns]].assign(
         n=of_values.n.astype(int),
         difference=of_values.mean,
         low=of_values.low,
@@ -200,20 +214,36 @@ def differences_frame(
         p=p,
         **tests,
         verdict=verdicts(change, tests["p_holm"], up, down, "no difference"),
-        population_low=low[0],
-        population_high=high[0],
-        population_distance_low=low[1],
-        population_distance_high=high[1],
+        population_low=over_values.low,
+        population_high=over_values.high,
+        population_distance_low=over_distances.low,
+        population_distance_high=over_distances.high,
         population_p=population_p,
         population_p_holm=population["p_holm"],
         population_tests=population["tests"],
         population_verdict=verdicts(change, population["p_holm"], up, down, "no difference"),
-        population_p_same=adjusted(rows, p_same[0], [*BLOCK, "metric"])["p_holm"],
-        population_basis=np.where(of_values.n > 0, basis[: len(ours)], ""),
+        population_p_same=adjusted(rows, p_same, family)["p_holm"],
+        population_basis=np.where(of_values.n > 0, basis, ""),
     )
     if same is not None:
         frame.loc[same, ["verdict", "population_verdict"]] = IDENTICAL
     return frame
+
+
+def _once(ours: Rows, theirs: Rows) -> tuple[Rows, Rows, Rows]:
+    """Return which pairs to test, none of them twice, and for each pair its place there and its sign."""
+    code = np.minimum(ours, theirs) * (1 + max(ours.max(initial=0), theirs.max(initial=0)))
+    _, first, inverse = np.unique(code + np.maximum(ours, theirs), return_index=True, return_inverse=True)
+    once = np.sort(first)
+    place = np.searchsorted(once, first)[inverse]
+    return once, place, np.where(ours == ours[once][place], 1, -1)
+
+
+def _turned(test: PairedTest, place: Rows, sign: Rows) -> PairedTest:
+    """Return tests at some places, where the sign is -1 of the differences the other way round."""
+    own = PairedTest(**{name: values[place] for name, values in vars(test).items()})
+    mean, low, high = (np.where(sign < 0, -values, values) for values in (own.mean, own.low, own.high))
+    return replace(own, mean=mean, low=np.where(sign < 0, high, low), high=np.where(sign < 0, low, high))
 
 
 def paired_table(name: str, run: RunResults, versus: str | None = None) -> Document:
@@ -227,18 +257,26 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     baseline = Baseline() if versus is None else find_baseline(results, versus)
     frame = paired_frame(results, versus)
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
+    constant = set(
+        results.rows[COMPARED][results.constant.sum(axis=1) > 0].itertuples(index=False, name=None)
+    )
     columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", "population_verdict"]
+    frame = frame.assign(
+        constant=[key in constant for key in frame[COMPARED].itertuples(index=False, name=None)]
+    )
     texts: Cells = {}
-    for *place, metric, beta, difference, verdict in frame[columns].itertuples(index=False, name=None):
+    for *place, metric, beta, difference, verdict, same in frame[[*columns, "constant"]].itertuples(
+        index=False, name=None
+    ):
         block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
-        texts[block, (technique_label(*own), metric), beta] = written(
-            difference, word="" if verdict == "no difference" else verdict
-        )
+        word = "constant" if same else "" if verdict == "no difference" else verdict
+        texts[block, (technique_label(*own), metric), beta] = written(difference, word=word)
     caption: tuple[str, ...] = (
         f"Mean differences to {baseline.label} over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
         "other training sets and other test rows, at 5 % after Holm's adjustment over all techniques and β "
-        "of the table. A number alone: no difference shown.",
+        "of the table. constant: the technique accepts nobody, or everybody, in some repeat. A number alone: "
+        "no difference shown.",
         *(BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()),
     )
     return Document(name, facts=caption, sections=blocks_of(run, texts, ""))

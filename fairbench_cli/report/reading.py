@@ -20,7 +20,7 @@ NO_NUMBER = "–"
 
 
 @dataclass(frozen=True)
-class Reading:
+class MetricReading:
     """How a metric is said.
 
     Parameters
@@ -124,9 +124,8 @@ class Reading:
             return f"the {label} of {deprived} is {number} points {way} than that of {favoured}"
         if not side:
             return f"{deprived} are {event} as often as {favoured} (0.0 points apart)"
-        return (
-            f"{deprived} are {event} {number} points {'more' if side > 0 else 'less'} often than {favoured}"
-        )
+        way = "more" if side > 0 else "less"
+        return f"{deprived} are {event} {number} points {way} often than {favoured}"
 
     def left(self, value: float, plain: float) -> str:
         """Write what is left of the plain model's gap: "3.4 points left", "1.1 points the other way"."""
@@ -136,7 +135,7 @@ class Reading:
         return f"{self.size(value)} {'the other way' if turned else 'left'}"
 
 
-def reading_of(metric: Metric) -> Reading:
+def reading_of(metric: Metric) -> MetricReading:
     """Return how a metric is said, by what its name stands for.
 
     >>> from fairbench_cli.measures.registry import find
@@ -152,9 +151,9 @@ def reading_of(metric: Metric) -> Reading:
         shift += alias.how == "one plus"
         name = alias.of[0]
     if name not in _RATED:
-        return Reading(metric.name, ideal=metric.ideal)
+        return MetricReading(metric.name, ideal=metric.ideal)
     rate, form, is_signed = _RATED[name]
-    return Reading(metric.name, form, rate, is_signed, turned, shift, metric.ideal)
+    return MetricReading(metric.name, form, rate, is_signed, turned, shift, metric.ideal)
 
 
 def signed(value: float, digits: int = 1, plus: str = "+") -> str:

@@ -2,15 +2,18 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from fairbench_cli.base.checksums import canonical
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.document.model import Document, Section, plain_table
-from fairbench_cli.experiment.config.components import tuning_of
+from fairbench_cli.experiment.config.components import ComponentSpec, tuning_of
+from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import RunPlan, arc_in_words
@@ -58,6 +61,7 @@ def blocks_of(
         What the table's own columns are called.
     """
     betas = tuple(sorted({cell["beta"] for cell in run.plan.cells}))
+    names = names_of(run.plan.config)
     rows: dict[CellKey, dict[str, dict[tuple[str, ...], None]]] = {}
     for place, labels, _ in cells:
         rows.setdefault(place, {}).setdefault(labels[0], {})[labels] = None
@@ -66,11 +70,15 @@ def blocks_of(
     blocks = []
     for place, techniques in rows.items():
         dataset, attribute, compared, representation, name, parameters = place
-        title = f"{dataset}, {attribute}, {classifier_label(name, parameters)}"
+        title = f"{names.dataset(dataset)}, {attribute}, {names.classifier(name, parameters)}"
         title += "" if representation == "original" else f", {representation}"
         title += "" if compared == attribute else f": groups of {compared}"
         texts = [
-            [*labels, *(cells.get((place, labels, beta), missing) for beta in betas)]
+            [
+                names.techniques.get(labels[0], labels[0]),
+                *labels[1:],
+                *(cells.get((place, labels, beta), missing) for beta in betas),
+            ]
             for own in techniques.values()
             for labels in own
         ]
@@ -195,7 +203,8 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
         return (drawn, f"Test set: {on}.", *_legend(used))
     if source == "data":
         return (f"Means of {n} random split{'s' * (n > 1)} into training and test rows.", *_legend(used))
-    networks = ", ".join(dict.fromkeys(one["dataset"] for one in plan.datasets))
+    called = names_of(plan.config).dataset
+    networks = ", ".join(dict.fromkeys(called(one["dataset"]) for one in plan.datasets))
     made = "shipped with fairbench" if source == "shipped" else "learned from the data"
     lines = [
         f"Means of {n} repeat{'s' * (n > 1)}. Training sets: sampled from the Bayesian network of "
@@ -206,7 +215,7 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     else:
         lines.append(f"Test set: {on}.")
     idle = [one for one in plan.datasets if not one["arc_to_outcome"]]
-    lines += [f"{one['dataset']}: {arc_in_words(one)}, so β changes nothing." for one in idle]
+    lines += [f"{called(one['dataset'])}: {arc_in_words(one)}, so β changes nothing." for one in idle]
     return (*lines, *_legend(used))
 
 
@@ -239,6 +248,67 @@ def classifier_label(name: str, parameters: str) -> str:
     return named(name, parameters, CLASSIFIERS)
 
 
+@dataclass(frozen=True)
+class Names:
+    """What tables, figures and pages call techniques, classifiers and data sets, where a config says so.
+
+    Parameters
+    ----------
+    techniques, classifiers : dict
+        By the label, as `technique_label` and `classifier_label` make it.
+    datasets : dict
+        By the name in results.
+    """
+
+    techniques: Mapping[str, str] = field(default_factory=dict)
+    classifiers: Mapping[str, str] = field(default_factory=dict)
+    datasets: Mapping[str, str] = field(default_factory=dict)
+
+    def technique(self, intervention: str, parameters: str, seen: bool) -> str:
+        """Return what a technique is called."""
+        label = technique_label(intervention, parameters, seen)
+        return self.techniques.get(label, label)
+
+    def classifier(self, name: str, parameters: str) -> str:
+        """Return what a classifier is called."""
+        label = classifier_label(name, parameters)
+        return self.classifiers.get(label, label)
+
+    def dataset(self, name: str) -> str:
+        """Return what a data set is called."""
+        return self.datasets.get(name, name)
+
+
+def names_of(config: ExperimentConfig) -> Names:
+    """Return the names that a config gives by `as` and `title`; all different, as the labels are."""
+    techniques = [
+        (one.spec, technique_label(one.spec.name, canonical(one.described), one.include_protected))
+        for one in config.interventions
+    ]
+    classifiers = [
+        (one, classifier_label(one.name, canonical(dict(one.parameters)))) for one in config.classifiers
+    ]
+    titles = {spec.name: spec.title for spec in config.datasets if spec.title}
+    return Names(_aliases(techniques), _aliases(classifiers), titles)
+
+
+def _aliases(listed: Iterable[tuple[ComponentSpec, str]]) -> dict[str, str]:
+    """Return names by label: where one stands for several, what their labels have besides is kept.
+
+    >>> spec = ComponentSpec("massaging", alias="M")
+    >>> _aliases([(spec, "massaging"), (spec, "massaging (ranker=logistic)")])
+    {'massaging': 'M', 'massaging (ranker=logistic)': 'M (ranker=logistic)'}
+    >>> _aliases([(spec, "massaging + s")])
+    {'massaging + s': 'M'}
+    """
+    found = {label: spec for spec, label in listed if spec.alias}
+    several = Counter(spec.alias for spec in found.values())
+    return {
+        label: spec.alias + (label.removeprefix(spec.name) if several[spec.alias] > 1 else "")
+        for label, spec in found.items()
+    }
+
+
 def distinct_models(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], str]]:
     """Return cells and what their classifiers are called, cells that differ in the classifier alone once.
 
@@ -247,7 +317,9 @@ def distinct_models(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tupl
     """
     known = dict.fromkeys((cell["classifier"], cell["classifier_parameters"]) for cell in plan.cells)
     variants = Counter(name for name, _ in known)
-    labels = {one: classifier_label(*one) if variants[one[0]] > 1 else one[0] for one in known}
+    plain = {one: classifier_label(*one) if variants[one[0]] > 1 else one[0] for one in known}
+    aliases = names_of(plan.config).classifiers
+    labels = {one: aliases.get(classifier_label(*one), label) for one, label in plain.items()}
     shared: dict[tuple[str, ...], list[dict[str, Any]]] = {}
     for cell in cells:
         shared.setdefault((cell["key"], cell["attribute"], cell["representation"]), []).append(cell)

@@ -1,20 +1,22 @@
 """Derive every result file from the journal; each is replaced in one step."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.document.html import html
+from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document, Section
 from fairbench_cli.experiment.config.metrics import find_metrics
-from fairbench_cli.experiment.config.outputs import FIGURES, TABLES, ReportOutput
+from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES, ReportOutput
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
 from fairbench_cli.experiment.journal.manifest import checked, refuse_lost, update_manifest
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
+from fairbench_cli.report.answer_words import answer_document
 from fairbench_cli.report.baselines import baselines_frame, distances_of
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
@@ -25,7 +27,17 @@ from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
 
-PAGE = "report.html"
+ANSWER, PAGE = "answer.md", "report.html"
+
+
+@dataclass(frozen=True)
+class WrittenReport:
+    """What a report shows: the answer in few lines, the tables that are asked for, and names of its files."""
+
+    answer: Document
+    tables: tuple[Document, ...]
+    files: tuple[str, ...]
+
 
 Compared = Callable[[RunPlan, Records], Section | None]
 """Returns a run next to what is published, as a section of its page; None where nothing is."""
@@ -41,9 +53,10 @@ def write_report(
     records: Records,
     attributes: Sequence[str] = (),
     versus: Sequence[str] = (),
+    tables: Sequence[str] = (),
     compared: Compared = _with_nothing,
-) -> list[Document]:
-    """Write groups.csv, results.csv, summary.csv, paired.csv, pareto.csv, report.html, tables/ and figures/.
+) -> WrittenReport:
+    """Write answer.md, report.html, groups, results, summary, paired and pareto.csv, tables/ and figures/.
 
     Also baselines.csv and baselines_distance.csv; with a sweep sweep.csv, frontier.csv and
     frontier_distance.csv; where parameters are tuned tuning.csv and tuning_gain.csv.
@@ -54,14 +67,16 @@ def write_report(
         Attributes and intersections whose groups are compared, instead of those of the plan.
     versus : sequence of str
         Techniques that all others are compared with, each in a ``paired-versus-NAME.csv``.
+    tables : sequence of str
+        Names of tables to return in place of those of the config.
     compared : callable
         What the page says next to the run's own numbers.
 
     Returns
     -------
-    list of Document
-        The tables that the config asks for and, where attributes are asked for, the rates of their groups.
-        With `versus` the differences to these techniques instead.
+    WrittenReport
+        With the tables that the config asks for and, where attributes are asked for, the rates of their
+        groups. With `versus` the differences to these techniques instead.
 
     Raises
     ------
@@ -69,8 +84,11 @@ def write_report(
         When a file cannot be written, no data set has one of the attributes, or the run lacks a technique.
     """
     config = plan.config
+    chosen = tuple(dict.fromkeys(tables))
+    for name in chosen:
+        _check_table(name, plan)
     attributes = tuple(attributes) or config.attributes
-    asked = dict.fromkeys([*config.tables, *["group-rates"] * bool(attributes)])
+    asked = dict.fromkeys([*config.tables, *["group-rates"] * bool(attributes), *chosen])
     always = [name for name, table in TABLES.items() if table.always and name not in asked]
     shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
     run = run_results(folder, plan, records, _metrics_of(plan, shown), attributes)
@@ -95,18 +113,46 @@ def write_report(
         with_it = output in asked or output in config.figures
         frames |= {name: make.load()(run) if with_it else None for name, make in files.items()}
     frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv")) | against
+    answer = markdown(answer_document(run))
     for name, frame in frames.items():
         if frame is None:
             (folder / f"{name}.csv").unlink(missing_ok=True)
         else:
             text: str = frame.to_csv(index=False, lineterminator="\n")
             write_text(folder / f"{name}.csv", text)
-    tables = [registry.TABLES[name].load()(name, run) for name in (*asked, *always)]
-    _write_tables(folder / "tables", [table for table in tables if table.sections])
+    made = {name: registry.TABLES[name].load()(name, run) for name in (*asked, *always)}
+    _write_tables(folder / "tables", [table for table in made.values() if table.sections])
+    write_text(folder / ANSWER, answer)
     write_text(folder / PAGE, html(run_page(run, compared(plan, records))))
     draw_figures(run, config.figures)
-    write_predictions(folder, plan, records)
-    return differences or tables[: len(asked)]
+    kept = write_predictions(folder, plan, records)
+    shown_tables = differences or [made[name] for name in chosen or asked]
+    csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
+    names = (
+        PAGE,
+        ANSWER,
+        csv,
+        "tables/",
+        *["figures/"] * bool(config.figures),
+        *["predictions/"] * bool(kept),
+    )
+    return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), names)
+
+
+def _check_table(name: str, plan: RunPlan) -> None:
+    """Refuse a table that there is not, or that the run has not what it takes for.
+
+    Raises
+    ------
+    UserError
+        When it is one of these.
+    """
+    if name not in TABLES:
+        raise user_error(f'no table is called "{name}"', suggest(name, TABLES), "--table")
+    for need in TABLES[name].needs:
+        is_met, what, fix = NEEDS[need]
+        if not is_met(plan.config):
+            raise user_error(f"{name} {what}, and the run has none", f"{fix} and run it again", "--table")
 
 
 def results_of_folder(folder: Path, plan: RunPlan, records: Records) -> RunResults:
@@ -127,8 +173,9 @@ def redo_report(
     attributes: Sequence[str] = (),
     metrics: Sequence[str] = (),
     versus: Sequence[str] = (),
+    tables: Sequence[str] = (),
     compared: Compared = _with_nothing,
-) -> tuple[list[Document], tuple[Damage, ...], list[str], int]:
+) -> tuple[WrittenReport, tuple[Damage, ...], list[str], int]:
     """Write the report of a results folder again.
 
     Parameters
@@ -138,14 +185,14 @@ def redo_report(
     metrics : sequence of str
         Metrics in addition to those of the config: registered ones, and any that somebody's code defines.
         Such code is run if it is named here, never because the results name it.
-    versus : sequence of str
+    versus, tables : sequence of str
         As in `write_report`.
     compared : callable
         As in `write_report`.
 
     Returns
     -------
-    tables : list of Document
+    written : WrittenReport
     damages : tuple of Damage
         The lines of the journals that are not used.
     left_out : list of str
@@ -172,10 +219,11 @@ def redo_report(
     names = [one if isinstance(one, str) else one.name for one in named]
     config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
     config = config.with_own(one for one in named if not isinstance(one, str))
-    tables = write_report(folder, replace(plan, config=config), reading.records, attributes, versus, compared)
+    own_plan = replace(plan, config=config)
+    written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared)
     update_manifest(folder, files)
     left_out = sorted(set(config.metrics) - set(config.at_hand))
-    return tables, reading.damages, left_out, plan.size - there
+    return written, reading.damages, left_out, plan.size - there
 
 
 def _write_tables(folder: Path, tables: list[Document]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from conftest import study_of, two_lines
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.show.formats import FORMATS, write
+from fairbench_cli.audit.show.formats import FORMATS, write, write_folder
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.pooling import pooled_rates
 
@@ -116,6 +116,18 @@ def test_small_subgroups_are_not_searched():
 
 def test_a_scan_that_finds_nothing_has_a_table_without_rows():
     assert audit(FRAME[:40], **SCAN).to_pandas("subgroups").empty
+
+
+def test_a_scan_that_finds_nothing_leaves_no_older_file(tmp_path):
+    one = SCAN | {"metric": "selection-rate", "draws": 10, "attributes": ["race"]}
+    found = audit(FRAME, **one)
+    assert "All groups of race were searched" in found.to_markdown()
+    write_folder(found.report, tmp_path)
+    (tmp_path / "mine.csv").write_text("")
+    assert (tmp_path / "subgroups.csv").exists()
+    write_folder(audit(FRAME[:40], **one).report, tmp_path)
+    assert not (tmp_path / "subgroups.csv").exists()
+    assert (tmp_path / "mine.csv").exists()
 
 
 def test_models_thresholds_lists_and_ties_are_searched_each():

@@ -1,9 +1,11 @@
 """What an audit says in sentences: whole ones, in an order that is right, with all that was asked."""
 
 import csv
+import math
 from dataclasses import replace
 from itertools import product
 
+import numpy as np
 import pytest
 from audit_counts import one, slice_of, tally_of
 from audit_sample import SCRIPT, sample_audit
@@ -12,8 +14,9 @@ from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED
-from fairbench_cli.audit.parts.rates import failures
-from fairbench_cli.audit.parts.writing import p_value
+from fairbench_cli.audit.parts.findings import beyond, differs
+from fairbench_cli.audit.parts.rates import decisive, failures, reason_words, worst_first
+from fairbench_cli.audit.parts.writing import LIMIT_OPEN, p_value
 from fairbench_cli.audit.show.document import (
     audit_document,
     gate_words,
@@ -23,14 +26,14 @@ from fairbench_cli.audit.show.document import (
     to_notebook,
     verdict_legend,
 )
-from fairbench_cli.audit.show.headline import HARMED, headline
+from fairbench_cli.audit.show.headline import HARMED, headline, sentence
 from fairbench_cli.cli.console import print_document
 from fairbench_cli.measures.rates import EVENTS
 
 FINDING = (
     "race: African-American are wrongly selected in 42.3 % of cases, Caucasian in 22.0 % (false positive "
-    "rate: of those who should not be selected): 1.92 times as often (1.71 to 2.17); the rates differ and "
-    "the ratio is outside the limits, both beyond chance: fails, shown outside"
+    "rate: of those who should not be selected): 1.92 times as often (1.71 to 2.17), more than chance "
+    "would do, and shown to be more than the 1.25 allowed: fails, shown outside"
 )
 
 
@@ -108,16 +111,16 @@ HURT = {
 def test_the_harmed_group_is_the_same_from_either_side(effect, metric):
     for reference in ROWS:
         found = of(ROWS, metric=(metric,), effect=effect, ref={"g": reference}, ref_method="given")
-        (sentence,) = headline(found).sentences
-        assert sentence.harmed == HURT[effect].get(metric, "")
+        (said,) = headline(found).sentences
+        assert said.harmed == HURT[effect].get(metric, "")
 
 
 def test_every_rate_has_words():
     assert set(EVENTS) == set(COMPARED)
     for name in COMPARED:
-        (sentence,) = headline(of(ROWS, metric=(name,))).sentences
-        assert sentence.text.endswith(("fails.", "shown outside.", "passes.", "not decided."))
-        assert "nan" not in sentence.text
+        (found,) = headline(of(ROWS, metric=(name,))).sentences
+        assert found.text.endswith(("fails.", "shown outside.", "passes.", "not decided."))
+        assert "nan" not in found.text
 
 
 def test_sentences_of_rates_that_are_zero_or_undefined():
@@ -127,13 +130,15 @@ def test_sentences_of_rates_that_are_zero_or_undefined():
     )
     text = headline(of({"a": (0, 50), "b": (0, 500)}))
     assert (
-        "b in 0 % (selection rate): equally often; too few rows to tell: not decided."
-        in text.sentences[0].text
+        "b in 0 % (selection rate): equally often; whether it is less than 0.8 or more than the 1.25 "
+        "allowed is "
+        "open: not decided." in text.sentences[0].text
     )
     text = headline(of({"a": (0, 0, 9, 9), "b": (50, 9, 9, 50)}, metric=("fdr",)))
     assert (
         text.sentences[0].text
-        == "g: a against b by false discovery rate; nobody to compute it from: not decided."
+        == "g, all groups of fewer than 30 rows: a against b by false discovery rate; nobody to compute it "
+        "from: not decided."
     )
     assert headline(of({"a": (5, 0, 0, 5)})).sentence == "Not decided: there is nothing to compare."
 
@@ -144,7 +149,11 @@ def test_what_passes_and_what_is_open():
     assert found.sentence.startswith("Passes: in g no gap is larger than allowed, for every value that fits")
     assert found.open == ()
     few = headline(of({name: tuple(cell // 100 for cell in cells) for name, cells in even.items()}))
-    assert few.sentence.startswith("Not decided: the rows at hand decide none of 5 comparisons")
+    assert few.sentence == (
+        "Not decided: no difference is shown, and a gap larger than allowed is not ruled out (allowed: 0.8 "
+        "to "
+        "1.25 times the reference's rate); 5 of 5 comparisons are open."
+    )
     (group,) = few.open[0].groups
     assert (group.group, group.rows, len(group.metrics)) == ("b", 80, 5)
     assert 80 < group.least_needed <= group.most_needed
@@ -171,7 +180,8 @@ def test_a_bare_rule_says_so_and_looks_otherwise(capsys):
     answer = headline(bare)
     assert answer.sentence.endswith("Chance was not looked at.")
     assert answer.sentences[0].text.endswith(", more than is allowed: fails, chance not looked at.")
-    assert "; could be chance (p 0.074): not decided." in headline(tested).sentences[0].text
+    could = ", which could be chance (p 0.074); whether it is less than the 0.8 allowed is open: not decided."
+    assert could in headline(tested).sentences[0].text
     for write in (to_markdown, to_html, to_notebook):
         assert "(✗)" in write(bare)
         assert "✗" not in write(tested).replace("✗ fails;", "")  # but in the legend
@@ -190,11 +200,14 @@ def test_an_interval_that_leaves_out_1_beside_an_open_verdict_is_explained():
     assert (row.p < 0.05 < row.p_holm, row.verdict, row.reason) == (True, "undecided", "chance")
     text = headline(report).sentences[0].text
     alone, adjusted = p_value(row.p), p_value(row.p_holm)
-    assert f"the rates differ taken alone (p {alone}), not among 7 comparisons (p {adjusted})" in text
+    wanted = (
+        f", more than chance would do taken alone (p {alone}), not among 7 comparisons (p {adjusted}), so "
+    )
+    assert f"{wanted}it could be chance; whether it is less than the 0.8 allowed is open" in text
     assert "not decided: could be chance among 7" in to_html(report)
     assert any(line.startswith("could be chance among 7: ") for line in legend(report))
     exact = headline(of({"a": (7, 3), "b": (55, 5)}, ref={"g": "b"}, ref_method="given")).sentences[0].text
-    assert exact.endswith("could be chance (p 0.081 by Fisher's exact test): not decided.")
+    assert ", which could be chance (p 0.081 by Fisher's exact test); whether" in exact
 
 
 def test_what_fails_and_what_is_shown_outside_are_told_apart():
@@ -205,18 +218,145 @@ def test_what_fails_and_what_is_shown_outside_are_told_apart():
     row, text = said({"a": (400, 700), "b": (230, 670)})
     assert (row.verdict, row.shown_outside) == ("fail", False)
     assert text.endswith(
-        "the rates differ beyond chance, and the true ratio may still be within the limits: fails."
+        ", more than chance would do, and less than the 0.8 allowed as measured; whether truly so is open: "
+        "fails."
     )
     row, text = said({"a": (900, 200), "b": (100, 800)})
     assert row.shown_outside
-    assert text.endswith("the ratio is outside the limits, both beyond chance: fails, shown outside.")
+    ends = ", more than chance would do, and shown to be less than the 0.8 allowed: fails, shown outside."
+    assert text.endswith(ends)
     report = of(dict.fromkeys("abcdef", (40, 60)) | {"z": (400, 600), "y": (22, 78)})
     row = next(row for row in report.disparities if row.group == "y")
     assert (row.verdict, row.shown_outside, row.ratio.high < 0.8) == ("fail", False, True)
-    assert (
-        "outside the limits taken alone (not among 7 comparisons): fails"
-        in headline(report).sentences[0].text
+    ends = ", and less than the 0.8 allowed taken alone, not among 7 comparisons: fails."
+    assert ends in headline(report).sentences[0].text
+
+
+RNG_AUDITS = 60
+
+
+def random_audits():
+    """Audits of two to five groups: alike or not, few rows or many, with labels or without, weighted or "
+    "not."""
+    for seed in range(RNG_AUDITS):
+        rng = np.random.default_rng(seed)
+        labelled, sizes = bool(seed % 2), rng.choice([8, 60, 400, 3000, 20000], rng.integers(2, 6))
+        start = rng.uniform(0.05, 0.7)
+        shares = np.clip(start * rng.choice([1, 1, 0.95, 0.85, 0.75, 0.5], len(sizes)), 0, 1)
+        groups = {}
+        for i, (size, share) in enumerate(zip(sizes.tolist(), shares.tolist(), strict=True)):
+            cells = rng.multinomial(size, [0.4 * share, 0.6 * share, 0.3 * (1 - share), 0.7 * (1 - share)])
+            cells = cells if labelled else [cells[0] + cells[1], cells[2] + cells[3]]
+            groups["(missing)" if i == 1 and seed % 5 == 0 else f"g{i}"] = tuple(map(int, cells))
+        weight = float(rng.choice([1, 1, 3.5]))
+        cells = {name: found if labelled else (0, found[0], 0, found[1]) for name, found in groups.items()}
+        tally = one(cells, attribute="g", labelled=labelled)
+        (part,) = tally.slices
+        squares = part.squares * rng.choice([1.0, weight])  # as if weights differed
+        yield judge(replace(tally, slices=(replace(part, squares=squares),)), AuditConfig())
+
+
+def test_both_questions_are_answered_by_the_numbers():
+    """Nine pairs of answers at most: those that can be come up, and say what p, interval and τ say."""
+    seen = set()
+    for report in random_audits():
+        rows = [row for verdict in report.verdicts for row in decisive(verdict, report)]
+        for row in rows:
+            text = sentence(row, report).text
+            tested = not (math.isnan(row.p) or row.reason == "few")
+            shown = tested and row.p_holm < 0.05
+            low, high = row.ratio.low >= 0.8, row.ratio.high <= 1.25
+            answers = differs(row, 0.95), beyond(row)
+            seen.add(answers)
+            assert answers[0] == ("untested" if not tested else "shown" if shown else "open")
+            assert (answers[1] == "within") == (low and high)
+            if answers[1] == "shown":  # beyond chance over the family is beyond it alone
+                assert shown
+                assert row.ratio.high < 0.8 or row.ratio.low > 1.25
+            assert (", more than chance would do" in text) == (tested and row.p < 0.05)
+            assert ("taken alone (p " in text) == (tested and row.p < 0.05 <= row.p_holm)
+            assert ("whether it is " in text) == (row.verdict == "undecided" and row.reason != "no rows")
+            if "whether it is less" in text:
+                assert row.ratio.low < 0.8 or row.ratio.value < 0.8 or math.isnan(row.ratio.value)
+            assert ("allowed for every value that fits" in text) == (row.verdict == "pass") == (low and high)
+            assert ("shown outside" in text) == (answers[1] == "shown")
+            words = reason_words(row, report)
+            assert not (shown and ("too few rows" in words or "could be chance" in words))
+            assert (words == LIMIT_OPEN) == (shown and row.verdict == "undecided")
+    possible = {("shown", "shown"), ("shown", "within"), ("shown", "open")}
+    assert seen == possible | {("open", "within"), ("open", "open"), ("untested", "open")}
+
+
+DIFFERS = {
+    "shown": ({"p": 0.001, "p_holm": 0.01}, ", more than chance would do"),
+    "open": ({"p": 0.2, "p_holm": 0.6}, ", which could be chance (p 0.200)"),
+    "untested": ({"p": math.nan, "p_holm": math.nan}, ", from rows that are worth too few to test"),
+}
+BEYOND = {
+    "shown": (
+        {"verdict": "fail", "shown_outside": True, "point": "fail"},
+        ", and shown to be less than the 0.8",
+    ),
+    "within": (
+        {"verdict": "pass", "point": "pass"},
+        ", and within the 0.8 to 1.25 allowed for every value that fits",
+    ),
+    "open": (
+        {"verdict": "undecided", "point": "fail", "reason": "chance"},
+        "; whether it is less than the 0.8",
+    ),
+}
+
+
+@pytest.mark.parametrize(("first", "second"), list(product(DIFFERS, BEYOND)))
+def test_all_nine_pairs_of_answers_have_words(first, second):
+    report = of({"a": (400, 600), "b": (280, 720)})
+    row = next(row for row in report.disparities if row.deciding)
+    (numbers, said), (limit, words) = DIFFERS[first], BEYOND[second]
+    row = replace(row, shown_outside=False, reason="")
+    row = replace(row, **numbers, **limit)
+    assert (differs(row, 0.95), beyond(row)) == (first, second)
+    assert f"{said}{words}" in sentence(row, report).text
+
+
+def test_the_headline_answers_both_questions():
+    for report in random_audits():
+        rows = [row for verdict in report.verdicts for row in decisive(verdict, report)]
+        shown = [row for row in rows if differs(row, 0.95) == "shown"]
+        text = headline(report).sentence
+        assert ("rates differ by more than chance" in text) == bool(shown)
+        assert ("o difference is shown" in text) == (not shown)
+        if report.verdict == "fail":
+            outside = any(row.shown_outside for row in rows)
+            assert f"That the true gap is, too, is {'shown' if outside else 'open'}." in text
+        if report.verdict == "undecided":
+            limit = any(row.verdict == "undecided" for row in shown)
+            assert ("whether by more than is allowed is open" in text) == limit
+            assert ("within what is allowed" in text) == (bool(shown) and not limit)
+
+
+def test_small_groups_and_missing_values_lead_nothing():
+    """They come last in sentences, lines on what is open and tables, behind a count; the verdict knows "
+    "them."""
+    groups = {"a": (400, 600), "b": (380, 620), "(missing)": (2, 198), "c": (0, 20)}
+    report = of(groups)
+    (first,) = headline(report).sentences
+    assert (first.group, first.verdict, report.verdict) == ("b", "fail", "fail")
+    assert first.text.startswith("g: b are selected in 38.0 %")
+    assert first.text.endswith(
+        " Of 2 groups of fewer than 30 rows or without a value ((missing), c) 2 comparisons fail."
     )
+    order = [row.group for row in worst_first(decisive(report.verdicts[0], report), {"(missing)", "c"})]
+    assert order[0] == "b"
+    text = of({"a": (400, 600), "b": (38, 62), "(missing)": (20, 30), "c": (5, 9)})
+    assert (
+        headline(text)
+        .open[0]
+        .text.endswith("would decide); 2 groups of fewer than 30 rows or without a value (c, (missing)).")
+    )
+    (alone,) = headline(of({"a": (400, 600), "c": (0, 20)})).sentences
+    assert alone.text.startswith("g, all groups of fewer than 30 rows: c are selected in 0 %")
+    assert 'class="muted"' in to_html(report)
 
 
 def test_limits_of_their_own_are_said():
@@ -245,8 +385,8 @@ def test_no_abbreviation_is_unexplained():
     assert all(any(line.startswith(name) for line in text) for name in report.deciding)
     for name in ("tp, fp", *report.groups[0].metrics):
         assert f"\n* {name}" in to_markdown(report), name
-    for sentence in headline(report).sentences:
-        assert not {"fpr", "fnr", "fdr", "for:"} & set(sentence.text.split())
+    for one_of in headline(report).sentences:
+        assert not {"fpr", "fnr", "fdr", "for:"} & set(one_of.text.split())
     assert SCRIPT not in to_html(report)
 
 

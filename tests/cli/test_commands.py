@@ -86,16 +86,23 @@ def test_tables_in_a_pipe(tmp_path, betas, say):
     )
     done = say("run", config, "-o", tmp_path / "out", "--only", "beta=0", "--jobs", "1")
     assert done.code == 0, done.err
-    done = say("run", config, "-o", tmp_path / "out", "--jobs", "1")
+    done = say("run", config, "-o", tmp_path / "out", "--jobs", "1", "--all")
     plain(done.out)
     for name in ("discrimination-accuracy", "over-underestimation"):
         table = (tmp_path / f"out/tables/{name}.csv").read_text()
         for row in list(csv.reader(io.StringIO(table)))[1:]:
             for cell in row[3:]:
                 assert f" {cell}" in done.out  # whole, not folded or cut
-    grown = say("report", tmp_path / "out")
+    grown = say("report", tmp_path / "out", "--all")
     assert grown.out == done.out
     assert done.out.count("Means of") == 1
+    brief = say("report", tmp_path / "out")
+    assert done.out.startswith(brief.out)
+    assert len([*brief.out.splitlines(), *brief.err.splitlines()]) <= 20
+    one = say("report", tmp_path / "out", "--table", "pareto")
+    assert one.out.startswith("pareto\n")
+    assert say("report", tmp_path / "out", "--table", "paretto").err.endswith('did you mean "pareto"?\n')
+    assert "needs a sweep" in say("report", tmp_path / "out", "--table", "frontier").err
 
 
 def test_counts_of_few_repeats_fit_too(tmp_path, say):
@@ -108,7 +115,7 @@ def test_counts_of_few_repeats_fit_too(tmp_path, say):
     plan = json.loads((tmp_path / "out/plan.json").read_text())
     del plan["sha256"]
     (tmp_path / "out/plan.json").write_text(json.dumps(plan | {"config": plan["config"] | {"repeats": 30}}))
-    done = say("report", tmp_path / "out")
+    done = say("report", tmp_path / "out", "--all")
     plain(done.out)
     assert done.out.count("(1/30)") >= 50
     assert "(1/30)" in (tmp_path / "out/tables/discrimination-accuracy.md").read_text()

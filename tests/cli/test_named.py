@@ -70,7 +70,7 @@ def test_every_shipped_config_has_a_title_and_its_network_or_cards_are_there():
 def test_the_wheel_holds_what_is_found_by_name():
     built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
     pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")}
-    named = {"configs", "datasets", "docs/papers", *pages}
+    named = {"configs", "datasets", "docs/papers", "docs/reference", *pages}
     assert built["force-include"] == {path: f"fairbench_cli/{path}" for path in named}
 
 

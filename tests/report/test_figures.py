@@ -27,7 +27,7 @@ from fairbench_cli.measures.counts import Counts
 from fairbench_cli.network.files import load, save
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.report.figures import draw_figures
-from fairbench_cli.report.figures.canvas import house_style, text_width, wrapped
+from fairbench_cli.report.figures.canvas import figure_bytes, house_style, text_width, wrapped
 from fairbench_cli.report.figures.curves import SHOWN
 from fairbench_cli.report.figures.fronts import place_labels, staircase
 from fairbench_cli.report.figures.network import draw_network
@@ -87,9 +87,8 @@ def texts(figure) -> str:
 
 
 def test_every_figure_is_written_as_svg_and_png_and_the_same_bytes_come_again(run, tmp_path):
-    one, two = (draw_figures(replace(run, folder=tmp_path / name), list(FIGURES)) for name in ("a", "b"))
+    one = draw_figures(replace(run, folder=tmp_path / "a"), list(FIGURES))
     names = [path.name for path in one]
-    assert names == [path.name for path in two]
     assert names == [
         f"{name}.{ending}"
         for name in (
@@ -100,8 +99,11 @@ def test_every_figure_is_written_as_svg_and_png_and_the_same_bytes_come_again(ru
         )
         for ending in ("svg", "png", "pdf")
     ]  # fmt: skip
-    for a, b in zip(one, two, strict=True):
-        assert a.read_bytes() == b.read_bytes(), a.name
+    again = [figure for name in FIGURES for figure in drawn(name, run).values()]
+    for i, path in enumerate(one):  # a format is the same for all figures: the others are tried on the first
+        if i < 3 or path.suffix == ".svg":
+            with house_style():
+                assert figure_bytes(again[i // 3], path.suffix[1:]) == path.read_bytes(), path.name
     assert {path.name for path in (tmp_path / "a" / "figures").iterdir()} == set(names)
     for path in one:
         start = path.read_bytes()[:2000]

@@ -12,7 +12,6 @@ rows are on one side of a rate (at 0 or n their width is zero), so metrics with 
 none. All tests are adjusted together by Holm, apart from the rates of every audit.
 """
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
+from fairbench_cli.audit.compare.draws import stream
 from fairbench_cli.audit.compare.effective import rows_per_weight
 from fairbench_cli.audit.compare.family import Family
 from fairbench_cli.audit.compare.kernel import Compared, Limits
@@ -37,7 +37,16 @@ from fairbench_cli.audit.compare.verdict import all_of, decide_metric, requested
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts.part import Part, View
-from fairbench_cli.audit.parts.writing import DASH, REASONS, fine_cell, group_cell, listed, p_cell, place
+from fairbench_cli.audit.parts.writing import (
+    DASH,
+    REASONS,
+    fine_cell,
+    group_cell,
+    listed,
+    p_cell,
+    place,
+    reason_words,
+)
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.counts import Counts, Floats, divide
@@ -374,12 +383,6 @@ def percentiles(values: Floats, tail: float) -> Limits:
     return low, high
 
 
-def stream(seed: int, *place: str) -> np.random.Generator:
-    """Return random numbers of a place's own: one more attribute changes no other's intervals."""
-    key = "\x1f".join([str(seed), *place])
-    return np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))
-
-
 def requested_sections(found: Requested, report: Report, view: View) -> tuple[Section, ...]:
     """Return a section of the metrics asked for by name, if any: a table for each attribute."""
     slices: dict[tuple[str, ...], list[RequestedRow]] = {}
@@ -445,6 +448,7 @@ class _Line:
     verdict: Verdict | None
     reason: Reason
     test: RequestedTest | None
+    least_p: float  # of what was tested of it, adjusted
     part: bool = False
 
 
@@ -454,9 +458,11 @@ def _lines(row: RequestedRow, name: str, tests: Sequence[RequestedTest]) -> Iter
     undecided = row.verdicts.get(name) == "undecided"
     reason: Reason = next((one for one in REASONS if undecided and one in reasons), "")
     alone = tests[0] if tests and not of_parts else None
-    yield _Line(row, name, row.values[name], row.verdicts.get(name), reason, alone)
+    least_p = min((test.p_holm for test in tests if not math.isnan(test.p_holm)), default=math.nan)
+    yield _Line(row, name, row.values[name], row.verdicts.get(name), reason, alone, least_p)
     for test in tests if of_parts else ():
-        yield _Line(row, f"of which {test.tested}", test.value, test.verdict, test.reason, test, part=True)
+        known = (test.value, test.verdict, test.reason, test, test.p_holm)
+        yield _Line(row, f"of which {test.tested}", *known, part=True)
 
 
 def _table(
@@ -479,7 +485,8 @@ def _table(
         return p_cell(math.nan if line.test is None else getattr(line.test, which))
 
     def verdict(line: _Line) -> TableCell:
-        why = f": {REASONS[line.reason]}" if line.reason else ""
+        why = reason_words(line.reason, line.least_p, report.config.confidence)
+        why = f": {why}" if why else ""
         return TableCell(VERDICTS[line.verdict] + why if line.verdict else DASH, verdict=line.verdict)
 
     columns: dict[str, Callable[[_Line], TableCell]] = {

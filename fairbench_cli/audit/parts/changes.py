@@ -386,9 +386,11 @@ def change_sections(found: Changes, report: Report, view: View) -> tuple[Section
     A brief view has no columns that 80 characters have no room for, and no rates of groups.
     """
     pairs = dict.fromkeys((row.before, row.after) for row in found.changes)
-    sections = [_pair(before, after, found, report, view) for before, after in pairs]
-    if not sections:
+    if not pairs or (report.config.sliced_by and view.brief and view.shown is not None):
         return ()
+    sections = [_pair(before, after, found, report, view) for before, after in pairs]
+    if report.config.sliced_by:
+        sections = [replace(section, folded=True) for section in sections]
     family = writing.counted_words(found.family, "comparison")
     percent = f"{100 * report.config.confidence:g} %"
     notes = [

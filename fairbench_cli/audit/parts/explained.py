@@ -529,7 +529,7 @@ def _row_metrics(each: Explanation, report: Report) -> TextTable:
 
 def _strata_table(part: Stratified, view: View) -> TextTable:
     size = sorted((-(one.rows + one.reference_rows), i) for i, one in enumerate(part.strata))
-    largest, more = view.cut(size, "smaller")
+    largest, more = view.cut(size, lambda _: "smaller")
     columns: dict[str, Callable[[Stratum], TableCell]] = {
         "stratum": lambda one: TableCell(one.name),
         "rows": lambda one: writing.count_cell(one.rows),

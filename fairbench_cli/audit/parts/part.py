@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from fairbench_cli.audit.compare.report import Place, Report
+from fairbench_cli.audit.compare.report import Pair, Place, Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan.scan import Scan
-from fairbench_cli.document.model import Section, Verdict
+from fairbench_cli.document.model import Chart, Section, Verdict
 
 Seen = TypeVar("Seen")
 Found = TypeVar("Found")
@@ -31,14 +31,36 @@ class View:
     shown: int | None = None
     brief: bool = False
 
-    def cut(self, rows: Sequence[Any], left_out: str = "more") -> tuple[Sequence[Any], str]:
-        """Return the rows that are shown, and a sentence on the others.
+    def cut(
+        self, rows: Sequence[Any], kinds: Callable[[Sequence[Any]], str] | None = None
+    ) -> tuple[Sequence[Any], str]:
+        """Return the rows that are shown, and a sentence on the others: how many, and of what kinds.
 
-        >>> View(2).cut("abc")
-        ('ab', 'and 1 more: see --all')
+        >>> View(2).cut("abc"), View(1).cut("abc", "".join)
+        (('ab', 'and 1 more: see --all'), ('a', 'and 2 more (bc): see --all'))
         """
-        more = len(rows) - len(rows[: self.shown])
-        return rows[: self.shown], f"and {more} {left_out}: see --all" if more else ""
+        left_out = [] if self.shown is None else rows[self.shown :]
+        of = f" ({kinds(left_out)})" if kinds and left_out else ""
+        return rows[: self.shown], f"and {len(left_out):,} more{of}: see --all" if left_out else ""
+
+
+@dataclass(frozen=True, eq=False)
+class Whole:
+    """The audit of all rows, of which the answer is where an audit is of slices of them.
+
+    Parameters
+    ----------
+    report : Report
+    about : str
+        What the slices are together: "all 8 slices by quarter".
+    said, drawn : callable
+        What is said, and drawn, of a comparison over the slices, given its groups and its rate.
+    """
+
+    report: Report
+    about: str
+    said: Callable[[Pair, str], str]
+    drawn: Callable[[Pair, str], Chart]
 
 
 def _nothing(*_: Any) -> Any:
@@ -75,6 +97,8 @@ class Part(Generic[Seen, Found]):
         Verdicts that count for an attribute, by place and metric.
     worse : callable
         Why to stop, where a gate asks for it and the verdicts do not.
+    whole : callable
+        The audit that the answer is of, where it is another.
     """
 
     key: str
@@ -87,3 +111,4 @@ class Part(Generic[Seen, Found]):
     summary: Callable[[Found, Report], str] = lambda _found, _report: ""
     verdicts: Callable[[Found], Iterable[tuple[Place, str, Verdict]]] = _nothing
     worse: Callable[[Found, Report], str] = lambda _found, _report: ""
+    whole: Callable[[Found, Report], Whole | None] = lambda _found, _report: None

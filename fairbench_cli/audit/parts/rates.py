@@ -1,8 +1,8 @@
 """Rates of groups and their comparisons, as they are shown: each attribute under a model and a decision."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
 from fairbench_cli.audit.compare.report import (
     ALL,
@@ -14,8 +14,9 @@ from fairbench_cli.audit.compare.report import (
     Place,
     Report,
 )
-from fairbench_cli.audit.config import EXCLUDING
+from fairbench_cli.audit.config import EXCLUDING, MISSING
 from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts.findings import verdict_words
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import (
@@ -29,6 +30,7 @@ from fairbench_cli.document.model import (
     Verdict,
     table_of,
 )
+from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import RATES
 
 MOST_BARS = 20  # groups in a figure; the tables have all
@@ -65,25 +67,47 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
     """Return a section an attribute; one of metrics that do not decide, and one of everybody."""
     if report.without_verdict or (view.brief and report.config.preset in EXCLUDING):
         return ()  # the tables of the rule have these comparisons
-    make = _brief_section if view.brief else _whole_section
-    found = [make(i, verdict, report, view) for i, verdict in enumerate(report.verdicts, start=1)]
+    sliced = report.config.sliced_by is not None
+    if sliced and view.brief and view.shown is not None:
+        return ()  # all slices together are shown, and the verdict on each
+    found = attribute_sections(report, view, "a")
     if view.brief:
         return found
+    found = [replace(section, folded=True) for section in found] if sliced else found
     named = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
     others = [name for name in named if name not in report.deciding]
     if others:
         title = "Verdicts by attribute on what does not decide"
         table = verdict_table(title, report, others, {name: name for name in others})
-        found.append(Section("Other metrics and roll-ups, which do not decide", tables=(table,)))
-    return (*found, Section("All rows", tables=(group_table("All rows", report.overall),)))
+        title = "Other metrics and roll-ups, which do not decide"
+        found.append(Section(title, tables=(table,), folded=sliced))
+    everybody = group_table("All rows", report.overall)
+    return (*found, Section("All rows", tables=(everybody,), folded=sliced))
+
+
+def attribute_sections(report: Report, view: View, anchor: str) -> list[Section]:
+    """Return a section an attribute; those of a page have an anchor, with their number."""
+    if view.brief:
+        return [_brief_section(verdict, report, view) for verdict in report.verdicts]
+    each = enumerate(report.verdicts, start=1)
+    return [_whole_section(f"{anchor}{i}", verdict, report) for i, verdict in each]
 
 
 def verdict_table(
-    title: str, report: Report, names: Sequence[str], heads: dict[str, str], *, decides: bool = False
+    title: str,
+    report: Report,
+    names: Sequence[str],
+    heads: dict[str, str],
+    *,
+    decides: bool = False,
+    anchor: str = "a",
 ) -> TextTable:
-    """Return a table of verdicts, attributes down and metrics across; with those over what `decides`."""
+    """Return a table of verdicts, attributes down and metrics across; with those over what `decides`.
+
+    An attribute links to its section, whose anchor has its number.
+    """
     columns: dict[str, Callable[[tuple[int, AttributeVerdict]], TableCell]] = {
-        "attribute": lambda line: TableCell(line[1].attribute, link=f"a{line[0]}")
+        "attribute": lambda line: TableCell(line[1].attribute, link=f"{anchor}{line[0]}")
     }
     if report.several:
         columns["model, decision"] = lambda line: TableCell(where(line[1], report))
@@ -110,7 +134,7 @@ def in_brackets(at: Place, report: Report) -> str:
     return f" ({where(at, report)})" if report.several else ""
 
 
-def _brief_section(_: int, verdict: AttributeVerdict, report: Report, view: View) -> Section:
+def _brief_section(verdict: AttributeVerdict, report: Report, view: View) -> Section:
     """Return the comparisons of an attribute."""
     table = _brief_table(decisive(verdict, report), of_attribute(verdict, report)[1], report, view)
     return judged_section(verdict, report, (table,))
@@ -127,7 +151,7 @@ def judged_section(
     return Section(title, (failures(rows),) if rows else (), tables, notes, verdict.verdict)
 
 
-def _whole_section(i: int, verdict: AttributeVerdict, report: Report, _: View) -> Section:
+def _whole_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Section:
     """Return the comparisons and the groups of an attribute, with figures."""
     rows, groups = of_attribute(verdict, report)
     compared = decisive(verdict, report)
@@ -155,14 +179,15 @@ def _whole_section(i: int, verdict: AttributeVerdict, report: Report, _: View) -
             *(figures if panels else ()),
             Section("Tables", tables=tuple(table for table in tables if table.rows)),
         ),
-        anchor=f"a{i}",
+        anchor=anchor,
     )
 
 
 def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow], report: Report) -> tuple[Chart, Chart]:
     """Return the two figures of one metric."""
     of_group, untested = {row.group: row for row in groups}, report.config.rule == "point"
-    ordered = worst_first(rows)  # references come last, and are always shown
+    minor = minor_groups(groups)
+    ordered = worst_first(rows, minor)  # references, which are always shown, and minor groups come last
     shown = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
     values, ratios = [], []
     for row in shown:
@@ -216,8 +241,7 @@ class Bar:
 
 def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
     """Draw values from 0 on, with a dashed line at the reference's."""
-    ends = [x for bar in bars for x in (bar.known.value, bar.known.high) if math.isfinite(x)]
-    axis = Axis(0.0, _round_up(max([*ends, 0.0 if math.isnan(reference) else reference])))
+    axis = rate_axis([bar.known for bar in bars], [reference])
     rows = []
     for bar in bars:
         marks = [box("track", axis, axis.low, axis.high, 8, bar.title)]
@@ -228,6 +252,14 @@ def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
             marks.append(rule("ref", axis, reference, 16, f"reference: {reference:.3f}", "3 2"))
         rows.append(ChartRow(f"{bar.symbol} {bar.name}".strip(), bar.said, marks))
     return row_chart(_all_bars(title, bars), axis, rows)
+
+
+def rate_axis(known: Iterable[Interval], references: Iterable[float], *, percent: bool = False) -> Axis:
+    """Return an axis from 0 with room for rates, their intervals and those of references."""
+    ends = [end for one in known for end in (one.value, one.high)]
+    return Axis(
+        0.0, _round_up(max([0.0, *(x for x in (*ends, *references) if math.isfinite(x))])), percent=percent
+    )
 
 
 def ratio_panel(title: str, bars: Sequence[Bar], tau: float) -> str:
@@ -293,14 +325,14 @@ def _in_words(row: Disparity, report: Report) -> str:
     """Return the verdict on a comparison: "fails, shown outside", "not decided: could be chance among 25"."""
     if row.is_reference:
         return "reference"
-    outside = ", shown outside" if row.shown_outside else ""
-    return VERDICTS[row.verdict] + outside + (f": {reason_words(row, report)}" if row.reason else "")
+    return verdict_words(row) + (f": {reason_words(row, report)}" if row.reason else "")
 
 
 def reason_words(row: Disparity, report: Report) -> str:
     """Return why a comparison is not decided; of chance, whether it alone would be."""
     of = writing.among(row.p, report.family, report.config.confidence) if row.deciding else ""
-    return writing.REASONS[row.reason] + (of if row.reason == "chance" else "")
+    why = writing.reason_words(row.reason, row.p_holm, report.config.confidence)
+    return why + (of if row.reason == "chance" else "")
 
 
 def rank(row: Disparity) -> int:
@@ -312,20 +344,33 @@ def rank(row: Disparity) -> int:
     return 2 if row.verdict == "undecided" else 3
 
 
-def worst_first(rows: Iterable[Disparity]) -> list[Disparity]:
-    """Sort by `rank`, then by how far the ratio is from 1, by the evidence at hand.
+def minor_groups(groups: Iterable[GroupRow]) -> frozenset[str]:
+    """Return the groups that come last and lead nothing: small ones, and those of a missing value."""
+    return frozenset(row.group for row in groups if row.small or MISSING in row.group.split(CROSS))
+
+
+def minor_words(groups: Iterable[str], report: Report) -> str:
+    """Return what makes groups minor: "of fewer than 30 rows", "without a value", or either."""
+    missing = [MISSING in group.split(CROSS) for group in groups]
+    few, none = f"of fewer than {report.config.min_group:,} rows", "without a value"
+    return none if all(missing) else f"{few} or {none}" if any(missing) else few
+
+
+def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[Disparity]:
+    """Sort by `rank`, then by how far the ratio is from 1, by the evidence at hand; `minor` groups last.
 
     A failure goes by the limit of the interval that is nearest to 1: how large the gap is at least. A pass
     goes by the other limit; what is not decided by its p-value, for a wild ratio of few rows says little.
     """
 
     def key(row: Disparity) -> tuple[float, ...]:
+        last = not row.is_reference and row.group in minor
         low, high = (abs(_log(limit)) for limit in (row.ratio.low, row.ratio.high))
         point = abs(_log(row.ratio.value))
         if row.verdict == "undecided":
-            return rank(row), 2.0 if math.isnan(row.p) else row.p, -point
+            return last, rank(row), 2.0 if math.isnan(row.p) else row.p, -point
         surely = abs(_log(writing.nearest_to(1.0, row.ratio)))
-        return rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
+        return last, rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
 
     return sorted(rows, key=key)
 
@@ -352,7 +397,7 @@ def _comparison_table(
     title: str, rows: Sequence[Disparity], groups: Sequence[GroupRow], report: Report
 ) -> TextTable:
     """Return comparisons with all their numbers, the worst first; what does not decide has no sign."""
-    small = {row.group for row in groups if row.small}
+    small, minor = {row.group for row in groups if row.small}, minor_groups(groups)
 
     def verdict(row: Disparity) -> TableCell:
         decides = row.deciding or row.is_reference
@@ -360,7 +405,7 @@ def _comparison_table(
         return TableCell(words, verdict=row.verdict) if decides else TableCell(f"({words})")
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
-        "group": lambda row: writing.group_cell(row.group, row.group in small),
+        "group": lambda row: writing.group_cell(row.group, row.group in small, muted=row.group in minor),
         "metric": lambda row: TableCell(row.metric),
         "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
         "reference": lambda row: TableCell(row.reference),
@@ -373,20 +418,16 @@ def _comparison_table(
         "p (Holm)": lambda row: writing.p_cell(row.p_holm),
         "verdict": verdict,
     }
-    return table_of(title, columns, worst_first(rows))
+    return table_of(title, columns, worst_first(rows, minor))
 
 
 def _brief_table(
     rows: Sequence[Disparity], groups: Sequence[GroupRow], report: Report, view: View
 ) -> TextTable:
     """Return comparisons as they fit 80 columns, the worst first; a symbol says what is not decided."""
-    of_group = {row.group: row for row in groups}
-    ordered = worst_first(rows)
+    of_group, minor = {row.group: row for row in groups}, minor_groups(groups)
+    ordered = worst_first(rows, minor)
     several = len({row.reference for row in rows}) > 1
-    left_out = ordered[view.shown :] if view.shown else []
-    kinds = [(sum(row.verdict == parity for row in left_out), parity) for parity in VERDICTS]
-    said = {"pass": "pass", "fail": "fail", "undecided": "not decided"}
-    more = ", ".join(f"{n} {said[parity]}" for n, parity in kinds if n)
 
     def reference(row: Disparity) -> TableCell:
         return writing.number_cell(
@@ -395,7 +436,10 @@ def _brief_table(
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
         "group": lambda row: writing.group_cell(
-            row.group, of_group[row.group].small, f"{of_group[row.group].rows} rows"
+            row.group,
+            of_group[row.group].small,
+            writing.counted_words(of_group[row.group].rows, "row"),
+            muted=row.group in minor,
         ),
         "metric": lambda row: TableCell(row.metric),
         "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
@@ -406,15 +450,23 @@ def _brief_table(
             reason_words(row, report) or _in_words(row, report), verdict=row.verdict
         ),
     }
-    text = f"and {len(left_out)} more ({more}): see --all" if left_out else ""
-    return table_of("", columns, ordered[: view.shown], text if rows else "nothing to compare")
+    shown, more = view.cut(ordered, in_kinds)
+    return table_of("", columns, shown, more if rows else "nothing to compare")
+
+
+def in_kinds(rows: Sequence[Disparity]) -> str:
+    """Return how many comparisons pass, fail and are not decided: "2 pass, 11 not decided"."""
+    said = {"pass": "pass", "fail": "fail", "undecided": "not decided"}
+    kinds = ((sum(row.verdict == kind for row in rows), words) for kind, words in said.items())
+    return ", ".join(f"{n} {words}" for n, words in kinds if n)
 
 
 def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
     """Return counts and rates of groups; with model and decision when there are several."""
     cells = ("tp", "fp", "fn", "tn") if "tp" in rows[0].counts else ("pp", "pn")
+    minor = minor_groups(rows)
     columns: dict[str, Callable[[GroupRow], TableCell]] = {
-        "group": lambda row: writing.group_cell(row.group, row.small)
+        "group": lambda row: writing.group_cell(row.group, row.small, muted=row.group in minor)
     }
     if len({(row.model, row.decision) for row in rows}) > 1:
         columns["model, decision"] = lambda row: TableCell(writing.place(row.model, row.decision))
@@ -427,7 +479,7 @@ def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
         name: (lambda row, name=name: writing.fine_cell(row.metrics[name]))  # type: ignore[misc]
         for name in rows[0].metrics
     }
-    return table_of(title, columns, rows)
+    return table_of(title, columns, sorted(rows, key=lambda row: row.group in minor))
 
 
 RATES_OF_GROUPS = Part[tuple[()], None](

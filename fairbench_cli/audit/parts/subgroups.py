@@ -8,16 +8,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.audit.compare.draws import stream
 from fairbench_cli.audit.compare.references import Bools, excluded, without
 from fairbench_cli.audit.compare.report import Interval, Place, Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.by_name import stream
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import in_brackets, where
 from fairbench_cli.audit.scan.joint import Joint, read_joint
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import RATES, parts
 from fairbench_cli.measures.score_test import difference_interval, ratio_interval
 from fairbench_cli.measures.significance import normal_p
@@ -232,8 +233,9 @@ def subgroup_sections(found: Sequence[Subgroup], report: Report, view: View) -> 
     many = max(one.searched for one in found)
     tests = len({(one.model, one.decision, one.metric) for one in found})
     who = f"people, among those of as many rows, by {config.cluster}" if config.cluster else "rows"
+    whom = "All combinations" if CROSS in names else "All groups"
     sentences = (
-        f"All combinations of {names} were searched, up to {writing.thousands(many)} subgroups of at least "
+        f"{whom} of {names} were searched, up to {writing.thousands(many)} subgroups of at least "
         f"{least}, for the one whose rate is most clearly below, or above, that of all other rows.",
     )
     level = f"{100 * config.confidence:g} %"

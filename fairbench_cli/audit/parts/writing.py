@@ -13,8 +13,10 @@ from fairbench_cli.document.model import TableCell
 DASH = "–"
 MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more break in two
 LARGE, SMALL = 1e16, 0.05  # sums of weights beyond: digits that are none, or 0.0
+MANY_ROWS = 1e5  # so many and more are written in words
 MOST_NAME = 60  # characters of a group's name in a sentence
 MOST_LISTED = 10  # names in a note
+LIMIT_OPEN = "beyond chance, limit open"  # a difference is shown, and not whether it is too large
 REASONS: dict[Reason, str] = {
     "no rows": "nobody to compute it from",
     "chance": "could be chance",
@@ -72,12 +74,12 @@ def with_interval(known: Interval) -> str:
 def count(value: float) -> str:
     """Write a count; a sum of weights below 100 has a decimal, where it has one to show.
 
-    >>> count(805.0), count(805.25), count(8.25), count(0.0125), count(1.93e101)
-    ('805', '805', '8.2', '0.013', '1.93e101')
+    >>> count(1805.0), count(805.25), count(8.25), count(0.0125), count(1.93e101)
+    ('1,805', '805', '8.2', '0.013', '1.93e101')
     """
     if value >= LARGE or 0 < value < SMALL:
         return f"{value:.{3 if value >= LARGE else 2}g}".replace("e+", "e")
-    return f"{value:.0f}" if float(value).is_integer() or value >= 100 else f"{value:.1f}"
+    return f"{value:,.0f}" if float(value).is_integer() or value >= 100 else f"{value:.1f}"
 
 
 def thousands(value: float) -> str:
@@ -130,16 +132,16 @@ def fraction(behind: tuple[float, float]) -> str:
     """Write the counts behind a rate; where they are long, as sums of weights may be, in millions.
 
     >>> fraction((805.0, 1795.0)), fraction((216567452.0, 2000673518.0)), fraction((12.0, 534206567893123.0))
-    ('805/1795', '217M/2001M', '12/534206568M')
+    ('805/1,795', '217M/2,001M', '12/534,206,568M')
     """
     texts = [count(value) for value in behind]
-    if sum(map(len, texts)) > MOST_DIGITS:
+    if sum(character != "," for text in texts for character in text) > MOST_DIGITS:
         texts = [_millions(value) if 1e6 <= value < LARGE else count(value) for value in behind]
     return "/".join(texts)
 
 
 def _millions(value: float) -> str:
-    return f"{value / 1e6:.{0 if value >= 1e8 else 1}f}M"
+    return f"{value / 1e6:,.{0 if value >= 1e8 else 1}f}M"
 
 
 def p_value(value: float) -> str:
@@ -155,13 +157,57 @@ def p_value(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
 
 
+def rows_words(least: float, most: float) -> str:
+    """Write how many rows would decide the first and the last of several rates; empty where no number would.
+
+    From `MANY_ROWS` on a number says more than is known, and stands as its order of magnitude.
+
+    >>> rows_words(150.0, 1400.0), rows_words(220.0, 220.0), rows_words(150.0, math.nan)
+    ('about 150 to 1,400', 'about 220', '150 or more')
+    >>> rows_words(1600.0, 4.3e7)
+    'about 1,600 for the first rate, tens of millions for the last'
+    >>> rows_words(2e6, 3e6), rows_words(3e5, math.nan), rows_words(3e5, 2e6), rows_words(math.nan, math.nan)
+    ('millions', 'hundreds of thousands or more', 'hundreds of thousands to millions', '')
+    """
+    if math.isnan(least):
+        return ""
+    first = thousands(least) if least < MANY_ROWS else _order_of(least)
+    if math.isnan(most):
+        return f"{first} or more"
+    about = "about " if least < MANY_ROWS else ""
+    last = thousands(most) if most < MANY_ROWS else _order_of(most)
+    if about and most >= MANY_ROWS:
+        return f"{about}{first} for the first rate, {last} for the last"
+    return f"{about}{first}" + ("" if last == first else f" to {last}")
+
+
+def _order_of(rows: float) -> str:
+    """Return the order of magnitude of very many rows.
+
+    >>> [_order_of(10.0**power) for power in (5, 6, 7, 8, 9)]
+    ['hundreds of thousands', 'millions', 'tens of millions', 'hundreds of millions', 'billions']
+    """
+    power = math.floor(math.log10(rows))
+    parts = {5: "hundreds of thousands", 6: "millions", 7: "tens of millions", 8: "hundreds of millions"}
+    return parts.get(power, "billions")
+
+
+def reason_words(reason: Reason, p_holm: float, confidence: float) -> str:
+    """Return why something is not decided; where a difference is shown that only the limit is open.
+
+    >>> reason_words("wide", 0.3, 0.95), reason_words("wide", 0.01, 0.95)
+    ('too few rows to tell', 'beyond chance, limit open')
+    """
+    return LIMIT_OPEN if reason == "wide" and p_holm < 1 - confidence else REASONS[reason]
+
+
 def among(p: float, family: int, confidence: float) -> str:
     """Return what "could be chance" adds where a comparison alone would not be: that it is one of many.
 
-    >>> among(0.02, 15, 0.95), among(0.2, 15, 0.95)
-    (' among 15', '')
+    >>> among(0.02, 1500, 0.95), among(0.2, 15, 0.95)
+    (' among 1,500', '')
     """
-    return f" among {family}" if p < 1 - confidence else ""
+    return f" among {family:,}" if p < 1 - confidence else ""
 
 
 def percent(share: float) -> str:
@@ -172,10 +218,10 @@ def percent(share: float) -> str:
 def counted_words(count: int, noun: str) -> str:
     """Write how many there are of something.
 
-    >>> counted_words(1, "pair"), counted_words(3, "pair")
-    ('1 pair', '3 pairs')
+    >>> counted_words(1, "pair"), counted_words(3000, "pair")
+    ('1 pair', '3,000 pairs')
     """
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def place(model: str, decision: str, kind: str | None = None) -> str:
@@ -195,9 +241,9 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
 
 
-def group_cell(name: str, small: bool, fine: str = "") -> TableCell:
-    """Return a group's name, marked when it has few rows."""
-    return TableCell(f"{name}*" if small else name, fine)
+def group_cell(name: str, small: bool, fine: str = "", *, muted: bool = False) -> TableCell:
+    """Return a group's name, marked when it has few rows; the row of one that leads nothing is `muted`."""
+    return TableCell(f"{name}*" if small else name, fine, muted=muted)
 
 
 def number_cell(value: float, fine: str = "") -> TableCell:

@@ -123,8 +123,8 @@ def refuse_if(source: Source, column: int, bad: str, what: str, fix: Words) -> N
 
 
 def rows_in_words(count: int) -> str:
-    """Return "1 row", "2 rows"."""
-    return f"{count} row{'s' * (count != 1)}"
+    """Return "1 row", "2,000 rows"."""
+    return f"{count:,} row{'s' * (count != 1)}"
 
 
 def refuse_scores(source: Source, column: int) -> None:

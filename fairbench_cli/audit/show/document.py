@@ -2,19 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path, PurePath
 
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
-from fairbench_cli.audit.parts import parts_of
+from fairbench_cli.audit.parts import parts_of, whole_of
 from fairbench_cli.audit.parts.part import View
-from fairbench_cli.audit.parts.rates import decisive, reason_words, verdict_table
-from fairbench_cli.audit.parts.writing import named, thousands
-from fairbench_cli.audit.show.headline import headline, meaning
+from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS, decisive, reason_words, verdict_table
+from fairbench_cli.audit.parts.writing import LIMIT_OPEN, REASONS, named, thousands
+from fairbench_cli.audit.show.headline import Sentence, headline, meaning
+from fairbench_cli.audit.show.pictures import rate_chart
 from fairbench_cli.base.text import shown_path
 from fairbench_cli.document import html, markdown, notebook
-from fairbench_cli.document.model import Answer, Document, Section, Statement
+from fairbench_cli.document.model import Answer, Chart, Document, Section, Statement
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import EVENTS, RATES
 
@@ -52,7 +54,7 @@ def audit_document(report: Report, *, everything: bool = True, brief: bool = Fal
 
 def audit_page(report: Report) -> Document:
     """Return all of an audit, under a short answer."""
-    return replace(audit_document(report), answer=_answer(report, everything=False))
+    return replace(audit_document(report), answer=_answer(report, everything=False, charts=True))
 
 
 def to_html(report: Report) -> str:
@@ -71,33 +73,53 @@ def to_markdown(report: Report) -> str:
 
 
 def to_notebook(report: Report) -> str:
-    """Return the answer in words and the worst comparisons of every attribute; `to_html` has everything."""
-    return notebook.notebook(audit_document(report, everything=False, brief=True))
+    """Return the answer, a chart, and the worst comparisons of every attribute; `to_html` has everything."""
+    document = audit_document(report, everything=False, brief=True)
+    return notebook.notebook(replace(document, answer=_answer(report, everything=False, charts=True)))
 
 
-def _answer(report: Report, *, everything: bool) -> Answer:
+def charts_of(report: Report) -> dict[str, Chart]:
+    """Return the chart of each attribute that the answer speaks of, in its order."""
+    charts: dict[str, Chart] = {}
+    for one in headline(report).sentences:
+        charts.setdefault(one.attribute, rate_chart(one, report))
+    return charts
+
+
+def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer:
     said, gate = headline(report), gate_words(report)
     sentences, still = said.lines(everything=everything)
+    drawn = [_chart(one, report) for one in said.sentences[: len(sentences)]] if charts else []
     return Answer(
         Statement(said.sentence, said.verdict),
-        tuple(Statement(text, verdict) for verdict, text in sentences),
+        tuple(
+            Statement(text, verdict, chart)
+            for (verdict, text), chart in zip_longest(sentences, drawn[: len(sentences)])
+        ),
         tuple(still),
         Statement(gate, "fail" if report.gate.stops else None) if gate else None,
     )
 
 
+def _chart(said: Sentence, report: Report) -> Chart:
+    """Return the chart of a sentence: of slices over these, else by group."""
+    whole = whole_of(report)
+    return whole.drawn(said, said.metric) if whole else rate_chart(said, report)
+
+
 def _sections(report: Report, view: View) -> Iterator[Section]:
     """Yield a summary, what the parts show, what a reader should know of the data, and how to read it."""
     judged = bool(report.verdicts) and not report.without_verdict
-    if judged and not view.brief:
+    if judged and not view.brief and not report.config.sliced_by:
         heads = {name: RATES[name].label for name in report.deciding}
         table = verdict_table("Verdicts by attribute and rate", report, report.deciding, heads, decides=True)
         yield Section("Summary", tables=(table,), notes=rate_legend(report))
     for part, found in parts_of(report):
-        yield from part.sections(found, report, view)
-    if judged and view.brief:
-        notes = (*rate_legend(report), *verdict_legend(report), _of_numbers(report))
-        yield Section("In the tables", notes=notes)
+        sections = part.sections(found, report, view)
+        yield from sections
+        if part is RATES_OF_GROUPS and sections and judged and view.brief:
+            notes = (*rate_legend(report), *verdict_legend(report), _of_numbers(report))
+            yield Section("In these tables", notes=notes)
     if report.notes:
         yield Section("Notes", notes=report.notes)
     if judged and not view.brief:
@@ -193,7 +215,7 @@ def group_legend(report: Report) -> tuple[str, ...]:
 def verdict_legend(report: Report) -> tuple[str, ...]:
     """Return what the verdicts in this report mean, those that occur."""
     rows = [row for verdict in report.verdicts for row in decisive(verdict, report)]
-    reasons = {row.reason for row in rows}
+    reasons, words = {row.reason for row in rows}, {reason_words(row, report) for row in rows}
     outside = (
         "shown outside: beyond chance the rates do not only differ, their ratio is outside the limits, too."
     )
@@ -209,12 +231,12 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
         ),
         "could be chance: the measured gap is larger than allowed, and equal rates would give such numbers "
         "often enough.": "chance" in reasons,
-        f"could be chance among {report.family}: taken alone the rates differ, as the interval shows; among "
-        f"{report.family} comparisons some look so by chance.": any(
-            " among " in reason_words(row, report) for row in rows
-        ),
-        "too few rows to tell: the measured gap is small enough, and a larger one fits the data too.": "wide"
-        in reasons,
+        f"could be chance among {report.family:,}: taken alone the rates differ, as the interval shows; of "
+        "so many comparisons some look so by chance.": any(" among " in text for text in words),
+        f"{LIMIT_OPEN}: the rates differ by more than chance, and the measured gap is small enough; whether "
+        "the true one is larger than allowed is open.": LIMIT_OPEN in words,
+        f"{REASONS['wide']}: the measured gap is small enough, and a larger one fits, too.": REASONS["wide"]
+        in words,
         "too few rows: weights leave too few to test.": "few" in reasons,
     }
     return tuple(text for text, occurs in found.items() if occurs)
@@ -242,7 +264,7 @@ def _reading(report: Report) -> Section:
         "pass. The first sentences are of the largest gap of each attribute: the ratio that is farthest from "
         "1 at least; first the attribute where that concerns most people.",
         _of_numbers(report),
-        "805/1795 are the rows behind a rate. A difference is group − reference. Thin lines are intervals. "
+        "805/1,795 are the rows behind a rate. A difference is group − reference. Thin lines are intervals. "
         f"* marks groups of fewer than {config.min_group} rows.",
         "In the figures a diamond fails, a disc passes or is not decided, a ring is the reference"
         f"{'; hollow marks were not tested' if config.rule == 'point' else ''}; the dashed line is the "

@@ -56,13 +56,15 @@ def file_of(table: str) -> str:
 def write_folder(report: "Report", folder: Path) -> None:
     """Write a file of every format, and one of each table that not every report has.
 
-    What is in the folder under other names stays.
+    Where this audit looked for what makes a table, and found nothing, an older file of it goes. What is in
+    the folder under other names stays.
 
     Raises
     ------
     UserError
         When a file cannot be written; then none is.
     """
+    from fairbench_cli.audit.parts import parts_of
     from fairbench_cli.audit.show.tables import TABLES, tables_of, to_csv
 
     left_out = VERDICTS if report.without_verdict else ()
@@ -70,3 +72,6 @@ def write_folder(report: "Report", folder: Path) -> None:
     more = [name for name in tables_of(report) if name not in TABLES]
     texts |= {file_of(name): to_csv(report, name) for name in more}
     write_files(folder, texts)
+    for name in (name for part, _ in parts_of(report) for name in part.tables if name not in TABLES):
+        if file_of(name) not in texts:
+            (folder / file_of(name)).unlink(missing_ok=True)

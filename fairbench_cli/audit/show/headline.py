@@ -1,6 +1,7 @@
 """An audit in words: the verdict, the worst comparison of each attribute, and what is not decided.
 
-Within an attribute the worst comparison is that whose ratio is farthest from 1 at least: by the limit of its
+Small groups, and those of a missing value, lead nothing: they come last, behind a count. Of the others of an
+attribute the worst comparison is that whose ratio is farthest from 1 at least: by the limit of its
 interval nearest to 1, failures shown outside τ before others. Attributes come in the order of how many people
 their worst gap concerns at least: the difference of the rates, at its limit nearest to 0, times the people
 behind the group's rate. So a small group with a wild ratio does not come before a large one.
@@ -8,17 +9,19 @@ behind the group's rate. So a small group with a wild ratio does not come before
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
 from fairbench_cli.audit.config import Effect
-from fairbench_cli.audit.parts import parts_of, writing
+from fairbench_cli.audit.parts import parts_of, whole_of, writing
+from fairbench_cli.audit.parts.findings import allowed, beyond, differs, finding
 from fairbench_cli.audit.parts.rates import (
     decisive,
     in_brackets,
+    minor_groups,
+    minor_words,
     of_attribute,
     rank,
-    reason_words,
     worst_first,
 )
 from fairbench_cli.document.model import VERDICTS, Verdict
@@ -85,7 +88,7 @@ class OpenGroup:
 
 @dataclass(frozen=True)
 class OpenAttribute(Place):
-    """What is not decided of an attribute, in words and by group; those with most open rates first."""
+    """What is not decided of an attribute, in words and by group: most open rates first, minor ones last."""
 
     groups: tuple[OpenGroup, ...]
     text: str
@@ -117,26 +120,69 @@ def headline(report: Report) -> Headline:
     short = " ".join(filter(None, (part.summary(found, report) for part, found in parts_of(report))))
     if report.without_verdict:
         return Headline(None, short)
-    worst = []
-    for verdict in report.verdicts:
-        rows = worst_first(decisive(verdict, report))
-        failing = sum(row.verdict == "fail" for row in rows)
-        worst += [(rows[0], verdict, max(0, failing - 1))] if rows else []
-    worst.sort(key=lambda found: (found[1] not in report.judged, rank(found[0]), -_weight(found[0])))
-    found = tuple(sentence(row, report, more) for row, _, more in worst)
-    order = [verdict for _, verdict, _ in worst]
+    if whole := whole_of(report):
+        first = headline(whole.report)
+        said = tuple(_with(one, whole.said(one, one.metric)) for one in first.sentences)
+        text = first.sentence.replace(":", f", {whole.about} together:", 1)
+        return replace(first, sentence=f"{text} {short}", sentences=said)
+    worst = [one for verdict in report.verdicts if (one := _worst(verdict, report)) is not None]
+    worst.sort(key=lambda one: (one.at not in report.judged, one.minor, rank(one.row), -_weight(one.row)))
+    found = tuple(_of_attribute(one, report) for one in worst)
+    order = [one.at for one in worst]
     order += [verdict for verdict in report.verdicts if verdict not in order]
-    still = tuple(one for verdict in order if (one := open_attribute(verdict, report)) is not None)
+    still = tuple(each for verdict in order if (each := open_attribute(verdict, report)) is not None)
     return Headline(report.verdict, f"{_overall(report, order)} {short}".rstrip(), found, still)
 
 
-def sentence(row: Disparity, report: Report, more: int = 0) -> Sentence:
-    """Return a comparison in words, and how many `more` of the attribute fail."""
+@dataclass(frozen=True)
+class _Worst:
+    """The worst comparison of an attribute, and how many more fail: of its groups, and of minor ones."""
+
+    at: AttributeVerdict
+    row: Disparity
+    minor: bool  # whether there are no groups but minor ones
+    failing: int
+    failing_minor: tuple[Disparity, ...]
+
+
+def _with(one: Sentence, more: str) -> Sentence:
+    """Return a sentence with one more."""
+    return replace(one, text=f"{one.text} {more}".rstrip())
+
+
+def _worst(verdict: AttributeVerdict, report: Report) -> _Worst | None:
+    """Return the worst comparison of an attribute; None where nothing is compared."""
+    minor = minor_groups(of_attribute(verdict, report)[1])
+    rows = worst_first(decisive(verdict, report), minor)
+    if not rows:
+        return None
+    failing = [row for row in rows[1:] if row.verdict == "fail"]
+    alone = rows[0].group in minor
+    behind = tuple(row for row in failing if row.group in minor and not alone)
+    return _Worst(verdict, rows[0], alone, len(failing) - len(behind), behind)
+
+
+def _of_attribute(worst: _Worst, report: Report) -> Sentence:
+    """Return the sentence on an attribute; minor groups may make its verdict worse than the comparison's."""
+    minor = minor_words([worst.row.group], report) if worst.minor else ""
+    first = sentence(worst.row, report, worst.failing, f", all groups {minor}" if minor else "")
+    if not worst.failing_minor:
+        return first
+    groups, many = list(dict.fromkeys(row.group for row in worst.failing_minor)), len(worst.failing_minor)
+    names = writing.listed([writing.named(group) for group in groups])
+    verb = "fails" if many == 1 else "fail"
+    more = f"Of {writing.counted_words(len(groups), 'group')} {minor_words(groups, report)} ({names})"
+    text = f"{first.text} {more} {writing.counted_words(many, 'comparison')} {verb}."
+    return replace(first, text=text, verdict="fail")
+
+
+def sentence(row: Disparity, report: Report, more: int = 0, about: str = "") -> Sentence:
+    """Return a comparison in words, and how many `more` of the attribute fail; what is said `about` it."""
     harmed = _harmed(row, report.config.effect)
     who = f", to the disadvantage of {writing.named(harmed)}" if harmed and row.verdict == "fail" else ""
-    said = f"{_rates(row)}{_times(row)}{_because(row, report)}{who}"
-    text = f"{row.attribute}{in_brackets(row, report)}: {said}."
-    text += f" {more} more comparison{'s fail' if more > 1 else ' fails'}." if more else ""
+    said = f"{_rates(row)}{_times(row)}{finding(row, report)}{who}"
+    text = f"{row.attribute}{in_brackets(row, report)}{about}: {said}."
+    text += f" {more:,} more comparison{'s fail' if more > 1 else ' fails'}." if more else ""
     return Sentence(
         *(row.model, row.decision, row.attribute, row.group, row.reference, row.metric),
         *(row.verdict, row.shown_outside, harmed, text),
@@ -154,15 +200,6 @@ def meaning(name: str) -> str:
         return f"P({rate.event}{f' | {rate.given}' if rate.given else ''})"
     event, among = EVENTS[name]
     return f"{event}, of {among or 'all'}" if event else f"share of {among}"
-
-
-def allowed(tau: float) -> str:
-    """Return the limits of a ratio.
-
-    >>> allowed(0.8), allowed(0.9)
-    ('0.8 to 1.25', '0.9 to 1.11')
-    """
-    return f"{tau:g} to {1 / tau:.3g}"
 
 
 def _rates(row: Disparity) -> str:
@@ -201,47 +238,6 @@ def _times(row: Disparity) -> str:
     return f": {value} times {often}{limits}"
 
 
-def _because(row: Disparity, report: Report) -> str:
-    """Return the verdict with its reason, as the end of a sentence.
-
-    The interval before it is of this comparison alone, the verdict over all that decide: where they seem to
-    contradict each other, it is said what holds alone.
-    """
-    if report.config.rule == "point" and row.verdict != "undecided":
-        if row.verdict == "fail":
-            return ", more than is allowed: fails, chance not looked at"
-        return ", within what is allowed: passes, chance not looked at"
-    if row.shown_outside:
-        return (
-            "; the rates differ and the ratio is outside the limits, both beyond chance: fails, shown outside"
-        )
-    if row.verdict == "fail":
-        return f"; the rates differ beyond chance, {_still_within(row, report)}: fails"
-    if row.verdict == "pass":
-        return ", within the limits for every value that fits the data: passes"
-    return f"; {_in_doubt(row, report)}: not decided"
-
-
-def _still_within(row: Disparity, report: Report) -> str:
-    """Return what a failure that is not shown to be outside of the limits leaves open."""
-    if row.ratio.high < row.tau or row.ratio.low > 1 / row.tau:
-        return f"and the ratio is outside the limits taken alone (not among {report.family} comparisons)"
-    return "and the true ratio may still be within the limits"
-
-
-def _in_doubt(row: Disparity, report: Report) -> str:
-    """Return why a comparison is not decided, with the p-values of one that chance may explain."""
-    words = reason_words(row, report)
-    if row.reason != "chance":
-        return words
-    alone, of = writing.p_value(row.p), f"among {report.family} comparisons"
-    if row.p < 1 - report.config.confidence:
-        adjusted, chance = writing.p_value(row.p_holm), writing.REASONS["chance"]
-        return f"the rates differ taken alone (p {alone}), not {of} (p {adjusted}), so it {chance}"
-    exact = " by Fisher's exact test" if row.test == "fisher" else ""
-    return f"{words} (p {alone}{exact})"
-
-
 def _harmed(row: Disparity, effect: Effect | None) -> str:
     """Return which of both groups a gap harms; nobody where that is not known."""
     higher = HARMED[effect].get(row.metric, 0) if effect else 0
@@ -260,37 +256,66 @@ def _weight(row: Disparity) -> float:
 
 
 def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
-    """Return the verdict on everything; attributes in the order of their sentences."""
+    """Return the verdict on everything, and whether rates differ; attributes in the order of their sentences.
+
+    These are two questions: rates may be shown to differ where it is open whether by more than is allowed.
+    """
     judged = [verdict for verdict in order if verdict in report.judged]
-    rows = [row for verdict in judged for row in decisive(verdict, report)]
-    by = {kind: _attributes([one for one in judged if one.verdict == kind], report) for kind in VERDICTS}
-    limits = _limits(report)
+    kinds = {kind: [one for one in judged if one.verdict == kind] for kind in VERDICTS}
+    by = {kind: _names(_attributes(some, report)) for kind, some in kinds.items() if some}
+    limits, tested = _limits(report), report.config.rule != "point"
+    shown = [(one, _verdicts_of_shown(one, report)) for one in judged if one.verdict != "fail" and tested]
+    too_much = _names(_attributes([one for one, kinds_of in shown if "undecided" in kinds_of], report))
+    allowed = _names(_attributes([one for one, kinds_of in shown if kinds_of == {"pass"}], report))
+    passing = f" Passes: {by['pass']}." if "pass" in by else ""
+    within = f" In {allowed} rates differ by more than chance, within what is allowed." if allowed else ""
     if report.verdict == "fail":
-        said = "rates differ by more than chance, and the measured gap is larger than allowed"
-        if report.config.rule == "point":
-            said = "the measured gap is larger than allowed"
-        text = f"Fails: in {_names(by['fail'])} {said} ({limits})."
-        text += f" Passes: {_names(by['pass'])}." if by["pass"] else ""
-        text += f" Not decided: {_names(by['undecided'])}." if by["undecided"] else ""
+        chance = "rates differ by more than chance, and " if tested else ""
+        text = f"Fails: in {by['fail']} {chance}the measured gap is larger than allowed ({limits})."
+        text += _truly_larger(kinds["fail"], report) if tested else ""
+        text += passing + (f" Not decided: {by['undecided']}." if "undecided" in by else "")
+        if too_much:
+            text += f" In {too_much}, too, rates differ by more than chance; whether by too much is open."
+        text += within
     elif report.verdict == "pass":
-        sure = "" if report.config.rule == "point" else ", for every value that fits the data"
-        text = f"Passes: in {_names(by['pass'])} no gap is larger than allowed{sure} ({limits})."
+        sure = ", for every value that fits the data" if tested else ""
+        text = f"Passes: in {by['pass']} no gap is larger than allowed{sure} ({limits})."
+        text += (within or " No difference is shown.") if tested else ""
     else:
+        rows = [row for verdict in judged for row in decisive(verdict, report)]
         n = sum(row.verdict == "undecided" for row in rows)
-        passing = f" Passes: {_names(by['pass'])}." if by["pass"] else ""
+        still = f"{n:,} of {writing.counted_words(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
         if not rows:
             text = "Not decided: there is nothing to compare."
-        elif n == len(rows):
-            text = f"Not decided: the rows at hand decide none of {n} comparisons ({limits})."
-        else:
+        elif too_much:
             text = (
-                f"Not decided: nothing is shown to fail, and {n} of {len(rows)} comparisons "
-                f"{'is' if n == 1 else 'are'} open "
-                f"({limits}).{passing}"
+                f"Not decided: in {too_much} rates differ by more than chance; whether by more than is "
+                f"allowed is open ({limits}); {still}.{passing}{within}"
             )
+        else:
+            none = "no gap larger than allowed is shown, and none is ruled out"
+            if tested and not within:
+                none = "no difference is shown, and a gap larger than allowed is not ruled out"
+            text = f"Not decided: {none} ({limits}); {still}.{passing}{within}"
     if report.last:
         text = text.replace(":", f", {writing.place(report.last, '', report.config.sliced_by)}:", 1)
-    return text + (" Chance was not looked at." if report.config.rule == "point" else "")
+    return text + (" Chance was not looked at." if not tested else "")
+
+
+def _verdicts_of_shown(verdict: AttributeVerdict, report: Report) -> set[Verdict]:
+    """Return the verdicts on the comparisons of an attribute whose rates are shown to differ."""
+    rows = decisive(verdict, report)
+    return {row.verdict for row in rows if differs(row, report.config.confidence) == "shown"}
+
+
+def _truly_larger(failing: Sequence[AttributeVerdict], report: Report) -> str:
+    """Return of which attributes it is shown that the true gap is larger than allowed, too."""
+    sure = [one for one in failing if any(beyond(row) == "shown" for row in decisive(one, report))]
+    still = [one for one in failing if one not in sure]
+    if not sure or not still:
+        return f" That the true gap is, too, is {'shown' if sure else 'open'}."
+    shown, others = (_names(_attributes(some, report)) for some in (sure, still))
+    return f" That the true gap is, too, is shown in {shown} and open in {others}."
 
 
 def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> list[str]:
@@ -325,6 +350,8 @@ def _limits(report: Report) -> str:
 
 def _names(names: Sequence[str]) -> str:
     """Join names: "race, sex and age"; the last ones are counted where there are many."""
+    if not names:
+        return ""
     shown = [*names] if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1]]
     rest = len(names) - len(shown)
     shown += [f"{rest} more"] if rest else []
@@ -338,22 +365,29 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
     groups = []
     for group in dict.fromkeys(row.group for row in rows):
         mine = [row for row in rows if row.group == group]
-        still = [row for row in mine if row.verdict == "undecided"]
-        if still:
-            needed = [_own_rows(row, sizes) for row in still]
+        own = [row for row in mine if row.verdict == "undecided"]
+        if own:
+            needed = [_own_rows(row, sizes) for row in own]
             known = [value for value in needed if not math.isnan(value)]
             most = max(needed) if len(known) == len(needed) else math.nan
             groups.append(
                 OpenGroup(
-                    *(group, sizes[group].rows, tuple(row.metric for row in still), len(mine)),
+                    *(group, sizes[group].rows, tuple(row.metric for row in own), len(mine)),
                     *(min(known, default=math.nan), most),
                 )
             )
     if not groups:
         return None
-    groups.sort(key=lambda one: (-len(one.metrics) / one.compared, one.rows))
-    parts = [_open_words(one, first=i == 0) for i, one in enumerate(groups[:MOST_GROUPS])]
-    parts += [f"and {len(groups) - MOST_GROUPS} more groups"] if len(groups) > MOST_GROUPS else []
+    minor = minor_groups(sizes.values())
+    groups.sort(key=lambda one: (one.group in minor, -len(one.metrics) / one.compared, one.rows))
+    major = [one for one in groups if one.group not in minor]
+    still = [row for row in rows if row.verdict == "undecided"]
+    apart = [row.group for row in still if differs(row, report.config.confidence) == "shown"]
+    parts = [_open_words(one, apart.count(one.group), first=one is major[0]) for one in major[:MOST_GROUPS]]
+    parts += [f"{len(major) - MOST_GROUPS:,} more groups"] if len(major) > MOST_GROUPS else []
+    if few := [one.group for one in groups if one.group in minor]:
+        names = writing.listed([writing.named(group) for group in few])
+        parts.append(f"{writing.counted_words(len(few), 'group')} {minor_words(few, report)} ({names})")
     text = f"{verdict.attribute}{in_brackets(verdict, report)}: {'; '.join(parts)}."
     return OpenAttribute(*(verdict.model, verdict.decision, verdict.attribute), tuple(groups), text)
 
@@ -367,8 +401,11 @@ def _own_rows(row: Disparity, sizes: dict[str, GroupRow]) -> float:
     return writing.about(needed) if needed <= MOST_ROWS else math.nan
 
 
-def _open_words(one: OpenGroup, *, first: bool) -> str:
-    """Return a group that is open: "Asian on 5 of 5 rates (31 rows; about 220 to 1,600 would decide)"."""
+def _open_words(one: OpenGroup, apart: int, *, first: bool) -> str:
+    """Return a group that is open: "Asian on 5 of 5 rates (31 rows; about 220 to 1,600 would decide)".
+
+    On how many of these its rates are shown to be `apart` is said: what is open there is the limit alone.
+    """
     rates = " rates" if first else ""
     if len(one.metrics) == one.compared == 1:
         on = ""
@@ -376,15 +413,9 @@ def _open_words(one: OpenGroup, *, first: bool) -> str:
         on = f" on {len(one.metrics)} of {one.compared}{rates}"
     else:
         on = f" on {RATES[one.metrics[0]].label}"
-    if math.isnan(one.least_needed):
-        needed = ""
-    elif math.isnan(one.most_needed):
-        needed = f"; {writing.thousands(one.least_needed)} or more"
-    else:
-        same = one.least_needed == one.most_needed
-        needed = f"; about {writing.thousands(one.least_needed)}" + (
-            "" if same else f" to {writing.thousands(one.most_needed)}"
-        )
-    needed += " would decide" if needed and first else ""
+    if apart:
+        on += ", differing beyond chance" + (f" on {apart}" if apart < len(one.metrics) else "")
+    needed = writing.rows_words(one.least_needed, one.most_needed)
+    needed = f"; {needed}" + (" would decide" if first else "") if needed else ""
     rows = " row" if one.rows == 1 else " rows"
     return f"{writing.named(one.group)}{on} ({writing.thousands(one.rows)}{rows}{needed})"

@@ -47,6 +47,8 @@ On = Literal["validation", "test"]
 
 FRACTION = 0.3
 OF_CLASSIFIER = "classifier."  # begins the name of a parameter that is the classifier's
+ALIAS, LONGEST_ALIAS = "as", 60  # the key of what tables, figures and pages call a component
+RESERVED_ALIAS = "labels"  # a row of tables
 PLUGIN = {"type": "string", "pattern": ":", "description": "./mine.py:Thing or package.module:Thing"}
 """The JSON Schema of code that is named where a registered name may stand."""
 
@@ -247,11 +249,14 @@ class ComponentSpec:
         Of a dataclass every one is spelled out; of another class or function those that are given.
     origin : CodeOrigin or None
         Where its code is; None for a registered one.
+    alias : str
+        What tables, figures and pages call it, if not by its name; no part of what it is.
     """
 
     name: str
     parameters: tuple[tuple[str, Any], ...] = ()
     origin: CodeOrigin | None = None
+    alias: str = field(default="", compare=False)
 
     def build(self, kind: Registry) -> Any:
         """Return the component itself.
@@ -302,7 +307,7 @@ class ComponentSpec:
         parameters = {
             key: [value] if isinstance(value, list | tuple) else value for key, value in self.parameters
         }
-        parameters |= more
+        parameters |= more | ({"as": self.alias} if self.alias else {})
         return {name: parameters} if parameters else name
 
     def __str__(self) -> str:
@@ -525,6 +530,10 @@ def _read_entry(
         return [], [((), problem) for problem in error.at("")]
     name, tunings, findings = short(written), list[Tuning](), list[Finding]()
     given = dict(options)
+    alias = given.pop(ALIAS, "")
+    if ALIAS in options and not (isinstance(alias, str) and 0 < len(alias.strip()) <= LONGEST_ALIAS):
+        what = f"{name}: {ALIAS} must be a text of at most {LONGEST_ALIAS} letters, not {shown(alias)}"
+        findings.append(((ALIAS,), Problem(what, "write what tables and figures should call it")))
     if kind is INTERVENTIONS and "tune" in options:
         tunings, wrong = read_tunings(written, given.pop("tune"), takes, context)
         findings += [(("tune", *place), problem) for place, problem in wrong]
@@ -544,7 +553,7 @@ def _read_entry(
         findings += [((), Problem(f'{name} needs the parameter "{key}"', fix)) for key in needed]
         if not findings:
             more = {} if tuning is None else {"tune": tuning}
-            found += _combinations(ComponentSpec(name, (), origin), usual | values, ours, extra, more)
+            found += _combinations(ComponentSpec(name, (), origin, alias), usual | values, ours, extra, more)
     findings += [((), problem) for problem in _refusals(kind, found, context.base)]
     return found, [((written, *place), problem) for place, problem in findings]
 
@@ -625,6 +634,11 @@ def read_entries(
             known.add(same)
             tuned |= set() if named is None else {named}
         found += combinations
+    owners = {name: name for name in files} | {RESERVED_ALIAS: ""}
+    for spec, _ in found:
+        if spec.alias and owners.setdefault(spec.alias, spec.name) != spec.name:
+            what = f"{kind.name} {spec.name}: {spec.alias} is what something else is called"
+            findings.append(((), Problem(what, f"choose another name after `{ALIAS}`")))
     if findings:
         raise refused(*findings)
     return found
@@ -643,7 +657,7 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_hashable, value))
     if isinstance(value, ComponentSpec | Tuning):
-        return tuple(_hashable(getattr(value, one.name)) for one in fields(value))
+        return tuple(_hashable(getattr(value, one.name)) for one in fields(value) if one.compare)
     return value if isinstance(value, Hashable) else repr(value)
 
 

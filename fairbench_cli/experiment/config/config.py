@@ -252,6 +252,11 @@ class DatasetOptions(BiasConfig):
         description="Its name in the results, so that one data set may be listed with several settings; by "
         "default the card's.",
     )
+    title: str = Field(
+        default="",
+        max_length=60,
+        description="What tables, figures and pages call it, if not by its name; decides no numbers.",
+    )
     interventions: (
         Annotated[
             tuple[Annotated[str, AfterValidator(short)], ...],
@@ -291,8 +296,8 @@ class DatasetSpec(DatasetOptions):
 
     def plain(self, hidden: frozenset[str]) -> dict[str, Any]:
         """Return it as it is written in a config, without the `hidden` settings."""
-        unlimited = {key for key in ("interventions", "classifiers") if getattr(self, key) is None}
-        written = self.model_dump(mode="json", by_alias=True, exclude={"card", *hidden, *unlimited})
+        unsaid = {key for key in ("title", "interventions", "classifiers") if not getattr(self, key)}
+        written = self.model_dump(mode="json", by_alias=True, exclude={"card", *hidden, *unsaid})
         return {self.card: written | {"attribute": self.works_on}}
 
 
@@ -426,6 +431,10 @@ class ExperimentConfig(StrictModel):
     figures: Annotated[tuple[FigureName, ...], Several("figure", alone=False)] = Field(
         default=(),
         description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF.",
+    )
+    figure_titles: bool = Field(
+        default=True,
+        description="Whether figures have titles. `false`: for a paper, whose captions say what they show.",
     )
     predictions: bool = Field(
         default=False,

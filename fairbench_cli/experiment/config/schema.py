@@ -16,7 +16,14 @@ from fairbench_cli.base.parameters import parameters_of
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation
-from fairbench_cli.experiment.config.components import PLUGIN, ComponentSpec, TuneOptions, component_model
+from fairbench_cli.experiment.config.components import (
+    ALIAS,
+    LONGEST_ALIAS,
+    PLUGIN,
+    ComponentSpec,
+    TuneOptions,
+    component_model,
+)
 from fairbench_cli.experiment.config.config import (
     BiasConfig,
     DatasetOptions,
@@ -54,6 +61,7 @@ def _components(kind: Registry, also: dict[str, Any], more: tuple[str, ...] = ()
     for name, entry in kind.items():
         model = component_model(name, {**parameters_of(entry.load()).types, **also})
         entries[name] = model.model_json_schema() | {"type": ["object", "null"], "description": entry.summary}
+        entries[name]["properties"][ALIAS] = {"type": "string", "minLength": 1, "maxLength": LONGEST_ALIAS}
         for key in more:
             one = {"$ref": f"#/$defs/{key}"}
             entries[name]["properties"][key] = {"anyOf": [one, {"type": "array", "items": one}]}

@@ -35,10 +35,13 @@ def draw_figures(run: RunResults, names: Sequence[str]) -> list[Path]:
 
     with house_style():
         drawn = {f"{name}-{slug}": one for name in names for slug, one in FIGURES[name].load()(run).items()}
-        return write_figures(run.folder / "figures", drawn, FIGURES)
+        titles = run.plan.config.figure_titles
+        return write_figures(run.folder / "figures", drawn, FIGURES, titles=titles)
 
 
-def write_figures(folder: Path, figures: "Mapping[str, Figure]", kinds: Iterable[str]) -> list[Path]:
+def write_figures(
+    folder: Path, figures: "Mapping[str, Figure]", kinds: Iterable[str], *, titles: bool = True
+) -> list[Path]:
     """Write figures as ``NAME.svg``, ``.png`` and ``.pdf``; remove others whose names start with a kind."""
     written: list[Path] = []
     for name, figure in figures.items():
@@ -47,7 +50,7 @@ def write_figures(folder: Path, figures: "Mapping[str, Figure]", kinds: Iterable
         make_folder(folder)
         for ending in ENDINGS:
             path = folder / f"{name}.{ending}"
-            write_bytes(path, figure_bytes(figure, ending))
+            write_bytes(path, figure_bytes(figure, ending, titles=titles))
             written.append(path)
     stale = {path for kind in kinds for end in ENDINGS for path in folder.glob(f"{kind}-*.{end}")}
     for path in stale.difference(written):

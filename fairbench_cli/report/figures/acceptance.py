@@ -26,7 +26,7 @@ from fairbench_cli.report.figures.pages import (
 )
 from fairbench_cli.report.repeats import key_of, mean_and_interval
 from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import classifier_label
+from fairbench_cli.report.tables import names_of
 
 
 @dataclass(frozen=True)
@@ -197,14 +197,17 @@ def draw_sweep(run: RunResults) -> dict[str, Figure]:
         for name, pages in sets.items()
         for beta in sorted({beta for page in pages for beta in page.betas})
     }
-    return {name: _sweep(run, title, *own) for name, (title, own) in by_name(found).items()}
+    return {
+        name: _sweep(run, title, *own)
+        for name, (title, own) in by_name(found, names_of(run.plan.config)).items()
+    }
 
 
 def _sweep(run: RunResults, title: str, beta: float, pages: Sequence[Page]) -> Figure:
     of_counts = [name for name in run.plan.config.metrics if name in COUNT_METRICS]
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
     columns = len(pages)
-    names = [classifier_label(*page.classifier) for page in pages]
+    names = [page.names.classifier(*page.classifier) for page in pages]
     figure = facet(
         f"At every acceptance rate: {title}",
         _about(run.plan),
@@ -311,7 +314,7 @@ def _lacking(
             why = shortfall(run, key, int(known.sum(0).max(initial=0)))
             if len(own.counts.n) and not len(own.swept.n):
                 why = "the model has no scores, so there is its dot alone"
-            yield t.label, classifier_label(*page.classifier), why
+            yield t.label, page.names.classifier(*page.classifier), why
 
 
 Points = Mapping[tuple[str, float], Counts]  # of the test rows, by strategy and share removed
@@ -330,7 +333,7 @@ def draw_oracle(run: RunResults) -> dict[str, Figure]:
         own = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
         points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
         points.setdefault((own["strategy"], float(own["remove"])), found.counts)
-    return {name: _oracle(run.plan, *own) for name, own in by_name(sets).items()}
+    return {name: _oracle(run.plan, *own) for name, own in by_name(sets, names_of(run.plan.config)).items()}
 
 
 def _oracle(plan: RunPlan, title: str, points: Points) -> Figure:

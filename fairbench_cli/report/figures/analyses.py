@@ -56,7 +56,7 @@ from fairbench_cli.report.figures.canvas import (
 from fairbench_cli.report.figures.pages import Mark
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of, mean_and_interval
 from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import OWN_MODEL
+from fairbench_cli.report.tables import OWN_MODEL, names_of
 
 RED_TO_BLUE = "RdBu"
 """From red over white to blue (ColorBrewer), which colour-blind readers tell apart."""
@@ -277,7 +277,8 @@ def draw_representations(run: RunResults) -> dict[str, Figure]:
                 page.pairs.setdefault(data.attribute, []).append((key_of(one), key_of(other), mark))
     found = {names: page for names, page in found.items() if page.pairs}
     several = len({names[2:] for names in found}) > 1
-    named = pages.by_name({names if several else names[:2]: (names, page) for names, page in found.items()})
+    by_page = {names if several else names[:2]: (names, page) for names, page in found.items()}
+    named = pages.by_name(by_page, names_of(run.plan.config))
     return {name: _representations(run, title, *own) for name, (title, own) in named.items()}
 
 
@@ -333,7 +334,9 @@ def draw_combined(run: RunResults) -> dict[str, Figure]:
         for (dataset, how, beta), rows in by_attribute(run).items()
         if any((dataset, *column) in run.with_results for column in columns_of(rows))
     }
-    return {name: _combined(run, *own) for name, own in pages.by_name(found).items()}
+    return {
+        name: _combined(run, *own) for name, own in pages.by_name(found, names_of(run.plan.config)).items()
+    }
 
 
 def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
@@ -380,21 +383,24 @@ def draw_overview(run: RunResults) -> dict[str, Figure]:
         for (how, beta), rows in of_every_dataset(run).items()
         if not run.with_results.isdisjoint(columns_of(rows))
     }
-    return {name: _overview(run, *own) for name, own in pages.by_name(found).items()}
+    return {
+        name: _overview(run, *own) for name, own in pages.by_name(found, names_of(run.plan.config)).items()
+    }
 
 
 def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
     places = [column for column in columns_of(rows) if column in run.with_results]
     metrics, labels = two_metrics(run.plan.config)[::-1], _labels(rows)
+    called = names_of(run.plan.config).dataset
     across = min(len(places), MOST_ACROSS)
-    widths = (text_width(f"{name},", NORMAL, "bold") for column in places for name in column)
+    widths = (text_width(f"{called(name)},", NORMAL, "bold") for column in places for name in column)
     panels: list[Panel | None] = []
     for metric in metrics:
         for k, column in enumerate(places):
             names = labels if k % across == 0 else [""] * len(labels)
             own = [{column: of[column]} if column in of else {} for of in rows.values()]
             draw = partial(_levels, run, own, names, metric)
-            panels.append(Panel(draw, ", ".join(map(str, column)), metric))
+            panels.append(Panel(draw, ", ".join(map(called, column)), metric))
         panels += [None] * (-len(places) % across)
     return facet(
         ": ".join(filter(None, ("All techniques on all data sets", title.removeprefix("all").lstrip(", ")))),
@@ -412,7 +418,7 @@ def draw_metric_pairs(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set and β: a panel per pair of metrics, a dot per repeat of a cell."""
     return {
         name: _metric_pairs(run, title, seen)
-        for name, (title, seen) in pages.by_name(by_dataset(run)).items()
+        for name, (title, seen) in pages.by_name(by_dataset(run), names_of(run.plan.config)).items()
         if len(seen.values) and len(seen.values.columns) > 1
     }
 

@@ -20,6 +20,7 @@ from matplotlib.legend_handler import HandlerPatch
 from matplotlib.lines import Line2D
 from matplotlib.patches import FancyBboxPatch
 from matplotlib.textpath import text_to_path
+from matplotlib.transforms import Bbox
 
 INK, GREY, PALE = "#1a1a1a", "#5c5c5c", "#e3e3e3"
 SMALL, NORMAL, LARGE = 7.5, 8.5, 11.0
@@ -30,6 +31,7 @@ UNDATED: dict[str, dict[str, None]] = {
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
 }
+TITLE = "title"  # names the title and what stands under it
 IDEAL: dict[str, Any] = {"color": GREY, "lw": 0.8, "ls": "--", "zorder": 1}
 
 STYLE: dict[Any, Any] = {
@@ -70,10 +72,27 @@ def house_style() -> Iterator[None]:
         yield
 
 
-def figure_bytes(figure: Figure, ending: str) -> bytes:
-    """Render a figure as ``svg``, ``png`` or ``pdf``; equal figures give equal bytes."""
+def figure_bytes(figure: Figure, ending: str, *, titles: bool = True) -> bytes:
+    """Render a figure as ``svg``, ``png`` or ``pdf``; equal figures give equal bytes.
+
+    Without `titles` the title and what stands under it are cut off, down to the legend or the panels.
+    """
+    width, height = figure.get_size_inches()
+    heads = [text for text in figure.texts if text.get_gid() == TITLE and not titles]
+    for text in heads:
+        text.set_visible(False)
+    lowest = min(
+        (text.get_position()[1] * height - LINE[float(text.get_fontsize())] for text in heads), default=height
+    )
+    kept = Bbox([(0, 0), (width, min(height, lowest + EDGE))])
     buffer = BytesIO()
-    figure.savefig(buffer, format=ending, dpi=DOTS_PER_INCH, metadata=UNDATED[ending])
+    figure.savefig(
+        buffer,
+        format=ending,
+        dpi=DOTS_PER_INCH,
+        metadata=UNDATED[ending],
+        bbox_inches=kept if heads else None,
+    )
     return buffer.getvalue()
 
 
@@ -163,8 +182,8 @@ def facet(
     ends = top + np.cumsum([more + size[1] + below for more in above])  # of the rows, from above
     height = ends[-1] + last + bottom
     figure = Figure(figsize=(width, height))
-    _lines(figure, head, EDGE, LARGE, weight="bold")
-    _lines(figure, under, EDGE + LINE[LARGE] * len(head), NORMAL, color=GREY)
+    _lines(figure, head, EDGE, LARGE, weight="bold", gid=TITLE)
+    _lines(figure, under, EDGE + LINE[LARGE] * len(head), NORMAL, color=GREY, gid=TITLE)
     _lines(figure, foot, height - bottom + 0.05, SMALL, color=GREY)
     if legend:
         figure.legend(

@@ -17,6 +17,7 @@ from fairbench_cli.report.figures.pages import by_name
 from fairbench_cli.report.layers import BETWEEN, HEIGHT, arc_lines, box_top, lay_out
 from fairbench_cli.report.networks import Marks, about_network, network_of
 from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import names_of
 
 GAP, PADDING = 0.24, 0.2
 """Inches: the room between two boxes, and between a box's text and its edge."""
@@ -33,15 +34,16 @@ def draw(run: RunResults) -> dict[str, Figure]:
         When a network is not where the run left it.
     """
     sources = {(one["dataset"], one["attribute"]): one for one in run.plan.datasets}
-    found = by_name({name: one for name, one in sources.items() if name in run.with_results})
-    return {name: _figure(run.folder, source) for name, (_, source) in found.items()}
+    shown = {name: one for name, one in sources.items() if name in run.with_results}
+    found = by_name(shown, names_of(run.plan.config))
+    return {name: _figure(run.folder, *own) for name, own in found.items()}
 
 
-def _figure(folder: Path, source: dict[str, Any]) -> Figure:
+def _figure(folder: Path, title: str, source: dict[str, Any]) -> Figure:
     net = network_of(folder, source)
     about = about_network(net, source)
     marks = Marks(source.get("label"), source["attribute"], edited_columns(source))
-    return draw_network(net, marks, f"Bayesian network: {source['dataset']}, {source['attribute']}", about)
+    return draw_network(net, marks, f"Bayesian network: {title}", about)
 
 
 @dataclass(frozen=True)

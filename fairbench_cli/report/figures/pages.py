@@ -1,7 +1,7 @@
 """What of a run stands in one figure, under which name, how it looks there, and what is missing of it."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,9 +12,9 @@ from fairbench_cli.report.repeats import TECHNIQUE, CellKey
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import (
     OWN_MODEL,
-    classifier_label,
+    Names,
     distinct_models,
-    technique_label,
+    names_of,
     why_nothing,
 )
 
@@ -48,6 +48,7 @@ class Page:
     classifier: tuple[str, str]
     techniques: tuple[TechniqueLook, ...]
     betas: tuple[float, ...]
+    names: Names = field(default_factory=Names, repr=False)
 
     def key(self, technique: TechniqueLook, beta: float) -> CellKey:
         """Return the values of `CELL_COLUMNS` of a cell."""
@@ -56,7 +57,8 @@ class Page:
     @property
     def title(self) -> str:
         """Return data set, attribute and classifier, for people."""
-        title = f"{self.dataset}, {self.attribute}, {classifier_label(*self.classifier)}"
+        called = self.names.dataset(self.dataset), self.attribute, self.names.classifier(*self.classifier)
+        title = ", ".join(called)
         return title if self.representation == "original" else f"{title}, {self.representation}"
 
 
@@ -76,7 +78,12 @@ def pages_of(plan: RunPlan) -> list[Page]:
         name = cell["dataset"], cell["attribute"], cell["representation"], classifier
         found.setdefault(name, {})[looks[own], cell["beta"]] = None
     return [
-        Page(*name, tuple(dict.fromkeys(t for t, _ in drawn)), tuple(sorted({beta for _, beta in drawn})))
+        Page(
+            *name,
+            tuple(dict.fromkeys(t for t, _ in drawn)),
+            tuple(sorted({beta for _, beta in drawn})),
+            names_of(plan.config),
+        )
         for name, drawn in found.items()
     ]
 
@@ -105,32 +112,35 @@ def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]
     families = list(dict.fromkeys(own[0] for own in owns))
     most = max((sum(own[0] == family for own in owns) for family in families), default=0)
     by_family = len(owns) <= 3 * len(families) and len(families) <= len(COLOURS) and most <= len(DASHES)
-    looks = {}
+    looks, called = {}, names_of(plan.config)
     for i, own in enumerate(owns):
         tone = families.index(own[0]) if by_family else i
         variant = [other[0] for other in owns[:i]].count(own[0]) if by_family else i // len(COLOURS)
         marker, dash = MARKERS[(tone + 4 * variant) % len(MARKERS)], DASHES[variant % len(DASHES)]
-        looks[own] = TechniqueLook(own, technique_label(*own), COLOURS[tone % len(COLOURS)], marker, dash)
+        looks[own] = TechniqueLook(own, called.technique(*own), COLOURS[tone % len(COLOURS)], marker, dash)
     return looks
 
 
 Content = TypeVar("Content")
 
 
-def by_name(found: Mapping[Any, Content]) -> dict[str, tuple[str, Content]]:
+def by_name(found: Mapping[Any, Content], called: Names) -> dict[str, tuple[str, Content]]:
     """Return a title and what it is of by file name, given it by its names and, as a number, β.
 
     β is named where there are several.
 
-    >>> by_name({("adult", 0.5): "a", ("compas", 0.5): "b"})
-    {'adult': ('adult', 'a'), 'compas': ('compas', 'b')}
-    >>> by_name({("adult", 0.5): "a", ("adult", 1.0): "b"})
+    >>> by_name({("adult", 0.5): "a", ("compas", 0.5): "b"}, Names(datasets={"adult": "Adult, 1994"}))
+    {'adult': ('Adult, 1994', 'a'), 'compas': ('compas', 'b')}
+    >>> by_name({("adult", 0.5): "a", ("adult", 1.0): "b"}, Names())
     {'adult-beta-0.5': ('adult, β = 0.5', 'a'), 'adult-beta-1': ('adult, β = 1', 'b')}
     """
     several = len({part for names in found for part in names if not isinstance(part, str)}) > 1
     kept = [[part for part in names if several or isinstance(part, str)] for names in found]
     named = slugs([part if isinstance(part, str) else f"beta-{part:g}" for part in own] for own in kept)
-    titles = [", ".join(part if isinstance(part, str) else f"β = {part:g}" for part in own) for own in kept]
+    titles = [
+        ", ".join(called.dataset(part) if isinstance(part, str) else f"β = {part:g}" for part in own)
+        for own in kept
+    ]
     return dict(zip(named, zip(titles, found.values(), strict=True), strict=True))
 
 
@@ -228,7 +238,7 @@ def cells_by_page(run: RunResults) -> dict[str, tuple[str, list[dict[str, Any]]]
     for data in run.datasets:
         for cell in data.cells:
             pages.setdefault((data.dataset, cell["beta"]), []).append(cell)
-    return by_name(pages)
+    return by_name(pages, names_of(run.plan.config))
 
 
 def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Mark]]:

@@ -1,0 +1,135 @@
+"""Frames and arrays as tables: the columns are learned from training rows, and later rows fitted to them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.data.columns import Misfit, coded, keep_numbers
+from fairbench_cli.data.table import VALUES, Codes, Column, Table, table_of
+
+
+@dataclass(frozen=True)
+class FrameColumns:
+    """The columns of training rows, to which other rows are fitted.
+
+    Numbers are numbers, and may be others in other rows. All else are levels by their text: of a pandas
+    categorical those that it declares, in its order, and bins where it is ordered; otherwise those that
+    occur, by their bytes. A missing value is the level "".
+
+    Parameters
+    ----------
+    columns : tuple of Column
+        In the order of the frame.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"age": [20.0, 40.0], "sex": ["m", "f"]})
+    >>> known = learned(frame)
+    >>> known.table(pd.DataFrame({"age": [25], "sex": ["f"]})).columns[0].levels
+    ('25',)
+    """
+
+    columns: tuple[Column, ...]
+
+    def table(self, frame: pd.DataFrame) -> Table:
+        """Return rows with these columns.
+
+        Raises
+        ------
+        UserError
+            When a value is no level of its column, or no number.
+        """
+        cells = zip(self.columns, (frame.iloc[:, j] for j in range(frame.shape[1])), strict=True)
+        return table_of([_fitted(column, own) for column, own in cells])
+
+
+def learned(frame: pd.DataFrame) -> FrameColumns:
+    """Return the columns of a frame of training rows.
+
+    Raises
+    ------
+    UserError
+        When two columns have one name, or one has more than 32,768 levels or different numbers.
+    """
+    names = [str(name) for name in frame.columns]
+    if len(set(names)) < len(names):
+        raise user_error("two columns have the same name", "give every column a name of its own")
+    values = frame.attrs.get(VALUES, {})
+    columns = (_learned(name, frame.iloc[:, j], tuple(values.get(name, ()))) for j, name in enumerate(names))
+    return FrameColumns(tuple(columns))
+
+
+def texts_of(cells: "pd.Series[Any]") -> "pd.Series[str]":
+    """Return cells as text; a missing one is "".
+
+    >>> texts_of(pd.Series([1, 0.5, None], dtype=object)).tolist()
+    ['1', '0.5', '']
+    """
+    return cells.astype(object).where(cells.notna(), "").map(str)
+
+
+def is_number_column(cells: "pd.Series[Any]") -> bool:
+    """Return whether cells are numbers by their type; true and false are levels."""
+    return pd.api.types.is_numeric_dtype(cells) and not pd.api.types.is_bool_dtype(cells)
+
+
+def _learned(name: str, cells: "pd.Series[Any]", values: tuple[float, ...]) -> Column:
+    try:
+        if is_number_column(cells):
+            every = np.concatenate([_numbers(cells), np.asarray(values, dtype=np.float64)])
+            return keep_numbers(name, every)[0]
+        if not isinstance(cells.dtype, pd.CategoricalDtype):
+            return coded(name, texts_of(cells))[0]
+    except Misfit as misfit:
+        raise user_error(misfit.what, misfit.fix) from None
+    levels = tuple(map(str, cells.cat.categories))
+    if cells.isna().any() and "" not in levels:
+        levels = ("", *levels)
+    elif cells.cat.ordered:
+        fitting = len(values) == len(levels)
+        return Column(name, levels, "bins", values if fitting else tuple(map(float, range(len(levels)))))
+    return Column(name, levels)
+
+
+def _fitted(column: Column, cells: "pd.Series[Any]") -> tuple[Column, Codes]:
+    """Return a column with the codes of its cells; of numbers that are new a column of their own."""
+    if column.kind == "number":
+        if not is_number_column(cells):
+            what = f'column "{column.name}" holds numbers in training, and here {cells.dtype}'
+            raise user_error(what, "give the same kind of values")
+        numbers, known = _numbers(cells), np.asarray(column.values)
+        codes = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+        if (known[codes] == numbers).all():
+            return column, codes.astype(np.int16)
+        return keep_numbers(column.name, numbers)
+    try:
+        _, codes = coded(column.name, texts_of(cells), column.levels)
+    except Misfit as misfit:
+        listed = f"{', '.join(column.levels[:10])}{', …' if len(column.levels) > 10 else ''}"
+        what = f'column "{column.name}" has "{misfit.cell}", which no training row has ({listed})'
+        fix = f'let it be a category before rows are divided: X["{column.name}"].astype("category")'
+        raise user_error(what, fix) from None
+    return column, codes
+
+
+def _numbers(cells: "pd.Series[Any]") -> NDArray[np.float64]:
+    return cells.to_numpy(dtype=np.float64, na_value=np.nan)
+
+
+def is_one_of(cells: "pd.Series[Any]", values: Iterable[Any]) -> NDArray[np.bool_]:
+    """Return which cells are one of some values, or have the text of one.
+
+    >>> is_one_of(pd.Series([0.0, 1.0]), ["0"]).tolist(), is_one_of(pd.Series(["f", "m"]), ["f"]).tolist()
+    ([True, False], [True, False])
+    """
+    wanted = set(map(str, values))
+    if is_number_column(cells):
+        column, codes = keep_numbers("", _numbers(cells))
+        wanted = {text.removesuffix(".0") for text in wanted}
+        return np.isin(codes, [code for code, level in enumerate(column.levels) if level in wanted])
+    return texts_of(cells).isin(wanted).to_numpy(dtype=bool)

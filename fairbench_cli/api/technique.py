@@ -1,0 +1,567 @@
+"""Techniques as scikit-learn classifiers: `fit` and `predict` with groups, cloned and searched as any."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import ValidationError
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import (
+    assert_all_finite,
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+    validate_data,
+)
+
+from fairbench_cli.api.data import to_pandas
+from fairbench_cli.api.frames import FrameColumns, is_number_column, is_one_of, learned, texts_of
+from fairbench_cli.api.objects import component_of, in_lists, parameters_given, plain_value
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.parameters import parameters_of
+from fairbench_cli.base.plugins import short
+from fairbench_cli.base.registry import Registry
+from fairbench_cli.base.validation import findings_of
+from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
+from fairbench_cli.classifiers.registry import CLASSIFIERS
+from fairbench_cli.data.table import Codes, Column, Floats, Sample, with_columns
+from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries
+from fairbench_cli.experiment.plan import component_seed
+from fairbench_cli.interventions.fitted import Fitted, Infeasible
+from fairbench_cli.interventions.registry import INTERVENTIONS
+
+GROUP = "sensitive_features"
+"""What the protected attribute is called where nobody names it."""
+MARKS = ({"0", "1"}, {"0.0", "1.0"}, {"False", "True"})
+
+
+class GroupsMissingError(ArgumentError):
+    """A technique decides by the group of the rows, and it is not given."""
+
+
+class RowsWithoutGroups(Sample):
+    """Rows whose groups are not known: who asks for them is told so."""
+
+    def __getattribute__(self, name: str) -> Any:
+        if name == "s":
+            what = "this technique decides by the group of each row, and no groups are given"
+            raise GroupsMissingError(Problem(what, "call predict(X, sensitive_features=s)"))
+        return super().__getattribute__(name)
+
+
+@dataclass(frozen=True)
+class GroupColumn:
+    """The protected attribute, as training rows have it.
+
+    Parameters
+    ----------
+    column : Column
+        Its name and levels.
+    place : int or None
+        Where it is among the columns of X; None where it is given next to X.
+    """
+
+    column: Column
+    place: int | None
+
+
+def technique(
+    name: Any,
+    /,
+    *,
+    estimator: Any = "c45",
+    sensitive_features: str | int | None = None,
+    deprived: Any = None,
+    favourable: Any = None,
+    include_protected: bool = False,
+    encoding: Choice = "one-hot",
+    random_state: Any = 0,
+    **parameters: Any,
+) -> "TechniqueClassifier":
+    """Return a technique as a scikit-learn classifier.
+
+    Parameters
+    ----------
+    name : str, class, function or object
+        One of ``fairbench list interventions``, or what a config may name: ``"./mine.py:Promoting"``,
+        ``"fairlearn.preprocessing:CorrelationRemover"``; or the class, function or object itself.
+    estimator : str, mapping or scikit-learn estimator
+        What is trained: one of ``fairbench list classifiers``, with parameters ``{"tree": {"min_leaf": 5}}``,
+        or any estimator, which is cloned. Techniques with a model of their own do without.
+    sensitive_features : str or int, optional
+        The protected attribute's column in X, by its name, or of an array by its place. Otherwise it is given
+        to `fit`. The estimator does not see it, unless `include_protected` says so.
+    deprived : value, list of values, or function; optional
+        The deprived group; all others are favoured. Of groups 0 and 1 it is 0. A function takes the groups as
+        an array and returns where they are deprived, such as ``lambda age: age < 25``.
+    favourable : value, optional
+        The favourable label; by default the greater of the two.
+    include_protected : bool
+        Whether the estimator sees the protected attribute.
+    encoding : {"one-hot", "codes", "frame"}
+        What `estimator` is given, if it is an object: see docs/extending.md. Others know it themselves.
+    random_state : int, RandomState or None
+        The same number gives the same model; that of a `TrainTestSplit` gives the run's.
+    **parameters
+        Of the technique.
+
+    Raises
+    ------
+    UserError
+        When there is no such technique or classifier, or it does not take such parameters; at `fit`.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"age": [20, 30, 40, 50] * 5, "sex": ["f", "m"] * 10})
+    >>> y = ["no", "yes", "no", "yes", "yes"] * 4
+    >>> fair = technique("reweighing", estimator="naive-bayes", sensitive_features="sex", deprived="f")
+    >>> fair.fit(X, y).predict(X[:2]).tolist()
+    ['yes', 'yes']
+    """
+    return TechniqueClassifier(
+        name,
+        estimator=estimator,
+        sensitive_features=sensitive_features,
+        deprived=deprived,
+        favourable=favourable,
+        include_protected=include_protected,
+        encoding=encoding,
+        random_state=random_state,
+        **parameters,
+    )
+
+
+def _can(what: str) -> Callable[["TechniqueClassifier"], bool]:
+    """Return whether a model has scores or chances; before it is fitted it may."""
+    return lambda own: getattr(own, f"has_{what}_", True)
+
+
+class TechniqueClassifier(ClassifierMixin, BaseEstimator):
+    """A technique that scikit-learn can clone, search and validate; `technique` says what is given.
+
+    Attributes
+    ----------
+    classes_ : array, shape (2,)
+        The labels, in rising order.
+    fitted_ : Fitted
+        The model with its status and facts.
+    status_, reason_ : str
+        "ok"; "noop", there was nothing to do; or "degraded", done without its full effect; and why.
+    facts_ : dict
+        Numbers that say what was done.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        technique: Any = "none",
+        *,
+        estimator: Any = "c45",
+        sensitive_features: str | int | None = None,
+        deprived: Any = None,
+        favourable: Any = None,
+        include_protected: bool = False,
+        encoding: Choice = "one-hot",
+        random_state: Any = 0,
+        **parameters: Any,
+    ) -> None:
+        self.technique = technique
+        self.estimator = estimator
+        self.sensitive_features = sensitive_features
+        self.deprived = deprived
+        self.favourable = favourable
+        self.include_protected = include_protected
+        self.encoding = encoding
+        self.random_state = random_state
+        self.parameters = parameters
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return all parameters, those of the technique that are given too."""
+        own: dict[str, Any] = super().get_params(deep)
+        return own | self.parameters
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, also of the technique and, as ``estimator__C``, of the estimator.
+
+        Raises
+        ------
+        ValueError
+            When neither has such a parameter.
+        """
+        names = super().get_params(deep=False)
+        own = {key: value for key, value in params.items() if key.partition("__")[0] not in names}
+        known = self._takes()
+        for name in own:
+            if known is not None and name not in {*known, *self.parameters}:
+                fix = suggest(name, [*names, *known])
+                raise ValueError(f"Invalid parameter {name!r} for estimator {self}: {fix}")
+        super().set_params(**{key: value for key, value in params.items() if key not in own})
+        self.parameters = self.parameters | own
+        return self
+
+    def fit(self, X: Any, y: Any, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+        """Fit the technique.
+
+        Parameters
+        ----------
+        X : DataFrame or array, shape (rows, columns)
+            Categories and text are levels, numbers are numbers.
+        y : array, shape (rows,)
+            Two labels.
+        sensitive_features : array, shape (rows,), optional
+            The group of each row, if it is no column of X; of ``X["sex"]`` it is that column.
+        sample_weight : array, shape (rows,), optional
+            Of rows.
+
+        Raises
+        ------
+        Infeasible
+            When the technique cannot run on these rows.
+        UserError, ValueError
+            When parameters, rows, labels and groups do not fit together.
+        """
+        frame = self._frame(X, reset=True, y=y)
+        labels = self._labels(y, len(frame))
+        technique, spec = self._technique()
+        group = self._group_column(frame, sensitive_features, spec)
+        self.columns_, self.group_ = learned(frame), group
+        self.deprived_ = None if group is None else self._deprived_levels(frame, sensitive_features, group)
+        train = self._sample(frame, sensitive_features)
+        train = Sample(
+            train.features,
+            train.attribute,
+            labels,
+            train.s,
+            self._weights(sample_weight, len(frame)),
+            bool(self.outcomes_[0] == self.favourable_),
+            tuple(map(str, self.outcomes_)),
+        )
+        classifier, classifier_spec = self._classifier()
+        seed = self.random_state
+        if not isinstance(seed, int | np.integer):
+            seed = int(check_random_state(seed).randint(2**31 - 1))
+        rng = np.random.default_rng(component_seed(int(seed), spec))
+        model = Classifier(
+            classifier, self.include_protected, component_seed(int(seed), classifier_spec) % 2**32
+        )
+        self.fitted_: Fitted = technique.fit(train, model, rng)
+        self.status_, self.reason_ = self.fitted_.status, self.fitted_.reason
+        self.facts_ = dict(self.fitted_.facts)
+        few = train.take(np.arange(min(2, len(train))))
+        self.has_scores_ = self._scores(few) is not None
+        self.has_chances_ = self.fitted_.decision_probability(few) is not None
+        return self
+
+    def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
+        """Return each row's label, shape (rows,).
+
+        `sensitive_features` are needed by techniques that decide by the group, if it is no column of X.
+
+        Raises
+        ------
+        UserError, ValueError
+            When groups are missing, or a column is, or has values that do not fit those of training.
+        """
+        rows = self._rows(X, sensitive_features)
+        favourable = int(self.classes_[-1] == self.favourable_)
+        codes = self._asked(self.fitted_.predict, rows) == favourable
+        return np.asarray(self.classes_[codes.astype(int) if len(self.classes_) > 1 else 0 * codes])
+
+    @available_if(_can("scores"))
+    def predict_proba(self, X: Any, sensitive_features: Any = None) -> Floats:
+        """Return the score of each label, shape (rows, 2), by the columns of `classes_`; raises as `predict`.
+
+        Techniques that decide by other thresholds than 0.5 decide otherwise than their scores.
+        """
+        return self._both(self._asked(self._scores, self._rows(X, sensitive_features)))
+
+    @available_if(_can("chances"))
+    def decision_probability(self, X: Any, sensitive_features: Any = None) -> Floats:
+        """Return the chance that each row gets each label, shape (rows, 2); raises as `predict`.
+
+        Of techniques that draw their decisions, which `predict` does with one seed; a run counts the chances.
+        """
+        return self._both(self._asked(self.fitted_.decision_probability, self._rows(X, sensitive_features)))
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None) -> float:
+        """Return the accuracy of `predict`."""
+        right = np.asarray(y) == self.predict(X, sensitive_features)
+        return float(np.average(right, weights=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.categorical = tags.input_tags.string = True
+        return tags
+
+    def _both(self, favourable: Floats) -> Floats:
+        if len(self.classes_) == 1:
+            return np.ones((len(favourable), 1))
+        both = np.column_stack([1 - favourable, favourable])
+        return both if self.classes_[-1] == self.favourable_ else both[:, ::-1]
+
+    def _scores(self, rows: Sample) -> Floats | None:
+        """Return the probability of the favourable label by the model, if it has any."""
+        method = getattr(self.fitted_.model, "predict_proba", None)
+        try:
+            found = None if method is None else method(rows)
+        except Infeasible:  # of an estimator without probabilities
+            return None
+        if found is None or not ((found >= 0) & (found <= 1)).all():
+            return None
+        return np.asarray(found, dtype=np.float64)
+
+    def _asked(self, method: Callable[[Sample], Any], rows: Sample) -> Any:
+        try:
+            return method(rows)
+        except ValueError as error:
+            if "other levels than in training" not in str(error):
+                raise
+            what = f"this technique takes numbers as levels, and {error}"
+            raise user_error(what, "cut it into bins, as in pd.cut(X[column], edges), or round it") from None
+        except KeyError as error:
+            if self.group_ is None or error.args != (self.group_.column.name,):
+                raise
+            return rows.s  # which says that groups are missing
+
+    def _frame(self, X: Any, *, reset: bool, y: Any = None) -> pd.DataFrame:
+        """Return rows as a data frame, checked as scikit-learn does it."""
+        more = {"y": y} if reset else {}
+        if hasattr(X, "columns") or hasattr(X, "column_names"):
+            frame = to_pandas(X)
+            validate_data(self, frame, reset=reset, skip_check_array=True, **more)
+        else:
+            if getattr(getattr(X, "dtype", None), "kind", "") == "O" and any(
+                isinstance(value, str) for value in np.ravel(X)[:1000]
+            ):
+                frame = pd.DataFrame(X).infer_objects()
+                validate_data(self, np.asarray(X), reset=reset, skip_check_array=True, **more)
+            else:
+                if reset:
+                    X, _ = validate_data(self, X, y, reset=True, ensure_min_samples=1)
+                else:
+                    X = validate_data(self, X, reset=False)
+                frame = pd.DataFrame(X)
+            frame.columns = [f"x{j}" for j in range(frame.shape[1])]
+        for name in frame.columns:
+            if is_number_column(frame[name]):
+                assert_all_finite(
+                    frame[name].to_numpy(dtype=np.float64, na_value=np.nan),
+                    estimator_name=type(self).__name__,
+                    input_name=f"X[{name!r}]",
+                )
+        return frame
+
+    def _labels(self, y: Any, rows: int) -> NDArray[np.int8]:
+        """Return labels as 1, favourable, and 0; they become `classes_`."""
+        outcomes = tuple(y.cat.categories) if hasattr(y, "cat") else None
+        given = column_or_1d(y, warn=True)
+        if given.dtype.kind == "f":
+            assert_all_finite(given, input_name="y")
+        check_classification_targets(given)
+        check_consistent_length(np.empty(rows), given)
+        self.classes_ = np.unique(given)
+        if len(self.classes_) > 2:
+            raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass: y has "
+                f"{len(self.classes_)} labels."
+            )
+        self.outcomes_ = self.classes_ if outcomes is None else np.asarray(outcomes)
+        self.favourable_ = self.classes_[-1] if self.favourable is None else self.favourable
+        if self.favourable_ not in self.outcomes_:
+            known = ", ".join(map(str, self.classes_))
+            raise user_error(f"favourable is {self.favourable!r}, and no label is", f"use one of: {known}")
+        return np.asarray(given == self.favourable_, dtype=np.int8)
+
+    def _weights(self, given: Any, rows: int) -> Floats | None:
+        if given is None:
+            return None
+        weights = np.asarray(given, dtype=np.float64)
+        weights = np.full(rows, weights) if weights.ndim == 0 else weights
+        if weights.ndim != 1:
+            raise ValueError("Sample weights must be 1D array or scalar")
+        check_consistent_length(np.empty(rows), weights)
+        assert_all_finite(weights, input_name="sample_weight")
+        if (weights < 0).any() or not weights.any():
+            raise ValueError("sample_weight has negative weights, or all weights are zero")
+        return weights
+
+    def _group_column(self, frame: pd.DataFrame, given: Any, spec: ComponentSpec) -> GroupColumn | None:
+        """Return the protected attribute: a column of X, or groups that are given to `fit`."""
+        named = self.sensitive_features
+        if named is not None and given is not None:
+            what = f"the groups are the column {named!r} of X, and are given to fit too"
+            raise ArgumentError(Problem(what, "leave one of the two out"))
+        if named is None and given is None:
+            if not spec.uses("groups", INTERVENTIONS):
+                return None
+            what = f"{spec.name} needs the group of each row"
+            fix = 'give fit(X, y, sensitive_features=s), or technique(…, sensitive_features="COLUMN") of X'
+            raise ArgumentError(Problem(what, fix))
+        if named is None:
+            name = getattr(given, "name", None)
+            if name not in frame.columns or hasattr(name, "__index__"):
+                (column,) = learned(_groups_frame(given, len(frame), name)).columns
+                return GroupColumn(column, None)
+            if not texts_of(frame[name]).reset_index(drop=True).equals(texts_of(_series(given, name))):
+                what = f'sensitive_features are called "{name}", as a column of X, and are other values'
+                raise ArgumentError(Problem(what, "rename one of the two"))
+            named = name
+        place = named if isinstance(named, int) else _place(frame, str(named))
+        if not 0 <= place < frame.shape[1]:
+            what = f"sensitive_features is column {named}, and X has {frame.shape[1]}"
+            raise ArgumentError(Problem(what, "count from 0"))
+        return GroupColumn(learned(frame.iloc[:, [place]]).columns[0], place)
+
+    def _deprived_levels(self, frame: pd.DataFrame, given: Any, group: GroupColumn) -> Any:
+        """Return the deprived levels as texts, or the function that tells them."""
+        if callable(self.deprived):
+            return self.deprived
+        levels = set(group.column.levels)
+        if self.deprived is None:
+            if not any(levels <= marks for marks in MARKS):
+                what = f'which group of "{group.column.name}" is deprived is not said'
+                raise ArgumentError(Problem(what, f"name it or them: deprived={min(levels)!r}"))
+            return ("0", "0.0", "False")
+        one = isinstance(self.deprived, str) or not np.iterable(self.deprived)
+        values = [self.deprived] if one else list(self.deprived)
+        cells = frame.iloc[:, group.place] if group.place is not None else _series(given, "")
+        for value in values:
+            if str(value) not in levels and not is_one_of(cells, [value]).any():
+                fix = suggest(str(value), levels)
+                raise user_error(f'"{group.column.name}" has no group {shown(value)}', fix, "deprived")
+        return tuple(map(str, values))
+
+    def _rows(self, X: Any, sensitive_features: Any) -> Sample:
+        check_is_fitted(self)
+        return self._sample(self._frame(X, reset=False), sensitive_features)
+
+    def _sample(self, frame: pd.DataFrame, given: Any) -> Sample:
+        """Return rows as a sample; labels that are not known are 0."""
+        table, group = self.columns_.table(frame), self.group_
+        none = np.zeros(len(frame), np.int8)
+        if group is None:
+            return Sample(table, "", none, none + np.int8(1))
+        if group.place is None and given is None:
+            return RowsWithoutGroups(table, group.column.name, none, none)
+        if group.place is None:
+            cells = _groups_frame(given, len(frame), group.column.name).iloc[:, 0]
+            table = with_columns(table, [_coded(group.column, cells)])
+        else:
+            cells = frame.iloc[:, group.place]
+        tell = self.deprived_
+        deprived = (
+            np.asarray(tell(cells.to_numpy()), dtype=bool) if callable(tell) else is_one_of(cells, tell or ())
+        )
+        return Sample(table, group.column.name, none, (~deprived).astype(np.int8))
+
+    def _technique(self) -> tuple[Any, ComponentSpec]:
+        """Return the technique, and its name and parameters, of which seeds are made."""
+        made, spec = _component(INTERVENTIONS, self.technique, self.parameters)
+        if getattr(made, "uses_test_labels", False):
+            what = f"{spec.name} looks at the labels of the rows that it is to predict"
+            raise ArgumentError(Problem(what, "it is a bound for runs, not a model"))
+        return made, spec
+
+    def _takes(self) -> Mapping[str, Any] | None:
+        """Return the parameters of the technique by name; None where that is not known."""
+        if isinstance(self.technique, str):
+            return (
+                parameters_of(INTERVENTIONS[self.technique].load()).types
+                if self.technique in INTERVENTIONS
+                else None
+            )
+        found = parameters_of(self.technique if callable(self.technique) else type(self.technique))
+        return None if found.open else {**found.types, **INTERVENTIONS.foreign.options_of(self.technique)}
+
+    def _classifier(self) -> tuple[Any, ComponentSpec]:
+        """Return the classifier, and its name and parameters, of which seeds are made."""
+        given = self.estimator
+        if isinstance(given, str | Mapping):
+            if self.encoding != "one-hot":
+                what = f"encoding is {self.encoding!r}, and the estimator has one of its own"
+                raise ArgumentError(Problem(what, 'leave it out, or write estimator={NAME: {"encoding": …}}'))
+            name, parameters = named(dict(given) if isinstance(given, Mapping) else given)
+            return _component(CLASSIFIERS, name, parameters)
+        if isinstance(given, type) or not hasattr(given, "fit"):
+            return _component(CLASSIFIERS, given, {})
+        try:
+            name, parameters = component_of(given, CLASSIFIERS, None)
+        except UserError:  # such as a pipeline
+            name, parameters = type(given).__name__, {}
+        if self.encoding != "one-hot":
+            parameters = parameters | {"encoding": self.encoding}
+        spec = ComponentSpec(short(name), tuple(sorted(parameters.items())))
+        return ForeignEstimator(partial(clone, given), {}, self.encoding), spec
+
+
+def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tuple[Any, ComponentSpec]:
+    """Return a technique or a classifier, and its name and parameters as a config has them.
+
+    Raises
+    ------
+    UserError
+        When there is none of that name, or it does not take such parameters.
+    """
+    if isinstance(thing, str):
+        given = in_lists({key: plain_value(value) for key, value in parameters.items()})
+        try:
+            ((spec, more), *_) = read_entries(kind, [{thing: given}], {}, ReadContext(Path()))
+        except ValidationError as error:
+            raise UserError(*(problem for _, problem in findings_of(error)), surface="python") from None
+        if more:
+            raise ArgumentError(Problem("tune is a key of configs", "search with GridSearchCV"))
+        return spec.build(kind), spec
+    made = thing if isinstance(thing, type) or not hasattr(thing, "fit") else type(thing)
+    given = ({} if made is thing else parameters_given(thing)) | dict(parameters)
+    name, _ = component_of(made, kind, None)
+    if name in kind:
+        return _component(kind, name, given)
+    fault = kind.foreign.fault(made)
+    if fault is not None:
+        raise ArgumentError(Problem(f"{short(name)} {fault[0]}", fault[1]))
+    whole = dict(parameters_of(made).defaults) | given
+    spec = ComponentSpec(short(name), tuple(sorted(whole.items())))
+    return (thing if made is not thing and not parameters else kind.foreign.make(made, given)), spec
+
+
+def _groups_frame(given: Any, rows: int, name: Any) -> pd.DataFrame:
+    """Return groups as a frame of one column."""
+    cells = _series(given, name)
+    if len(cells) != rows:
+        what = f"sensitive_features are {len(cells)}, and X has {rows} rows"
+        raise ArgumentError(Problem(what, "give the group of each row"))
+    return pd.DataFrame({str(name) if isinstance(name, str) else GROUP: cells})
+
+
+def _series(given: Any, name: Any) -> "pd.Series[Any]":
+    """Return groups as a series without the index of their rows."""
+    if getattr(given, "ndim", 1) != 1:
+        if given.shape[1] != 1:
+            what = f"sensitive_features are {given.shape[1]} columns"
+            raise ArgumentError(Problem(what, "give one; of several join the texts, such as race + sex"))
+        given = given.iloc[:, 0] if hasattr(given, "iloc") else given[:, 0]
+    values = given.reset_index(drop=True) if hasattr(given, "iloc") else pd.Series(list(given))
+    return values.rename(name)
+
+
+def _coded(column: Column, cells: "pd.Series[Any]") -> tuple[Column, Codes]:
+    table = FrameColumns((column,)).table(cells.to_frame())
+    return table.columns[0], table.codes[:, 0]
+
+
+def _place(frame: pd.DataFrame, name: str) -> int:
+    names = [str(own) for own in frame.columns]
+    if name not in names:
+        raise ArgumentError(Problem(f'X has no column "{name}"', suggest(name, names)))
+    return names.index(name)

@@ -1,0 +1,105 @@
+"""What a comparison shows, as two questions of three answers each, and both in words.
+
+*Do the rates differ?* Shown (equal rates are rejected after Holm), open, or untested. *Is their ratio beyond
+the limits?* Shown to be, shown to be within (its whole interval is), or open. A verdict follows from both and
+from where the measured ratio lies: what is measured outside and shown to differ fails, what is within passes.
+"""
+
+import math
+from typing import Literal
+
+from fairbench_cli.audit.compare.report import Disparity, Report
+from fairbench_cli.audit.parts import writing
+from fairbench_cli.document.model import VERDICTS
+
+Differs = Literal["shown", "open", "untested"]
+Beyond = Literal["shown", "within", "open"]
+
+
+def differs(row: Disparity, confidence: float) -> Differs:
+    """Return whether the rates are shown to differ, over all comparisons that decide."""
+    if math.isnan(row.p) or row.reason == "few":
+        return "untested"
+    return "shown" if row.p_holm < 1 - confidence else "open"
+
+
+def beyond(row: Disparity) -> Beyond:
+    """Return whether the ratio is shown to be beyond the limits, or within.
+
+    That it is beyond is over all comparisons; that it is within needs no correction, as all have to be.
+    """
+    if row.shown_outside:
+        return "shown"
+    return "within" if row.verdict == "pass" else "open"
+
+
+def allowed(tau: float) -> str:
+    """Return the limits of a ratio.
+
+    >>> allowed(0.8), allowed(0.9)
+    ('0.8 to 1.25', '0.9 to 1.11')
+    """
+    return f"{tau:g} to {1 / tau:.3g}"
+
+
+def too_far(row: Disparity) -> str:
+    """Return on which side of the limits the ratio is, or may be: "less than the 0.8 allowed"."""
+    low, high = row.ratio.low, row.ratio.high
+    less = row.ratio.value < row.tau if row.point == "fail" else low < row.tau
+    more = row.ratio.value > 1 / row.tau if row.point == "fail" else high > 1 / row.tau
+    if less == more:
+        return f"less than {row.tau:g} or more than the {1 / row.tau:.3g} allowed"
+    return f"less than the {row.tau:g} allowed" if less else f"more than the {1 / row.tau:.3g} allowed"
+
+
+def finding(row: Disparity, report: Report) -> str:
+    """Return the answers to both questions and the verdict, as the end of a sentence on the ratio.
+
+    The interval before it is of this comparison alone, what is shown is over all that decide: where they seem
+    to contradict each other, it is said what holds alone.
+    """
+    if report.config.rule == "point" and row.verdict != "undecided":
+        within = ", within what is allowed" if row.verdict == "pass" else ", more than is allowed"
+        return f"{within}: {VERDICTS[row.verdict]}, chance not looked at"
+    if row.reason == "no rows":
+        return f"; {writing.REASONS['no rows']}: {VERDICTS['undecided']}"
+    return f"{_difference(row, report)}{_limit(row, report)}: {verdict_words(row)}"
+
+
+def verdict_words(row: Disparity) -> str:
+    """Return the verdict on a comparison: "fails, shown outside"."""
+    return VERDICTS[row.verdict] + (", shown outside" if row.shown_outside else "")
+
+
+def _difference(row: Disparity, report: Report) -> str:
+    """Return whether the rates differ: ", more than chance would do"; nothing where they do not at hand."""
+    found, alone = differs(row, report.config.confidence), writing.p_value(row.p)
+    if row.value == row.reference_value:
+        return ""
+    if found == "shown":
+        return ", more than chance would do"
+    if found == "untested":
+        return ", from rows that are worth too few to test"
+    if row.p < 1 - report.config.confidence:
+        of = f"not among {report.family:,} comparisons (p {writing.p_value(row.p_holm)})"
+        return f", more than chance would do taken alone (p {alone}), {of}, so it could be chance"
+    by = " by Fisher's exact test" if row.test == "fisher" else ""
+    return f", which could be chance (p {alone}{by})"
+
+
+def _limit(row: Disparity, report: Report) -> str:
+    """Return whether the ratio is beyond the limits: ", and shown to be less than the 0.8 allowed"."""
+    found, far = beyond(row), too_far(row)
+    if found == "within":
+        return f"{_and(row)} within the {allowed(row.tau)} allowed for every value that fits the data"
+    if found == "shown":
+        return f", and shown to be {far}"
+    if row.verdict != "fail":
+        return f"; whether it is {far} is open"
+    if row.ratio.high < row.tau or row.ratio.low > 1 / row.tau:
+        return f", and {far} taken alone, not among {report.family:,} comparisons"
+    return f", and {far} as measured; whether truly so is open"
+
+
+def _and(row: Disparity) -> str:
+    return "," if row.value == row.reference_value else ", and"

@@ -1,0 +1,542 @@
+"""All slices of the rows together, and whether ratios rise or fall from the first slice to the last.
+
+The slices are pooled as if there were none: the verdict is that of an audit of all rows. A trend is tested
+where the slices are numbers or dates in their order (`measures.trend`), Holm over all trends. It rises or
+falls where "the ratio is the same in all slices" is rejected; it is steady where the whole interval of the
+change from the first slice to the last is one that τ allows; else it is open.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Literal
+
+import numpy as np
+
+from fairbench_cli.audit.compare.effective import own_rows, rate_rows
+from fairbench_cli.audit.compare.family import Family
+from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, kept
+from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report
+from fairbench_cli.audit.compare.rows import disparities, group_rows, overall_rows
+from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict
+from fairbench_cli.audit.config import MISSING
+from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts.findings import allowed, differs
+from fairbench_cli.audit.parts.part import Part, Row, View, Whole
+from fairbench_cli.audit.parts.rates import (
+    attribute_sections,
+    decisive,
+    minor_groups,
+    of_attribute,
+    verdict_table,
+    worst_first,
+)
+from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.document.charts import (
+    COLOURS,
+    SIDE,
+    WIDTH,
+    Axis,
+    ChartLine,
+    element,
+    plot,
+    ratio_axis,
+    stroke,
+)
+from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
+from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.rates import RATES
+from fairbench_cli.measures.trend import RatioTrend, ratio_trend
+
+Word = Literal["rises", "falls", "steady", "undecided"]
+NoWord = Literal["few", "chance", ""]
+WORDS: dict[Word, str] = {"rises": "rises", "falls": "falls", "steady": "steady", "undecided": "not decided"}
+REASONS: dict[NoWord, str] = {"few": "too few rows", "chance": "could be chance", "": ""}
+LEAST = 3  # slices of a trend; of two the change from one to the other says all
+FEW_OVER = 5  # rows over the bar, of a group or its reference: with fewer no trend is tested
+PERIODS = (  # year and part of it, and how many parts a year has
+    (re.compile(r"(\d{4})[ _-]?[QqKk]([1-4])"), 4),
+    (re.compile(r"(\d{4})[_/-]?(0[1-9]|1[0-2])"), 12),
+    (re.compile(r"(\d{4})[ _-]?[Ww](\d{2})"), 53),
+)
+MOST_LINES = 5  # groups in a chart
+HIGH, ROOM, SHORT = 150, 110, 17  # of a chart; what names at the ends of lines have, and their letters
+
+
+@dataclass(frozen=True)
+class Trend(Pair):
+    """What becomes of one ratio over the slices.
+
+    Parameters
+    ----------
+    metric : str
+    ratio_first, ratio_last : float
+        In the first and in the last slice, on the fitted line.
+    change : Interval
+        ratio_last / ratio_first.
+    p, p_holm : float
+        Of "the ratio is the same in all slices", two-sided; and adjusted over all trends. NaN without test.
+    tau : float
+    word : {"rises", "falls", "steady", "undecided"}
+        Steady: a change from τ to 1/τ is all that fits the data.
+    reason : {"few", "chance", ""}
+        Why it is not decided.
+    """
+
+    metric: str
+    ratio_first: float
+    ratio_last: float
+    change: Interval
+    p: float
+    p_holm: float
+    tau: float
+    word: Word
+    reason: NoWord
+
+
+@dataclass(frozen=True, eq=False)
+class Over:
+    """The audit of all slices together, their names, and the trends; none where they have no order."""
+
+    report: Report
+    slices: tuple[str, ...]
+    trends: tuple[Trend, ...]
+    ordered: bool
+
+
+def times(names: Sequence[str]) -> list[float] | None:
+    """Return when slices are: numbers, years, quarters, months, weeks or days; None where that is not known.
+
+    >>> times(["2013Q4", "2014Q1", "2014Q3"]), times(["2013-11", "2014-02"]), times(["3", "4", "10"])
+    ([8055.0, 8056.0, 8058.0], [24166.0, 24169.0], [3.0, 4.0, 10.0])
+    >>> times(["north", "south"]) is None
+    True
+    """
+    found = _numbers(names) or _days(names)
+    for form, many in () if found else PERIODS:
+        each = [form.fullmatch(name) for name in names]
+        if all(each):
+            found = [many * float(one[1]) + float(one[2]) - 1 for one in each if one]
+            break
+    rising = found is not None and all(a < b for a, b in pairwise(found))
+    return found if rising else None
+
+
+def _numbers(names: Sequence[str]) -> list[float] | None:
+    try:
+        found = [float(name) for name in names]
+    except ValueError:
+        return None
+    return found if all(map(math.isfinite, found)) else None
+
+
+def _days(names: Sequence[str]) -> list[float] | None:
+    from datetime import date
+
+    try:
+        return [float(date.fromisoformat(name[:10]).toordinal()) for name in names]
+    except ValueError:
+        return None
+
+
+def look_over(_: tuple[()], base: Report) -> Over:
+    """Return the audit of all slices together, and the trends of the rates that decide."""
+    config = common_references([kept(part, base.config) for part in base.slices], base.config)
+    by_attribute: dict[str, list[Slice]] = {}
+    for part in base.slices:
+        by_attribute.setdefault(part.attribute, []).append(part)
+    whole = _whole(base, [_together(parts, base) for parts in by_attribute.values()])
+    names = tuple(dict.fromkeys(part.model for part in base.slices))
+    when = times(names) if len(names) >= LEAST else None
+    trends: list[Trend] = []
+    if when:
+        tables = []
+        for attribute, parts in by_attribute.items():
+            rows = [
+                row for row in whole.disparities if row.attribute == attribute and row.metric in base.deciding
+            ]
+            rows = [row for row in rows if not row.is_reference]
+            tables.append((rows, _counted([kept(part, config) for part in parts], rows)))
+        trends = _judged(tables, when, base)
+    return Over(whole, names, tuple(trends), when is not None)
+
+
+def _together(parts: Sequence[Slice], base: Report) -> Slice:
+    """Return slices of an attribute as one."""
+    known = {group for part in parts for group in part.counts.groups}
+    groups = sorted(known, key=lambda group: (group == MISSING, group))
+    at = [[groups.index(group) for group in part.counts.groups] for part in parts]
+
+    def summed(cells: Sequence[Floats]) -> Floats:
+        found = np.zeros((len(groups), 2, 2))
+        for places, own in zip(at, cells, strict=True):
+            found[places] += own
+        return found
+
+    n, rows, squares = (
+        summed([getattr(part, name) for part in parts]) if name else summed([part.counts.n for part in parts])
+        for name in ("", "cell_rows", "squares")
+    )
+    return replace(
+        parts[0],
+        model="",
+        decision=str(base.config.decisions[0]),
+        counts=Counts(tuple(groups), n),
+        cell_rows=np.rint(rows).astype(np.int64),
+        squares=squares,
+    )
+
+
+def _whole(base: Report, slices: Sequence[Slice]) -> Report:
+    """Return the audit of slices that are all rows."""
+    config = base.config.model_copy(update={"sliced_by": None})
+    inside = [kept(part, config) for part in slices]
+    compared_by = common_references([kept(part, config) for part in base.slices], config)
+    rows, family = disparities(inside, base.decided_by, compared_by)
+    report = replace(
+        base,
+        config=config,
+        slices=tuple(slices),
+        overall=tuple(overall_rows(slices, config)),
+        groups=tuple(row for part in inside for row in group_rows(part, config)),
+        disparities=tuple(row for own in rows for row in own),
+        family=family,
+        last="",
+        notes=(),
+        found={"rates": None},
+    )
+    verdicts = tuple(
+        attribute_verdict(Place(*place), own, (), report.decided_by)
+        for place, (own, _) in report.by_audit.items()
+    )
+    return replace(report, verdicts=verdicts, verdict=all_of(row.verdict for row in verdicts))
+
+
+def _counted(parts: Sequence[Slice], rows: Sequence[Disparity]) -> Floats:
+    """Return what is over and under the bar of rates and their references, (4, comparisons, slices)."""
+    names = tuple(dict.fromkeys(row.metric for row in rows))
+    found = np.zeros((4, len(rows), len(parts)))
+    for t, part in enumerate(parts):
+        places = {group: g for g, group in enumerate(part.counts.groups)}
+        rest = None
+        if any(row.reference == REST_NAME for row in rows):
+            _, rest = rate_rows(part, names, np.full(len(names), REST))
+        own = own_rows(part, names)
+        for i, row in enumerate(rows):
+            m, g = names.index(row.metric), places.get(row.group)
+            if g is not None:
+                found[:2, i, t] = own.above[g, m], own.below[g, m]
+                if rest is not None:
+                    found[2:, i, t] = rest.above[g, m], rest.below[g, m]
+            if rest is None and (r := places.get(row.reference)) is not None:
+                found[2:, i, t] = own.above[r, m], own.below[r, m]
+    return np.nan_to_num(found)
+
+
+def _judged(
+    tables: Sequence[tuple[Sequence[Disparity], Floats]], when: Sequence[float], base: Report
+) -> list[Trend]:
+    """Return the trends of comparisons, given what was counted of each."""
+    alpha = 1 - base.config.confidence
+    fits = [_fit(counted, when, base) for _, counted in tables]
+    few = [counted.sum(-1)[[0, 2]].min(0) < FEW_OVER for _, counted in tables]
+    p = [np.where(less, np.nan, fit.p) for less, fit in zip(few, fits, strict=True)]
+    members = [np.where(np.isnan(own), 1.0, own)[:, None] for own in p]
+    found = []
+    each = zip(tables, fits, p, Family(members).adjusted(), strict=True)
+    for (rows, _), fit, own, adjusted in each:
+        for i, row in enumerate(rows):
+            tested = not math.isnan(own[i])
+            change = Interval(*(float(side[i]) for side in (fit.change, fit.low, fit.high)))
+            sure = tested and bool(adjusted[i, 0] < alpha)
+            steady = tested and row.tau <= change.low and change.high <= 1 / row.tau
+            word: Word = "steady" if steady else "undecided"
+            if sure:
+                word = "rises" if change.value > 1 else "falls"
+            reason: NoWord = "" if word != "undecided" else "chance" if tested else "few"
+            pair = Pair(row.model, row.decision, row.attribute, row.group, row.reference)
+            found.append(
+                Trend(
+                    **vars(pair),
+                    metric=row.metric,
+                    ratio_first=float(fit.first[i]),
+                    ratio_last=float(fit.last[i]),
+                    change=change,
+                    p=float(own[i]),
+                    p_holm=float(adjusted[i, 0]) if tested else math.nan,
+                    tau=row.tau,
+                    word=word,
+                    reason=reason,
+                )
+            )
+    return found
+
+
+def _fit(counted: Floats, when: Sequence[float], base: Report) -> RatioTrend:
+    above, below, ref_above, ref_below = counted
+    return ratio_trend(above, below, ref_above, ref_below, when, base.config.confidence)
+
+
+def about(found: Over, report: Report) -> str:
+    """Return what the slices are called together: "all 8 slices by quarter"."""
+    return f"all {len(found.slices)} slices by {report.config.sliced_by}"
+
+
+def in_short(found: Over, report: Report) -> str:
+    """Return how many trends are shown, and the verdict on the last slice."""
+    last = [row for verdict in report.judged for row in decisive(verdict, report)]
+    by = "by which the gate goes, " if report.config.fail or report.config.failing_metrics else ""
+    end = f" The last, {report.last}, {by}{LAST[report.verdict]}: {_share(last)}."
+    if not found.ordered:
+        return f"No trend is tested: {_why_not(found, report)}.{end}"
+    shown: dict[Word, list[Trend]] = {
+        word: [row for row in found.trends if row.word == word] for word in WORDS
+    }
+    parts = [f"{_those(rows)} {_verb(word, rows)}" for word, rows in shown.items() if rows and word in MOVES]
+    parts += [] if parts else ["none is shown"]
+    rest = {word: rows for word, rows in shown.items() if rows and word not in MOVES}
+    parts += [f"{len(rows):,} of {len(found.trends):,} {_verb(word, rows)}" for word, rows in rest.items()]
+    return f"Trend over the slices: {'; '.join(parts)}.{end}"
+
+
+LAST: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "is not decided"}
+MOVES = ("rises", "falls")
+MOST_NAMED = 3
+
+
+def _verb(word: Word, rows: Sequence[Trend]) -> str:
+    one, many = {
+        "rises": ("rises", "rise"),
+        "falls": ("falls", "fall"),
+        "steady": ("is steady", "are steady"),
+        "undecided": ("is open", "are open"),
+    }[word]
+    return one if len(rows) == 1 else many
+
+
+def _those(rows: Sequence[Trend]) -> str:
+    """Return which ratios: "selection rate of African-American (race)"; the last of many are counted."""
+    named = [f"{RATES[row.metric].label} of {writing.named(row.group)} ({row.attribute})" for row in rows]
+    more = len(named) - MOST_NAMED
+    return ", ".join(named[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def _share(rows: Sequence[Disparity]) -> str:
+    n = sum(row.verdict == "fail" for row in rows)
+    return f"{n:,} of {writing.counted_words(len(rows), 'comparison')} {'fails' if n == 1 else 'fail'}"
+
+
+def _why_not(found: Over, report: Report) -> str:
+    if len(found.slices) < LEAST:
+        return f"{len(found.slices)} slices are too few for one"
+    return f"the values of {report.config.sliced_by} are no numbers or dates in their order"
+
+
+def trend_words(found: Over, row: Pair, metric: str) -> str:
+    """Return the trend of a comparison in a sentence; empty where none is tested."""
+    known = {(one.attribute, one.group, one.metric): one for one in found.trends}
+    one = known.get((row.attribute, row.group, metric))
+    if one is None:
+        return ""
+    first, last = (writing.ratio(value, one.tau, 2) for value in (one.ratio_first, one.ratio_last))
+    span = f"From {found.slices[0]} to {found.slices[-1]} the ratio"
+    if one.reason == "few":
+        return f"{span} has too few rows for a trend."
+    change = (writing.number(value, 2) for value in vars(one.change).values())
+    times_words = "{} times, {} to {}".format(*change)
+    line = f"goes from {first} to {last} on the fitted line ({times_words})"
+    if one.word in ("rises", "falls"):
+        return f"{span} {one.word}: it {line}, more than chance would do."
+    if one.word == "steady":
+        return f"{span} is steady: it {line}, {allowed(one.tau)} times at most for every value that fits."
+    chance = f"which could be chance (p {writing.p_value(one.p)})"
+    return f"{span} {line}, {chance}; whether it is steady is open."
+
+
+def slice_chart(found: Over, report: Report, row: Pair, metric: str, *, rest: bool = True) -> Chart:
+    """Return the ratios of an attribute's groups slice by slice, that of `row` first.
+
+    Groups of which nothing is shown over all slices, and those that are too many, are folded.
+    """
+    rows, groups = of_attribute(Place("", row.decision, row.attribute), found.report)
+    minor = minor_groups(groups)
+    own = [one for one in worst_first(rows, minor) if one.metric == metric and not one.is_reference]
+    confidence = found.report.config.confidence
+    clear = [one for one in own if one.verdict != "undecided" or differs(one, confidence) == "shown"]
+    main = [one for one in own if one in clear or one.group == row.group][:MOST_LINES]
+    others = [one for one in own if one not in main]
+    label = RATES[metric].label
+    against = {writing.named(one.reference) for one in own}
+    to = against.pop() if len(against) == 1 else "the reference"
+    title = f"{row.attribute}: {label}, ratio to {to} by {report.config.sliced_by}"
+    folded: tuple[Chart, ...] = ()
+    if others and rest:
+        head = f"{writing.counted_words(len(others), 'more group')}: "
+        head += writing.listed([writing.named(one.group) for one in others])
+        folded = (Chart(head, _lines(f"{title}; {head}", found, report, others[:MOST_LINES])),)
+    return Chart(title, _lines(title, found, report, main), folded=folded)
+
+
+def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -> str:
+    """Draw the ratios of comparisons in each slice, their intervals as bands, on a log axis."""
+    places = {name: float(i) for i, name in enumerate(found.slices)}
+    lines, seen = [], []
+    for row in rows:
+        points, limits = [], []
+        for one in report.disparities:
+            if (one.attribute, one.group, one.metric) != (row.attribute, row.group, row.metric):
+                continue
+            known, at = one.ratio, places[one.model]
+            if one.is_reference or math.isnan(known.value):
+                continue
+            seen.append(known)
+            value = writing.ratio(known.value, one.tau, 2)
+            words = f"{writing.fraction(one.behind)} against {writing.fraction(one.reference_behind)}"
+            said = f"{one.model}, {row.group}: {value} times {writing.interval(known, 2)} ({words})"
+            points.append((at, known.value, said))
+            if not math.isnan(known.low):
+                limits.append((at, known.low, known.high))
+        name = row.group if len(row.group) <= SHORT else f"{row.group[: SHORT - 1]}…"
+        lines.append(ChartLine(name, points, limits))
+    tau = rows[0].tau
+    y = ratio_axis([one.value for one in seen if 0 < one.value < math.inf], [], tau)
+    y = replace(y, start=HIGH, end=SIDE)  # what is beyond stands at its ends
+    x = Axis(0.0, max(1.0, len(places) - 1.0), 44.0, WIDTH - ROOM, names=tuple(found.slices))
+    band = element(
+        *("rect", "band", f"allowed: {allowed(tau)}"),
+        x=x.start,
+        y=y.at(1 / tau),
+        width=x.end - x.start,
+        height=y.at(tau) - y.at(1 / tau),
+        fill=COLOURS["band"],
+    )
+    level_one = stroke("one", f"M{x.start} {y.at(1.0)}H{x.end}", "equal to the reference")
+    level = f"{100 * report.config.confidence:g} %"
+    key = f"band: {allowed(tau)} is allowed; shaded: {level} intervals"
+    return plot(title, x, y, lines, "", key, band + level_one, beside=True)
+
+
+def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]:
+    """Return all slices together, the trends, and the verdicts on the slices; these follow, each apart."""
+    whole, sliced = found.report, report.config.sliced_by
+    rates = () if view.brief else report.deciding
+    heads = {name: RATES[name].label for name in rates}
+    together, of_each = (
+        verdict_table("", one, rates, heads, decides=True, anchor=anchor)
+        for one, anchor in ((whole, "w"), (report, "a"))
+    )
+    sections = attribute_sections(whole, view, "w")
+    place = "see --all" if view.brief else "below"
+    return (
+        Section(
+            f"{about(found, report).capitalize()} together",
+            tables=() if view.brief else (together,),
+            sections=tuple(sections if view.brief else (replace(one, folded=True) for one in sections)),
+        ),
+        _trend_section(found, report, view),
+        Section(
+            f"Each {sliced}",
+            tables=(of_each,),
+            notes=(f"The comparisons of each, and what changed from one to the next: {place}.",),
+        ),
+    )
+
+
+def _trend_section(found: Over, report: Report, view: View) -> Section:
+    """Return the ratios slice by slice, as charts for a page, and their trends."""
+    if not found.ordered:
+        sentences: tuple[str, ...] = (f"No trend is tested: {_why_not(found, report)}.",)
+        notes: tuple[str, ...] = ()
+    else:
+        many = writing.counted_words(len(found.trends), "trend")
+        level, first, last = f"{100 * report.config.confidence:g} %", found.slices[0], found.slices[-1]
+        sentences = ()
+        notes = (
+            "rises, falls: the ratio is not the same in all slices, by more than chance. steady: it changes "
+            "by no more than is allowed, for every value that fits the data.",
+            f"change: the ratio in {last} over that in {first} on the fitted line, with its {level} "
+            f"interval. p (Holm): alone, and adjusted for {many}, by which it is decided.",
+        )
+    tables = tuple(_trend_table(own, found, view) for own in _by_attribute(found.trends))
+    charts = () if view.brief else tuple(_charts(found, report))
+    return Section(f"Trends by {report.config.sliced_by}", sentences, tables, notes, charts=charts)
+
+
+def _charts(found: Over, report: Report) -> Iterator[Chart]:
+    """Yield a chart of each attribute and rate."""
+    for verdict in found.report.verdicts:
+        rows = decisive(verdict, found.report)
+        minor = minor_groups(of_attribute(verdict, found.report)[1])
+        for metric in dict.fromkeys(row.metric for row in rows):
+            first = worst_first([row for row in rows if row.metric == metric], minor)[0]
+            yield slice_chart(found, report, first, metric, rest=False)
+
+
+def _by_attribute(trends: Iterable[Trend]) -> Iterator[list[Trend]]:
+    found: dict[str, list[Trend]] = {}
+    for row in trends:
+        found.setdefault(row.attribute, []).append(row)
+    yield from found.values()
+
+
+def _trend_table(rows: Sequence[Trend], found: Over, view: View) -> TextTable:
+    """Return trends, those that are shown first, minor groups last."""
+    groups = found.report.by_audit["", rows[0].decision, rows[0].attribute][1]
+    minor, small = minor_groups(groups), {row.group for row in groups if row.small}
+    order = {"rises": 0, "falls": 0, "undecided": 1, "steady": 2}
+
+    def key(row: Trend) -> tuple[float, ...]:
+        return row.group in minor, order[row.word], 2.0 if math.isnan(row.p) else row.p
+
+    def word(row: Trend) -> TableCell:
+        why = f": {REASONS[row.reason]}" if row.reason else ""
+        words = REASONS[row.reason] if view.brief and row.reason else WORDS[row.word] + why
+        return TableCell(words, verdict="undecided" if row.reason else None)
+
+    columns: dict[str, Callable[[Trend], TableCell]] = {
+        "group": lambda row: writing.group_cell(row.group, row.group in small, muted=row.group in minor),
+        "metric": lambda row: TableCell(row.metric),
+        found.slices[0]: lambda row: writing.number_cell(row.ratio_first),
+        found.slices[-1]: lambda row: writing.number_cell(row.ratio_last),
+        "change": lambda row: writing.fine_cell(row.change, 2),
+        "p (Holm)": lambda row: writing.both_p_cell(row.p, row.p_holm),
+        "trend": word,
+    }
+    ordered = sorted(rows, key=key)
+    title = f"{rows[0].attribute}: ratio on the fitted line"
+    return table_of(title, columns, *view.cut(ordered))
+
+
+def trend_rows(found: Over, _: Report) -> Iterable[Row]:
+    """Yield the trends; an interval takes three columns."""
+    return map(writing.flat, found.trends)
+
+
+def _data(found: Over) -> dict[str, object]:
+    whole = found.report
+    parts = {name: getattr(whole, name) for name in ("verdict", "verdicts", "family", "disparities")}
+    return {"slices": {**parts, "trends": found.trends}}
+
+
+def whole_of(found: Over, report: Report) -> Whole:
+    """Return the audit of all slices, with what is said and drawn of its comparisons over them."""
+    return Whole(
+        found.report,
+        about(found, report),
+        lambda row, metric: trend_words(found, row, metric),
+        lambda row, metric: slice_chart(found, report, row, metric),
+    )
+
+
+TRENDS = Part[tuple[()], Over](
+    "slices",
+    wanted=lambda config: config.sliced_by is not None,
+    judge=look_over,
+    tables={"trends": trend_rows},
+    sections=trend_sections,
+    data=_data,
+    summary=in_short,
+    whole=whole_of,
+)

@@ -1,0 +1,153 @@
+"""The source of a class or function that a notebook or a script defines, as a file that stands alone."""
+
+import ast
+import builtins
+import linecache
+import math
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType, ModuleType
+from typing import Any
+
+from fairbench_cli.base.plugins import packages_of
+
+
+class NoDefinition(Exception):  # noqa: N818 - becomes the user's error once it is known what asked
+    """Why the source of a class or function cannot be had, or does not stand alone."""
+
+
+def definition_of(thing: Any) -> str:
+    """Return Python text that defines a class or function, with all that it uses of its notebook or script.
+
+    These are imports of installed packages, classes and functions that are defined there too, and constants
+    of plain values. Nothing else of the notebook or script is in it, and nothing of it is run.
+
+    Raises
+    ------
+    NoDefinition
+        When the source of one of them is not known, or something else is used.
+    """
+    text = _Text()
+    text.add(thing)
+    parts = ["\n".join(sorted(text.imports)), "\n".join(sorted(text.constants)), *text.definitions]
+    return "\n\n\n".join(part.rstrip("\n") for part in parts if part) + "\n"
+
+
+def is_plain(value: Any) -> bool:
+    """Return whether a value is text, a finite number, true, false, None, or a list, tuple or dict of these.
+
+    >>> is_plain({"a": [1, "b", None]}), is_plain(float("nan")), is_plain({1: 2}), is_plain(len)
+    (True, False, False, False)
+    """
+    if isinstance(value, float):
+        return math.isfinite(value)
+    if isinstance(value, list | tuple):
+        return all(map(is_plain, value))
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and is_plain(inner) for key, inner in value.items())
+    return value is None or type(value) in (bool, int, str)
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a module is of the standard library or of an installed package.
+
+    >>> is_installed("collections.abc"), is_installed("numpy"), is_installed("__main__")
+    (True, True, False)
+    """
+    root = module.partition(".")[0]
+    if root == "__main__":
+        return False
+    return root in sys.stdlib_module_names or root == __name__.partition(".")[0] or bool(packages_of(root))
+
+
+def public_name(thing: Any) -> str:
+    """Return ``package.module:name`` of a class or function, by the outermost package that has it.
+
+    >>> public_name(Mapping)
+    'collections.abc:Mapping'
+    """
+    parts: list[str] = str(thing.__module__).split(".")
+    name = str(thing.__name__)
+    for n in range(1, len(parts)):
+        outer = ".".join(parts[:n])
+        if getattr(sys.modules.get(outer), name, None) is thing:
+            return f"{outer}:{name}"
+    return f"{thing.__module__}:{thing.__qualname__}"
+
+
+@dataclass
+class _Text:
+    """The parts of a file, those that others need first."""
+
+    imports: set[str] = field(default_factory=set)
+    constants: set[str] = field(default_factory=set)
+    definitions: list[str] = field(default_factory=list)
+    known: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, thing: Any) -> None:
+        """Add a class or function, and before it what it uses."""
+        name, code = thing.__name__, _code(thing)
+        node, source = _found(name, code)
+        self.known[name] = thing
+        for used in sorted(_names(node)):
+            if used in self.known or used not in code.__globals__:
+                continue
+            self._add_value(used, code.__globals__[used], name)
+        self.definitions.append(source)
+
+    def _add_value(self, name: str, value: Any, user: str) -> None:
+        """Add what a name stands for in a notebook or script."""
+        home, own = getattr(value, "__module__", None), getattr(value, "__name__", None)
+        if isinstance(value, ModuleType) and is_installed(str(own)):
+            self.imports.add(f"import {_renamed(str(own), name)}")
+        elif isinstance(home, str) and own and is_installed(home):
+            package, _, inner = public_name(value).rpartition(":")
+            self.imports.add(f"from {package} import {_renamed(inner, name)}")
+        elif home == "__main__" and own == name and isinstance(value, type | FunctionType):
+            self.add(value)
+            return
+        elif is_plain(value):
+            self.constants.add(f"{name} = {value!r}")
+        else:
+            what = "neither a plain value nor of an installed package"
+            raise NoDefinition(f"{user} uses {name}, which is {what}")
+        self.known[name] = value
+
+
+def _renamed(name: str, own: str) -> str:
+    return name if name == own else f"{name} as {own}"
+
+
+def _code(thing: Any) -> FunctionType:
+    """Return a function with its source: the thing itself, or a method that its class defines."""
+    own = vars(thing).values() if isinstance(thing, type) else [thing]
+    for value in own:
+        function = getattr(value, "__func__", getattr(value, "fget", value))
+        function = getattr(function, "__wrapped__", function)
+        if isinstance(function, FunctionType) and linecache.getlines(function.__code__.co_filename):
+            return function
+    raise NoDefinition(f"the source of {thing.__name__} cannot be read")
+
+
+def _found(name: str, function: FunctionType) -> tuple[ast.stmt, str]:
+    """Return the statement that defines a name, and its text with decorators."""
+    lines = linecache.getlines(function.__code__.co_filename)
+    try:
+        tree = ast.parse("".join(lines))
+    except SyntaxError:
+        raise NoDefinition(f"the source of {name} cannot be read") from None
+    at = function.__code__.co_firstlineno
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
+            start = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            if start <= at <= (node.end_lineno or at):
+                return node, "".join(lines[start - 1 : node.end_lineno])
+    raise NoDefinition(f"{name} is not defined at the top level")
+
+
+def _names(node: ast.AST) -> Iterator[str]:
+    """Yield the names that a definition uses, those of its own parameters and variables too."""
+    for part in ast.walk(node):
+        if isinstance(part, ast.Name) and not hasattr(builtins, part.id):
+            yield part.id

@@ -1,0 +1,657 @@
+"""What a run found, in words: a headline, a statement per data set and attribute, and every setting.
+
+Every number is one of `answer.py`'s: points and per cent to one decimal, ratios to two. Every word about a
+difference is its kind (`kinds.py`). Where there are many settings, statements count them and name exceptions.
+"""
+
+import math
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
+
+from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
+from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.measures.rates import EVENTS, RATES
+from fairbench_cli.report.answer import Estimate, Outcome, RunAnswer, RunSetting, TechniqueFinding, answer_of
+from fairbench_cli.report.kinds import Kind
+from fairbench_cli.report.reading import MetricReading, reading_of, signed
+from fairbench_cli.report.results import RunResults
+
+MOST_WORDS = 30  # of the headline
+MOST_NAMES = 3  # techniques named in a clause
+FEW = 4  # blocks of settings that are spoken of one by one
+MOST_LINES, WIDTH = 20, 80  # of an answer on a console
+NARROWED = ("best", "front", "several")
+
+
+def answer_document(run: RunResults, *, brief: bool = False) -> Document:
+    """Return what a run found, in words.
+
+    Parameters
+    ----------
+    brief : bool
+        For a console: the answer alone, in at most `MOST_LINES` lines of `WIDTH` characters.
+    """
+    answer = answer_of(run)
+    reading = reading_of(answer.metric)
+    headline, limits = Statement(headline_of(answer, reading)), limits_of(answer, run.plan)
+    if not brief:
+        said = tuple(map(Statement, statements_of(answer, reading)))
+        sections = tuple(_section(settings, answer, reading) for settings in _blocks(answer))
+        return Document(run.plan.config.name, Answer(headline, said), (), sections, limits)
+    limits = (f"{_rows_and_beta(run.plan)} {_chance(run.plan, brief=True)}",)
+    room = MOST_LINES - 3 - _lines([headline.text, *limits])  # two blank ones, and where the files are
+    for detail in (2, 1, 0, -1):
+        texts = statements_of(answer, reading, detail)
+        if _lines(texts) <= room:
+            break
+    else:
+        kept = len(texts)
+        while kept > 1 and _lines([*texts[:kept], _and_more(len(texts) - kept)]) > room:
+            kept -= 1
+        texts = [*texts[:kept], _and_more(len(texts) - kept)] if kept < len(texts) else texts
+    return Document("", Answer(headline, tuple(map(Statement, texts))), notes=limits)
+
+
+def _and_more(n: int) -> str:
+    return f"And {n} more: see answer.md and the page."
+
+
+def _lines(texts: Iterable[str]) -> int:
+    """Return how many lines some paragraphs take, with "β = 1" on a line as a console has it."""
+    kept = (text.replace("β = ", "β\u00a0=\u00a0").replace(" %", "\u00a0%") for text in texts)
+    return sum(len(textwrap.wrap(text, WIDTH, break_on_hyphens=False)) for text in kept)
+
+
+# The whole run ---------------------------------------------------------------------------------------------
+
+
+def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
+    """Return the answer to a run in one or two sentences of at most `MOST_WORDS` words."""
+    main = [_main(settings) for settings in _blocks(answer)]
+    betas = len({one.beta for one in answer.settings}) > 1
+    constant = _constants_of_all(answer)
+    found = []
+    if len(main) <= FEW:
+        where = f"β = {main[0].beta:g}: " if betas and len({one.beta for one in main}) == 1 else ""
+        long, short = (f"{where}{_together(main, answer, given)}." for given in (reading, None))
+        found += [f"{long}{constant}", f"{short}{constant}", long, short]
+    counted = _counted(answer)
+    found += [f"{counted}{constant}", counted]
+    return next((_begun(text) for text in found if len(text.split()) <= MOST_WORDS), counted)
+
+
+def _begun(text: str) -> str:
+    """Return a sentence with a capital letter, unless it begins with a name."""
+    return f"{text[0].upper()}{text[1:]}" if text.startswith(_FIXED) else text
+
+
+_FIXED = ("the ", "no ", "every ")
+
+
+def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading | None) -> str:
+    """Return some settings in a clause, those with the same outcome together; numbers need the reading.
+
+    "massaging narrows the gap on adult, reweighing on dutch; none is shown to on compas"
+    """
+    parts: dict[str, list[str]] = {}
+    for one in main:
+        n = sum(each.better for each in one.findings)
+        who = one.best[0] if one.outcome == "best" else f"{n} techniques"
+        first = "narrows" if one.outcome == "best" else "narrow"
+        on = f"on {_place(one, answer)}"
+        if one.outcome == "overshoots":
+            parts.setdefault(f"{_listed(one.best)} overshoot{'s' * (len(one.best) == 1)}", []).append(on)
+        elif one.outcome in NARROWED:
+            on += _from_to(one, reading) if reading else ""
+            own = parts.setdefault("", [])
+            own.append(f"{who} {on}" if own else f"{who} {first} the gap {on}")
+        else:
+            own = parts.setdefault(_what_else(one), [])
+            own.append(on)
+    narrower = parts.pop("", [])
+    clauses = [", ".join(narrower)] * bool(narrower)
+    for what, places in parts.items():
+        short = "none is shown to" if narrower and what == _WITHOUT["nothing shown"] else what
+        clauses.append(f"{short} {', '.join(places)}")
+    return "; ".join(clauses)
+
+
+def _from_to(setting: RunSetting, reading: MetricReading) -> str:
+    """Return the gap of the plain model and that of the first of the best: " (15.8 to 3.4 points)"."""
+    plain, best = setting.plain, setting.finding(setting.best[0])
+    return f" ({reading.text(plain.value.mean)} to {_left(best, plain, reading)})" if plain else ""
+
+
+def _what_else(setting: RunSetting) -> str:
+    """Return what is said where no technique is better."""
+    tried = [one for one in setting.findings if one.n and not one.plain]
+    if tried and all(one.constant for one in tried):
+        return "every technique decides the same for everybody"
+    return _WITHOUT[setting.outcome]
+
+
+_WITHOUT: dict[Outcome, str] = {
+    "nothing shown": "no technique is shown to narrow the gap",
+    "no gap shown": "the plain model shows no gap",
+    "no baseline": "no model without a technique to compare with",
+    "no value": "the plain model gave no value",
+}
+
+
+def _counted(answer: RunAnswer) -> str:
+    """Return in how many settings a technique is better, and which most often."""
+    tried = [one for one in answer.settings if one.plain is not None and one.plain.n]
+    if not tried:
+        return "No setting has a plain model with a value, so nothing can be said of techniques."
+    narrowed = [one for one in tried if one.outcome in NARROWED]
+    if not narrowed:
+        return f"No technique is shown to narrow the gap, in any of {len(tried)} settings."
+    often = Counter(one.technique for setting in narrowed for one in setting.findings if one.better)
+    name, n = often.most_common(1)[0]
+    return (
+        f"In {len(narrowed)} of {len(tried)} settings a technique narrows the gap beyond chance, most often "
+        f"{name} ({n})."
+    )
+
+
+def _constants_of_all(answer: RunAnswer) -> str:
+    """Return a sentence on techniques that decide the same for everybody, after a space; maybe nothing."""
+    some = [(setting, one) for setting in answer.settings for one in setting.findings if one.constant]
+    if not some:
+        return ""
+    if len(some) == 1:
+        setting, one = some[0]
+        betas = len({each.beta for each in answer.settings}) > 1
+        at = f"At β = {setting.beta:g} " if betas else ""
+        text = f"{at}{one.technique} {_does_to_all(one).partition(' (')[0]} on {setting.dataset}."
+        return f" {text[0].upper()}{text[1:]}"
+    n = len({id(setting) for setting, _ in some})
+    return f" In {n} setting{'s' * (n > 1)} a technique decides the same for everybody."
+
+
+def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) -> list[str]:
+    """Return a statement per block of settings, or where there are more than `FEW`, counts.
+
+    Parameters
+    ----------
+    detail : {-1, 0, 1, 2, 3}
+        How much is said of a block: 3 is everything of one β and exceptions of the others, 2 and 1 less of
+        these. 0 counts the settings of the same groups compared, -1 those of a data set.
+    """
+    blocks = _blocks(answer)
+    if detail > 0 and len(blocks) <= FEW:
+        return [_of_block(settings, answer, reading, detail) for settings in blocks]
+    width = 1 if detail < 0 else 3
+    together = groupby(answer.settings, lambda one: (one.dataset, one.attribute, one.compared)[:width])
+    return [_of_many(list(settings), reading, detail) for _, settings in together]
+
+
+def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
+    """Return what is said of the settings of a block, which differ in β alone."""
+    main = _main(settings)
+    others = [one for one in settings if one is not main]
+    at = f", β = {main.beta:g}" if others else ""
+    text = f"{_place(main, answer)}{at}: {said(main, reading, detail)}"
+    exceptions = ((one.beta, _exceptions(one, reading, brief=detail < 2)) for one in others)
+    return " ".join([text, *(f"At β = {beta:g}: {said}" for beta, said in exceptions if said)])
+
+
+def _exceptions(setting: RunSetting, reading: MetricReading, *, brief: bool) -> str:
+    """Return what must not be missed of a setting: who decides the same for all, overshoots, cannot run."""
+    over = _overshoots(setting, None if brief else reading)
+    parts = [*_constants(setting), *over, *_without_value(setting, brief=brief)]
+    return f"{'; '.join(parts)}." if parts else ""
+
+
+def _of_many(settings: Sequence[RunSetting], reading: MetricReading, detail: int) -> str:
+    """Return counts of the settings of the same groups compared, or of a data set."""
+    first, most = settings[0], 99 if detail > 2 else 1
+    pairs = len({(one.attribute, one.compared) for one in settings})
+    if pairs > 1:
+        head = f"{first.dataset}, {pairs} pairs of groups"
+    else:
+        head = f"{first.dataset}, {first.deprived} against {first.favoured}"
+    tried = [one for one in settings if one.plain is not None and one.plain.n]
+    if not tried:
+        without = all(one.plain is None for one in settings)
+        return f"{head}: {_WITHOUT['no baseline' if without else 'no value']} in {_settings(len(settings))}."
+    if pairs > 1:
+        parts = [f"{head}, {_settings(len(tried))}"]
+    else:
+        plain = sorted((one.plain.value.mean for one in tried if one.plain), key=reading.shown)
+        side = {reading.side(value) for value in (plain[0], plain[-1])}
+        labels = _labels(first.labels, side.pop() if len(side) == 1 else None, reading)
+        parts = [f"{head}: {_range(plain[0], plain[-1], reading)} in {_settings(len(tried))}{labels}"]
+    for what, chosen in _COUNTED.items():
+        often = Counter(one.technique for setting in tried for one in setting.findings if chosen(one))
+        n = sum(any(map(chosen, setting.findings)) for setting in tried)
+        names = [f"{name} ({times})" for name, times in often.most_common()]
+        if often:
+            parts.append(f"{what} in {n}: {_listed(names, most)}")
+        elif what == _NARROWER:
+            parts.append("No technique is shown to narrow it")
+    return f"{'. '.join(parts)}."
+
+
+def _range(low: float, high: float, reading: MetricReading) -> str:
+    """Return two gaps in a few words: "12.5 to 16.7 points less often"."""
+    ends = [_signed_gap(value, reading) for value in (low, high)]
+    if ends[0] == ends[1]:
+        return ends[0]
+    if reading.side(low) == reading.side(high) and reading.side(low):
+        least, most = sorted((low, high), key=lambda value: abs(reading.shown(value)))
+        return f"{reading.text(least)} to {_signed_gap(most, reading)}"
+    return " to ".join(ends)
+
+
+_NARROWER = "Narrowed"
+_COUNTED: dict[str, Callable[[TechniqueFinding], bool]] = {
+    "The same decision for everybody": lambda one: one.constant,
+    _NARROWER: lambda one: one.better,
+    "Overshot": lambda one: one.kind == "overshoots",
+    "Widened": lambda one: one.kind == "worse",
+    "No value": lambda one: not one.n,
+}
+
+
+def _signed_gap(value: float, reading: MetricReading) -> str:
+    """Return a gap in a few words: "15.8 points less often", "0.62 times as often"."""
+    if reading.form == "times" and reading.signed:
+        return f"{reading.text(value)} times as often"
+    if reading.form != "points" or not reading.signed:
+        return reading.size(value)
+    event = EVENTS.get(reading.rate, ("", ""))[0]
+    ways = ("less often", "as often", "more often") if event else ("lower", "the same", "higher")
+    side = reading.side(value)
+    return f"{reading.size(value)} {ways[side + 1]}" if side else ways[1]
+
+
+# A setting -------------------------------------------------------------------------------------------------
+
+
+def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
+    """Return what is said of a setting: the gap, who decides the same for all, the best, the others."""
+    parts = [gap_of(setting, reading), *_constants(setting)]
+    best, named = _best(setting, reading, detail)
+    parts += [*best, *_overshoots(setting, reading)]
+    if detail > 1:
+        parts += _others(setting, reading, named, detail)
+    parts += _without_value(setting, brief=detail < 2)
+    if detail > 2:
+        parts += _below(setting)
+    return " ".join(f"{part}." for part in parts)
+
+
+def _most(detail: int) -> int:
+    """Return how many techniques a clause names."""
+    return {1: MOST_NAMES - 1, 2: MOST_NAMES}.get(detail, 99)
+
+
+def gap_of(setting: RunSetting, reading: MetricReading) -> str:
+    """Return the gap of the plain model and that of the labels."""
+    plain = setting.plain
+    side = reading.side(plain.value.mean) if plain is not None and plain.n else None
+    text = _labels(setting.labels, side, reading)
+    if plain is None:
+        return f"no plain model to compare with{text}"
+    if not plain.n:
+        return f"the plain model gave no value ({_why(plain)}){text}"
+    gap = f"{reading.gap(plain.value.mean, setting.deprived, setting.favoured)}{text}"
+    return gap if plain.shown else f"{_nothing(plain, reading)}: {gap}"
+
+
+def _labels(labels: float, side: int | None, reading: MetricReading) -> str:
+    """Return the gap of the labels in brackets: the number alone where the model's is on the same side."""
+    if math.isnan(labels):
+        return ""
+    said = reading.text(labels) if side == reading.side(labels) else _signed_gap(labels, reading)
+    return f" (labels: {said})"
+
+
+def _nothing(plain: TechniqueFinding, reading: MetricReading) -> str:
+    """Return that the plain model has no gap that is shown, or that it is shown to have none."""
+    return f"no gap, shown to be less than {_margin(reading)}" if plain.ideal else "no gap is shown"
+
+
+def _margin(reading: MetricReading) -> str:
+    return "1 point" if reading.form == "points" else "0.01"
+
+
+def _best(setting: RunSetting, reading: MetricReading, detail: int) -> tuple[list[str], set[str]]:
+    """Return the sentences on those that are better, and the techniques that they name."""
+    plain, names, most = setting.plain, setting.best, _most(detail)
+    if plain is None or not plain.n:
+        values = [one for one in setting.findings if one.n and not one.constant]
+        texts = [_value(one, reading) for one in values]
+        return [_listed(texts, most)] if texts else [], {one.technique for one in values}
+    if not names or setting.outcome == "overshoots":
+        tried = any(one.n and not one.constant and not one.plain for one in setting.findings)
+        shown = plain.shown or any(one.kind == "worse" for one in setting.findings)
+        nothing = f"No technique is shown to {'narrow' if shown else 'change'} it"
+        return [nothing] if tried and setting.outcome != "overshoots" else [], set()
+    findings = [setting.finding(name) for name in names]
+    listed = [_with_numbers(one, plain, reading) for one in findings]
+    others = [one for one in setting.findings if one.better and one.technique not in names]
+    if setting.outcome == "best":
+        best = findings[0]
+        found = [f"Best: {best.technique}, {_gap_left(best, plain, reading)}{_cost(best, ', ')}"]
+    elif setting.outcome == "front":
+        worth = "; which one is a matter of what accuracy is worth" if detail > 1 else ""
+        found = [f"On the front: {_listed(listed, most)}{worth}"]
+    else:
+        found = [
+            f"{_listed(listed, most)} narrow it; none of them is shown to be ahead of the others on both"
+        ]
+    if others:
+        found.append(
+            f"Also narrower: {_listed([_with_numbers(one, plain, reading) for one in others], most)}"
+        )
+    return found, {*names, *(one.technique for one in others)}
+
+
+def _value(one: TechniqueFinding, reading: MetricReading) -> str:
+    accuracy = f", accuracy {100 * one.accuracy.mean:.1f} %" if not math.isnan(one.accuracy.mean) else ""
+    return f"{one.technique} {_signed_gap(one.value.mean, reading)}{accuracy}"
+
+
+def _left(one: TechniqueFinding, plain: TechniqueFinding, reading: MetricReading) -> str:
+    """Return a technique's gap: "3.4 points", "1.1 points the other way"."""
+    turned = reading.side(one.value.mean) * reading.side(plain.value.mean) < 0
+    return reading.size(one.value.mean) + (" the other way" if turned else "")
+
+
+def _gap_left(one: TechniqueFinding, plain: TechniqueFinding, reading: MetricReading) -> str:
+    left = _left(one, plain, reading)
+    if not one.shown:
+        return f"no gap shown: {left}"
+    return left if not one.better or reading.form != "points" or left.endswith("way") else f"{left} left"
+
+
+def _with_numbers(one: TechniqueFinding, plain: TechniqueFinding, reading: MetricReading) -> str:
+    some = "" if one.n == one.repeats else f", {one.n} of {one.repeats} repeats"
+    return f"{one.technique} ({_gap_left(one, plain, reading)}{_cost(one, ', ')}{some})"
+
+
+def _cost(one: TechniqueFinding, before: str) -> str:
+    """Return the change of accuracy: "accuracy −0.7", "accuracy +0.1, no change"; nothing without one."""
+    if math.isnan(one.cost.mean):
+        return ""
+    words: dict[str, str] = {"not shown": ", not shown", "same": ", no change", "untested": ", not tested"}
+    return f"{before}accuracy {signed(100 * one.cost.mean)}{words.get(one.accuracy_kind, '')}"
+
+
+def _constants(setting: RunSetting) -> list[str]:
+    """Return who decides the same for everybody."""
+    found = [f"{one.technique} {_does_to_all(one)}" for one in setting.findings if one.constant]
+    plain = setting.plain
+    if plain is not None and plain.constant:
+        found.insert(0, f"The plain model itself {_does_to_all(plain)}")
+    return found
+
+
+def _does_to_all(one: TechniqueFinding) -> str:
+    """Return "refuses everybody (5 of 5 repeats)"."""
+    done = {"refuses": one.accepts_nobody, "accepts": one.accepts_everybody}
+    parts = [f"{verb} everybody ({n} of {one.repeats} repeats)" for verb, n in done.items() if n]
+    return " and ".join(parts)
+
+
+def _overshoots(setting: RunSetting, reading: MetricReading | None) -> list[str]:
+    """Return who turns the gap round, beyond chance; numbers need the reading."""
+    plain = setting.plain
+    found = [one for one in setting.findings if one.kind == "overshoots"]
+    if plain is None or not found:
+        return []
+    texts = [one.technique for one in found]
+    if reading is not None:
+        texts = [f"{one.technique} ({_left(one, plain, reading)}{_cost(one, ', ')})" for one in found]
+    return [f"{_listed(texts)} overshoot{'s' * (len(found) == 1)}"]
+
+
+_OTHERS: dict[Kind, str] = {
+    "worse": "Widened by",
+    "same": "Shown to change less than ",
+    "not shown": "No change shown",
+    "untested": "Not tested",
+}
+
+
+def _others(setting: RunSetting, reading: MetricReading, named: Iterable[str], detail: int) -> list[str]:
+    """Return the techniques that are worse, shown to be the same, or not shown to differ.
+
+    The last are not named in less detail where no technique is better: that says it of all.
+    """
+    plain, parts = setting.plain, []
+    if plain is None or not plain.n:
+        return []
+    for kind, what in _OTHERS.items():
+        if kind == "not shown" and detail < 3 and not setting.best:
+            continue
+        some = [one for one in setting.findings if one.kind == kind and one.technique not in named]
+        numbers = kind in ("worse", "untested")
+        texts = [_with_numbers(one, plain, reading) if numbers else one.technique for one in some]
+        if some:
+            limit = _margin(reading) if kind == "same" else ""
+            parts.append(f"{what}{limit}: {_listed(texts, _most(detail))}")
+    plains = [one for one in setting.findings if one.plain]
+    more = [f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in plains]
+    return parts + ([f"The other plain model: {_listed(more)}"] if more else [])
+
+
+def _without_value(setting: RunSetting, *, brief: bool = False) -> list[str]:
+    """Return who gave no value and, unless in brief, why; those for the same reason together."""
+    why: dict[str, list[str]] = {}
+    for one in setting.findings:
+        if not one.n:
+            why.setdefault(_why(one, brief=brief), []).append(one.technique)
+    return [f"{_listed(names, 99)}: {reason}" for reason, names in why.items()]
+
+
+def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
+    """Return why no repeat gave a value: "not possible in 5 of 5 repeats, empty cell ..."."""
+    words = {"infeasible": "not possible", "undefined (0/0)": "undefined (0/0)"}
+    text = words.get(one.missing, one.missing)
+    if brief or not one.reasons:
+        return text
+    status, reason, n = one.reasons[0]
+    more = len(one.reasons) - 1
+    others = f" (and {more} more reason{'s' * (more > 1)})" if more else ""
+    text = words.get(status, status) if status != one.missing else text
+    return f"{text} in {n} of {one.repeats} repeats, {reason}{others}"
+
+
+def _below(setting: RunSetting) -> list[str]:
+    """Return what baselines without a technique do better than some of those that are better."""
+    return [
+        f"But next to {one.technique}, {one.below[0]}" for one in setting.findings if one.below and one.better
+    ]
+
+
+# All settings ----------------------------------------------------------------------------------------------
+
+
+def _section(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading) -> Section:
+    """Return the sentences and the table of a block."""
+    several = len(settings) > 1
+    sentences = tuple(f"{f'β = {one.beta:g}: ' if several else ''}{said(one, reading)}" for one in settings)
+    first = settings[0]
+    title = f"{_place(first, answer)}: {first.deprived} against {first.favoured}"
+    return Section(title, sentences, (_table(settings, reading),))
+
+
+def _table(settings: Sequence[RunSetting], reading: MetricReading) -> TextTable:
+    """Return the numbers behind the sentences of a block, a row per β and technique."""
+    rows = [
+        (setting, one)
+        for setting in settings
+        for one in ((setting.plain,) if setting.plain else ()) + setting.findings
+    ]
+    gap = {"points": "gap, points", "times": "ratio", "number": reading.name}[reading.form]
+    columns: dict[str, Callable[[tuple[RunSetting, TechniqueFinding]], TableCell]] = {
+        "β": lambda row: TableCell(f"{row[0].beta:g}", value=row[0].beta),
+        "technique": lambda row: TableCell(row[1].technique),
+        gap: lambda row: _estimate(row[1].value, reading.shown, reading),
+        "change": lambda row: _estimate(row[1].change, _of_change(reading), reading),
+        "accuracy, %": lambda row: _percent(row[1].accuracy),
+        "its change": lambda row: _percent(row[1].cost, plus="+"),
+        "what": lambda row: TableCell(_what(row[1])),
+    }
+    return table_of("", columns, rows)
+
+
+def _of_change(reading: MetricReading) -> Callable[[float], float]:
+    return lambda value: reading.change(value) * (-1 if reading.turned and reading.form == "points" else 1)
+
+
+def _estimate(one: Estimate, shown: Callable[[float], float], reading: MetricReading) -> TableCell:
+    if math.isnan(one.mean):
+        return TableCell("–")
+    digits = {"points": 1, "times": 2, "number": 3}[reading.form]
+    mean, *ends = (shown(value) for value in (one.mean, one.low, one.high))
+    fine = "" if math.isnan(ends[0]) else f"[{', '.join(signed(end, digits, '') for end in sorted(ends))}]"
+    return TableCell(signed(mean, digits, ""), fine, mean)
+
+
+def _percent(one: Estimate, plus: str = "") -> TableCell:
+    if math.isnan(one.mean):
+        return TableCell("–")
+    fine = ""
+    if plus and not math.isnan(one.low):
+        fine = f"[{signed(100 * one.low, plus='')}, {signed(100 * one.high, plus='')}]"
+    return TableCell(signed(100 * one.mean, plus=plus), fine, one.mean)
+
+
+def _what(one: TechniqueFinding) -> str:
+    """Return what became of a technique, in a word or two."""
+    if not one.n:
+        return _why(one)
+    if one.constant:
+        return _does_to_all(one)
+    if one.plain:
+        return "" if one.shown else "no gap shown"
+    some = "" if one.n == one.repeats else f" ({one.n} of {one.repeats} repeats)"
+    front = ", on the front" if one.front and one.better else ""
+    return f"{one.kind}{front}{some}"
+
+
+# Names and limits ------------------------------------------------------------------------------------------
+
+
+def _blocks(answer: RunAnswer) -> list[list[RunSetting]]:
+    found: dict[tuple[str, ...], list[RunSetting]] = {}
+    for one in answer.settings:
+        found.setdefault(one.block, []).append(one)
+    return list(found.values())
+
+
+def _main(settings: Sequence[RunSetting]) -> RunSetting:
+    """Return the setting of a block that is spoken of first: of the middle β."""
+    ordered = sorted(settings, key=lambda one: one.beta)
+    return ordered[len(ordered) // 2]
+
+
+def _place(setting: RunSetting, answer: RunAnswer) -> str:
+    """Name a setting by its data set and what else its settings differ in: "german (sex, c45)"."""
+    mine = [one for one in answer.settings if one.dataset == setting.dataset]
+    parts = {
+        "attribute": setting.attribute,
+        "compared": setting.compared if setting.compared != setting.attribute else "",
+        "representation": setting.representation,
+        "classifier_label": setting.classifier_label,
+    }
+    varied = [text for key, text in parts.items() if text and len({getattr(one, key) for one in mine}) > 1]
+    return f"{setting.dataset} ({', '.join(varied)})" if varied else setting.dataset
+
+
+def _settings(n: int) -> str:
+    return f"{n} setting{'s' * (n != 1)}"
+
+
+def _listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
+    """Join texts with commas; the last ones are counted where there are many."""
+    if len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def limits_of(answer: RunAnswer, plan: RunPlan) -> tuple[str, ...]:
+    """Return what the groups, β and test rows are, and how far the words go: a paragraph each."""
+    return (_groups(answer, plan), _rows_and_beta(plan), _chance(plan))
+
+
+def _groups(answer: RunAnswer, plan: RunPlan) -> str:
+    """Return what the groups compared and the decision are, by data set."""
+    parts = []
+    for setting in {(one.dataset, one.attribute, one.compared): one for one in answer.settings}.values():
+        protected = {one.name: one for one in plan.protected(setting.dataset, setting.attribute).attributes}
+        text = f"{setting.dataset}: {setting.deprived} are deprived, {setting.favoured} favoured"
+        if setting.compared in protected:
+            own = protected[setting.compared]
+            levels = f"{', '.join(own.deprived)} against {', '.join(own.favoured)}"
+            text += f" ({setting.compared}: {levels})"
+        source = plan.dataset(setting.dataset, setting.attribute)
+        if "favourable" in source:
+            text += f"; selected is who is predicted {source['label']} = {source['favourable']}"
+        parts.append(text)
+    return f"{'. '.join(parts)}. Labels: the same gap of the outcomes of the test rows themselves."
+
+
+def _rows_and_beta(plan: RunPlan) -> str:
+    """Return where test rows are from and what β does to training rows."""
+    config = plan.config
+    if config.sample.source == "data":
+        return f"Test rows: those of {config.repeats} random splits that are not trained on."
+    drawn = "drawn from the same network, without bias" if config.test == "network" else "the original data"
+    text = f"Test rows: {drawn}."
+    if any(config.sample.beta):
+        text += " β: the share of its favourable outcomes that the deprived group loses in training"
+        both = [one["dataset"] for one in plan.datasets if one.get("bias_direction") == "both"]
+        text += f" (on {_listed(both)} the favoured group of the other one)." if both else "."
+        idle = [one["dataset"] for one in plan.datasets if not one["arc_to_outcome"]]
+        text += f" It changes nothing on {_listed(idle)}." if idle else ""
+    return text
+
+
+def _chance(plan: RunPlan, *, brief: bool = False) -> str:
+    """Return what the words about chance mean."""
+    n = plan.config.repeats
+    if n < 2:
+        return "One repeat: nothing can be said of chance, and no difference is shown."
+    few = "What is not shown may still be there."
+    if brief:
+        return f"Shown: beyond chance, for other training and test rows too (5 %, Holm; {n} repeats)."
+    return (
+        "Narrower, wider, best, on the front, overshoots, no change: shown beyond chance, for other training "
+        "sets and other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data "
+        "set, attribute and classifier. Intervals are 95 %, of one number by itself. No change: shown to be "
+        f"less than 1 point. On the front: none is nearer to no gap and more accurate, on average. {few}"
+    )
+
+
+def label_of(reading: MetricReading) -> str:
+    """Return what the gap is of, for a title: "selection rate"."""
+    return RATES[reading.rate].label if reading.rate else reading.name
+
+
+def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
+    """Yield the settings of a run, each with a short sentence and everything that is said of it."""
+    answer = answer_of(run)
+    reading = reading_of(answer.metric)
+    for one in answer.settings:
+        yield one, f"{_begun(_short(one, reading))}.", said(one, reading)
+
+
+def _short(setting: RunSetting, reading: MetricReading) -> str:
+    """Return a setting in a few words: "massaging narrows the gap from 15.8 to 3.4 points, accuracy −0.7"."""
+    plain = setting.plain
+    if plain is None or not setting.best:
+        return _what_else(setting)
+    best = setting.finding(setting.best[0])
+    to = f"from {reading.text(plain.value.mean)} to {_left(best, plain, reading)}"
+    if setting.outcome in ("best", "overshoots"):
+        does = "narrows the gap" if setting.outcome == "best" else "overshoots,"
+        return f"{best.technique} {does} {to}{_cost(best, ', ')}"
+    n = sum(one.better for one in setting.findings)
+    return f"{n} techniques narrow the gap; {best.technique} {to}{_cost(best, ', ')}"

@@ -1,0 +1,117 @@
+"""Slices over time: all of them together first, then whether a ratio rises or falls, then each."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from fairbench_cli.audit import audit
+from fairbench_cli.audit.parts.trends import times, trend_words
+from fairbench_cli.audit.show.document import audit_document, to_html
+from fairbench_cli.audit.show.headline import headline
+
+QUARTERS = [f"{2013 + i // 4}Q{i % 4 + 1}" for i in range(8)]
+
+
+def rows(change: float, many: int = 50000, seed: int = 1) -> pd.DataFrame:
+    """Decisions in eight quarters; the ratio of "b" changes by so much from the first to the last."""
+    rng = np.random.default_rng(seed)
+    quarter = rng.integers(0, 8, many)
+    group = rng.choice(["a", "b", "", "d"], many, p=[0.6, 0.38, 0.01, 0.01])
+    rate = (0.3 + 0.01 * quarter) * np.where(group == "b", 0.9 * change ** (quarter / 7), 1.0)
+    score = (rng.random(many) < rate).astype(int)
+    return pd.DataFrame({"score": score, "g": group, "quarter": [QUARTERS[i] for i in quarter]})
+
+
+@pytest.fixture(scope="module", params=[1.0, 0.6, 1.6])
+def planted(request):
+    frame = rows(request.param)
+    return request.param, frame, audit(frame, attributes=["g"], slice="quarter")
+
+
+def test_all_slices_together_are_the_audit_without_slices(planted):
+    _, frame, result = planted
+    whole = result.report.found["slices"].report
+    alone = audit(frame.drop(columns="quarter"), attributes=["g"]).report
+    assert repr(whole.disparities) == repr(alone.disparities)  # NaN is what it is
+    assert whole.verdicts == alone.verdicts
+    assert (whole.verdict, whole.family) == (alone.verdict, alone.family)
+    assert headline(result.report).verdict == alone.verdict
+    first, other = headline(result.report), headline(alone)
+    assert first.sentence.startswith(other.sentence.replace(":", ", all 8 slices by quarter together:", 1))
+    both = zip(first.sentences, other.sentences, strict=True)
+    assert all(one.text.startswith(two.text) for one, two in both)
+    assert result.report.last == QUARTERS[-1]
+    assert f"The last, {QUARTERS[-1]}" in first.sentence
+
+
+def test_what_is_said_of_a_trend_is_what_the_numbers_say(planted):
+    change, _, result = planted
+    found = result.report.found["slices"]
+    assert found.slices == tuple(QUARTERS)
+    text = headline(result.report).sentence
+    for one in found.trends:
+        said = trend_words(found, one, one.metric)
+        moved = one.p_holm < 0.05
+        steady = not moved and one.change.low >= 0.8 and one.change.high <= 1.25
+        word = (
+            ("rises" if one.change.value > 1 else "falls") if moved else "steady" if steady else "undecided"
+        )
+        assert one.word == word
+        assert ("more than chance would do" in said) == moved
+        assert ("is steady:" in said) == steady
+        assert ("could be chance" in said) == (word == "undecided" and one.reason == "chance")
+        if moved:
+            assert f"selection rate of {one.group} (g) {word}" in text
+    b = next(one for one in found.trends if one.group == "b")
+    assert b.word == {1.0: "steady", 0.6: "falls", 1.6: "rises"}[change]
+    assert b.change.low < change < b.change.high
+    document = json.loads(result.to_json())
+    assert document["slices"]["trends"][0]["word"] == found.trends[0].word
+    assert len(result.to_pandas("trends")) == len(found.trends) == 3
+
+
+def test_the_page_shows_lines_and_all_together_before_each_slice(planted):
+    page = to_html(planted[2].report)
+    titles = ["All 8 slices by quarter together", "Trends by quarter", "Each quarter"]
+    places = [page.index(f"{title}</h2>") for title in titles]
+    assert places == sorted(places)
+    assert places[-1] < page.index("g, quarter 2013Q1, binary <span")
+    assert "2013Q1, b: " in page  # what a mark says
+    assert page.count("<details>") > 8 + 7  # slices and what changed between them are folded
+    sections = audit_document(planted[2].report, everything=False, brief=True).sections
+    assert [one.title for one in sections][:3] == titles
+    assert len(sections) < 6
+
+
+def test_slices_that_have_no_order_have_no_trend():
+    frame = rows(1.0, 2000)
+    late = np.where(frame.quarter < "2014Q3", "south", "west")
+    frame["quarter"] = np.where(frame.quarter < "2014", "north", late)
+    result = audit(frame, attributes=["g"], slice="quarter")
+    assert result.report.found["slices"].trends == ()
+    assert "No trend is tested: the values of quarter are no numbers" in headline(result.report).sentence
+    two = audit(frame[frame.quarter != "west"], attributes=["g"], slice="quarter")
+    assert "No trend is tested: 2 slices are too few for one." in headline(two.report).sentence
+
+
+def first_trend(frame, **options):
+    return audit(frame, attributes=["g"], slice="quarter", **options).report.found["slices"].trends[0]
+
+
+def test_weights_count_as_the_rows_that_they_are_worth():
+    frame = rows(0.6, 4000)
+    one, same = first_trend(frame), first_trend(frame.assign(w=2.5), weight="w")
+    assert same.p == pytest.approx(one.p)
+    rng = np.random.default_rng(0)
+    wide = first_trend(frame.assign(w=rng.lognormal(0, 1, len(frame))), weight="w").change
+    assert wide.high / wide.low > one.change.high / one.change.low
+
+
+def test_times():
+    assert times(["2013-12-30", "2014-01-02"]) == [735232.0, 735235.0]
+    assert times(["2013 K4", "2014 K1"]) == times(["2013Q4", "2014Q1"])
+    assert times(["1", "2.5", "x"]) is None
+    assert times(["2014Q1", "2013Q4"]) is None  # not in their order
+    assert times(["2014W05", "2014W52"]) is not None
