@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.text import SPELLINGS, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Frame = pd.DataFrame | ArrowStream
 
-PLURALS = {"attributes": "attribute", "metrics": "metric", "thresholds": "threshold"}
+PLURALS = {"attributes": "attribute", "metrics": "metric", "thresholds": "threshold", **SPELLINGS}
 FRAME = "data frame"  # instead of a path, in a configuration
 GROUP = "group"  # what groups without a name are called
 

@@ -210,6 +210,12 @@ class RunPlan:
         """Return what `datasets` says about one of them."""
         return next(one for one in self.datasets if (one["dataset"], one["attribute"]) == (name, attribute))
 
+    @property
+    def test_rows(self) -> str:
+        """Return in words where test rows come from that all repeats share."""
+        files = dict.fromkeys(name for one in self.datasets for name in one.get("test_sha256", ()))
+        return f"the rows of {', '.join(files)}" if files else "the original data"
+
     def held(self, places: Iterable[tuple[str, int]]) -> int:
         """Return how many of some keys and numbers of repeats are of this plan."""
         keys = {cell["key"] for cell in self.cells}

@@ -56,6 +56,7 @@ from fairbench_cli.report.repeats import TECHNIQUE
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import technique_label
 
+MOST_LETTERS = 420  # of what a card says; answer.md has the rest
 FIRST = TABLES["difference-to-none"].metrics
 
 
@@ -75,7 +76,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     names = metrics_of(results)
     scales = [scale_of(results.metric(name), panels, m) for m, name in enumerate(names)]
     drawn = [panel_data(panel, config.repeats) for panel in panels]
-    told = {(*own.block, own.beta): [short, _capital(long)] for own, short, long in each_setting(run)}
+    told = {(*own.block, own.beta): [short, _first(long)] for own, short, long in each_setting(run)}
     drawn = [
         own
         | {
@@ -131,8 +132,15 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     )
 
 
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
+def _first(words: str) -> str:
+    """Return the first sentences, as many as a card has room for."""
+    sentences = words.split(". ")
+    while len(sentences) > 1 and len(". ".join(sentences)) > MOST_LETTERS:
+        sentences.pop()
+    kept = ". ".join(sentences)
+    if len(kept) > MOST_LETTERS:
+        kept = f"{kept[:MOST_LETTERS].rpartition(' ')[0]} …"
+    return f"{kept[:1].upper()}{kept[1:]}" + ("" if kept.endswith((".", "…")) else ".")
 
 
 def _listed(betas: Sequence[float]) -> str:
@@ -154,7 +162,10 @@ def facts_of(run: RunResults) -> str:
         if text
     }
     counts = Counter(status.values())
-    tested = {"network": "test rows drawn from the networks", "original": "tested on the original data"}
+    tested = {
+        "network": "test rows drawn from the networks",
+        "holdout": "tested on rows that were left out of training",
+    }
     parts = [
         f"{len(techniques)} technique{'s' * (len(techniques) > 1)}",
         f"{len(datasets)} data set{'s' * (len(datasets) > 1)}",
@@ -169,7 +180,7 @@ def facts_of(run: RunResults) -> str:
             for name, n in counts.items()
             if name not in ("ok", "degraded")
         ),
-        tested.get(config.test or "", "tested on rows that were left out of training"),
+        tested.get(config.tested, f"tested on {plan.test_rows}"),
     ]
     return " · ".join(words)
 

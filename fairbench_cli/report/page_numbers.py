@@ -264,8 +264,11 @@ def panels_of(
 def _labels(data: DatasetRepeats, compared: str, metrics: Iterable[str]) -> Floats:
     """Return metrics of the labels of the test rows, means over the repeats."""
     levels = data.levels(data.labels, compared)
-    there = [name + OF_LABELS if name + OF_LABELS in METRICS else "" for name in metrics]
-    values = [measure(name, levels) if name else np.full(1, np.nan) for name in there]
+    values = []
+    for name in metrics:
+        own = METRICS.get(name + OF_LABELS)
+        known = own if own is not None and own.needs == "counts" else None
+        values.append(np.full(1, np.nan) if known is None else measure(known, levels))
     return np.array([mean_and_interval(np.where(np.isfinite(own), own, np.nan))["mean"] for own in values])
 
 

@@ -77,8 +77,8 @@ def open_scan(
     Parameters
     ----------
     source : str, Path or frame
-        A CSV, TSV, NDJSON (each perhaps gzip) or Parquet file, or "-" for standard input; or a pandas or
-        Polars frame, an Arrow table or whatever else gives an Arrow stream, with a row per person.
+        A CSV, TSV, NDJSON (each perhaps gzip), Parquet or SQLite file, or "-" for standard input; or a pandas
+        or Polars frame, an Arrow table or whatever else gives an Arrow stream, with a row per person.
     config : AuditConfig
         Columns, decisions, attributes, and what to explain by.
     against : frame, optional
@@ -101,7 +101,7 @@ def open_scan(
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
     with _database() as (database, folder):
-        rows = _opened(database, source, stdin, folder)
+        rows = _opened(database, source, stdin, folder, config)
         with reading(rows):
             if not config.against:
                 with rows.engine(memory=rows.memory):
@@ -113,7 +113,7 @@ def open_scan(
             place = folder / "baseline"
             place.mkdir()
             cursor = database.cursor()  # with temporary tables of its own
-            other = _opened(cursor, config.against if against is None else against, stdin, place)
+            other = _opened(cursor, config.against if against is None else against, stdin, place, config)
             with rows.engine(memory=max(rows.memory, other.memory)):
                 yield from _counted(pair_up(rows, other, config), config, names_of(rows, other)[::-1])
 
@@ -126,7 +126,7 @@ def count_groups(
     Everybody is counted as selected; labels are not looked at.
     """
     with _database() as (database, folder):
-        rows = _opened(database, source, stdin, folder).with_scores_of_1()
+        rows = _opened(database, source, stdin, folder, config).with_scores_of_1()
         rows = replace(rows, columns=tuple("" if name.lower() in LABELS else name for name in rows.columns))
         with reading(rows), rows.engine(memory=rows.memory):
             (scan,) = _counted(rows.with_first_rows(), config)
@@ -156,10 +156,16 @@ def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
 
 
 def _opened(
-    database: "DuckDBPyConnection", source: "str | Path | Frame", stdin: BinaryIO | None, folder: Path
+    database: "DuckDBPyConnection",
+    source: "str | Path | Frame",
+    stdin: BinaryIO | None,
+    folder: Path,
+    config: AuditConfig,
 ) -> Source:
     if isinstance(source, str | Path):
-        return open_file(database, str(source), stdin, folder)
+        return open_file(database, str(source), stdin, folder, config.table)
+    if config.table is not None:
+        raise user_error("a data frame has no tables", ("leave out ", Flag("table")), Flag("table"))
     return open_frame(database, source)
 
 
@@ -329,7 +335,7 @@ def _repeats(scan: Scan) -> list[str]:
         advice = f"; if they are of one person, give --cluster {name}"
         advice += "" if roles.model is not None else "; if of several models, --model-column"
         there = f"FROM {{}} WHERE trimmed_{column} <> ''"
-        if rows > MOST_IDENTIFIERS and source.format in ("parquet", "frame"):
+        if rows > MOST_IDENTIFIERS and source.format in ("parquet", "sqlite", "frame"):
             seen, known = source.one(
                 f"SELECT count(*), approx_count_distinct({key}) {there.format('predictions')}"
             )

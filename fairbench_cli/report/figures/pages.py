@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeVar
 
 from fairbench_cli.base.text import slugs
@@ -194,10 +193,8 @@ def tested_on(plan: RunPlan) -> str:
     sets: dict[str | None, str] = {
         "network": "Test sets: sampled from the network at β = 0.",
         "holdout": "Test sets: the rows that are not trained on.",
-        "original": "Test set: the original data.",
-        "file": f"Test set: the rows of {Path(plan.config.test or '').name}.",
     }
-    return sets[plan.config.tested]
+    return sets.get(plan.config.tested, f"Test set: {plan.test_rows}.")
 
 
 def means_text(plan: RunPlan) -> str:
