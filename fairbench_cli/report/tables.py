@@ -206,6 +206,9 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     `used` are the cells of the table; those of `MARKS` among them are explained.
     """
     n, source = plan.config.repeats, plan.config.sample.source
+    if source == "data" and plan.config.tested != "holdout":
+        drawn = f"Means of {n} repeat{'s' * (n > 1)}. Training sets: random shares of the data."
+        return (drawn, f"Test set: {plan.test_rows}.", *_legend(used))
     if source == "data":
         return (f"Means of {n} random split{'s' * (n > 1)} into training and test rows.", *_legend(used))
     called = names_of(plan.config).dataset
@@ -218,7 +221,7 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     if plan.config.test == "network":
         lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
     else:
-        lines.append("Test set: the original data.")
+        lines.append(f"Test set: {plan.test_rows}.")
     idle = [one for one in plan.datasets if not one["arc_to_outcome"]]
     lines += [f"{called(one['dataset'])}: {arc_in_words(one)}, so β changes nothing." for one in idle]
     return (*lines, *_legend(used))
