@@ -86,11 +86,15 @@ def _returned(function: Any) -> list[type]:
 
 
 def _documented(thing: Any, name: str = "") -> str:
-    directive = "autoclass" if inspect.isclass(thing) else "autofunction"
-    members = "   :members:\n   :inherited-members: Exception\n" if directive == "autoclass" else ""
     path = f"{thing.__module__}.{thing.__qualname__}"
-    head = f"### {name or thing.__name__}"
-    return f"{head}\n\n```{{eval-rst}}\n.. {directive}:: {path}\n{members}```"
+    lines = [f".. autofunction:: {path}"]
+    if inspect.isclass(thing):
+        others = [one.__name__ for one in thing.__mro__ if not one.__module__.startswith("fairbench_cli")]
+        given = [key for key in vars(thing) if re.fullmatch("set_.*_request", key)]  # scikit-learn's
+        lines = [f".. autoclass:: {path}", "   :members:", f"   :inherited-members: {', '.join(others)}"]
+        lines += [f"   :exclude-members: {', '.join(given)}"] if given else []
+    directive = "\n".join(lines)
+    return f"### {name or thing.__name__}\n\n```{{eval-rst}}\n{directive}\n```"
 
 
 def metrics() -> str:

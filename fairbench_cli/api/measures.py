@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.measures.counts import Counts, Floats, count
@@ -22,6 +22,7 @@ def measure(
     groups: ArrayLike | None = None,
     *,
     reference: Any = None,
+    favourable: Any = None,
     weights: ArrayLike | None = None,
 ) -> float: ...
 
@@ -34,6 +35,7 @@ def measure(
     groups: ArrayLike | None = None,
     *,
     reference: Any = None,
+    favourable: Any = None,
     weights: ArrayLike | None = None,
 ) -> dict[str, float]: ...
 
@@ -45,6 +47,7 @@ def measure(
     groups: Any = None,
     *,
     reference: Any = None,
+    favourable: Any = None,
     weights: Any = None,
 ) -> Any:
     """Return one metric as a number, or several by name.
@@ -53,15 +56,17 @@ def measure(
     ----------
     names : str or list of str
         Of ``fairbench list metrics``; aliases such as "demographic_parity_difference" are understood.
-    y_true : array of 0 and 1, shape (rows,); or Counts or Rows
-        Labels, 1 the favourable outcome. Counts and rows stand for all arrays; counts with leading axes give
-        arrays of that shape.
-    y_pred : array of 0 and 1, shape (rows,)
+    y_true : array of 0 and 1, or of any two labels, shape (rows,); or Counts or Rows
+        Labels, 1 or `favourable` the favourable outcome. Counts and rows stand for all arrays; counts with
+        leading axes give arrays of that shape.
+    y_pred : array of the same, shape (rows,)
         Predictions.
     groups : array, shape (rows,)
         The group of each row.
     reference : value or list of values of `groups`
         The favoured: all others are compared with them. Metrics that compare no groups need none.
+    favourable : value, optional
+        The favourable label of `y_true` and `y_pred`, where they are not 0 and 1: ``favourable="yes"``.
     weights : array, shape (rows,), optional
 
     Raises
@@ -78,14 +83,15 @@ def measure(
     0.5
     >>> measure(["accuracy", "impact-ratio"], y_true, y_pred, sex, reference="m")
     {'accuracy': 0.75, 'impact-ratio': 0.5}
+    >>> measure("tpr", ["yes", "no", "yes"], ["yes", "no", "no"], ["f", "m", "m"], favourable="yes")
+    0.5
     """
     single = isinstance(names, str)
     asked = {name: _known(name) for name in ([names] if single else names)}
-    data = (
-        y_true if isinstance(y_true, Counts | Rows) else _counted(y_true, y_pred, groups, reference, weights)
-    )
-    if data is y_true and not all(value is None for value in (y_pred, groups, reference, weights)):
-        what = f"y_pred=, groups=, reference= and weights= are part of the {type(data).__name__}"
+    more = (y_pred, groups, reference, favourable, weights)
+    data = y_true if isinstance(y_true, Counts | Rows) else _counted(y_true, *more)
+    if data is y_true and not all(value is None for value in more):
+        what = f"y_pred=, groups=, reference=, favourable= and weights= are part of the {type(data).__name__}"
         raise ArgumentError(Problem(what, "leave them out"))
     comparing = [name for name, metric in asked.items() if metric.groups != "any"]
     if comparing and data is not y_true and reference is None and isinstance(data, Counts):
@@ -113,7 +119,7 @@ def _value(name: str, metric: Metric, data: Counts | Rows) -> float | Floats:
     return float(value) if value.ndim == 0 else value
 
 
-def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, weights: Any) -> Counts:
+def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, favourable: Any, weights: Any) -> Counts:
     missing = [name for name, value in (("y_pred", y_pred), ("groups", groups)) if value is None]
     if missing:
         what = f"{missing[0]} is missing"
@@ -139,11 +145,34 @@ def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, weights: Any
         if part.shape != labels.shape:
             what = f"{name} has the shape {part.shape}, groups {labels.shape}"
             raise ArgumentError(Problem(what, "give one value per row"))
-        if not all(value in (0, 1) for value in part.tolist()):
-            raise user_error(f"{name} has values that are not 0 or 1", f"recode them, as in {name} == 1")
+    if favourable is not None:
+        parts = _marked(parts, favourable)
+    for name, part in parts.items():
+        odd = [value for value in part.tolist() if value not in (0, 1)]
+        if odd:
+            fix = f"name the favourable label, as in favourable={odd[0]!r}"
+            raise user_error(f"{name} has values that are not 0 or 1", fix)
     try:
         y, predicted = (part.astype(np.int8) for part in parts.values())
         counts = count(codes, y, predicted, levels, weights)
     except ValueError as error:
         raise ArgumentError(Problem(str(error), "give a weight from 0 for each row", "weights")) from None
     return Counts(levels, counts.n, favoured)
+
+
+def _marked(parts: dict[str, NDArray[Any]], favourable: Any) -> dict[str, NDArray[Any]]:
+    """Return labels and predictions as 1, the favourable one, and 0.
+
+    Raises
+    ------
+    UserError
+        When there are more than two labels, or none is the favourable one.
+    """
+    labels = dict.fromkeys(value for part in parts.values() for value in part.tolist())
+    if favourable not in labels:
+        fix = suggest(str(favourable), map(str, labels))
+        raise user_error(f"no label is {favourable!r}", fix, "favourable")
+    if len(labels) > 2:
+        listed = ", ".join(repr(label) for label in list(labels)[:5])
+        raise user_error(f"there are {len(labels)} labels ({listed})", "recode them as two", "favourable")
+    return {name: part == favourable for name, part in parts.items()}

@@ -4,9 +4,8 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from html import escape
 from io import StringIO
 from itertools import count
 from pathlib import Path
@@ -19,8 +18,10 @@ from fairbench_cli.api.objects import plain_config
 from fairbench_cli.base.errors import ArgumentError, Problem, suggest, user_error
 from fairbench_cli.base.files import read_text, scratch_folder
 from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml, parse_yaml
+from fairbench_cli.document.notebook import notebook
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS
 from fairbench_cli.experiment.config.read import find_config, of_document, read_config
 from fairbench_cli.experiment.journal.journal import RETRIED, Records, read_journals
 from fairbench_cli.experiment.journal.manifest import checked
@@ -28,6 +29,10 @@ from fairbench_cli.experiment.plan import FILE, RunPlan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
 from fairbench_cli.papers.pages import with_paper
+from fairbench_cli.report.answer import RunAnswer, answer_of
+from fairbench_cli.report.answer_chart import answer_chart
+from fairbench_cli.report.answer_words import answer_document
+from fairbench_cli.report.registry import FIGURES as DRAW
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.write import results_of_folder, write_report
 
@@ -49,8 +54,6 @@ class RunFrames:
         The papers' tables, all text, as they are printed.
     folder : Path or None
         Where the files are; None where they were not to be kept.
-    captions : dict of str to str
-        What is said above each of the `tables`.
     kept : (RunPlan, dict) or None
         What was asked for and every repeat, of a run that was computed just now.
     """
@@ -59,12 +62,11 @@ class RunFrames:
     frames: dict[str, pd.DataFrame]
     tables: dict[str, pd.DataFrame]
     folder: Path | None = None
-    captions: dict[str, str] = field(default_factory=dict)
     kept: tuple[RunPlan, Records] | None = None
 
     @cached_property
     def found(self) -> RunResults:
-        """The arrays that answers, tables and figures are made from: each metric, repeat by repeat.
+        """Each metric, repeat by repeat, as the arrays that answers, tables and figures are made from.
 
         Raises
         ------
@@ -122,6 +124,49 @@ class RunFrames:
             raise ArgumentError(Problem(f'no frame is called "{name}"', suggest(name, self.frames)))
         return self.frames[name]
 
+    @property
+    def answer(self) -> RunAnswer:
+        """What was found, by data set, attribute, classifier and β: gaps, changes, costs and their kinds."""
+        return answer_of(self.found)
+
+    def plot(self, name: str = "curves", of: str | None = None) -> Any:
+        """Return a matplotlib figure of the run, as ``figures:`` of a config writes it.
+
+        Parameters
+        ----------
+        name : str
+            Of ``fairbench list figures``.
+        of : str, optional
+            Which one, where there is one for each data set, attribute and classifier: "adult-sex-c45".
+
+        Raises
+        ------
+        ArgumentError
+            When there is no such figure, the run has nothing to draw in it, or there are several.
+        """
+        if name not in FIGURES:
+            raise ArgumentError(Problem(f'no figure is called "{name}"', suggest(name, FIGURES)))
+        found = self.found
+        for need in FIGURES[name].needs:
+            is_met, what, fix = NEEDS[need]
+            if not is_met(found.plan.config):
+                raise ArgumentError(Problem(f"the figure {name} {what}", f"in the config {fix}"))
+        from fairbench_cli.report.figures.canvas import house_style  # loads matplotlib
+
+        with house_style():
+            drawn = DRAW[name].load()(found)
+        chosen = of if of is not None else next(iter(drawn)) if len(drawn) == 1 else None
+        if not drawn:
+            raise ArgumentError(
+                Problem(f"there is nothing to draw in the figure {name}", "look at .failures")
+            )
+        if chosen is None:
+            what = f"the figure {name} is {len(drawn)} figures"
+            raise ArgumentError(Problem(what, f"name one of: {', '.join(drawn)}"))
+        if chosen not in drawn:
+            raise ArgumentError(Problem(f'the figure {name} has none of "{chosen}"', suggest(chosen, drawn)))
+        return drawn[chosen]
+
     def __repr__(self) -> str:
         done = self.groups.drop_duplicates([*_cell(self.groups), "repeat"])["status"].value_counts().to_dict()
         said = ", ".join(f"{count} {status}" for status, count in done.items()) or "none"
@@ -129,13 +174,12 @@ class RunFrames:
         return f"<Run {self.name}: repeats: {said}; frames: {', '.join(self.frames)}{where}>"
 
     def _repr_html_(self) -> str:
-        parts = [f"<p>{escape(repr(self)[1:-1])}</p>"]
-        for name, table in self.tables.items():
-            parts.append(
-                f"<p><strong>{escape(name)}</strong><br><small>{escape(self.captions[name])}</small></p>"
-            )
-            parts.append(table.to_html(index=False, border=0))
-        return f"<div>{''.join(parts)}</div>"
+        document, chart = answer_document(self.found), answer_chart(self.answer)
+        answer = document.answer
+        if answer is not None and answer.statements and chart is not None:
+            first, *others = answer.statements
+            answer = replace(answer, statements=(replace(first, chart=chart), *others))
+        return notebook(replace(document, answer=answer, facts=(repr(self)[1:-1],), sections=()))
 
 
 def _cell(groups: pd.DataFrame) -> list[str]:
@@ -245,13 +289,12 @@ def load_results(folder: str | Path) -> RunFrames:
 
 
 def _read(path: Path, name: str, folder: Path | None) -> RunFrames:
-    tables, captions = {}, {}
+    tables = {}
     for file in sorted((path / "tables").glob("*.csv")):
         tables[file.stem] = pd.read_csv(StringIO(read_text(file)), dtype=str, keep_default_na=False)
-        captions[file.stem] = read_text(file.with_suffix(".md")).split("\n\n")[1]
     files = {file.stem: file for file in path.glob("*.csv")}
     order = [*NEEDED, *sorted(files.keys() - set(NEEDED))]
-    return RunFrames(name, {key: _frame(files[key]) for key in order}, tables, folder, captions)
+    return RunFrames(name, {key: _frame(files[key]) for key in order}, tables, folder)
 
 
 def _frame(path: Path) -> pd.DataFrame:

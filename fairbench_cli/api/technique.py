@@ -125,7 +125,7 @@ def technique(
     >>> y = ["no", "yes", "no", "yes", "yes"] * 4
     >>> fair = technique("reweighing", estimator="naive-bayes", sensitive_features="sex", deprived="f")
     >>> fair.fit(X, y).predict(X[:2]).tolist()
-    ['no', 'yes']
+    ['yes', 'yes']
     """
     return TechniqueClassifier(
         name,

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.telling import Tell, to_nobody
+from fairbench_cli.base.text import SPELLINGS, printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
     from fairbench_cli.audit.config import AuditConfig
     from fairbench_cli.audit.scan.source import ArrowStream
     from fairbench_cli.document.model import Verdict
+    from fairbench_cli.document.notebook import ShownChart
 
     Frame = pd.DataFrame | ArrowStream
 
-PLURALS = {"attributes": "attribute", "metrics": "metric", "thresholds": "threshold"}
+PLURALS = {"attributes": "attribute", "metrics": "metric", "thresholds": "threshold", **SPELLINGS}
 FRAME = "data frame"  # instead of a path, in a configuration
 GROUP = "group"  # what groups without a name are called
 
@@ -90,6 +92,32 @@ class AuditResult:
     def to_markdown(self) -> str:
         """Write Markdown tables."""
         return self.to("markdown")
+
+    def plot(self, attribute: str | None = None) -> "ShownChart":
+        """Return the chart of an attribute: the rate that differs most, by group, and what is allowed.
+
+        It shows itself in a notebook; `.svg` is the picture, and ``.save("sex.svg")`` writes it.
+
+        Parameters
+        ----------
+        attribute : str, optional
+            By default the first that the answer speaks of.
+
+        Raises
+        ------
+        ArgumentError
+            When the answer speaks of no such attribute, or of none at all.
+        """
+        from fairbench_cli.audit.show.document import charts_of
+        from fairbench_cli.document.notebook import ShownChart
+
+        charts = charts_of(self.report)
+        if not charts:
+            raise ArgumentError(Problem("the audit compares no groups", "look at to_pandas('groups')"))
+        name = next(iter(charts)) if attribute is None else attribute
+        if name not in charts:
+            raise ArgumentError(Problem(f'the audit has no attribute "{name}"', suggest(name, charts)))
+        return ShownChart(charts[name])
 
     def _repr_html_(self) -> str:
         from fairbench_cli.audit.show.document import to_notebook
@@ -216,10 +244,12 @@ def run(
     against: "Frame | None" = None,
     only: Sequence[str] = (),
     repeat: int | None = None,
+    tell: Tell = to_nobody,
 ) -> "Report":
     """Read and judge with a configuration that is checked; `against` is a frame, the baseline.
 
-    Of a run's results `only` and `repeat` say which cell and which repeat is meant.
+    Of a run's results `only` and `repeat` say which cell and which repeat is meant. `tell` is called with
+    what is being done.
     """
     from fairbench_cli.audit.judge import judge, read
     from fairbench_cli.audit.scan.open import open_scan
@@ -228,7 +258,7 @@ def run(
     rows = rows_of_run(source, config, only, repeat)
     if rows is not None:
         source, config = rows.frame, rows.told(config)
-    with open_scan(source, config, against=against) as scan:
+    with open_scan(source, config, against=against, tell=tell) as scan:
         seen, tally = read(scan), scan.tally
     if rows is not None:
         tally = replace(tally, source=rows.name, notes=(*rows.notes, *tally.notes))

@@ -9,12 +9,15 @@ from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.cli.console import out, print_rows, print_text, say
 
+FIRST = ("tutorial", "howto", "concepts", "guide")  # what to read before the others
+
 
 def pages() -> dict[str, Path]:
-    """Return the pages by topic, which is the name of their file."""
+    """Return the pages by topic, which is the name of their file: those to begin with, then the others."""
     inside = Path(__file__).parents[1] / "docs"  # in an installed wheel
     folder = inside if inside.is_dir() else Path(__file__).parents[2] / "docs"
-    return {path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("*/*.md")))}
+    found = {path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("*/*.md")))}
+    return {topic: found[topic] for topic in (*FIRST, *found)}
 
 
 def docs(

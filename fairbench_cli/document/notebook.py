@@ -1,10 +1,14 @@
 """A document as a part of a notebook: HTML without a style sheet, so that nothing around it changes."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 
+from fairbench_cli.base.files import write_text
 from fairbench_cli.base.text import printable
-from fairbench_cli.document.model import Document, Section, TableCell, TextTable, Verdict, marked
+from fairbench_cli.document.model import Chart, Document, Section, TableCell, TextTable, Verdict, marked
 
 COLOURS: dict[Verdict, str] = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}
 
@@ -12,7 +16,7 @@ Marks = Mapping[Verdict | None, str]  # by verdict, a symbol in its colour
 
 
 def notebook(document: Document) -> str:
-    """Return the answer in words, the facts and all tables; charts are for pages."""
+    """Return the answer with its first chart, the facts and all tables; other charts are for pages."""
     colours = COLOURS if document.tested else dict.fromkeys(COLOURS, COLOURS["undecided"])
     marks = {
         verdict: f'<strong style="color: {colours[verdict]}">{mark}</strong>' if verdict else ""
@@ -23,6 +27,7 @@ def notebook(document: Document) -> str:
         first = f"<strong>{escape(answer.headline.text)}</strong>"
         parts.append(_lines([marked(first, marks[answer.headline.verdict])]))
         parts.append(_lines(marked(escape(one.text), marks[one.verdict]) for one in answer.statements))
+        parts += [figure(one.chart) for one in answer.statements if one.chart is not None][:1]
         still = [marked(escape(text), marks["undecided"]) for text in answer.open]
         parts.append(_lines(["Not decided:", *still] if still else []))
         parts.append(_small([answer.consequence.text] if answer.consequence else []))
@@ -30,6 +35,49 @@ def notebook(document: Document) -> str:
     parts += [_section(section, marks) for section in document.sections]
     parts.append(_list(document.notes))
     return printable(f"<div>{''.join(parts)}</div>", keep="\n")
+
+
+def figure(chart: Chart) -> str:
+    """Return a chart with its title, on white: its ink is dark, and a notebook may be, too."""
+    fine = f"<br><small>{escape(chart.caption)}</small>" if chart.caption else ""
+    title = f"<figcaption><strong>{escape(chart.title)}</strong>{fine}</figcaption>"
+    look = "margin: 0; padding: 8px; max-width: 420px; background: #fff; color: #222"
+    bare = re.sub(r' class="[^"]*"', "", chart.svg)  # which a notebook's own style may know
+    return f'<figure style="{look}">{title}{bare}</figure>'
+
+
+@dataclass(frozen=True)
+class ShownChart:
+    """A chart that shows itself in a notebook, and can be kept.
+
+    Parameters
+    ----------
+    chart : Chart
+        Its title, picture and caption.
+    """
+
+    chart: Chart
+
+    @property
+    def svg(self) -> str:
+        """The picture, an SVG that needs nothing from elsewhere."""
+        return self.chart.svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture to a file of SVG.
+
+        Raises
+        ------
+        UserError
+            When the file cannot be written.
+        """
+        write_text(Path(path), f"{self.chart.svg}\n")
+
+    def _repr_html_(self) -> str:
+        return printable(figure(self.chart), keep="\n")
+
+    def __repr__(self) -> str:
+        return f"<Chart: {printable(self.chart.title)}>"
 
 
 def _lines(texts: Iterable[str]) -> str:

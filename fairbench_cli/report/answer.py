@@ -21,7 +21,7 @@ from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.registry import METRICS, find, measure
 from fairbench_cli.report.baselines import short_of
 from fairbench_cli.report.kinds import Kind, kinds, own_frame
-from fairbench_cli.report.paired import APART, PARETO_METRICS, paired_of, pareto_frame, pareto_of
+from fairbench_cli.report.paired import APART, LEVEL, PARETO_METRICS, paired_of, pareto_frame, pareto_of
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,
     TECHNIQUE,
@@ -37,11 +37,14 @@ from fairbench_cli.report.tables import classifier_label, technique_label, why_n
 FAIRNESS, ACCURACY = PARETO_METRICS
 NOT_RUN = "not run yet"
 
-Outcome = Literal["best", "front", "several", "nothing shown", "no gap shown", "no baseline", "no value"]
+Outcome = Literal[
+    "best", "front", "several", "overshoots", "nothing shown", "no gap shown", "no baseline", "no value"
+]
 OUTCOMES: dict[Outcome, str] = {
     "best": "a technique is better than the plain model, and shown to be ahead of any other that is",
     "front": "several are better; which one on the front is best is a matter of what accuracy is worth",
     "several": "several are better; one has both means ahead of theirs, but is not shown to be ahead",
+    "overshoots": "no technique is better without turning the gap round",
     "nothing shown": "no technique is shown to be better",
     "no gap shown": "no technique is shown to be better, and the plain model has no gap shown",
     "no baseline": "there is no model without a technique to compare with",
@@ -84,8 +87,9 @@ class TechniqueFinding:
         In how many repeats.
     value, accuracy : Estimate
         Of the metric of fairness and of accuracy.
-    shown : bool
-        Whether the value is shown to be off the metric's ideal.
+    shown, ideal : bool
+        Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than 0.01
+        from it.
     change, cost : Estimate
         Its value less that of the plain model, of both; NaN of the plain model itself.
     accuracy_kind : str
@@ -112,6 +116,7 @@ class TechniqueFinding:
     value: Estimate = Estimate()
     accuracy: Estimate = Estimate()
     shown: bool = False
+    ideal: bool = False
     change: Estimate = Estimate()
     cost: Estimate = Estimate()
     accuracy_kind: Kind | Literal[""] = ""
@@ -126,8 +131,8 @@ class TechniqueFinding:
 
     @property
     def better(self) -> bool:
-        """Whether it is shown to be nearer to the ideal than the plain model, overshooting or not."""
-        return self.verdict == "better" and not self.constant and not self.plain
+        """Whether it is shown to be nearer to the ideal than the plain model, and does not overshoot."""
+        return self.kind == "better"
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,8 @@ class RunSetting:
     outcome : str
         One of `OUTCOMES`.
     best : tuple of str
-        The techniques that it speaks of: the best, those on the front, those that are ahead; by the gap left.
+        The techniques that it speaks of: the best, those on the front, those that are ahead, by the gap left;
+        or those that overshoot.
     """
 
     dataset: str
@@ -341,6 +347,7 @@ def _found(
         value=_estimate(own),
         accuracy=_estimate(accuracy),
         shown=own.get("side", 0) in (1, -1),
+        ideal=own.get("p_same", np.nan) < LEVEL,
         change=_estimate(change, "difference", "population_low", "population_high"),
         cost=_estimate(cost, "difference", "population_low", "population_high"),
         accuracy_kind=cost.get("kind", ""),
@@ -365,7 +372,8 @@ def _outcome(
         return "no baseline" if plain is None else "no value", ()
     better = [one for one in findings if one.better]
     if not better:
-        return "nothing shown" if plain.shown else "no gap shown", ()
+        over = tuple(one.technique for one in findings if one.kind == "overshoots")
+        return ("overshoots", over) if over else ("nothing shown" if plain.shown else "no gap shown", ())
     better.sort(key=lambda one: abs(one.value.mean - (metric.ideal or 0.0)))
     ahead = [one for one in better if not one.dominated_by] or better
     front = [one for one in ahead if one.front]

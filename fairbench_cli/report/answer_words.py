@@ -101,7 +101,9 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
         who = one.best[0] if one.outcome == "best" else f"{n} techniques"
         first = "narrows" if one.outcome == "best" else "narrow"
         on = f"on {_place(one, answer)}"
-        if one.outcome in NARROWED:
+        if one.outcome == "overshoots":
+            parts.setdefault(f"{_listed(one.best)} overshoot{'s' * (len(one.best) == 1)}", []).append(on)
+        elif one.outcome in NARROWED:
             on += _from_to(one, reading) if reading else ""
             own = parts.setdefault("", [])
             own.append(f"{who} {on}" if own else f"{who} {first} the gap {on}")
@@ -183,7 +185,16 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
         return [_of_block(settings, answer, reading, detail) for settings in blocks]
     width = 1 if detail < 0 else 3
     together = groupby(answer.settings, lambda one: (one.dataset, one.attribute, one.compared)[:width])
-    return [_of_many(list(settings), reading, detail) for _, settings in together]
+    found: list[str] = []
+    without: dict[str, dict[str, None]] = {}
+    for _, group in together:
+        settings = list(group)
+        if any(one.plain is not None and one.plain.n for one in settings):
+            found.append(_of_many(settings, reading, detail))
+        else:
+            what = _WITHOUT["no baseline" if all(one.plain is None for one in settings) else "no value"]
+            without.setdefault(what, {})[settings[0].dataset] = None
+    return [*found, *(f"{_listed([*names], 99)}: {what}." for what, names in without.items())]
 
 
 def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
@@ -198,7 +209,8 @@ def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: Metric
 
 def _exceptions(setting: RunSetting, reading: MetricReading, *, brief: bool) -> str:
     """Return what must not be missed of a setting: who decides the same for all, overshoots, cannot run."""
-    parts = [*_constants(setting), *_overshoots(setting, reading, ()), *_without_value(setting, brief=brief)]
+    over = _overshoots(setting, None if brief else reading)
+    parts = [*_constants(setting), *over, *_without_value(setting, brief=brief)]
     return f"{'; '.join(parts)}." if parts else ""
 
 
@@ -211,14 +223,12 @@ def _of_many(settings: Sequence[RunSetting], reading: MetricReading, detail: int
     else:
         head = f"{first.dataset}, {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.plain is not None and one.plain.n]
-    if not tried:
-        without = all(one.plain is None for one in settings)
-        return f"{head}: {_WITHOUT['no baseline' if without else 'no value']} in {_settings(len(settings))}."
     if pairs > 1:
         parts = [f"{head}, {_settings(len(tried))}"]
     else:
         plain = sorted((one.plain.value.mean for one in tried if one.plain), key=reading.shown)
-        labels = f" (labels: {_signed_gap(first.labels, reading)})" if not math.isnan(first.labels) else ""
+        side = {reading.side(value) for value in (plain[0], plain[-1])}
+        labels = _labels(first.labels, side.pop() if len(side) == 1 else None, reading)
         parts = [f"{head}: {_range(plain[0], plain[-1], reading)} in {_settings(len(tried))}{labels}"]
     for what, chosen in _COUNTED.items():
         often = Counter(one.technique for setting in tried for one in setting.findings if chosen(one))
@@ -271,12 +281,11 @@ def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
     """Return what is said of a setting: the gap, who decides the same for all, the best, the others."""
     parts = [gap_of(setting, reading), *_constants(setting)]
     best, named = _best(setting, reading, detail)
-    parts += [*best, *_overshoots(setting, reading, named)]
+    parts += [*best, *_overshoots(setting, reading)]
     if detail > 1:
         parts += _others(setting, reading, named, detail)
     parts += _without_value(setting, brief=detail < 2)
-    if detail > 2:
-        parts += _below(setting)
+    parts += _below(setting, detail)
     return " ".join(f"{part}." for part in parts)
 
 
@@ -287,20 +296,32 @@ def _most(detail: int) -> int:
 
 def gap_of(setting: RunSetting, reading: MetricReading) -> str:
     """Return the gap of the plain model and that of the labels."""
-    plain, labels = setting.plain, setting.labels
-    text = ""
-    if not math.isnan(labels):
-        side = reading.side(plain.value.mean) if plain is not None and plain.n else None
-        same = side == reading.side(labels)
-        text = f" (labels: {reading.text(labels) if same else _signed_gap(labels, reading)})"
+    plain = setting.plain
+    side = reading.side(plain.value.mean) if plain is not None and plain.n else None
+    text = _labels(setting.labels, side, reading)
     if plain is None:
         return f"no plain model to compare with{text}"
     if not plain.n:
         return f"the plain model gave no value ({_why(plain)}){text}"
     gap = f"{reading.gap(plain.value.mean, setting.deprived, setting.favoured)}{text}"
-    if plain.shown:
-        return gap
-    return f"no gap is shown: {gap}"
+    return gap if plain.shown else f"{_nothing(plain, reading)}: {gap}"
+
+
+def _labels(labels: float, side: int | None, reading: MetricReading) -> str:
+    """Return the gap of the labels in brackets: the number alone where the model's is on the same side."""
+    if math.isnan(labels):
+        return ""
+    said = reading.text(labels) if side == reading.side(labels) else _signed_gap(labels, reading)
+    return f" (labels: {said})"
+
+
+def _nothing(plain: TechniqueFinding, reading: MetricReading) -> str:
+    """Return that the plain model has no gap that is shown, or that it is shown to have none."""
+    return f"no gap, shown to be less than {_margin(reading)}" if plain.ideal else "no gap is shown"
+
+
+def _margin(reading: MetricReading) -> str:
+    return "1 point" if reading.form == "points" else "0.01"
 
 
 def _best(setting: RunSetting, reading: MetricReading, detail: int) -> tuple[list[str], set[str]]:
@@ -310,10 +331,11 @@ def _best(setting: RunSetting, reading: MetricReading, detail: int) -> tuple[lis
         values = [one for one in setting.findings if one.n and not one.constant]
         texts = [_value(one, reading) for one in values]
         return [_listed(texts, most)] if texts else [], {one.technique for one in values}
-    if not names:
+    if not names or setting.outcome == "overshoots":
         tried = any(one.n and not one.constant and not one.plain for one in setting.findings)
-        nothing = f"No technique is shown to {'narrow' if plain.shown else 'change'} it"
-        return [nothing] if tried else [], set()
+        shown = plain.shown or any(one.kind == "worse" for one in setting.findings)
+        nothing = f"No technique is shown to {'narrow' if shown else 'change'} it"
+        return [nothing] if tried and setting.outcome != "overshoots" else [], set()
     findings = [setting.finding(name) for name in names]
     listed = [_with_numbers(one, plain, reading) for one in findings]
     others = [one for one in setting.findings if one.better and one.technique not in names]
@@ -347,8 +369,6 @@ def _left(one: TechniqueFinding, plain: TechniqueFinding, reading: MetricReading
 
 def _gap_left(one: TechniqueFinding, plain: TechniqueFinding, reading: MetricReading) -> str:
     left = _left(one, plain, reading)
-    if one.kind == "overshoots":
-        return f"overshoots: {left}"
     if not one.shown:
         return f"no gap shown: {left}"
     return left if not one.better or reading.form != "points" or left.endswith("way") else f"{left} left"
@@ -383,19 +403,21 @@ def _does_to_all(one: TechniqueFinding) -> str:
     return " and ".join(parts)
 
 
-def _overshoots(setting: RunSetting, reading: MetricReading, named: Iterable[str]) -> list[str]:
-    """Return who turns the gap round, beyond chance, without those that have been named."""
+def _overshoots(setting: RunSetting, reading: MetricReading | None) -> list[str]:
+    """Return who turns the gap round, beyond chance; numbers need the reading."""
     plain = setting.plain
-    found = [one for one in setting.findings if one.kind == "overshoots" and one.technique not in named]
+    found = [one for one in setting.findings if one.kind == "overshoots"]
     if plain is None or not found:
         return []
-    texts = [f"{one.technique} ({_left(one, plain, reading)}{_cost(one, ', ')})" for one in found]
+    texts = [one.technique for one in found]
+    if reading is not None:
+        texts = [f"{one.technique} ({_left(one, plain, reading)}{_cost(one, ', ')})" for one in found]
     return [f"{_listed(texts)} overshoot{'s' * (len(found) == 1)}"]
 
 
 _OTHERS: dict[Kind, str] = {
     "worse": "Widened by",
-    "same": "Shown to change less than 1 point",
+    "same": "Shown to change less than ",
     "not shown": "No change shown",
     "untested": "Not tested",
 }
@@ -415,10 +437,9 @@ def _others(setting: RunSetting, reading: MetricReading, named: Iterable[str], d
         some = [one for one in setting.findings if one.kind == kind and one.technique not in named]
         numbers = kind in ("worse", "untested")
         texts = [_with_numbers(one, plain, reading) if numbers else one.technique for one in some]
-        if kind == "same" and reading.form != "points":
-            what = "Shown to change less than 0.01"
         if some:
-            parts.append(f"{what}: {_listed(texts, _most(detail))}")
+            limit = _margin(reading) if kind == "same" else ""
+            parts.append(f"{what}{limit}: {_listed(texts, _most(detail))}")
     plains = [one for one in setting.findings if one.plain]
     more = [f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in plains]
     return parts + ([f"The other plain model: {_listed(more)}"] if more else [])
@@ -446,11 +467,12 @@ def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
     return f"{text} in {n} of {one.repeats} repeats, {reason}{others}"
 
 
-def _below(setting: RunSetting) -> list[str]:
-    """Return what baselines without a technique do better than some of those that are better."""
-    return [
-        f"But next to {one.technique}, {one.below[0]}" for one in setting.findings if one.below and one.better
-    ]
+def _below(setting: RunSetting, detail: int) -> list[str]:
+    """Return what does better without a technique than some of those that narrow the gap, or than the best."""
+    some = [one for one in setting.findings if one.below and one.better]
+    if detail < 3:
+        some = [one for one in some if one.technique in setting.best[:1]]
+    return [f"But next to {one.technique} {one.below[0]}" for one in some]
 
 
 # All settings ----------------------------------------------------------------------------------------------
@@ -459,7 +481,8 @@ def _below(setting: RunSetting) -> list[str]:
 def _section(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading) -> Section:
     """Return the sentences and the table of a block."""
     several = len(settings) > 1
-    sentences = tuple(f"{f'β = {one.beta:g}: ' if several else ''}{said(one, reading)}" for one in settings)
+    texts = [(one.beta, said(one, reading)) for one in settings]
+    sentences = tuple(f"β = {beta:g}: {t}" if several else f"{t[0].upper()}{t[1:]}" for beta, t in texts)
     first = settings[0]
     title = f"{_place(first, answer)}: {first.deprived} against {first.favoured}"
     return Section(title, sentences, (_table(settings, reading),))
@@ -585,9 +608,11 @@ def _groups(answer: RunAnswer, plan: RunPlan) -> str:
 def _rows_and_beta(plan: RunPlan) -> str:
     """Return where test rows are from and what β does to training rows."""
     config = plan.config
+    if config.sample.source == "data" and config.tested != "holdout":
+        return f"Test rows: {plan.test_rows}."
     if config.sample.source == "data":
         return f"Test rows: those of {config.repeats} random splits that are not trained on."
-    drawn = "drawn from the same network, without bias" if config.test == "network" else "the original data"
+    drawn = "drawn from the same network, without bias" if config.test == "network" else plan.test_rows
     text = f"Test rows: {drawn}."
     if any(config.sample.beta):
         text += " β: the share of its favourable outcomes that the deprived group loses in training"
@@ -630,11 +655,12 @@ def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
 def _short(setting: RunSetting, reading: MetricReading) -> str:
     """Return a setting in a few words: "massaging narrows the gap from 15.8 to 3.4 points, accuracy −0.7"."""
     plain = setting.plain
-    if plain is None or setting.outcome not in NARROWED:
+    if plain is None or not setting.best:
         return _what_else(setting)
     best = setting.finding(setting.best[0])
     to = f"from {reading.text(plain.value.mean)} to {_left(best, plain, reading)}"
-    if setting.outcome == "best":
-        return f"{best.technique} narrows the gap {to}{_cost(best, ', ')}"
+    if setting.outcome in ("best", "overshoots"):
+        does = "narrows the gap" if setting.outcome == "best" else "overshoots,"
+        return f"{best.technique} {does} {to}{_cost(best, ', ')}"
     n = sum(one.better for one in setting.findings)
     return f"{n} techniques narrow the gap; {best.technique} {to}{_cost(best, ', ')}"

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.report.paired import LEVEL, adjusted
+from fairbench_cli.report.paired import LEVEL, SAME, adjusted
 from fairbench_cli.report.population import values_over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results
@@ -51,16 +51,18 @@ def own_frame(results: Results) -> pd.DataFrame:
 
     ``mean`` over the repeats that have a finite value, ``n`` of them; ``low`` and ``high``, the 95 % interval
     of the mean in the population; ``p_holm`` of the test that it is the metric's ideal, and ``side``, the
-    sign of mean − ideal (0 where no difference is shown, NaN without a test); ``accepts_nobody`` and
-    ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``, whether
-    there is one.
+    sign of mean − ideal (0 where no difference is shown, NaN without a test); ``p_same``, of the test that it
+    is `SAME` or more from the ideal; ``accepts_nobody`` and ``accepts_everybody``, the number of repeats in
+    which the cell's models do so, and ``constant``, whether there is one.
     """
     ideals = {metric: results.ideal(metric) for metric in results.rows["metric"].unique()}
     ideal = np.array([ideals[metric] for metric in results.rows["metric"]], dtype=float)
     test = values_over_population(results, np.arange(len(ideal)), np.nan_to_num(ideal))
-    p = np.where(np.isnan(ideal), np.nan, test.p)
     rows = results.rows[ROW_COLUMNS].reset_index(drop=True)
-    p_holm = adjusted(rows, p, [*BLOCK, "metric"])["p_holm"]
+    p_holm, p_same = (
+        adjusted(rows, np.where(np.isnan(ideal), np.nan, one), [*BLOCK, "metric"])["p_holm"]
+        for one in (test.p, test.within(SAME))
+    )
     shift = np.nan_to_num(ideal)
     return rows.assign(
         n=test.n.astype(int),
@@ -68,6 +70,7 @@ def own_frame(results: Results) -> pd.DataFrame:
         low=test.low + shift,
         high=test.high + shift,
         p_holm=p_holm,
+        p_same=p_same,
         side=np.where(np.isnan(p_holm), np.nan, np.sign(test.mean) * (p_holm < LEVEL)),
         **dict(zip(CONSTANT_COLUMNS, results.constant.T, strict=True)),
         constant=results.constant.sum(axis=1) > 0,

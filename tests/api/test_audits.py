@@ -109,10 +109,25 @@ def test_a_result_is_frames_pages_and_text(rows):
     assert part.startswith("<div><p><strong")
     assert not any(word in part for word in ("<style", "<html", "class=", "id=", "<script"))
     assert "sex: " in part
+    assert part.count("<svg") == 1
     assert len(repr(result)) < 250
     again = pickle.loads(pickle.dumps(result))  # noqa: S301
     assert again.to_json() == result.to_json()
     assert found(again) == found(result)
+
+
+def test_the_chart_of_an_attribute(rows, tmp_path):
+    result = fb.audit(pd.DataFrame(rows), threshold=0.5, attributes=["race", "sex"], draws=0)
+    chart = result.plot("sex")
+    assert repr(chart).startswith("<Chart: sex: ")
+    assert chart.svg in result.to_html()
+    assert repr(result.plot()) in {repr(chart), repr(result.plot("race"))}
+    chart.save(tmp_path / "sex.svg")
+    assert (tmp_path / "sex.svg").read_text() == f"{chart.svg}\n"
+    with pytest.raises(fb.UserError, match='no attribute "sx"\n  fix: did you mean "sex"'):
+        result.plot("sx")
+    with pytest.raises(fb.UserError, match="compares no groups"):
+        fb.audit([1, 0], [1, 0], ["f", "f"], draws=0).plot()
 
 
 NAN = [float("nan"), 1, 0]

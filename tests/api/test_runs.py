@@ -33,13 +33,37 @@ def test_frames_and_what_is_shown(ran):
     assert ran.to_pandas("paired") is ran.paired
     assert repr(ran).startswith("<Run small: repeats: 10 ok, 2 infeasible; frames: results, groups")
     part = ran._repr_html_()
-    assert "discrimination-accuracy" in part
-    assert "<style" not in part
+    assert "compas" in part
+    assert part.count("<svg") == 1
+    assert ">massaging</text>" in part
+    assert not {"<style", "<script"} & set(part.split(" "))
     assert ran.failures == {}
     again = pickle.loads(pickle.dumps(ran))  # noqa: S301
     assert again.summary.equals(ran.summary)
     with pytest.raises(TypeError, match='did you mean "summary"'):
         ran.to_pandas("sumary")
+
+
+def test_what_was_found_is_at_hand_in_memory_and_from_the_folder(ran):
+    again = fb.load_results(ran.folder)
+    assert again.kept is None
+    assert again.found.results.rows.equals(ran.found.results.rows)
+    assert repr(again.answer) == repr(ran.answer)  # NaN are not equal
+    assert {one.technique for one in ran.answer.settings[0].findings} >= {"massaging", "uniform-sampling"}
+
+
+def test_figures_are_those_of_the_report(ran):
+    from matplotlib.figure import Figure
+
+    figure = ran.plot()
+    assert isinstance(figure, Figure)
+    assert "compas" in figure.texts[0].get_text()
+    with pytest.raises(fb.UserError, match='figure is called "curvs"\n  fix: did you mean "curves"'):
+        ran.plot("curvs")
+    with pytest.raises(fb.UserError, match=r"the figure sweep needs a sweep\n  fix: in the config write"):
+        ran.plot("sweep")
+    with pytest.raises(fb.UserError, match=r'has none of "adult"\n  fix: use one of: compas'):
+        ran.plot("pareto", of="adult")
 
 
 def test_a_folder_is_gone_on_from_and_a_temporary_one_goes_away(ran, capsys, monkeypatch, tmp_path):

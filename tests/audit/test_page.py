@@ -1,4 +1,4 @@
-"""The HTML page: escaped, whole in itself, and right in a real browser; the PDF made from it."""
+"""The HTML pages of an audit and of a run: escaped, whole, and right in a real browser; the PDF."""
 
 import html.parser
 import json
@@ -7,10 +7,14 @@ import shutil
 import subprocess
 from html import unescape
 
+import numpy as np
+import pandas as pd
 import pytest
 from audit_sample import SCRIPT, sample_audit
 
 from fairbench_cli.audit.show.document import to_html, write_pdf
+from fairbench_cli.report.page_charts import drawn_forest
+from fairbench_cli.report.page_numbers import Scale
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 QUIET = "--disable-background-networking --disable-component-update --disable-sync --disable-gpu".split()  # noqa: SIM905
@@ -19,10 +23,45 @@ PROBE = """
 <p id="found"></p>
 <iframe id="wide" width="1400" height="900" src="page.html"></iframe>
 <iframe id="narrow" width="400" height="900" src="page.html"></iframe>
+<iframe id="run" width="1400" height="900" src="run.html"></iframe>
+<iframe id="thin" width="400" height="900" src="run.html#metric=accuracy&beta=0"></iframe>
+<template id="wanted">WANTED</template>
 <script>
+const shown = (frame) => [...frame.querySelectorAll("[data-key]")].map((one) => one.innerHTML.trim());
+function look_at_run() {
+  const frame = document.getElementById("run").contentDocument;
+  const own = document.getElementById("run").contentWindow;
+  const found = {}, drawn = shown(frame);
+  own.redraw();
+  found.again = shown(frame).map((text, i) => text === drawn[i]);
+  const choose = (name, value) => {
+    const select = frame.querySelector(`select[name="${name}"]`);
+    select.value = value;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  choose("metric", "overestimation");
+  choose("base", "massaging");
+  choose("beta", "0");
+  found.said = frame.getElementById("said").textContent;
+  found.hash = own.location.hash;
+  const forest = frame.querySelector('[data-key="forest-0"] .forest');
+  found.wanted = forest.outerHTML === document.getElementById("wanted").innerHTML.trim();
+  const thin = document.getElementById("thin").contentDocument;
+  found.kept = [...thin.querySelectorAll("select")].map((one) => one.value);
+  found.caption = thin.querySelector(".forest caption").textContent;
+  const figure = frame.querySelector('[data-key="forest-0"]');
+  figure.focus();
+  figure.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true, cancelable: true }));
+  found.focused = frame.activeElement === figure;
+  found.tip = [frame.getElementById("tip").textContent, frame.getElementById("said").textContent];
+  const seen = (element) => element.tabIndex >= 0 && element.getClientRects().length > 0;
+  const named = "button, a[href], .box, select, figure:not(:has(.key))";
+  found.reachable = [...frame.querySelectorAll(named)].every(seen);
+  return found;
+}
 window.onload = () => {
-  const found = {};
-  for (const name of ["wide", "narrow"]) {
+  const found = { chosen: look_at_run() };
+  for (const name of ["wide", "narrow", "run", "thin"]) {
     const frame = document.getElementById(name).contentDocument;
     found[name] = [frame.documentElement.scrollWidth, frame.documentElement.clientWidth];
   }
@@ -143,13 +182,83 @@ def test_what_decides_and_why_stands_in_the_page(page):
     assert "not decided" in text
 
 
-def test_the_page_in_a_browser(page, browser, tmp_path):
+def wanted_forest(page):
+    """Return what Python draws of the first panel: overestimation at β = 0 against massaging."""
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page).group(1))
+    scales = [
+        Scale(**{name: one[name] for name in ("name", "unit", "digits", "ideal", "gap", "axis")})
+        for one in data["scales"]
+    ]
+    m = [scale.name for scale in scales].index("overestimation")
+    panel = data["panels"][0]
+    return drawn_forest(panel, scales, m, data["accuracy"], "massaging", panel["betas"].index(0))
+
+
+def check_run(found):
+    """Check what a browser made of the page of a run."""
+    assert len(found["again"]) == 4
+    assert all(found["again"])  # what the script draws is what Python drew
+    assert found["wanted"]
+    assert found["said"] == "β: 0"
+    assert found["hash"] == "#beta=0&metric=overestimation&base=massaging"
+    assert {"accuracy", "0"} <= set(found["kept"])
+    assert "accuracy against none at β = 0" in found["caption"]
+    assert found["focused"]
+    tip, said = found["tip"]
+    assert tip == said
+    assert "labels of the test rows" in tip or "repeats" in tip
+    assert found["reachable"]
+
+
+def test_the_page_of_a_run_needs_nothing_and_is_well_formed(finished):
+    page = (finished.folder / "report.html").read_text()
+    addresses = set(re.findall(r"[a-z]+://[^\"'\s<]+", page))
+    assert addresses == {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"@import|src=", page)
+    outline = Outline()
+    outline.feed(page)
+    assert outline.open == []
+    assert len(set(outline.ids)) == len(outline.ids)
+    assert set(outline.targets) <= set(outline.ids)
+
+
+def test_every_number_of_the_page_of_a_run_is_one_of_its_files(finished):
+    page = (finished.folder / "report.html").read_text()
+    data = json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page).group(1))
+    summary = pd.read_csv(finished.folder / "summary.csv")
+    paired = pd.read_csv(finished.folder / "paired.csv")
+    known = 0
+    for panel in data["panels"]:
+        for m, scale in enumerate(data["scales"]):
+            for t, technique in enumerate(panel["techniques"]):
+                for k, beta in enumerate(panel["betas"]):
+                    at = t * len(panel["betas"]) + k
+                    for frame, column, numbers in (
+                        (summary, "mean", panel["mean"][m]),
+                        (summary, "low", panel["low"][m]),
+                        (paired, "difference", panel["against"]["none"]["difference"][m]),
+                        (paired, "population_high", panel["against"]["none"]["high"][m]),
+                    ):
+                        own = frame[(frame["metric"] == scale["name"]) & (frame["beta"] == beta)]
+                        own = own[own["intervention"] == technique][column].to_numpy()
+                        if len(own) and np.isfinite(own[0]):
+                            assert abs(numbers[at] / data["grain"] - own[0]) < 1e-5
+                            known += 1
+                        else:
+                            assert not numbers or numbers[at] is None
+    assert known > 50
+
+
+def test_the_page_in_a_browser(page, finished, browser, tmp_path):
     (tmp_path / "page.html").write_text(page)
-    (tmp_path / "probe.html").write_text(PROBE)
+    own = (finished.folder / "report.html").read_text()
+    (tmp_path / "run.html").write_text(own)
+    (tmp_path / "probe.html").write_text(PROBE.replace("WANTED", wanted_forest(own)))
     dom = browser(tmp_path / "probe.html", "--allow-file-access-from-files", "--dump-dom")
     found = json.loads(unescape(re.search(r'<p id="found">(.*?)</p>', dom).group(1)))
-    for scroll, client in (found["wide"], found["narrow"]):
+    for scroll, client in (found[name] for name in ("wide", "narrow", "run", "thin")):
         assert scroll <= client
+    check_run(found["chosen"])
     (up, rising), (down, falling) = found["up"], found["down"]
     assert (up, down) == ("ascending", "descending")
     assert rising[-1] == falling[-1] == ""  # what has no value comes last

@@ -44,7 +44,7 @@ def audit_document(report: Report, *, everything: bool = True, brief: bool = Fal
         Whether to leave out the tables of groups, and columns that a narrow page has no room for.
     """
     return Document(
-        f"Audit of {source_name(report)}",
+        report.config.title or f"Audit of {source_name(report)}",
         _answer(report, everything=everything),
         (f"{facts(report)}.",),
         tuple(_sections(report, View(None if everything else SHOWN, brief))),
@@ -73,8 +73,17 @@ def to_markdown(report: Report) -> str:
 
 
 def to_notebook(report: Report) -> str:
-    """Return the answer in words and the worst comparisons of every attribute; `to_html` has everything."""
-    return notebook.notebook(audit_document(report, everything=False, brief=True))
+    """Return the answer, a chart, and the worst comparisons of every attribute; `to_html` has everything."""
+    document = audit_document(report, everything=False, brief=True)
+    return notebook.notebook(replace(document, answer=_answer(report, everything=False, charts=True)))
+
+
+def charts_of(report: Report) -> dict[str, Chart]:
+    """Return the chart of each attribute that the answer speaks of, in its order."""
+    charts: dict[str, Chart] = {}
+    for one in headline(report).sentences:
+        charts.setdefault(one.attribute, rate_chart(one, report))
+    return charts
 
 
 def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer:

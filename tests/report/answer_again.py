@@ -1,0 +1,675 @@
+"""Compute the numbers and words of answer.md again from the CSVs of a results folder: a second, independent way.
+
+Plain pandas and no code of fairbench. Numbers are from results.csv and groups.csv; what is said to be better or
+worse is from the verdicts of paired.csv, whose tests have tests of their own; whether a gap is shown is tested
+here again, where repeats have test rows of their own. Every sentence is taken apart piece by piece; a digit that
+is left over was not computed again, and is an error. By hand::
+
+    python tests/report/answer_again.py results/quickstart
+"""
+
+import json
+import math
+import re
+import sys
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+CELL = ["representation", "beta", "intervention", "parameters", "include_protected", "classifier"]
+CELL = ["dataset", "attribute", *CELL, "classifier_parameters"]
+BLOCK = ["dataset", "attribute", "compared", "representation", "classifier", "classifier_parameters"]
+FORMS = {  # what a metric is: points or times, of which rate, and of whom against whom
+    "discrimination": ("points", -1, 0),
+    "statistical-parity-difference": ("points", 1, 0),
+    "cv": ("points", 1, 1),
+    "overestimation": ("points", -1, 0),
+    "underestimation": ("points", 1, 0),
+    "impact-ratio": ("times", 1, 0),
+    "dibinary": ("times", 1, 0),
+    "phi": ("number", 1, 0),
+}
+N = r"(\d+(?:\.\d+)?)"
+COST = r"(?:, accuracy ([−+]?\d+\.\d)(, no change|, not shown|, not tested)?)?"
+LEFT = rf"(no gap shown: )?(−?{N[1:-1]})(?: points| times)?( the other way| left)?{COST}"
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Return a CSV exactly."""
+    exact = {} if int(pd.__version__.split(".")[0]) > 2 else {"float_precision": "round_trip"}
+    return pd.read_csv(path, keep_default_na=False, na_values=[""], **exact)
+
+
+def holm(p: np.ndarray) -> np.ndarray:
+    """Return Holm's adjustment of p-values."""
+    order = np.argsort(p)
+    found = np.empty(len(p))
+    found[order] = np.minimum(1, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))
+    return found
+
+
+class Answer:
+    """A results folder, its answer, and what of it was found wrong."""
+
+    def __init__(self, folder: Path) -> None:
+        self.wrong: list[str] = []
+        self.numbers = 0
+        self.results, self.paired = read(folder / "results.csv"), read(folder / "paired.csv")
+        self.groups, self.pareto = read(folder / "groups.csv"), read(folder / "pareto.csv")
+        self.short = read(folder / "baselines_distance.csv")
+        moved = folder / "frontier_distance.csv"
+        self.moved = read(moved) if moved.is_file() else None
+        self.plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+        config = self.plan["config"]
+        self.repeats, self.source, self.test = config["repeats"], config["sample"]["from"], config["test"]
+        self.ratio = 1 / config["sample"].get("train_fraction", 1 / 2) - 1 if self.source == "data" else 0.0
+        self.metric = next((name for name in config["metrics"] if name in FORMS), "discrimination")
+        self.form, self.sign, self.shift = FORMS[self.metric]
+        self.text = re.sub(r"\\(.)", r"\1", (folder / "answer.md").read_text(encoding="utf-8"))
+        self.labels = self._labels()
+        self.blocks = self._blocks()
+
+    def _blocks(self) -> list[dict]:
+        found = []
+        held = self.results[["dataset", "attribute", "compared"]].drop_duplicates()
+        cells = pd.DataFrame(self.plan["cells"])
+        for place in cells[["dataset", "attribute"]].drop_duplicates().itertuples(index=False, name=None):
+            at = held[(held["dataset"] == place[0]) & (held["attribute"] == place[1])]
+            own = cells[(cells["dataset"] == place[0]) & (cells["attribute"] == place[1])]
+            rest = own[["representation", "classifier", "classifier_parameters"]].drop_duplicates()
+            for compared, others in product(at["compared"], rest.itertuples(index=False, name=None)):
+                found.append(dict(zip(BLOCK, (*place, compared, *others), strict=True)))
+        return found
+
+    def _labels(self) -> dict[tuple, str]:
+        """Return what techniques are called, from pareto.csv; those without a value by their name."""
+        keys = ["intervention", "parameters", "include_protected"]
+        rows = self.pareto[[*keys, "technique"]].drop_duplicates().itertuples(index=False, name=None)
+        return {tuple(row[:3]): row[3] for row in rows}
+
+    def note(self, what: str, said: object, known: object) -> None:
+        """Count a number or word, and keep it where it is wrong."""
+        self.numbers += 1
+        if said != known:
+            self.wrong.append(f"{what}: said {said!r}, is {known!r}")
+
+    # What is known of a setting ----------------------------------------------------------------------------
+
+    def settings(self, block: dict) -> dict[float, "Setting"]:
+        """Return the settings of a block by β."""
+        cells = pd.DataFrame(self.plan["cells"])
+        own = [name for name in BLOCK if name != "compared"]
+        at = (cells[own] == pd.Series({name: block[name] for name in own})).all(axis=1)
+        return {beta: Setting(self, block, part) for beta, part in cells[at].groupby("beta")}
+
+    def shown(self, value: float) -> str:
+        """Write a value as sentences do."""
+        if self.form == "points":
+            return f"{abs(100 * (value - self.shift)):.1f}"
+        return f"{value:.2f}" if self.form == "times" else f"{value:.3f}".replace("-", "−")
+
+    def side(self, value: float) -> int:
+        """Return on which side of no gap a value is, as written."""
+        if self.form == "points":
+            rounded = round(100 * self.sign * (value - self.shift), 1)
+        else:
+            rounded = round(value, 2) - 1 if self.form == "times" else round(value, 3)
+        return int(np.sign(rounded))
+
+    def eat(self, text: str, pattern: str, check) -> str:
+        """Take what matches a pattern out of a text, and check it."""
+
+        def found(match: re.Match) -> str:
+            check(match)
+            return " "
+
+        return re.sub(pattern, found, text)
+
+    def leftover(self, text: str, where: str) -> None:
+        """Refuse digits that nothing has accounted for."""
+        if re.search(r"\d", text):
+            self.wrong.append(f"{where}: not computed again: {text.strip()!r}")
+
+    # The parts of the answer -------------------------------------------------------------------------------
+
+    def check(self) -> "Answer":
+        """Check headline, statements and sections."""
+        parts = re.split(r"\n\n(?=## )", self.text)
+        head = parts[0].split("\n\n")
+        sections = [part for part in parts[1:]]
+        sections[-1:] = [sections[-1].split("\n\n* ")[0]] if sections else []
+        self.note("number of sections", len(sections), len(self.blocks))
+        for block, section in zip(self.blocks, sections, strict=True):
+            self._section(block, section)
+        statements = [one.removeprefix("* ") for one in head[2].split("\n")]
+        if len(statements) == len(self.blocks) <= 4:
+            for block, statement in zip(self.blocks, statements, strict=True):
+                self._statement(block, statement)
+        else:
+            places = list(dict.fromkeys(tuple(block.values())[:3] for block in self.blocks))
+            tried = {place for place in places if any(one.plain is not None for one in self._all(place))}
+            there = [place for place in places if place in tried]
+            without = {place[0] for place in places if place not in tried}
+            said = {
+                name for line in statements[len(there) :] for name in line.rpartition(": ")[0].split(", ")
+            }
+            self.note("data sets without a plain model", said, without)
+            for place, statement in zip(there, statements[: len(there)], strict=True):
+                self._counted(place, statement)
+        self._headline(head[1].strip("*"))
+        return self
+
+    def _section(self, block: dict, text: str) -> None:
+        settings = self.settings(block)
+        title, *paragraphs = text.split("\n\n")
+        assert title.startswith(f"## {block['dataset']}"), (title, block)
+        if block["dataset"] not in title:
+            self.wrong.append(f"section {title!r} is not of {block['dataset']}")
+        groups = title.rpartition(": ")[2].split(" against ", 1)
+        sentences = [one for one in paragraphs if not one.startswith("|")]
+        self.note(f"{title}: settings", len(sentences), len(settings))
+        for (beta, setting), sentence in zip(sorted(settings.items()), sentences, strict=True):
+            rest = sentence.removeprefix(f"β = {beta:g}: ")
+            setting.check(rest, groups, f"{title}, β = {beta:g}", whole=True)
+        for table in (one for one in paragraphs if one.startswith("|")):
+            self._table(settings, table, title)
+
+    def _table(self, settings: dict[float, "Setting"], text: str, where: str) -> None:
+        lines = text.strip().split("\n")[2:]
+        self.note(f"{where}: rows", len(lines), sum(len(one.cells) for one in settings.values()))
+        for line in lines:
+            beta, technique, gap, change, accuracy, cost, what = (
+                one.strip() for one in line.split("|")[1:-1]
+            )
+            setting = settings[float(beta)]
+            if technique not in setting.known:
+                self.note(f"{where}, {technique}", gap, "–")
+                continue
+            one = setting.known[technique]
+            points = 100 * self.sign if self.form == "points" else 1
+            digits = {"points": 1, "times": 2, "number": 3}[self.form]
+            self.note(
+                f"{where}, {technique}: gap",
+                gap.split(" ")[0],
+                minus(points * (one["value"] - self.shift), digits),
+            )
+            self.note(f"{where}, {technique}: accuracy", accuracy, minus(100 * one["accuracy"], 1))
+            for text, key, unit, places, plus in (
+                (change, self.metric, points, digits, ""),
+                (cost, "accuracy", 100, 1, "+"),
+            ):
+                row = setting.row(technique, key)
+                if row is None or math.isnan(row["difference"]):
+                    self.note(f"{where}, {technique}: change", text, "–")
+                    continue
+                ends = sorted(unit * row[f"population_{end}"] for end in ("low", "high"))
+                fine = "" if math.isnan(ends[0]) else f" [{minus(ends[0], places)}, {minus(ends[1], places)}]"
+                known = minus(unit * row["difference"], places, plus) + fine
+                self.note(f"{where}, {technique}: change of {key}", text, known)
+            if what:
+                kind = setting.kind(technique)
+                word = "constant" if "everybody" in what else re.split(r"[,(]", what)[0].strip()
+                self.note(f"{where}, {technique}: kind", "" if word == "no gap shown" else word, kind)
+
+    def _statement(self, block: dict, text: str) -> None:
+        settings = self.settings(block)
+        groups = None
+        main = sorted(settings)[len(settings) // 2]
+        first, *others = re.split(r" At β = ([\d.]+): ", text)
+        first = re.sub(r"^.*?: ", "", first, count=1)
+        settings[main].check(first, groups, f"statement on {block['dataset']}", whole=False)
+        for beta, exception in zip(others[::2], others[1::2], strict=True):
+            settings[float(beta)].check(exception, groups, f"statement on {block['dataset']}, β = {beta}")
+
+    def _all(self, place: tuple) -> list["Setting"]:
+        blocks = [block for block in self.blocks if tuple(block.values())[:3] == place]
+        return [one for block in blocks for one in self.settings(block).values()]
+
+    def _counted(self, place: tuple, text: str) -> None:
+        tried = [one for one in self._all(place) if one.plain is not None]
+        where = f"statement on {place}"
+        ends = sorted((one.plain["value"] for one in tried), key=lambda value: self.sign * value)
+        least, most = sorted(ends[:: max(1, len(ends) - 1)], key=lambda value: abs(value - self.shift))
+        said = re.search(r": (.*?) in (\d+) settings?(?: \(labels: (.*?)\))?\.", text)
+        self.note(f"{where}: settings", int(said[2]), len(tried))
+        numbers = sorted(set(re.findall(N[1:-1], said[1])))
+        self.note(f"{where}: range", numbers, sorted({self.shown(least), self.shown(most)}))
+        if said[3]:
+            self.note(f"{where}: labels", re.findall(N[1:-1], said[3])[0], self.shown(tried[0].labels()))
+        rest = text[said.end() :]
+        kinds = {
+            "The same decision for everybody": "constant", "Narrowed": "better", "Overshot": "overshoots",
+            "Widened": "worse", "No value": "no value",
+        }  # fmt: skip
+        for what, kind in kinds.items():
+            often = Counter(name for one in tried for name in one.names if one.kind(name) == kind)
+            n = sum(any(one.kind(name) == kind for name in one.names) for one in tried)
+            match = re.search(rf"{what} in (\d+): (.*?)\.(?= [A-Z]|$)", rest)
+            self.note(f"{where}: {what}", int(match[1]) if match else 0, n)
+            if match:
+                listed = ", ".join(f"{name} ({times})" for name, times in often.most_common())
+                self.note(f"{where}: {what}, by technique", match[2], listed)
+                rest = rest.replace(match[0], "")
+        self.leftover(rest, where)
+
+    def _headline(self, text: str) -> None:
+        every = [(block, one) for block in self.blocks for one in self.settings(block).values()]
+        tried = [one for _, one in every if one.plain is not None]
+        narrowed = [one for one in tried if any(one.kind(name) == "better" for name in one.names)]
+        constant = [
+            (block, one, name) for block, one in every for name in one.names if one.kind(name) == "constant"
+        ]
+        assert len(text.split()) <= 30, text
+
+        def counted(match: re.Match) -> None:
+            often = Counter(name for one in narrowed for name in one.names if one.kind(name) == "better")
+            self.note("headline: settings", (int(match[1]), int(match[2])), (len(narrowed), len(tried)))
+            self.note("headline: most often", (match[3], int(match[4])), often.most_common(1)[0])
+
+        text = self.eat(
+            text,
+            rf"In (\d+) of (\d+) settings a technique narrows the gap beyond chance, most often (.*?) \((\d+)\)\.",
+            counted,
+        )
+        text = self.eat(
+            text, r"No technique is shown to narrow the gap, in any of (\d+) settings\.",
+            lambda match: self.note("headline: none", (int(match[1]), 0), (len(tried), len(narrowed))),
+        )  # fmt: skip
+        text = self.eat(
+            text, r"In (\d+) settings? a technique decides the same for everybody\.",
+            lambda match: self.note("headline: constants", int(match[1]), len({id(one) for _, one, _ in constant})),
+        )  # fmt: skip
+        text = self.eat(
+            text, r"(?:At β = ([\d.]+) )?(\S+(?: \(.*?\))?(?: \+ s)?) (?:refuses|accepts) everybody(?: and \w+ everybody)? on (\S+)\.",
+            lambda match: self.note("headline: constant", [(match[2], match[3])], [(name, block["dataset"]) for block, _, name in constant]),
+        )  # fmt: skip
+        main = {}
+        for block in self.blocks:
+            settings = self.settings(block)
+            main.setdefault(block["dataset"], []).append(settings[sorted(settings)[len(settings) // 2]])
+        text = re.sub(r"^β = [\d.]+: ", "", text)
+
+        def narrows(match: re.Match) -> None:
+            known = set()
+            for one in main[match[2]]:
+                better = [name for name in one.names if one.kind(name) == "better"]
+                left = {None, *(one.shown(name) for name in better)}
+                known |= set(product((str(len(better)), *better), (None, one.shown(one.plain_name)), left))
+            self.note(f"headline on {match[2]}", (match[1], match[3], match[4]) in known, True)
+
+        sets = "|".join(map(re.escape, main))
+        names = "|".join(map(re.escape, sorted(set(self.labels.values()), key=len, reverse=True)))
+        who = rf"(\d+(?= techniques)|{names})(?: techniques)?(?: narrows?(?: the gap)?)?"
+        text = self.eat(text, rf"{who} on ({sets})\b(?: \([^()\d]*\))?(?: \({N} to {N}[^()]*\))?", narrows)
+
+        def others(match: re.Match) -> None:
+            said = (
+                "no technique is shown to narrow the gap"
+                if match[1] == "none is shown to"
+                else match[1].lower()
+            )
+            self.note(f"headline: {said}", said in {one.nothing() for one in main[match[2]]}, True)
+
+        for _ in range(len(self.blocks)):  # what is said once of several data sets
+            text = re.sub(rf"({_NOTHING}) on ({sets})( \([^()]*\))?,? on ", r"\1 on \2\3; \1 on ", text)
+        text = self.eat(text, rf"({_NOTHING}) on ({sets})\b(?: \([^()]*\))?", others)
+        self.leftover(text, "headline")
+
+
+_SHOWN = "no technique is shown to narrow the gap"
+_NOTHING = f"(?i:{_SHOWN}|none is shown to|the plain model shows no gap|every technique decides the same for everybody"
+_NOTHING += "|no model without a technique to compare with|the plain model gave no value|[^;]*? overshoots?)"
+
+
+class Setting:
+    """What the CSVs say of a data set, groups compared, classifier and β."""
+
+    def __init__(self, answer: Answer, block: dict, cells: pd.DataFrame) -> None:
+        self.answer, self.block, self.cells = answer, block, cells
+        self.beta = cells["beta"].iloc[0]
+        rows = self._at(answer.results)
+        self.known, self.names, self.plain = {}, [], None
+        for cell in cells.to_dict("records"):
+            key = (cell["intervention"], cell["parameters"], cell["include_protected"])
+            own = rows[(rows[["intervention", "parameters", "include_protected"]] == list(key)).all(axis=1)]
+            values = own[own["metric"] == answer.metric]["value"].replace([np.inf, -np.inf], np.nan).dropna()
+            accuracy = own[own["metric"] == "accuracy"]["value"].dropna()
+            label = answer.labels.get(key, cell["intervention"])
+            found = {"key": key, "n": len(values), "values": values.to_numpy()}
+            found |= {"value": values.mean(), "accuracy": accuracy.mean() if len(accuracy) else math.nan}
+            if len(values):
+                self.known[label] = found
+            if key[:2] == ("none", "{}") and self.plain is None:
+                self.plain = found if len(values) else None
+                self.plain_name = label
+            elif key[:2] != ("none", "{}"):
+                self.names.append(label)
+
+    def _at(self, frame: pd.DataFrame) -> pd.DataFrame:
+        names = [name for name in (*BLOCK, "beta") if name in frame.columns]
+        values = {**self.block, "beta": self.beta}
+        return frame[(frame[names] == [values[name] for name in names]).all(axis=1)]
+
+    def shown(self, label: str) -> str:
+        """Write the value of a technique as sentences do."""
+        return self.answer.shown(self.known[label]["value"])
+
+    def nothing(self) -> str:
+        """Return what a headline says where nothing is better, in lower case."""
+        if self.plain is None:
+            first = self.answer.plan["cells"]
+            there = any(
+                cell["intervention"] == "none" and cell["parameters"] == "{}"
+                for cell in self.cells.to_dict("records")
+            )
+            return (
+                "the plain model gave no value"
+                if first and there
+                else "no model without a technique to compare with"
+            )
+        kinds = {name: self.kind(name) for name in self.names}
+        over = [name for name, kind in kinds.items() if kind == "overshoots"]
+        if over:
+            return f"{', '.join(over)} overshoot{'s' * (len(over) == 1)}"
+        tried = {kind for kind in kinds.values() if kind != "no value"}
+        if tried == {"constant"}:
+            return "every technique decides the same for everybody"
+        p = self.tested()
+        if p is None:
+            shown = "no gap" not in re.search(rf"\| +{self.beta:g} \| none .*", self.answer.text)[0]
+        else:
+            shown = p.get((self.beta, self.plain_name), 1) < 0.05
+        return "no technique is shown to narrow the gap" if shown else "the plain model shows no gap"
+
+    def row(self, label: str, metric: str) -> dict | None:
+        """Return the row of paired.csv of a technique."""
+        paired = self._at(self.answer.paired[self.answer.paired["metric"] == metric])
+        key = self.known[label]["key"]
+        found = paired[(paired[["intervention", "parameters", "include_protected"]] == list(key)).all(axis=1)]
+        return found.iloc[0].to_dict() if len(found) else None
+
+    def counts(self, label: str) -> pd.DataFrame:
+        """Return the counts of a technique by repeat, of all groups together."""
+        rows = self._at(self.answer.groups)
+        key = self.known[label]["key"]
+        own = rows[(rows[["intervention", "parameters", "include_protected"]] == list(key)).all(axis=1)]
+        return own.groupby("repeat")[["tn", "fp", "fn", "tp"]].sum(min_count=1).dropna()
+
+    def constant(self, label: str) -> tuple[int, int]:
+        """Return in how many repeats a technique refuses and accepts everybody."""
+        counts = self.counts(label)
+        return int((counts["fp"] + counts["tp"] == 0).sum()), int((counts["tn"] + counts["fn"] == 0).sum())
+
+    def tested(self) -> dict[tuple, float] | None:
+        """Return Holm's p of the test that each gap of the table is none; None where test rows are shared."""
+        answer = self.answer
+        if answer.source != "data" and answer.test != "network":
+            return None
+        ideal = 1.0 if answer.form == "times" else float(answer.shift)
+        p = {}
+        for beta, other in answer.settings(self.block).items():
+            for label, one in other.known.items():
+                apart, n = one["values"] - ideal, one["n"]
+                if n < 2:
+                    continue
+                if np.ptp(apart) <= 1e-12:
+                    p[beta, label] = float(abs(apart.mean()) <= 1e-12)
+                    continue
+                error = apart.std(ddof=1) * math.sqrt(1 / n + answer.ratio)
+                p[beta, label] = 2 * stats.t.sf(abs(apart.mean() / error), n - 1)
+        return dict(zip(p, holm(np.array(list(p.values()))), strict=True))
+
+    def kind(self, label: str) -> str:
+        """Return what became of a technique."""
+        if label not in self.known:
+            return "no value"
+        if any(self.constant(label)):
+            return "constant"
+        row = self.row(label, self.answer.metric)
+        if row is None:
+            return ""
+        p = self.tested()
+        sides = [
+            np.sign(one["value"] - (1 if self.answer.form == "times" else self.answer.shift))
+            for one in (self.known[label], self.plain)
+        ]
+        if sides[0] * sides[1] < 0:
+            if p is None:  # of shared test rows: what the table says
+                if re.search(rf"\| +{self.beta:g} \| {re.escape(label)} .*\| overshoots", self.answer.text):
+                    return "overshoots"
+            elif p.get((self.beta, label), 1) < 0.05 and p.get((self.beta, self.plain_name), 1) < 0.05:
+                return "overshoots"
+        verdict = row["population_verdict"]
+        if isinstance(verdict, str) and verdict in ("better", "worse"):
+            return verdict
+        if row["population_p_same"] < 0.05:
+            return "same"
+        return "not shown" if isinstance(verdict, str) else "untested"
+
+    def labels(self) -> float:
+        """Return the metric of the labels of the test rows, mean over the repeats."""
+        answer, block = self.answer, self.block
+        source = next(
+            one for one in answer.plan["datasets"]
+            if (one["dataset"], one["attribute"]) == (block["dataset"], block["attribute"])
+        )  # fmt: skip
+        joint = {one["name"]: one["of"] for one in source.get("joint", [])}
+        parts = [part for name in block["compared"].split(" × ") for part in joint.get(name, [name])]
+        protected = {one["name"]: one for one in source["protected"]}
+        names = list(protected)
+        at = (answer.groups[["dataset", "attribute"]] == [block["dataset"], block["attribute"]]).all(axis=1)
+        groups = answer.groups[at].dropna(subset=["tp"])
+        groups = groups[groups.groupby("repeat").cumcount() < groups["group"].nunique()]
+        levels = groups["group"].str.split(" × ", regex=False)
+        favoured = np.array(
+            [
+                all(level[names.index(part)] in protected[part]["favoured"] for part in parts)
+                for level in levels
+            ]
+        )
+        rate = {}
+        for side, name in ((favoured, "f"), (~favoured, "d")):
+            sums = groups[side].groupby("repeat")[["tn", "fp", "fn", "tp"]].sum()
+            rate[name] = (sums["fn"] + sums["tp"]) / sums.sum(axis=1)
+        if answer.form == "times":
+            return float((rate["d"] / rate["f"]).mean())
+        return float(answer.sign * (rate["d"] - rate["f"]).mean() + answer.shift)
+
+    # Its sentences -----------------------------------------------------------------------------------------
+
+    def check(self, text: str, groups: list[str] | None, where: str, *, whole: bool = False) -> None:
+        """Take the text on the setting apart."""
+        answer = self.answer
+        text = self._gap(text, groups, where)
+        regions = {
+            "Best: ": {"better"}, "On the front: ": {"better"}, "Also narrower: ": {"better"},
+            "Widened by: ": {"worse"}, "Shown to change less than (?:1 point|0.01): ": {"same"},
+            "No change shown: ": {"not shown"}, "Not tested: ": {"untested"},
+        }  # fmt: skip
+        said = Counter()
+        labels = sorted(self.known, key=len, reverse=True)
+        names = "|".join(map(re.escape, labels)) or "(?!)"
+        for start, kinds in regions.items():
+            for match in re.finditer(rf"{start}(.*?)(?=\.(?: [A-Za-z]|$))", text):
+                for label in re.findall(rf"(?:^|(?<=[, ]))({names})(?=[ ,;]|$)", match[1]):
+                    said[label] += 1
+                    answer.note(f"{where}, {label}", self.kind(label) in kinds, True)
+        for match in re.finditer(r"(?:^|\. )((?:[^.]|\.\d)*?) narrow it; none of them", text):
+            for label in re.findall(rf"({names})(?= \()", match[1]):
+                said[label] += 1
+                answer.note(f"{where}, {label}", self.kind(label), "better")
+        for match in re.finditer(rf"({names})[^.]*? overshoots?\b", text):
+            answer.note(f"{where}, {match[1]}", self.kind(match[1]), "overshoots")
+
+        def left(match: re.Match) -> None:
+            label, none, size, way, cost, word, n, of = match.groups()
+            one = self.known[label]
+            turned = answer.side(one["value"]) * answer.side(self.plain["value"]) < 0
+            answer.note(
+                f"{where}, {label}: left",
+                (size, way == " the other way"),
+                (answer.shown(one["value"]), turned),
+            )
+            p = self.tested()
+            if p is not None and way != "" and self.kind(label) == "better":
+                answer.note(
+                    f"{where}, {label}: no gap", none is not None, p.get((self.beta, label), 1) >= 0.05
+                )
+            row = self.row(label, "accuracy")
+            if cost is not None:
+                answer.note(f"{where}, {label}: accuracy", cost, minus(100 * row["difference"], 1, "+"))
+                shown = row["population_verdict"] in ("better", "worse")
+                same = not shown and row["population_p_same"] < 0.05
+                known = None if shown else ", no change" if same else ", not shown"
+                answer.note(f"{where}, {label}: cost", word if word != ", not tested" else known, known)
+            if n is not None:
+                answer.note(f"{where}, {label}: repeats", (int(n), int(of)), (one["n"], answer.repeats))
+
+        text = answer.eat(text, rf"({names}) \({LEFT}(?:, (\d+) of (\d+) repeats)?\)", left)
+        text = answer.eat(text, rf"(?<=Best: )({names}), {LEFT}(?:, (\d+) of (\d+) repeats)?", left)
+
+        def same(match: re.Match) -> None:
+            label = match[1] if match[1] != "The plain model itself" else self.plain_name
+            known = self.constant(label)
+            of = {"refuses": 0, "accepts": 0} | {
+                verb: int(n)
+                for verb, n, _ in re.findall(r"(refuses|accepts) everybody \((\d+) of (\d+)", match[0])
+            }
+            answer.note(f"{where}, {label}: for all", tuple(of.values()), known)
+            said[label] += 1
+
+        does = r"(?:refuses|accepts) everybody \(\d+ of \d+ repeats\)"
+        text = answer.eat(text, rf"({names}|The plain model itself) {does}(?: and {does})?", same)
+
+        def nothing(match: re.Match) -> None:
+            rows = self._at(answer.groups)
+            lacking = [name for name in self.names if name not in self.known]
+            bare = [re.split(r" [(+]", name)[0] for name in lacking]
+            answer.note(f"{where}: without a value", all(name in match[1] for name in bare), True)
+            if match[3]:
+                tried = rows[rows["intervention"].isin(bare)]
+                tried = tried[~tried["status"].isin(("ok", "degraded"))]
+                times = tried.drop_duplicates([*CELL, "repeat"]).groupby(CELL).size()
+                answer.note(f"{where}: repeats without a value", int(match[3]) in set(times), True)
+            for name in lacking:
+                said[name] += 1
+
+        text = answer.eat(
+            text,
+            r"([^.:;]+(?:\([^()]*\)[^.:;]*)*): (not possible|failed|undefined \(0/0\)|not run yet)(?: in (\d+) of \d+ repeats, [^.;]*)?",
+            nothing,
+        )
+
+        def value(match: re.Match) -> None:
+            answer.note(f"{where}, {match[1]}: value", match[2], answer.shown(self.known[match[1]]["value"]))
+            if match[3]:
+                answer.note(
+                    f"{where}, {match[1]}: accuracy",
+                    match[3],
+                    f"{100 * self.known[match[1]]['accuracy']:.1f}",
+                )
+            said[match[1]] += 1
+
+        text = answer.eat(
+            text,
+            rf"({names}) (−?{N[1:-1]})(?: points \w+ often| times as often| points)?(?:, accuracy {N} %)?",
+            value,
+        )
+        text = answer.eat(
+            text, rf"But next to ({names}) ([^.]*(?:\.\d[^.]*)*)", lambda match: self._below(match, where)
+        )
+        text = re.sub(r"less than (?:1 point|0\.01)", "", text)
+        for label in labels:
+            text = text.replace(label, "")
+        answer.leftover(text, where)
+        if whole and self.plain is not None:
+            for name in self.names:
+                if self.kind(name) not in ("overshoots", "no value", ""):
+                    answer.note(f"{where}, {name}: said how often", said[name], 1)
+
+    def _gap(self, text: str, groups: list[str] | None, where: str) -> str:
+        answer = self.answer
+
+        def gap(match: re.Match) -> None:
+            if groups is not None:
+                answer.note(f"{where}: groups", (match[2].lower(), match[5]), (groups[0].lower(), groups[1]))
+            known = self.plain["value"]
+            size = match[3] or match[6]
+            answer.note(f"{where}: gap", size, answer.shown(known))
+            if answer.form == "points":
+                way = {"less": -1, "more": 1}.get(match[4] or "", 0)
+                answer.note(f"{where}: way", way, answer.side(known))
+            p = self.tested()
+            if p is not None:
+                shown = p.get((self.beta, self.plain_name), 1) < 0.05
+                answer.note(f"{where}: gap shown", match[1] is None, shown)
+
+        start = r"^([Nn]o gap is shown: |[Nn]o gap, shown to be less than (?:1 point|0\.01): )?"
+        if answer.form == "points" and "as often as" in text.split("(labels")[0]:
+            text = answer.eat(
+                text, rf"{start}(.*?) are [a-z ]*?as()() often as ([^.(]*?) \((0\.0) points apart\)", gap
+            )
+        elif answer.form == "number":
+            text = answer.eat(
+                text,
+                rf"{start}of (.*?) against ([^.(]*?), {answer.metric} is (−?{N[1:-1]})",
+                lambda match: answer.note(f"{where}: gap", match[4], answer.shown(self.plain["value"])),
+            )
+        else:
+            text = answer.eat(
+                text,
+                rf"{start}(.*?) are [a-z ]*?{N} (?:points (less|more) often than|times as often as) ([^.(]*?)()(?= \(labels|\.|$)",
+                gap,
+            )
+
+        def labels(match: re.Match) -> None:
+            known = self.labels()
+            answer.note(f"{where}: labels", match[1], answer.shown(known))
+            if match[2] and answer.form == "points":
+                way = {"less": -1, "more": 1}.get(match[2], 0)
+                answer.note(f"{where}: way of the labels", way, answer.side(known))
+            elif self.plain is not None and answer.form == "points":
+                answer.note(
+                    f"{where}: labels on the same side", answer.side(known), answer.side(self.plain["value"])
+                )
+
+        return answer.eat(
+            text, rf" \(labels: {N}(?: points)?(?: (less|more|times|as) ?(?:as )?often)?\)", labels
+        )
+
+    def _below(self, match: re.Match, where: str) -> None:
+        answer, label = self.answer, match[1]
+        key, known = self.known[label]["key"], set()
+        for frame, columns in (
+            (answer.short, ("constant_difference", "difference", "share")),
+            (answer.moved, ("chosen_difference",)),
+        ):
+            if frame is None:
+                continue
+            rows = self._at(frame)
+            rows = rows[(rows[["intervention", "parameters", "include_protected"]] == list(key)).all(axis=1)]
+            known |= {
+                f"{abs(100 * row[column]):.{0 if column == 'share' else 1}f}"
+                for row in rows.to_dict("records")
+                for column in columns
+            }
+        answer.note(
+            f"{where}, {label}: below", [one for one in re.findall(N[1:-1], match[2]) if one not in known], []
+        )
+
+
+def minus(value: float, digits: int, plus: str = "") -> str:
+    """Write a number with a real minus, and no sign where it rounds to 0."""
+    text = f"{abs(value):.{digits}f}"
+    return text if not float(text) else ("−" if value < 0 else plus) + text
+
+
+if __name__ == "__main__":
+    for given in sys.argv[1:]:
+        found = Answer(Path(given)).check()
+        print(f"{given}: {found.numbers} numbers and words computed again, {len(found.wrong)} wrong")
+        print("\n".join(found.wrong[:40]))
