@@ -185,7 +185,16 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
         return [_of_block(settings, answer, reading, detail) for settings in blocks]
     width = 1 if detail < 0 else 3
     together = groupby(answer.settings, lambda one: (one.dataset, one.attribute, one.compared)[:width])
-    return [_of_many(list(settings), reading, detail) for _, settings in together]
+    found: list[str] = []
+    without: dict[str, dict[str, None]] = {}
+    for _, group in together:
+        settings = list(group)
+        if any(one.plain is not None and one.plain.n for one in settings):
+            found.append(_of_many(settings, reading, detail))
+        else:
+            what = _WITHOUT["no baseline" if all(one.plain is None for one in settings) else "no value"]
+            without.setdefault(what, {})[settings[0].dataset] = None
+    return [*found, *(f"{_listed([*names], 99)}: {what}." for what, names in without.items())]
 
 
 def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
@@ -214,9 +223,6 @@ def _of_many(settings: Sequence[RunSetting], reading: MetricReading, detail: int
     else:
         head = f"{first.dataset}, {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.plain is not None and one.plain.n]
-    if not tried:
-        without = all(one.plain is None for one in settings)
-        return f"{head}: {_WITHOUT['no baseline' if without else 'no value']} in {_settings(len(settings))}."
     if pairs > 1:
         parts = [f"{head}, {_settings(len(tried))}"]
     else:
@@ -279,8 +285,7 @@ def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
     if detail > 1:
         parts += _others(setting, reading, named, detail)
     parts += _without_value(setting, brief=detail < 2)
-    if detail > 2:
-        parts += _below(setting)
+    parts += _below(setting, detail)
     return " ".join(f"{part}." for part in parts)
 
 
@@ -462,11 +467,12 @@ def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
     return f"{text} in {n} of {one.repeats} repeats, {reason}{others}"
 
 
-def _below(setting: RunSetting) -> list[str]:
-    """Return what baselines without a technique do better than some of those that are better."""
-    return [
-        f"But next to {one.technique}, {one.below[0]}" for one in setting.findings if one.below and one.better
-    ]
+def _below(setting: RunSetting, detail: int) -> list[str]:
+    """Return what does better without a technique than some of those that narrow the gap, or than the best."""
+    some = [one for one in setting.findings if one.below and one.better]
+    if detail < 3:
+        some = [one for one in some if one.technique in setting.best[:1]]
+    return [f"But next to {one.technique} {one.below[0]}" for one in some]
 
 
 # All settings ----------------------------------------------------------------------------------------------
@@ -475,7 +481,8 @@ def _below(setting: RunSetting) -> list[str]:
 def _section(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading) -> Section:
     """Return the sentences and the table of a block."""
     several = len(settings) > 1
-    sentences = tuple(f"{f'β = {one.beta:g}: ' if several else ''}{said(one, reading)}" for one in settings)
+    texts = [(one.beta, said(one, reading)) for one in settings]
+    sentences = tuple(f"β = {beta:g}: {t}" if several else f"{t[0].upper()}{t[1:]}" for beta, t in texts)
     first = settings[0]
     title = f"{_place(first, answer)}: {first.deprived} against {first.favoured}"
     return Section(title, sentences, (_table(settings, reading),))

@@ -52,7 +52,7 @@ import numpy as np
 import fairbench_cli as fb
 
 NEW = 1
-rows = np.zeros(3)
+rows = train = np.zeros(3)  # and a parameter of that name is no use of it
 
 
 def used(y, at):

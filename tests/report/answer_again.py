@@ -34,7 +34,7 @@ FORMS = {  # what a metric is: points or times, of which rate, and of whom again
     "phi": ("number", 1, 0),
 }
 N = r"(\d+(?:\.\d+)?)"
-COST = r"(?:, accuracy ([−+]?[\d.]+)(, no change|, not shown|, not tested)?)?"
+COST = r"(?:, accuracy ([−+]?\d+\.\d)(, no change|, not shown|, not tested)?)?"
 LEFT = rf"(no gap shown: )?(−?{N[1:-1]})(?: points| times)?( the other way| left)?{COST}"
 
 
@@ -122,6 +122,7 @@ class Answer:
 
     def eat(self, text: str, pattern: str, check) -> str:
         """Take what matches a pattern out of a text, and check it."""
+
         def found(match: re.Match) -> str:
             check(match)
             return " "
@@ -150,8 +151,14 @@ class Answer:
                 self._statement(block, statement)
         else:
             places = list(dict.fromkeys(tuple(block.values())[:3] for block in self.blocks))
-            self.note("number of statements", len(statements), len(places))
-            for place, statement in zip(places, statements, strict=True):
+            tried = {place for place in places if any(one.plain is not None for one in self._all(place))}
+            there = [place for place in places if place in tried]
+            without = {place[0] for place in places if place not in tried}
+            said = {
+                name for line in statements[len(there) :] for name in line.rpartition(": ")[0].split(", ")
+            }
+            self.note("data sets without a plain model", said, without)
+            for place, statement in zip(there, statements[: len(there)], strict=True):
                 self._counted(place, statement)
         self._headline(head[1].strip("*"))
         return self
@@ -176,7 +183,7 @@ class Answer:
         self.note(f"{where}: rows", len(lines), sum(len(one.cells) for one in settings.values()))
         for line in lines:
             beta, technique, gap, change, accuracy, cost, what = (
-                one.strip() for one in line.strip("| ").replace(" | ", "|").split("|")
+                one.strip() for one in line.split("|")[1:-1]
             )
             setting = settings[float(beta)]
             if technique not in setting.known:
@@ -185,7 +192,11 @@ class Answer:
             one = setting.known[technique]
             points = 100 * self.sign if self.form == "points" else 1
             digits = {"points": 1, "times": 2, "number": 3}[self.form]
-            self.note(f"{where}, {technique}: gap", gap.split(" ")[0], minus(points * (one["value"] - self.shift), digits))
+            self.note(
+                f"{where}, {technique}: gap",
+                gap.split(" ")[0],
+                minus(points * (one["value"] - self.shift), digits),
+            )
             self.note(f"{where}, {technique}: accuracy", accuracy, minus(100 * one["accuracy"], 1))
             for text, key, unit, places, plus in (
                 (change, self.metric, points, digits, ""),
@@ -200,9 +211,9 @@ class Answer:
                 known = minus(unit * row["difference"], places, plus) + fine
                 self.note(f"{where}, {technique}: change of {key}", text, known)
             if what:
-                word = re.split(r"[ ,]", what)[0]
                 kind = setting.kind(technique)
-                self.note(f"{where}, {technique}: kind", word in kind or what.split(",")[0] in kind or kind in what, True)
+                word = "constant" if "everybody" in what else re.split(r"[,(]", what)[0].strip()
+                self.note(f"{where}, {technique}: kind", "" if word == "no gap shown" else word, kind)
 
     def _statement(self, block: dict, text: str) -> None:
         settings = self.settings(block)
@@ -214,12 +225,13 @@ class Answer:
         for beta, exception in zip(others[::2], others[1::2], strict=True):
             settings[float(beta)].check(exception, groups, f"statement on {block['dataset']}, β = {beta}")
 
+    def _all(self, place: tuple) -> list["Setting"]:
+        blocks = [block for block in self.blocks if tuple(block.values())[:3] == place]
+        return [one for block in blocks for one in self.settings(block).values()]
+
     def _counted(self, place: tuple, text: str) -> None:
-        every = [one for block in self.blocks if tuple(block.values())[:3] == place for one in self.settings(block).values()]
-        tried = [one for one in every if one.plain is not None]
+        tried = [one for one in self._all(place) if one.plain is not None]
         where = f"statement on {place}"
-        if not tried:
-            return self.leftover(re.sub(rf" in {len(every)} settings?\.", "", text), where)
         ends = sorted((one.plain["value"] for one in tried), key=lambda value: self.sign * value)
         least, most = sorted(ends[:: max(1, len(ends) - 1)], key=lambda value: abs(value - self.shift))
         said = re.search(r": (.*?) in (\d+) settings?(?: \(labels: (.*?)\))?\.", text)
@@ -248,7 +260,9 @@ class Answer:
         every = [(block, one) for block in self.blocks for one in self.settings(block).values()]
         tried = [one for _, one in every if one.plain is not None]
         narrowed = [one for one in tried if any(one.kind(name) == "better" for name in one.names)]
-        constant = [(block, one, name) for block, one in every for name in one.names if one.kind(name) == "constant"]
+        constant = [
+            (block, one, name) for block, one in every for name in one.names if one.kind(name) == "constant"
+        ]
         assert len(text.split()) <= 30, text
 
         def counted(match: re.Match) -> None:
@@ -256,7 +270,11 @@ class Answer:
             self.note("headline: settings", (int(match[1]), int(match[2])), (len(narrowed), len(tried)))
             self.note("headline: most often", (match[3], int(match[4])), often.most_common(1)[0])
 
-        text = self.eat(text, rf"In (\d+) of (\d+) settings a technique narrows the gap beyond chance, most often (.*?) \((\d+)\)\.", counted)
+        text = self.eat(
+            text,
+            rf"In (\d+) of (\d+) settings a technique narrows the gap beyond chance, most often (.*?) \((\d+)\)\.",
+            counted,
+        )
         text = self.eat(
             text, r"No technique is shown to narrow the gap, in any of (\d+) settings\.",
             lambda match: self.note("headline: none", (int(match[1]), 0), (len(tried), len(narrowed))),
@@ -272,23 +290,39 @@ class Answer:
         main = {}
         for block in self.blocks:
             settings = self.settings(block)
-            main[block["dataset"]] = settings[sorted(settings)[len(settings) // 2]]
+            main.setdefault(block["dataset"], []).append(settings[sorted(settings)[len(settings) // 2]])
+        text = re.sub(r"^β = [\d.]+: ", "", text)
 
         def narrows(match: re.Match) -> None:
-            one = main[match[2]]
-            better = [name for name in one.names if one.kind(name) == "better"]
-            if match[1].isdigit():
-                self.note(f"headline on {match[2]}", int(match[1]), len(better))
-            else:
-                self.note(f"headline on {match[2]}", match[1] in better, True)
-            if match[3]:
-                left = {self.shown(one.known[name]["value"]) for name in better}
-                self.note(f"headline on {match[2]}: from", match[3], self.shown(one.plain["value"]))
-                self.note(f"headline on {match[2]}: to", match[4] in left, True)
+            known = set()
+            for one in main[match[2]]:
+                better = [name for name in one.names if one.kind(name) == "better"]
+                left = {None, *(one.shown(name) for name in better)}
+                known |= set(product((str(len(better)), *better), (None, one.shown(one.plain_name)), left))
+            self.note(f"headline on {match[2]}", (match[1], match[3], match[4]) in known, True)
 
-        who = r"(\d+(?= techniques)|[\w-]+(?: \(.*?\))?(?: \+ s)?)(?: techniques)?(?: narrows?| the gap)*"
-        text = self.eat(text, rf"{who} on ([^\s;,.]+)(?: \([^()\d]*\))?(?: \({N} to {N}[^()]*\))?", lambda match: narrows(match) if match[1] not in ("to", "gap") else None)
-        self.leftover(re.sub(r"^β = [\d.]+: ", "", text), "headline")
+        sets = "|".join(map(re.escape, main))
+        names = "|".join(map(re.escape, sorted(set(self.labels.values()), key=len, reverse=True)))
+        who = rf"(\d+(?= techniques)|{names})(?: techniques)?(?: narrows?(?: the gap)?)?"
+        text = self.eat(text, rf"{who} on ({sets})\b(?: \([^()\d]*\))?(?: \({N} to {N}[^()]*\))?", narrows)
+
+        def others(match: re.Match) -> None:
+            said = (
+                "no technique is shown to narrow the gap"
+                if match[1] == "none is shown to"
+                else match[1].lower()
+            )
+            self.note(f"headline: {said}", said in {one.nothing() for one in main[match[2]]}, True)
+
+        for _ in range(len(self.blocks)):  # what is said once of several data sets
+            text = re.sub(rf"({_NOTHING}) on ({sets})( \([^()]*\))?,? on ", r"\1 on \2\3; \1 on ", text)
+        text = self.eat(text, rf"({_NOTHING}) on ({sets})\b(?: \([^()]*\))?", others)
+        self.leftover(text, "headline")
+
+
+_SHOWN = "no technique is shown to narrow the gap"
+_NOTHING = f"(?i:{_SHOWN}|none is shown to|the plain model shows no gap|every technique decides the same for everybody"
+_NOTHING += "|no model without a technique to compare with|the plain model gave no value|[^;]*? overshoots?)"
 
 
 class Setting:
@@ -319,6 +353,37 @@ class Setting:
         names = [name for name in (*BLOCK, "beta") if name in frame.columns]
         values = {**self.block, "beta": self.beta}
         return frame[(frame[names] == [values[name] for name in names]).all(axis=1)]
+
+    def shown(self, label: str) -> str:
+        """Write the value of a technique as sentences do."""
+        return self.answer.shown(self.known[label]["value"])
+
+    def nothing(self) -> str:
+        """Return what a headline says where nothing is better, in lower case."""
+        if self.plain is None:
+            first = self.answer.plan["cells"]
+            there = any(
+                cell["intervention"] == "none" and cell["parameters"] == "{}"
+                for cell in self.cells.to_dict("records")
+            )
+            return (
+                "the plain model gave no value"
+                if first and there
+                else "no model without a technique to compare with"
+            )
+        kinds = {name: self.kind(name) for name in self.names}
+        over = [name for name, kind in kinds.items() if kind == "overshoots"]
+        if over:
+            return f"{', '.join(over)} overshoot{'s' * (len(over) == 1)}"
+        tried = {kind for kind in kinds.values() if kind != "no value"}
+        if tried == {"constant"}:
+            return "every technique decides the same for everybody"
+        p = self.tested()
+        if p is None:
+            shown = "no gap" not in re.search(rf"\| +{self.beta:g} \| none .*", self.answer.text)[0]
+        else:
+            shown = p.get((self.beta, self.plain_name), 1) < 0.05
+        return "no technique is shown to narrow the gap" if shown else "the plain model shows no gap"
 
     def row(self, label: str, metric: str) -> dict | None:
         """Return the row of paired.csv of a technique."""
@@ -368,7 +433,10 @@ class Setting:
         if row is None:
             return ""
         p = self.tested()
-        sides = [np.sign(one["value"] - (1 if self.answer.form == "times" else self.answer.shift)) for one in (self.known[label], self.plain)]
+        sides = [
+            np.sign(one["value"] - (1 if self.answer.form == "times" else self.answer.shift))
+            for one in (self.known[label], self.plain)
+        ]
         if sides[0] * sides[1] < 0:
             if p is None:  # of shared test rows: what the table says
                 if re.search(rf"\| +{self.beta:g} \| {re.escape(label)} .*\| overshoots", self.answer.text):
@@ -397,7 +465,12 @@ class Setting:
         groups = answer.groups[at].dropna(subset=["tp"])
         groups = groups[groups.groupby("repeat").cumcount() < groups["group"].nunique()]
         levels = groups["group"].str.split(" × ", regex=False)
-        favoured = np.array([all(level[names.index(part)] in protected[part]["favoured"] for part in parts) for level in levels])
+        favoured = np.array(
+            [
+                all(level[names.index(part)] in protected[part]["favoured"] for part in parts)
+                for level in levels
+            ]
+        )
         rate = {}
         for side, name in ((favoured, "f"), (~favoured, "d")):
             sums = groups[side].groupby("repeat")[["tn", "fp", "fn", "tp"]].sum()
@@ -425,6 +498,10 @@ class Setting:
                 for label in re.findall(rf"(?:^|(?<=[, ]))({names})(?=[ ,;]|$)", match[1]):
                     said[label] += 1
                     answer.note(f"{where}, {label}", self.kind(label) in kinds, True)
+        for match in re.finditer(r"(?:^|\. )((?:[^.]|\.\d)*?) narrow it; none of them", text):
+            for label in re.findall(rf"({names})(?= \()", match[1]):
+                said[label] += 1
+                answer.note(f"{where}, {label}", self.kind(label), "better")
         for match in re.finditer(rf"({names})[^.]*? overshoots?\b", text):
             answer.note(f"{where}, {match[1]}", self.kind(match[1]), "overshoots")
 
@@ -432,10 +509,16 @@ class Setting:
             label, none, size, way, cost, word, n, of = match.groups()
             one = self.known[label]
             turned = answer.side(one["value"]) * answer.side(self.plain["value"]) < 0
-            answer.note(f"{where}, {label}: left", (size, way == " the other way"), (answer.shown(one["value"]), turned))
+            answer.note(
+                f"{where}, {label}: left",
+                (size, way == " the other way"),
+                (answer.shown(one["value"]), turned),
+            )
             p = self.tested()
             if p is not None and way != "" and self.kind(label) == "better":
-                answer.note(f"{where}, {label}: no gap", none is not None, p.get((self.beta, label), 1) >= 0.05)
+                answer.note(
+                    f"{where}, {label}: no gap", none is not None, p.get((self.beta, label), 1) >= 0.05
+                )
             row = self.row(label, "accuracy")
             if cost is not None:
                 answer.note(f"{where}, {label}: accuracy", cost, minus(100 * row["difference"], 1, "+"))
@@ -452,7 +535,10 @@ class Setting:
         def same(match: re.Match) -> None:
             label = match[1] if match[1] != "The plain model itself" else self.plain_name
             known = self.constant(label)
-            of = {"refuses": 0, "accepts": 0} | {verb: int(n) for verb, n, _ in re.findall(r"(refuses|accepts) everybody \((\d+) of (\d+)", match[0])}
+            of = {"refuses": 0, "accepts": 0} | {
+                verb: int(n)
+                for verb, n, _ in re.findall(r"(refuses|accepts) everybody \((\d+) of (\d+)", match[0])
+            }
             answer.note(f"{where}, {label}: for all", tuple(of.values()), known)
             said[label] += 1
 
@@ -462,25 +548,40 @@ class Setting:
         def nothing(match: re.Match) -> None:
             rows = self._at(answer.groups)
             lacking = [name for name in self.names if name not in self.known]
-            answer.note(f"{where}: without a value", all(name.split(" (")[0] in match[1] for name in lacking), True)
+            bare = [re.split(r" [(+]", name)[0] for name in lacking]
+            answer.note(f"{where}: without a value", all(name in match[1] for name in bare), True)
             if match[3]:
-                tried = rows[rows["intervention"].isin([name.split(" (")[0] for name in lacking])]
+                tried = rows[rows["intervention"].isin(bare)]
                 tried = tried[~tried["status"].isin(("ok", "degraded"))]
                 times = tried.drop_duplicates([*CELL, "repeat"]).groupby(CELL).size()
                 answer.note(f"{where}: repeats without a value", int(match[3]) in set(times), True)
             for name in lacking:
                 said[name] += 1
 
-        text = answer.eat(text, r"([^.:;]+(?:\([^()]*\)[^.:;]*)*): (not possible|failed|undefined \(0/0\)|not run yet)(?: in (\d+) of \d+ repeats, [^.;]*)?", nothing)
+        text = answer.eat(
+            text,
+            r"([^.:;]+(?:\([^()]*\)[^.:;]*)*): (not possible|failed|undefined \(0/0\)|not run yet)(?: in (\d+) of \d+ repeats, [^.;]*)?",
+            nothing,
+        )
 
         def value(match: re.Match) -> None:
             answer.note(f"{where}, {match[1]}: value", match[2], answer.shown(self.known[match[1]]["value"]))
             if match[3]:
-                answer.note(f"{where}, {match[1]}: accuracy", match[3], f"{100 * self.known[match[1]]['accuracy']:.1f}")
+                answer.note(
+                    f"{where}, {match[1]}: accuracy",
+                    match[3],
+                    f"{100 * self.known[match[1]]['accuracy']:.1f}",
+                )
             said[match[1]] += 1
 
-        text = answer.eat(text, rf"({names}) (−?{N[1:-1]})(?: points \w+ often| times as often| points)?(?:, accuracy {N} %)?", value)
-        text = answer.eat(text, rf"But next to ({names}), ([^.]*(?:\.\d[^.]*)*)", lambda match: self._below(match, where))
+        text = answer.eat(
+            text,
+            rf"({names}) (−?{N[1:-1]})(?: points \w+ often| times as often| points)?(?:, accuracy {N} %)?",
+            value,
+        )
+        text = answer.eat(
+            text, rf"But next to ({names}) ([^.]*(?:\.\d[^.]*)*)", lambda match: self._below(match, where)
+        )
         text = re.sub(r"less than (?:1 point|0\.01)", "", text)
         for label in labels:
             text = text.replace(label, "")
@@ -495,7 +596,7 @@ class Setting:
 
         def gap(match: re.Match) -> None:
             if groups is not None:
-                answer.note(f"{where}: groups", (match[2], match[5]), tuple(groups))
+                answer.note(f"{where}: groups", (match[2].lower(), match[5]), (groups[0].lower(), groups[1]))
             known = self.plain["value"]
             size = match[3] or match[6]
             answer.note(f"{where}: gap", size, answer.shown(known))
@@ -507,13 +608,23 @@ class Setting:
                 shown = p.get((self.beta, self.plain_name), 1) < 0.05
                 answer.note(f"{where}: gap shown", match[1] is None, shown)
 
-        start = r"^(no gap is shown: |no gap, shown to be less than (?:1 point|0\.01): )?"
+        start = r"^([Nn]o gap is shown: |[Nn]o gap, shown to be less than (?:1 point|0\.01): )?"
         if answer.form == "points" and "as often as" in text.split("(labels")[0]:
-            text = answer.eat(text, rf"{start}(.*?) are [a-z ]*?as()() often as ([^.(]*?) \((0\.0) points apart\)", gap)
+            text = answer.eat(
+                text, rf"{start}(.*?) are [a-z ]*?as()() often as ([^.(]*?) \((0\.0) points apart\)", gap
+            )
         elif answer.form == "number":
-            text = answer.eat(text, rf"{start}of (.*?) against ([^.(]*?), {answer.metric} is (−?{N[1:-1]})", lambda match: answer.note(f"{where}: gap", match[4], answer.shown(self.plain["value"])))
+            text = answer.eat(
+                text,
+                rf"{start}of (.*?) against ([^.(]*?), {answer.metric} is (−?{N[1:-1]})",
+                lambda match: answer.note(f"{where}: gap", match[4], answer.shown(self.plain["value"])),
+            )
         else:
-            text = answer.eat(text, rf"{start}(.*?) are [a-z ]*?{N} (?:points (less|more) often than|times as often as) ([^.(]*?)()(?= \(labels|\.|$)", gap)
+            text = answer.eat(
+                text,
+                rf"{start}(.*?) are [a-z ]*?{N} (?:points (less|more) often than|times as often as) ([^.(]*?)()(?= \(labels|\.|$)",
+                gap,
+            )
 
         def labels(match: re.Match) -> None:
             known = self.labels()
@@ -522,20 +633,33 @@ class Setting:
                 way = {"less": -1, "more": 1}.get(match[2], 0)
                 answer.note(f"{where}: way of the labels", way, answer.side(known))
             elif self.plain is not None and answer.form == "points":
-                answer.note(f"{where}: labels on the same side", answer.side(known), answer.side(self.plain["value"]))
+                answer.note(
+                    f"{where}: labels on the same side", answer.side(known), answer.side(self.plain["value"])
+                )
 
-        return answer.eat(text, rf" \(labels: {N}(?: points)?(?: (less|more|times|as) ?(?:as )?often)?\)", labels)
+        return answer.eat(
+            text, rf" \(labels: {N}(?: points)?(?: (less|more|times|as) ?(?:as )?often)?\)", labels
+        )
 
     def _below(self, match: re.Match, where: str) -> None:
         answer, label = self.answer, match[1]
         key, known = self.known[label]["key"], set()
-        for frame, columns in ((answer.short, ("constant_difference", "difference", "share")), (answer.moved, ("chosen_difference",))):
+        for frame, columns in (
+            (answer.short, ("constant_difference", "difference", "share")),
+            (answer.moved, ("chosen_difference",)),
+        ):
             if frame is None:
                 continue
             rows = self._at(frame)
             rows = rows[(rows[["intervention", "parameters", "include_protected"]] == list(key)).all(axis=1)]
-            known |= {f"{abs(100 * row[column]):.{0 if column == 'share' else 1}f}" for row in rows.to_dict("records") for column in columns}
-        answer.note(f"{where}, {label}: below", [one for one in re.findall(N[1:-1], match[2]) if one not in known], [])
+            known |= {
+                f"{abs(100 * row[column]):.{0 if column == 'share' else 1}f}"
+                for row in rows.to_dict("records")
+                for column in columns
+            }
+        answer.note(
+            f"{where}, {label}: below", [one for one in re.findall(N[1:-1], match[2]) if one not in known], []
+        )
 
 
 def minus(value: float, digits: int, plus: str = "") -> str:

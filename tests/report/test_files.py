@@ -23,9 +23,10 @@ from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
+from fairbench_cli.report.paper import paper_table
 from fairbench_cli.report.repeats import CELL_COLUMNS, groups_frame
 from fairbench_cli.report.results import COMPARED, RunResults, results_frame, run_results, summary_frame
-from fairbench_cli.report.tables import paper_table, technique_label
+from fairbench_cli.report.tables import technique_label
 
 CELL = {
     "key": "k",
