@@ -425,7 +425,7 @@ def _in_population(
             variance[:, i], freedom[:, i] = rows.variance, rows.freedom
             kept = all(decided_of(cell).rows is not None for cell in pair)
             basis[i] = ROW_BY_ROW if kept else FROM_COUNTS
-    return paired_test(differences, rows=RowVariance(variance, freedom)), basis
+    return paired_test(differences, data.design.ratio, RowVariance(variance, freedom)), basis
 
 
 def short_of(run: RunResults) -> dict[CellKey, tuple[str, ...]]:

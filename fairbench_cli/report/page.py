@@ -165,7 +165,6 @@ def facts_of(run: RunResults) -> str:
     counts = Counter(status.values())
     tested = {
         "network": "test rows drawn from the networks",
-        "original": "tested on the original data",
         "holdout": "tested on rows that were left out of training",
     }
     parts = [
@@ -182,7 +181,7 @@ def facts_of(run: RunResults) -> str:
             for name, n in counts.items()
             if name not in ("ok", "degraded")
         ),
-        tested.get(config.test or "holdout", "tested on rows of a file"),
+        tested.get(config.tested, f"tested on {plan.test_rows}"),
     ]
     return " · ".join(words)
 

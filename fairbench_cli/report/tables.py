@@ -124,7 +124,7 @@ def group_rates_table(name: str, run: RunResults) -> Document:
                             ".6g" if metric == "rows" else ".3f",
                         )
     columns = ("technique", "group", "metric")
-    facts = *caption(run.plan, set(texts.values())), ABOUT_LABELS
+    facts = *caption(run.plan, {str(text) for text in texts.values()}), ABOUT_LABELS
     return Document(name, facts=facts, sections=blocks_of(run, texts, NOT_RUN, columns))
 
 
@@ -151,11 +151,9 @@ def spread_mark(run: RunResults) -> tuple[str, ...]:
     return (f"±: standard deviation over {n} repeats.",) if n > 1 else ()
 
 
-def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str, **marks: Any) -> TableCell:
+def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
     """Return what a run found of a metric in a cell of its plan, with its standard deviation for print."""
-    return TableCell(
-        shown(run, cell, metric), spread=spread_of(run.get(key_of(cell), metric).values), **marks
-    )
+    return TableCell(shown(run, cell, metric), spread=spread_of(run.get(key_of(cell), metric).values))
 
 
 def labels_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
@@ -206,6 +204,9 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     `used` are the cells of the table; those of `MARKS` among them are explained.
     """
     n, source = plan.config.repeats, plan.config.sample.source
+    if source == "data" and plan.config.tested != "holdout":
+        drawn = f"Means of {n} repeat{'s' * (n > 1)}. Training sets: random shares of the data."
+        return (drawn, f"Test set: {plan.test_rows}.", *_legend(used))
     if source == "data":
         return (f"Means of {n} random split{'s' * (n > 1)} into training and test rows.", *_legend(used))
     called = names_of(plan.config).dataset
@@ -218,7 +219,7 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     if plan.config.test == "network":
         lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
     else:
-        lines.append("Test set: the original data.")
+        lines.append(f"Test set: {plan.test_rows}.")
     idle = [one for one in plan.datasets if not one["arc_to_outcome"]]
     lines += [f"{called(one['dataset'])}: {arc_in_words(one)}, so β changes nothing." for one in idle]
     return (*lines, *_legend(used))
