@@ -9,7 +9,6 @@ from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.cli.console import out, print_rows, print_text, say
 
-
 FIRST = ("tutorial", "howto", "concepts", "guide")  # what to read before the others
 
 
