@@ -66,6 +66,7 @@ CONFIG = {
     "interventions": [{"./traced.py:Traced": {"number": list(range(12))}}],
     "classifiers": ["tree"],
     "metrics": ["discrimination", "accuracy"],
+    "predictions": True,
 }
 SIZE = 300
 
@@ -352,7 +353,7 @@ def shared() -> list[str]:
 
 def derived(out: Path) -> dict[str, bytes]:
     """Return every file that is derived from a journal."""
-    files = [*out.glob("*.csv"), *out.glob("tables/*")]
+    files = [*out.glob("*.csv"), *out.glob("tables/*"), *out.glob("predictions/*")]
     return {path.relative_to(out).as_posix(): path.read_bytes() for path in files}
 
 

@@ -146,7 +146,8 @@ SAID = ("answer.md", "report.html")
 def derived(folder: Path) -> dict[str, bytes]:
     """Return the bytes of every file that is derived from the journal."""
     tables = sorted(path.relative_to(folder).as_posix() for path in (folder / "tables").iterdir())
-    found = {name: (folder / name).read_bytes() for name in (*DERIVED, *SAID, *tables)}
+    kept = sorted(path.relative_to(folder).as_posix() for path in folder.glob("predictions/*"))
+    found = {name: (folder / name).read_bytes() for name in (*DERIVED, *SAID, *tables, *kept)}
     page = found["report.html"].decode()
     before, provenance, after = page.partition('<section aria-labelledby="provenance">')
     assert provenance
@@ -264,7 +265,7 @@ def run_plan(
         "datasets": (DatasetSpec(card="x"),),
         "interventions": (TechniqueSpec(ComponentSpec("none"), include_protected=False),),
         "sample": SampleConfig.model_validate({"from": source}),
-        "test": "original",
+        "test": "holdout" if source == "data" else "original",
     }
     pairs = dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in cells)
     for dataset, attribute in pairs:

@@ -66,7 +66,7 @@ class RunFrames:
 
     @cached_property
     def found(self) -> RunResults:
-        """The arrays that answers, tables and figures are made from: each metric, repeat by repeat.
+        """Each metric, repeat by repeat, as the arrays that answers, tables and figures are made from.
 
         Raises
         ------

@@ -1,11 +1,22 @@
 """What an audit is asked to do: every key, its default and its meaning; from flags, a YAML file or Python."""
 
+import math
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+)
 
 from fairbench_cli.audit.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_tau, kind
 from fairbench_cli.base.errors import Flag, nearest, shown, suggest
@@ -63,6 +74,121 @@ class Decision:
         }[self.kind]
 
 
+@dataclass(frozen=True)
+class Edges:
+    """Where a numeric attribute is cut.
+
+    Parameters
+    ----------
+    edges : tuple of float
+        Where one group ends and the next begins, rising.
+    closed : {"left", "right"}
+        Whether a number at an edge belongs to the group that begins there (``left``) or to the one that ends.
+    """
+
+    edges: tuple[float, ...]
+    closed: Literal["left", "right"] = "left"
+
+    def names(self, *, whole: bool) -> tuple[str, ...]:
+        """Return what people call the groups, the lowest first; `whole` where all numbers are whole ones.
+
+        >>> Edges((25, 45, 65)).names(whole=True)
+        ('under 25', '25 to 44', '45 to 64', '65 and over')
+        >>> Edges((0.5, 1)).names(whole=False), Edges((25, 45), "right").names(whole=True)
+        (('under 0.5', '0.5 to under 1', '1 and over'), ('25 and under', '26 to 45', 'over 45'))
+        """
+        whole = whole and all(edge == int(edge) for edge in self.edges)
+        left = self.closed == "left"
+        first, *_, last = (f"{edge + 0.0:.15g}" for edge in (self.edges[0], *self.edges))
+        between = []
+        for low, high in pairwise(self.edges):
+            low, high = (low, high - whole) if left else (low + whole, high)
+            ends = [f"{end + 0.0:.15g}" for end in (low, high)]
+            if not whole:
+                ends = [ends[0], f"under {ends[1]}"] if left else [f"over {ends[0]}", ends[1]]
+            between.append(" to ".join(dict.fromkeys(ends)))
+        names = (f"under {first}", f"{last} and over") if left else (f"{first} and under", f"over {last}")
+        return (names[0], *between, names[1])
+
+
+@dataclass(frozen=True)
+class NumberSide:
+    """One side of a number: ``age<40``.
+
+    Parameters
+    ----------
+    name : str
+        The column.
+    sign : {"<", "<=", ">", ">="}
+    at : float
+    """
+
+    name: str
+    sign: str
+    at: float
+
+    @property
+    def edges(self) -> Edges:
+        """Where it cuts."""
+        return Edges((self.at,), "left" if self.sign in ("<", ">=") else "right")
+
+    def group_of(self, edges: Edges) -> str | None:
+        """Return which group of a cut attribute it is, None where it is none.
+
+        >>> ages = Edges((25, 45))
+        >>> NumberSide("age", "<", 25).group_of(ages), NumberSide("age", "<", 45).group_of(ages)
+        ('under 25', None)
+        """
+        low = self.sign.startswith("<")
+        if edges.closed != self.edges.closed or edges.edges[0 if low else -1] != self.at:
+            return None
+        return edges.names(whole=False)[0 if low else -1]
+
+
+_SIDE = re.compile(r"\s*([^=<>]+?)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+))\s*")
+
+
+def side_of(text: str) -> NumberSide | None:
+    """Return the side of a number that a text such as ``age<40`` names; None where it names none.
+
+    >>> side_of("age >= 40"), side_of("age=>=40"), side_of("race")
+    (NumberSide(name='age', sign='>=', at=40.0), None, None)
+    """
+    found = _SIDE.fullmatch(text)
+    return NumberSide(found[1], found[2], float(found[3])) if found else None
+
+
+def _bins(value: Any) -> int | Edges:
+    """Return a number of bins; or edges, which may be given as "25,45,65", a list or a mapping."""
+    if isinstance(value, Edges):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value < 2:
+            raise mistake(f"at least 2 bins, not {value}", "write 2 or more, or edges: age=25,45,65")
+        return value
+    listed: Any = value
+    closed: Any = "left"
+    if isinstance(value, Mapping) and "edges" in value and {*value} <= {"edges", "closed"}:
+        listed, closed = value["edges"], value.get("closed", closed)
+    if isinstance(listed, str):
+        listed = [scalar(part.strip()) for part in listed.split(",") if part.strip()]
+    edges = listed if isinstance(listed, list | tuple) else [listed]
+    numbers = all(isinstance(edge, int | float) and math.isfinite(edge) for edge in edges)
+    if not edges or not numbers or isinstance(value, bool) or closed not in ("left", "right"):
+        raise mistake(f"a number of bins or edges, not {shown(value)}", "write age=4, or age=25,45,65")
+    if any(low >= high for low, high in pairwise(edges)):
+        raise mistake(f"edges rise, and {shown(value)} do not", "write them in order: age=25,45,65")
+    return Edges(tuple(map(float, edges)), closed)
+
+
+def _written(bins: int | Edges) -> Any:
+    """Return bins as a file has them."""
+    if isinstance(bins, int):
+        return bins
+    edges = [int(edge) if edge == int(edge) else edge for edge in bins.edges]
+    return edges if bins.closed == "left" else {"edges": edges, "closed": bins.closed}
+
+
 def _metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
     """Check the name of a metric, which an attribute and a colon may precede; suggest `common` ones first."""
     name = text.rpartition(":")[2]
@@ -97,8 +223,12 @@ def _texts(value: Any) -> Any:
     return tuple(dict.fromkeys(str(part) if isinstance(part, int | float) else part for part in each))
 
 
-def _by_name(read: Callable[[str], Any], example: str, alone: str = "") -> Callable[[Any], Any]:
+def _by_name(
+    read: Callable[[str], Any], example: str, alone: str = "", *, sided: bool = False
+) -> Callable[[Any], Any]:
     """Return a reader of {name: value}, "name=value" or a list of these; `alone` names a value without one.
+
+    `sided` takes one side of a number, such as ``age<40``, for a name without a value.
 
     >>> _by_name(scalar, "fpr=0.9", "default")(["0.8", "fpr=0.9", {"tpr": 0.7}])
     {'default': 0.8, 'fpr': 0.9, 'tpr': 0.7}
@@ -109,6 +239,8 @@ def _by_name(read: Callable[[str], Any], example: str, alone: str = "") -> Calla
     def take(value: Any) -> Any:
         if isinstance(value, Mapping):
             return dict(value)
+        if sided and isinstance(value, str) and side_of(value):
+            return {value: ""}
         if isinstance(value, list | tuple):
             each = [take(part) for part in value]
             mappings = all(isinstance(part, dict) for part in each)
@@ -151,13 +283,14 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
 
 # Of the keys whose values by name are laid over those of a file.
 READERS = {
-    "ref": _by_name(str, "race=Caucasian"),
+    "ref": _by_name(str, "race=Caucasian", sided=True),
     "bins": _by_name(scalar, "age=4"),
     "tau": _by_name(scalar, "fpr=0.9", DEFAULT),
 }
 _intersections = _column_sets(2, "is not two or more attributes", "write race,sex")
 _explained = _column_sets(1, "does not name different columns", "write education,hours")
 
+Bins = Annotated[Any, BeforeValidator(_bins), PlainSerializer(_written, return_type=Any), WithJsonSchema({})]
 ColumnSets = tuple[tuple[str, ...], ...]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -188,6 +321,7 @@ class AuditConfig(BaseModel):
         alias="score",
         description="Column of scores. Default: score. Repeat it: each is compared with the first.",
     )
+    table: str | None = Field(None, description="Table of an SQLite file to read. Default: the only one.")
     against: str | None = Field(
         None, description="The baseline: a file about the same rows, with whose scores these are compared."
     )
@@ -201,15 +335,19 @@ class AuditConfig(BaseModel):
     )
     label: str | None = Field(None, description="Column of true labels. Default: label_value or label.")
     attributes: Annotated[tuple[str, ...], LISTED, Field(min_length=1)] | None = Field(
-        None, alias="attribute", description="Column to audit. Default: other text columns."
+        None,
+        alias="attribute",
+        description="Column to audit, or 'age<40'. Default: those called like protected attributes.",
     )
     weight: str | None = Field(None, description="Column of weights.")
     cluster: str | None = Field(
         None, description="Column that says whose row it is, where people have several rows."
     )
     model_column: str | None = Field(None, description="Column of the models' names; each is audited.")
-    bins: Annotated[dict[str, Annotated[int, Field(ge=2)]], BeforeValidator(READERS["bins"])] = Field(
-        {}, description="Cut a numeric attribute: --bins age=4"
+    bins: Annotated[dict[str, Bins], BeforeValidator(READERS["bins"])] = Field(
+        {},
+        description="Cut a numeric attribute into bins of equal counts, --bins age=4, or at edges, "
+        "--bins age=25,45,65",
     )
     intersections: Annotated[ColumnSets, BeforeValidator(_intersections)] = Field(
         (), alias="intersect", description="Audit a combination: --intersect race,sex"
@@ -228,7 +366,7 @@ class AuditConfig(BaseModel):
         "include", description=f"Equal scores at the cut of a top list: {', '.join(get_args(Ties))}."
     )
     references: Annotated[dict[str, str], BeforeValidator(READERS["ref"])] = Field(
-        {}, alias="ref", description="Reference group: --ref race=Caucasian"
+        {}, alias="ref", description="Reference group: --ref race=Caucasian --ref 'age>=40'"
     )
     ref_method: RefMethod = Field(
         "majority", description=f"Reference without --ref: {', '.join(get_args(RefMethod)[1:])}."
@@ -281,6 +419,7 @@ class AuditConfig(BaseModel):
     )
     seed: int = Field(0, ge=0, description="Of draws, deals and random ties.")
     confidence: float = Field(0.95, gt=0, lt=1, description="Of intervals and tests.")
+    title: str | None = Field(None, min_length=1, description="What the page and its file are headed by.")
     curves: bool = Field(
         False, description="Also AUC, calibration and more of the scores, and the verdict at all thresholds."
     )
@@ -382,7 +521,7 @@ class PlanConfig(AuditConfig):
 PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)
 USED_BY_PLANS = (
     *("attribute", "bins", "intersect", "ref", "ref-method", "tau", "min-group", "min-share", "exclude"),
-    *("confidence", *PLANNED),
+    *("confidence", "table", *PLANNED),
 )
 """The keys that a plan takes: those of who is compared and how, and its own."""
 

@@ -16,12 +16,14 @@ from fairbench_cli.audit.config import (
     USED_BY_PLANS,
     WORSE,
     AuditConfig,
+    Edges,
     PlanConfig,
+    side_of,
 )
 from fairbench_cli.audit.metrics import COMPARED, canonical
 from fairbench_cli.base.errors import Flag, Problem, UserError, Words, shown, user_error
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_yaml
-from fairbench_cli.base.validation import in_file_order, problems_of
+from fairbench_cli.base.validation import in_file_order, problems_of, usual
 
 SMALL = 0.02  # of the data: smaller categories may be left out, in both American rules
 OUT = "leave one of the two out"
@@ -76,18 +78,67 @@ def read_config(
     (0.8, {'fpr': 0.9}, ['top 10', 'top 20'])
     """
     keys = {key.replace("_", "-"): value for key, value in given.items() if value is not None}
+    keys = {usual(key): value for key, value in keys.items()}
     spots: dict[Place, str] = {(key,): before + key for key in keys}
-    document = _laid_over(keys, read_yaml(path) if path else YamlDocument({}, {}, ""), spots)
+    document = _laid_over(keys, _spelled(read_yaml(path)) if path else YamlDocument({}, {}, ""), spots)
     try:
-        config = kind.model_validate(document.data, by_name=False)
-        problems = [
-            Problem(what, fix, document.where((key,))) for key, wrong, what, fix in _checks(config) if wrong
-        ]
+        config, checks = _with_sides(kind.model_validate(document.data, by_name=False))
+        checks += _checks(config)
+        problems = [Problem(what, fix, document.where((key,))) for key, wrong, what, fix in checks if wrong]
     except ValidationError as error:
         problems = list(problems_of(error, kind, document))
     if problems:
         raise UserError(*in_file_order(problems, document.name))
     return config
+
+
+def _spelled(document: YamlDocument) -> YamlDocument:
+    """Return a file of options with its keys under their usual names; where both are given, both stay."""
+    if not isinstance(document.data, dict):
+        return document
+    names = {key: usual(key) if usual(key) not in document.data else key for key in document.data}
+    data = {names[key]: value for key, value in document.data.items()}
+    spots = {(names.get(at[0], at[0]), *at[1:]) if at else at: spot for at, spot in document.spots.items()}
+    return YamlDocument(data, spots, document.name)
+
+
+def _with_sides(config: Config) -> tuple[Config, list[Check]]:
+    """Return a config in which sides such as ``age<40`` are groups of a cut attribute; and what is wrong."""
+    bins, checks = dict(config.bins), list[Check]()
+
+    def cut(key: str, text: str) -> str:
+        side = side_of(text)
+        if side is None:
+            return text
+        known = bins.setdefault(side.name, side.edges)
+        if isinstance(known, int) or (key != "ref" and known != side.edges):
+            edges = {*known.edges, side.at} if isinstance(known, Edges) else {side.at}
+            listed = ",".join(f"{edge:.15g}" for edge in sorted(edges))
+            fix = ("name all edges at once: ", Flag("bins", (side.name, listed)))
+            checks.append((key, True, f"{text} cuts {side.name}, which is cut otherwise, too", fix))
+        return side.name
+
+    names = [cut("attribute", text) for text in config.attributes or ()]
+    crossed = [tuple(cut("intersect", text) for text in parts) for parts in config.intersections]
+    references: dict[str, str] = {}
+    for text, group in config.references.items():
+        side = None if group else side_of(text)
+        name = cut("ref", text) if side else text
+        edges = bins.get(name)
+        references[name] = group
+        if side and isinstance(edges, Edges):
+            groups = edges.names(whole=True)
+            references[name] = side.group_of(edges) or ""
+            wrong = f"{text} is no group of {name}, which has {', '.join(groups)}"
+            checks.append(("ref", not references[name], wrong, f"name one of them: {name}={groups[0]}"))
+    sides = {
+        "attributes": tuple(dict.fromkeys(names)) or None,
+        "bins": bins,
+        "references": references,
+        "intersections": tuple(crossed),
+    }
+    changed = {key: value for key, value in sides.items() if value != getattr(config, key)}
+    return (config.model_copy(update=changed) if changed else config), checks
 
 
 def _laid_over(given: Mapping[str, Any], document: YamlDocument, spots: dict[Place, str]) -> YamlDocument:

@@ -1,9 +1,9 @@
 """The source of a class or function that a notebook or a script defines, as a file that stands alone."""
 
 import ast
-import builtins
 import linecache
 import math
+import symtable
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -88,9 +88,9 @@ class _Text:
     def add(self, thing: Any) -> None:
         """Add a class or function, and before it what it uses."""
         name, code = thing.__name__, _code(thing)
-        node, source = _found(name, code)
+        source = _found(name, code)
         self.known[name] = thing
-        for used in sorted(_names(node)):
+        for used in sorted(_names(source)):
             if used in self.known or used not in code.__globals__:
                 continue
             self._add_value(used, code.__globals__[used], name)
@@ -130,8 +130,8 @@ def _code(thing: Any) -> FunctionType:
     raise NoDefinition(f"the source of {thing.__name__} cannot be read")
 
 
-def _found(name: str, function: FunctionType) -> tuple[ast.stmt, str]:
-    """Return the statement that defines a name, and its text with decorators."""
+def _found(name: str, function: FunctionType) -> str:
+    """Return the statement that defines a name, with its decorators."""
     lines = linecache.getlines(function.__code__.co_filename)
     try:
         tree = ast.parse("".join(lines))
@@ -142,12 +142,21 @@ def _found(name: str, function: FunctionType) -> tuple[ast.stmt, str]:
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == name:
             start = min([node.lineno, *(one.lineno for one in node.decorator_list)])
             if start <= at <= (node.end_lineno or at):
-                return node, "".join(lines[start - 1 : node.end_lineno])
+                return "".join(lines[start - 1 : node.end_lineno])
     raise NoDefinition(f"{name} is not defined at the top level")
 
 
-def _names(node: ast.AST) -> Iterator[str]:
-    """Yield the names that a definition uses, those of its own parameters and variables too."""
-    for part in ast.walk(node):
-        if isinstance(part, ast.Name) and not hasattr(builtins, part.id):
-            yield part.id
+def _names(source: str) -> Iterator[str]:
+    r"""Yield the names that a definition looks up outside of itself, those of builtins too.
+
+    >>> sorted(_names("def f(x: int = N):\n    y = x\n    return [g(z) for z in y]"))
+    ['N', 'g', 'int']
+    """
+    tables = [symtable.symtable(source, "", "exec")]
+    while tables:
+        table = tables.pop()
+        tables += table.get_children()
+        for symbol in table.get_symbols():
+            outside = symbol.is_global() or table.get_type() == "module"
+            if outside and symbol.is_referenced() and not symbol.get_name().startswith("__"):
+                yield symbol.get_name()

@@ -6,6 +6,9 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 
+SPELLINGS = {"favorable": "favourable"}
+"""Names of options and keys that may be spelled otherwise, too."""
+
 # What a terminal obeys, what turns the direction of writing, what is not seen; half of a character.
 _UNSEEN = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"  # a part of the spelling in Persian and Hindi, and of emoji

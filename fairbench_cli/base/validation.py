@@ -5,13 +5,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, get_args, get_origin
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from fairbench_cli.base.errors import Problem, Words, nearest, shown, spelled, suggest
 from fairbench_cli.base.plugins import short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument
+from fairbench_cli.base.text import SPELLINGS
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 SHA256 = r"^[0-9a-f]{64}$"
@@ -60,10 +69,22 @@ Finding = tuple[Place, Problem]
 """What is wrong with a value, and its place within what was read."""
 
 
+def usual(key: Any) -> Any:
+    """Return the name of a key that may be spelled otherwise, too."""
+    return SPELLINGS.get(key, key) if isinstance(key, str) else key
+
+
 class StrictModel(BaseModel):
     """A model of a file's mapping: no unknown keys, no conversions, not to be changed."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _spelled(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or not SPELLINGS.keys() & data.keys():
+            return data
+        return {usual(key) if usual(key) not in data else key: value for key, value in data.items()}
 
 
 def mistake(what: str, fix: Words) -> PydanticCustomError:

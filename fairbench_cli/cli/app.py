@@ -10,7 +10,7 @@ from typer.core import TyperGroup
 
 from fairbench_cli import __version__
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.text import SPELLINGS, printable
 from fairbench_cli.cli import (
     audit,
     check,
@@ -98,7 +98,7 @@ def run(arguments: list[str]) -> int:
     """Run one command line and return its exit code."""
     widen()
     try:
-        code = app(arguments, prog_name="fairbench", standalone_mode=False)
+        code = app(list(map(_usual, arguments)), prog_name="fairbench", standalone_mode=False)
     except UserError as error:
         _complain("\n".join(map(str, error.problems)))
         return 2
@@ -119,6 +119,13 @@ def _usage(error: typer.BadParameter) -> str:
     message = error.format_message().rstrip(".").replace("Value error, ", "")
     command = error.ctx.command_path if error.ctx else "fairbench"
     return f"error: {' '.join(message.split())}\n  fix: see `{command} --help`" if message else ""
+
+
+def _usual(argument: str) -> str:
+    """Return a flag by its usual name where it is spelled otherwise, such as ``--favorable=yes``."""
+    flag, equals, value = argument.partition("=")
+    name = flag.removeprefix("--")
+    return f"--{SPELLINGS[name]}{equals}{value}" if f"--{name}" == flag and name in SPELLINGS else argument
 
 
 def _complain(text: str) -> None:

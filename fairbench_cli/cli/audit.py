@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # light when asked for --help
 
 OUTPUT, RUN = "Output", "Results of a run"
 PANELS = {
-    "Columns": "score label attribute weight cluster model-column bins intersect",
+    "Columns": "table score label attribute weight cluster model-column bins intersect",
     "Decisions": "favourable threshold top-k top-share ties curves",
     "Two models, two dates": "against id slice",
     "Comparison and verdict": "ref ref-method tau metric decision rule preset min-group min-share exclude "
@@ -23,6 +23,7 @@ PANELS = {
     "Intervals": "draws seed confidence",
     "Small groups": "pooled scan",
     "Explanation": "explain neighbours margin",
+    OUTPUT: "title",
     "Planning": "rate ratio power comparisons counted",
 }
 """The keys of `PlanConfig`, and so of `AuditConfig`, as its help shows them."""
@@ -91,7 +92,7 @@ def audit(
     preds: Annotated[
         str,
         typer.Argument(
-            help="CSV, TSV, Parquet or NDJSON, also gzipped; - is stdin. Or a folder of results.",
+            help="CSV, TSV, Parquet or NDJSON, also gzipped; SQLite; - is stdin. Or a folder of results.",
             show_default=False,
         ),
     ],
@@ -141,6 +142,7 @@ def audit(
     from fairbench_cli.audit.config import PLANNED
     from fairbench_cli.audit.options import read_config
     from fairbench_cli.base.errors import shown, suggest, user_error
+    from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import talk
     from fairbench_cli.cli.options import results_folder
     from fairbench_cli.cli.run_command import stoppable
@@ -170,8 +172,10 @@ def audit(
     _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
     with stoppable() as stopped:
         try:
-            report = run(preds, settings, None, only or (), repeat)
-            _write(report, output, pdf, to_db)
+            with Activity(f"reading {preds}") as activity:
+                report = run(preds, settings, None, only or (), repeat, activity.tell)
+            with Activity("writing"):
+                _write(report, output, pdf, to_db)
             _print(report, format_, everything)
         except KeyboardInterrupt:  # what was copied of the rows is gone
             if not stopped:
@@ -188,7 +192,7 @@ def _plan(source: str, given: dict[str, Any], config: Path | None, output: Path 
     from fairbench_cli.audit.planning import WRITERS, files_of, make_plan, plan_document
     from fairbench_cli.base.errors import shown, suggest, user_error
     from fairbench_cli.base.files import keep_inputs, write_files
-    from fairbench_cli.cli.console import print_document, print_text
+    from fairbench_cli.cli.console import print_document, print_text, talk
 
     if format_ not in ("console", *WRITERS):
         fix = suggest(format_, ["console", *WRITERS])
@@ -200,6 +204,7 @@ def _plan(source: str, given: dict[str, Any], config: Path | None, output: Path 
             [path for path in (source, config) if path], [output / name for name in files], "--output"
         )
         write_files(output, files)
+        talk(f"{output}/: {', '.join(files)}")
     if format_ == "console":
         print_document(plan_document(found))
     else:
@@ -223,7 +228,7 @@ def _keep_inputs(
     from fairbench_cli.audit.show.tables import OPTIONAL
     from fairbench_cli.base.files import keep_inputs
 
-    read = [path for path in inputs if path is not None]
+    read = [str(path).removeprefix("sqlite:///") for path in inputs if path is not None]
     if output is not None:
         ours = {name for name, _ in FORMATS.values()} | {file_of(name) for name in OPTIONAL}
         names = FILES if preset == "aequitas" else sorted(ours)
@@ -236,23 +241,28 @@ def _keep_inputs(
 
 
 def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str | None) -> None:
-    """Write what was asked for: a folder, a PDF, database tables."""
+    """Write what was asked for: a folder, a PDF, database tables; name it on standard error."""
+    from fairbench_cli.cli.console import talk
+
     if output is not None and report.config.preset == "aequitas":
-        from fairbench_cli.audit.show.aequitas import write_compat
+        from fairbench_cli.audit.show.aequitas import FILES, write_compat
 
         write_compat(report, output)
+        talk(f"{output}/: {', '.join(FILES)}")
     elif output is not None:
         from fairbench_cli.audit.show.formats import write_folder
 
-        write_folder(report, output)
+        talk(f"{output}/: {', '.join(write_folder(report, output))}")
     if pdf is not None:
         from fairbench_cli.audit.show.document import write_pdf
 
         write_pdf(report, pdf)
+        talk(f"{pdf}: written")
     if to_db is not None:
-        from fairbench_cli.audit.show.tables import to_database
+        from fairbench_cli.audit.show.tables import PREFIX, to_database
 
-        to_database(report, to_db)
+        name = to_database(report, to_db)
+        talk(f"--to-db: tables {PREFIX}*, audit_id {name}")
 
 
 def _print(report: "Report", format_: str, everything: bool) -> None:

@@ -16,7 +16,7 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.running.run import PreparedRun
-from fairbench_cli.experiment.running.time_left import Estimate, Kind
+from fairbench_cli.experiment.running.time_left import Kind, RunClock
 from fairbench_cli.experiment.running.worker import Task
 
 SECONDS_BETWEEN_LINES = 10.0
@@ -36,10 +36,10 @@ def kinds_of(cells: Iterable[Cell]) -> dict[str, Kind]:
     return kinds
 
 
-def estimate_of(prepared: PreparedRun, kinds: Mapping[str, Kind], jobs: int) -> Estimate:
+def estimate_of(prepared: PreparedRun, kinds: Mapping[str, Kind], jobs: int) -> RunClock:
     """Return what is known of the costs beforehand: the sizes of the data, and what earlier repeats took."""
     size = {one.spec.name: float(one.size * len(one.columns)) for one in prepared.datasets}
-    found = Estimate(jobs, size, [kinds[cell.key] for cell in prepared.in_turn])
+    found = RunClock(jobs, size, [kinds[cell.key] for cell in prepared.in_turn])
     for record in prepared.records.values():
         if record.key in kinds:
             found.known(kinds[record.key], record.seconds)

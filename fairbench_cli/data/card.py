@@ -125,6 +125,9 @@ class Card(StrictModel):
     citation: str = ""
     note: str = ""
     files: Annotated[tuple[DataFile, ...], BeforeValidator(as_tuple)] = Field(min_length=1)
+    test_files: Annotated[tuple[DataFile, ...], BeforeValidator(as_tuple)] = Field(
+        default=(), description="Files with rows that are tested on, and never trained on."
+    )
     format: Literal["csv", "arff", "parquet"] = "csv"
     header: bool = Field(default=True, description="Whether the first row names the columns.")
     separator: str = Field(default=",", min_length=1, max_length=1)
@@ -154,7 +157,7 @@ class Card(StrictModel):
 
     def decisive(self) -> dict[str, Any]:
         """Return the part of the card that decides numbers: no titles, addresses or citations."""
-        prose = ("name", "title", "source", "licence", "citation", "note", "files")
+        prose = ("name", "title", "source", "licence", "citation", "note", "files", "test_files")
         excluded: dict[str, Any] = dict.fromkeys(prose, True) | {"protected": {"__all__": {"called"}}}
         return self.model_dump(mode="json", exclude=excluded, exclude_defaults=True)
 
@@ -341,8 +344,9 @@ def _spelled_out(document: YamlDocument) -> YamlDocument:
             "a card is a mapping of keys to values", "let `fairbench init DATA` write one", where
         )
     data = dict(document.data)
-    if isinstance(data.get("files"), list):
-        data["files"] = [{"name": file} if isinstance(file, str) else file for file in data["files"]]
+    for key in ("files", "test_files"):
+        if isinstance(data.get(key), list):
+            data[key] = [{"name": file} if isinstance(file, str) else file for file in data[key]]
     if isinstance(data.get("columns"), dict):
         kinds = {
             name: {"kind": column} if isinstance(column, str) else column

@@ -185,13 +185,16 @@ def imputed(cells: "pd.Series[str]", how: Literal["median", "mode"]) -> str:
     return str(sorted(cells, key=float)[(len(cells) - 1) // 2])
 
 
-def bin_numbers(name: str, numbers: Floats, bins: BinsCard, *, whole: bool) -> tuple[Column, Codes]:
+def bin_numbers(
+    name: str, numbers: Floats, bins: BinsCard, *, whole: bool, like: Floats | None = None
+) -> tuple[Column, Codes]:
     """Return numbers cut into bins.
 
     Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``; the end bins of given edges
     are called ``<=25`` and ``>60`` (closed on the left: ``<25`` and ``>=60``), whatever the data are; a card
     may name the bins of given edges. The edges of quantiles are numbers of the data, and numbers that come
-    often make for fewer bins.
+    often make for fewer bins. With `like` the bins are those of other numbers, and the end bins take what is
+    beyond.
 
     Raises
     ------
@@ -207,16 +210,17 @@ def bin_numbers(name: str, numbers: Floats, bins: BinsCard, *, whole: bool) -> t
     >>> bin_numbers("age", ages, BinsCard(edges=(25, 60), closed="left"), whole=True)[0].levels
     ('<25', '25-59', '>=60')
     """
+    own = numbers if like is None else like
     if bins.edges is not None:
         column, cut = _cut_at(name, numbers, bins.edges, whole=whole, left=bins.closed == "left")
         return replace(column, levels=bins.levels or column.levels), cut
-    low = float(numbers.min()) if bins.low is None else bins.low
-    high = float(numbers.max()) if bins.high is None else bins.high
+    low = float(own.min()) if bins.low is None else bins.low
+    high = float(own.max()) if bins.high is None else bins.high
     if low >= high:
         what = f'column "{name}" cannot be cut into bins: from {low:g} to {high:g} there is no room'
         raise Misfit(what, "drop it, make it nominal, or correct `low` and `high`")
     if bins.quantiles is not None:
-        edges = _quantile_edges(numbers, bins.quantiles)
+        edges = _quantile_edges(own, bins.quantiles)
     else:
         edges = np.linspace(low, high, (bins.count or 0) + 1)
     labels = _whole_labels(edges, short=bins.quantiles is not None) if whole else _real_labels(edges)

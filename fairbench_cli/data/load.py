@@ -1,7 +1,7 @@
 """From a card and its files, or a bare CSV, to a coded table."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -38,6 +38,7 @@ from fairbench_cli.data.table import (
     VALUES,
     Codes,
     Column,
+    Floats,
     Roles,
     Sample,
     Table,
@@ -222,12 +223,17 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """A loaded data set: its card, its rows, the sha256 of each file, and where the files are."""
+    """A loaded data set: its card, its rows, the sha256 of each file, and where the files are.
+
+    `test` are rows of other files, in the columns and levels of `table`, that are tested on; None without.
+    """
 
     card: Card
     table: Table
     sha256: dict[str, str]
     files: LocatedFiles | None = None
+    test: Table | None = None
+    test_sha256: dict[str, str] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.table)
@@ -380,8 +386,11 @@ class Dataset:
         return {levels[code] for code in np.unique(self.table[column])}
 
 
-def load(card: Card, found: LocatedFiles) -> Dataset:
+def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> Dataset:
     """Return the files that were found for a card as a coded table.
+
+    Test rows, of other files with the same columns, are coded as these are: by their levels and bins, and
+    what stands for a missing cell comes from them.
 
     Raises
     ------
@@ -407,7 +416,109 @@ def load(card: Card, found: LocatedFiles) -> Dataset:
             problems.append(Problem(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)))
     if problems:
         raise UserError(*problems)
-    return Dataset(card, table_of(columns), found.sha256, found)
+    if test is None:
+        return Dataset(card, table_of(columns), found.sha256, found)
+    columns, tested = _with_test_rows(card, frame, columns, test)
+    return Dataset(card, table_of(columns), found.sha256, found, table_of(tested), test.sha256)
+
+
+Coded = tuple[Column, Codes]
+
+
+def _with_test_rows(
+    card: Card, frame: pd.DataFrame, columns: list[Coded], test: LocatedFiles
+) -> tuple[list[Coded], list[Coded]]:
+    """Return the columns and those of the test rows, with the same levels.
+
+    Numbers that stay numbers have those of both as levels.
+    """
+    parts, rows = read_parts(card, test)
+    names = ", ".join(path.name for path in test.paths)
+    lacking = [column.name for column, _ in columns if column.name not in rows]
+    if lacking:
+        what = f'{names} has no column "{lacking[0]}", which the data set has'
+        raise user_error(what, suggest(lacking[0], map(str, rows.columns)), f"{test.paths[0]}:1")
+    rows = rows[[column.name for column, _ in columns]]
+    rows = rows[complete_rows(card, rows)]
+    if rows.empty:
+        fix = "check `keep`, `keep_between`, `missing` and `missing_rows` of the card"
+        raise user_error("no test rows are left", fix, str(test.paths[0]))
+    both, tested, problems = [], [], []
+    for column, codes in columns:
+        own = card.columns.get(column.name, ColumnCard())
+        try:
+            if column.kind == "number":
+                numbers = _tested_numbers(card, own, frame[column.name], rows[column.name])
+                joint, every = keep_numbers(column.name, numbers)
+                both.append((joint, every[: len(frame)]))
+                tested.append((joint, every[len(frame) :]))
+            else:
+                both.append((column, codes))
+                tested.append(_encode_like(card, own, column, frame[column.name], rows[column.name]))
+        except Misfit as misfit:
+            where = _spot(card, parts, column.name, misfit.cell)
+            problems.append(Problem(misfit.what, misfit.fix, where))
+    if problems:
+        raise UserError(*problems)
+    return both, tested
+
+
+def _tested_numbers(card: Card, own: ColumnCard, cells: "pd.Series[str]", test: "pd.Series[str]") -> Floats:
+    """Return a column of numbers: of all rows, then of the test rows."""
+    filled = [_filled(card, own, part, cells) for part in (cells, test)]
+    for part in filled:
+        _refuse_gaps(card, own, part)
+    return np.concatenate([as_numbers(str(cells.name), part, whole=own.kind == "integer") for part in filled])
+
+
+def _filled(
+    card: Card, own: ColumnCard, cells: "pd.Series[str]", known: "pd.Series[str]"
+) -> "pd.Series[str]":
+    """Return cells with what the known ones give for the missing, where the card asks for that."""
+    if own.if_missing not in ("median", "mode"):
+        return cells
+    gap = cells.isin(card.missing)
+    return cells.mask(gap, filling(card, known, own.if_missing)) if gap.any() else cells
+
+
+def _refuse_gaps(card: Card, own: ColumnCard, cells: "pd.Series[str]") -> "pd.Series[bool]":
+    """Return which cells of a column of numbers are missing, and a level; refuse others that are missing."""
+    gap = cells.isin(card.missing)
+    homeless = cells.isin(GAPS) & ~gap if own.if_missing == "level" else cells.isin(GAPS) | gap
+    if homeless.any():
+        raise _no_level(card, own, str(cells.name), str(cells[homeless].iloc[0]))
+    return gap
+
+
+def _encode_like(
+    card: Card, own: ColumnCard, column: Column, cells: "pd.Series[str]", test: "pd.Series[str]"
+) -> Coded:
+    """Return test rows as codes of a column's levels, given the cells that the column was made of."""
+    test = _filled(card, own, test, cells)
+    if own.kind in ("integer", "real"):
+        whole, gap = own.kind == "integer", _refuse_gaps(card, own, test)
+        known = cells[~cells.isin(card.missing)]
+        known_numbers = as_numbers(column.name, known, whole=whole)
+        numbers = as_numbers(column.name, test[~gap], whole=whole)
+        like, codes = _numbers(own, test[~gap], known_numbers) if len(numbers) else (column, numbers)
+        # A bin that nobody else is in is the nearest that somebody is in, of two the lower.
+        there = np.array([place for place, level in enumerate(like.levels) if level in column.levels])
+        nearest = there[np.abs(there[:, None] - codes).argmin(axis=0)]
+        named = iter([like.levels[place] for place in nearest])
+        texts = pd.Series(
+            [MISSING if missing else next(named) for missing in gap], index=test.index, name=column.name
+        )
+    else:
+        texts = test.mask(test.isin(card.missing), MISSING) if own.if_missing == "level" else test
+    try:
+        return column, coded(column.name, texts, column.levels)[1]
+    except Misfit as misfit:
+        level = misfit.cell
+        cell = next((str(cell) for cell, text in zip(test, texts, strict=True) if text == level), level)
+        what = f'column "{column.name}" has "{cell}" in the test rows, and no other row has that level'
+        listed = ", ".join(column.levels[:10]) + (", …" if len(column.levels) > 10 else "")
+        fix = f"`recode` it in the card to one of: {listed}; or leave its rows out of the file"
+        raise Misfit(what, fix, cell) from None
 
 
 def _rows(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
@@ -463,14 +574,9 @@ def _encode(
     card: Card, own: ColumnCard, cells: "pd.Series[str]", declared: tuple[str, ...] | None
 ) -> tuple[Column, Codes]:
     name = str(cells.name)
-    if own.if_missing in ("median", "mode"):
-        gap = cells.isin(card.missing)
-        cells = cells.mask(gap, filling(card, cells, own.if_missing)) if gap.any() else cells
+    cells = _filled(card, own, cells, cells)
     if own.kind in ("integer", "real"):
-        gap = cells.isin(card.missing)
-        homeless = cells.isin(GAPS) & ~gap if own.if_missing == "level" else cells.isin(GAPS) | gap
-        if homeless.any():
-            raise _no_level(card, own, name, str(cells[homeless].iloc[0]))
+        gap = _refuse_gaps(card, own, cells)
         if gap.all():
             raise Misfit(f'column "{name}" has no number in any row', "drop it")
         column, codes = _numbers(own, cells[~gap])
@@ -488,12 +594,13 @@ def _encode(
     return coded(name, cells, levels)
 
 
-def _numbers(own: ColumnCard, cells: "pd.Series[str]") -> tuple[Column, Codes]:
-    """Return the column of cells that are numbers."""
+def _numbers(own: ColumnCard, cells: "pd.Series[str]", like: Floats | None = None) -> tuple[Column, Codes]:
+    """Return the column of cells that are numbers; with `like` in the bins of these, empty ones too."""
     name, whole = str(cells.name), own.kind == "integer"
     numbers = as_numbers(name, cells, whole=whole)
     if own.bins is not None:
-        return occurring(*bin_numbers(name, numbers, own.bins, whole=whole))
+        cut = bin_numbers(name, numbers, own.bins, whole=whole, like=like)
+        return cut if like is not None else occurring(*cut)
     if own.cap is not None:
         return occurring(*cap_numbers(name, numbers, own.cap))
     return keep_numbers(name, numbers)

@@ -3,7 +3,7 @@
 import hashlib
 import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,8 @@ def folders(data_dir: Path | None, card_path: Path) -> list[Path]:
     return [*named, card_path.parent, cache_folder()]
 
 
-def locate(card: Card, places: list[Path]) -> LocatedFiles:
-    """Return every file of a card, found and checked.
+def locate(card: Card, places: list[Path], files: Sequence[DataFile] | None = None) -> LocatedFiles:
+    """Return every file of a card, or some of them, found and checked.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def locate(card: Card, places: list[Path]) -> LocatedFiles:
     problems: list[Problem] = []
     paths: list[Path] = []
     hashes: dict[str, str] = {}
-    for file in card.files:
+    for file in card.files if files is None else files:
         try:
             path = next((folder / file.name for folder in places if (folder / file.name).is_file()), None)
             digest = "" if path is None else file_sha256(path)
@@ -109,7 +109,7 @@ def fetch(card: Card, say: Callable[[str], None], folder: Path | None = None) ->
     target = folder or cache_folder()
     problems: list[Problem] = []
     paths = []
-    for file in card.files:
+    for file in (*card.files, *card.test_files):
         path = target / file.name
         if path.is_file() and file.sha256 in (None, file_sha256(path)):
             say(f"{path}: there already")

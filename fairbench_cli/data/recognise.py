@@ -1,6 +1,7 @@
-"""Recognise what a column holds by its name and its cells: identifiers, dates, scores."""
+"""Recognise what a column holds by its name and its cells: identifiers, dates, scores, protected groups."""
 
 import re
+from unicodedata import combining, normalize
 
 import numpy as np
 
@@ -11,6 +12,19 @@ _IDENTIFIER = re.compile(r"(?:^|[\W_])(?i:ids?|uuid|guid|key|hash|ssn|e-?mail)$|
 _WEIGHT = re.compile(
     r"(?:^|[\W_])(?:(?:sample|row|case|survey|final|person|instance|design)?_?weights?|fnl_?wgt|p?wgt|perwt)\d*$",
     re.IGNORECASE | re.ASCII,
+)
+
+# What a word of a column's name begins with, or is ($), accents left out.
+_PROTECTED = re.compile(
+    r"sex(e|o|ual\w*)?$|sesso$|gender|geschlecht|geslacht|(fe)?male$|wom[ae]n$|"
+    r"races?$|racial|raza$|raca$|razza$|skin|colou?r$|ethn|etni|minorit|caste$|tribe$|indigen|hispanic|latin[oax]$|"
+    r"black$|asian$|caucasian$|"
+    r"age(s|d|group|cat\w*|grp|band|range|class|bin)?$|alter$|altersgruppe|leeftijd|edad$|idade$|"
+    r"birth|geburt|naissance|nacimiento|nascimento|nascita|geboorte|"
+    r"nation|nacion|nazion|citizen|staatsang|ciudadan|immigra|migra|foreign|auslander|nativ|herkunft|afkomst|"
+    r"relig|creed$|faith$|godsdienst|disab|handicap|behinder|discap|"
+    r"marital|married|marriage|civil$|familienstand|pregnan|veteran|lgbt|"
+    r"性别|性別|年龄|年齢|民族|种族|国籍|宗教|婚姻"
 )
 
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[aApP][mM]|[+-]\d{2}(:?\d{2})?|UTC)?"
@@ -53,6 +67,20 @@ def named_like_weights(name: str) -> bool:
     [False, False, False, False, False]
     """
     return _WEIGHT.search(name) is not None
+
+
+def named_like_protected(name: str) -> bool:
+    """Return whether a column is called like a protected attribute, in some languages.
+
+    >>> names = ("sex", "RaceGroup", "age_cat", "native-country", "Âge", "Staatsangehörigkeit", "group")
+    >>> [named_like_protected(name) for name in names]
+    [True, True, True, True, True, True, True]
+    >>> [named_like_protected(name) for name in ("education", "page", "agency", "donation", "tracing")]
+    [False, False, False, False, False]
+    """
+    plain = "".join(letter for letter in normalize("NFKD", name) if not combining(letter))
+    words = re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", plain).lower())
+    return any(_PROTECTED.match(word) for word in words) or words in (["group"], ["groups"])
 
 
 def is_date(text: str) -> bool:

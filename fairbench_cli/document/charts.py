@@ -320,7 +320,9 @@ def plot(
         parts.append(text("name", SIDE + 42, level, shortened(each.name)))
         level += 16
     if beside:
-        ends = [(x.at(each.points[-1][0]), y.at(each.points[-1][1]), each.name) for each in lines if each.points]
+        ends = [
+            (x.at(each.points[-1][0]), y.at(each.points[-1][1]), each.name) for each in lines if each.points
+        ]
         parts += [text("name", *place) for place in _apart(ends, WIDTH)]
         level -= 14
     parts.append(text("tick", SIDE, level, key) if key else "")
@@ -471,7 +473,7 @@ def cloud(
                 len(SHADES) - 1 if len(track.points) < 2 else k * (len(SHADES) - 1) // (len(track.points) - 1)
             )
             form = mark(
-                f"line l{look} b{shade}",
+                f"point l{look} b{shade}",
                 LINES[look][2],
                 x.at(a),
                 y.at(b),

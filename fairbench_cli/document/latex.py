@@ -1,10 +1,18 @@
-"""The tables of a document as LaTeX (needs the package booktabs), escaped."""
+r"""The tables of a document as LaTeX, escaped and as wide as the text (needs booktabs and tabularx).
 
+Widths are reckoned for ``\footnotesize`` in Computer Modern and a text of 345 pt, the article class's: names
+wrap, and columns that do not fit stand below each other.
+"""
+
+import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TypeVar
 
-from fairbench_cli.base.text import printable
-from fairbench_cli.document.model import Document, Section, TextTable
+from fairbench_cli.base.text import printable, slugs
+from fairbench_cli.document.model import Document, Section, TableCell, TextTable
 
 _TEX = {letter: f"\\{letter}" for letter in "{}$&%#_"} | {letter: f"${letter}$" for letter in "<>|"}
 _TEX |= {
@@ -21,36 +29,241 @@ _TEX |= {
     "−": "$-$",
     "–": r"\textendash{}",
     "∞": r"$\infty$",
+    "±": r"$\pm$",
+    "≤": r"$\leq$",
+    "≥": r"$\geq$",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
 }
+Row = tuple[TableCell, ...]
 _NUMBER = re.compile(r"-\d[\d.]*")
 _EQUAL = re.compile(r"\$(\\beta|\\tau)\$ = (\d[\d.]*)")  # a formula, not three words
+_VALUE = re.compile(r"([-+]?\d[\d.]*)(\*?)(.*)", re.DOTALL)
+
+HEAD = "% Needs \\usepackage{booktabs,tabularx} in the preamble.\n"
+TEXT, PAGE, LEAST_NAME, GAP = 345.0, 530.0, 84.0, 6.0
+"""In points: width and height of the text, least width of a column of names, room between columns."""
+LINE, CAPTION, FINE, RULES = 9.5, 12.0, 8.0, 36.0  # heights: a row, a line of the caption, one of the facts
+NARROW, WIDE = frozenset("iljtfrI.,:;'!|()[]- "), frozenset("mwMW±×−=+<>%&@…")
+SIGNS_TO_BREAK = "=_,/:."  # after which a long name may break
+SIGNS = {"": "", "better": r"\rlap{$^{\dagger}$}", "worse": r"\rlap{$^{\ddagger}$}"}
 
 
 def latex(document: Document) -> str:
-    """Return a float per table, whose caption is the section's title and the document's facts."""
-    return "\n".join(table for section in document.sections for table in _tables(section, document.facts))
+    """Return a float per table, with its caption, its label, and the document's facts below it.
+
+    A table that is longer than a page is several. Of tables whose rows stand together by their first cell,
+    the last column of words becomes the heads of parts.
+    """
+    found = [one for section in document.sections for one in _tables(section)]
+    labels = slugs((*filter(None, [document.title]), title) for title, _ in found)
+    floats = [
+        _float(part, title, f"tab:{label}", document.facts)
+        for (title, table), label in zip(found, labels, strict=True)
+        for part, title, label in _pages(_Layout.of(table), title, label, document.facts)
+    ]
+    return HEAD + "\n" + "\n".join(floats)
 
 
-def _tables(section: Section, facts: tuple[str, ...]) -> Iterator[str]:
+def _tables(section: Section) -> Iterator[tuple[str, TextTable]]:
     for table in section.tables:
-        title = ": ".join(dict.fromkeys(filter(None, (section.title, table.title))))
-        caption = " ".join([f"{title}.", *facts, *filter(None, [table.more])])
-        yield _float(table, caption)
+        yield ": ".join(dict.fromkeys(filter(None, (section.title, table.title)))), table
     for within in section.sections:
-        yield from _tables(within, facts)
+        yield from _tables(within)
 
 
-def _float(table: TextTable, caption: str) -> str:
-    sides = "".join("r" if number else "l" for number in table.numeric)
-    heads = " & ".join(map(escaped, table.heads))
-    rows = (" & ".join(escaped(cell.whole) for cell in row) for row in table.rows)
-    # A bracket or a star after \\ would be its argument.
-    body = "\n".join(f"{'{}' * row.startswith(('[', '*'))}{row} \\\\" for row in rows)
+@dataclass(frozen=True)
+class _Layout:
+    """How a table is laid out.
+
+    Parameters
+    ----------
+    table : TextTable
+    rows : tuple of (str, rows)
+        Under the head of each part; the only one of a table without parts has no head.
+    names : tuple of int
+        The columns of words that are shown as such.
+    pieces : tuple of tuple of int
+        The columns of numbers; each piece has the names again.
+    """
+
+    table: TextTable
+    rows: tuple[tuple[str, tuple[Row, ...]], ...]
+    names: tuple[int, ...]
+    pieces: tuple[tuple[int, ...], ...]
+
+    @classmethod
+    def of(cls, table: TextTable) -> "_Layout":
+        """Lay a table out."""
+        words = tuple(j for j, number in enumerate(table.numeric) if not number)
+        parts: dict[str, list[Row]] = {}
+        by = words[-1] if table.grouped and len(words) > 1 else None
+        for row in table.rows:
+            parts.setdefault("" if by is None else row[by].whole, []).append(row)
+        names = words if by is None else words[:-1]
+        numbers = [j for j, number in enumerate(table.numeric) if number]
+        found = cls(table, tuple((head, tuple(rows)) for head, rows in parts.items()), names, ())
+        room = TEXT - sum(GAP + found.name_width(j) for j in names)
+        wide = [GAP + column_width(table, j) for j in numbers]
+        count = 1
+        while count < len(numbers) and max(map(sum, _even(wide, count))) > room:
+            count += 1
+        return replace(found, pieces=tuple(map(tuple, _even(numbers, count))))
+
+    def name_width(self, column: int) -> float:
+        """Return the least width of a column of names: what it needs, up to `LEAST_NAME`."""
+        cells = [self.table.heads[column], *(row[column].whole for _, rows in self.rows for row in rows)]
+        return min(LEAST_NAME, max(map(width, cells)))
+
+    def wraps(self, column: int) -> bool:
+        """Return whether a column of names wraps: the first, which takes what is left, and wide ones."""
+        return column == self.names[0] or self.name_width(column) == LEAST_NAME
+
+    def height(self, row: Row) -> float:
+        """Reckon the height of a row in points, of all pieces together."""
+        lines = max([1, *(math.ceil(width(row[j].whole) / LEAST_NAME) for j in self.names)])
+        return LINE * lines * len(self.pieces)
+
+
+Item = TypeVar("Item")
+
+
+def _even(items: Sequence[Item], count: int) -> list[Sequence[Item]]:
+    """Return items in so many pieces, as even as they can be."""
+    ends = [round(i * len(items) / count) for i in range(count + 1)]
+    return [items[low:high] for low, high in pairwise(ends)]
+
+
+def _pages(
+    layout: _Layout, title: str, label: str, facts: Sequence[str]
+) -> Iterator[tuple[_Layout, str, str]]:
+    """Yield the parts of a table that fit a page, each with its title and label; best between its parts."""
+    texts = [f"{title}, part 1 of 2", *layout.table.marks]
+    room = PAGE - CAPTION * math.ceil(1.2 * width(f"Table 10: {' '.join(texts)}") / TEXT)
+    room -= FINE * math.ceil(0.9 * width(" ".join([*facts, layout.table.more])) / TEXT)
+    room -= RULES * len(layout.pieces)
+    pages: list[dict[str, list[Row]]] = [{}]
+    used, over = 0.0, (LINE + 5) * len(layout.pieces)  # what the head of a part takes
+    for head, rows in layout.rows:
+        if pages[-1] and used + over + sum(map(layout.height, rows)) > room:
+            pages.append({})
+            used = 0.0
+        for row in rows:
+            if pages[-1] and used + over + layout.height(row) > room:
+                pages.append({})
+                used = 0.0
+            used += layout.height(row) + over * (head not in pages[-1])
+            pages[-1].setdefault(head, []).append(row)
+    for i, page in enumerate(pages, start=1):
+        more = f", part {i} of {len(pages)}" if len(pages) > 1 else ""
+        part = replace(layout, rows=tuple((head, tuple(rows)) for head, rows in page.items()))
+        yield part, title + more, label + (f"-{i}" if i > 1 else "")
+
+
+def _float(layout: _Layout, title: str, label: str, facts: tuple[str, ...]) -> str:
+    caption = " ".join([f"{title}.", *layout.table.marks])
+    below = " ".join([*facts, *filter(None, [layout.table.more])])
+    small = f"\\par\\smallskip\n\\parbox{{\\linewidth}}{{\\scriptsize\\raggedright {escaped(below)}}}\n"
+    pieces = "\\par\\medskip\n".join(_piece(layout, columns) for columns in layout.pieces)
     return (
-        f"\\begin{{table}}\n\\centering\n\\caption{{{escaped(caption)}}}\n"
-        f"\\begin{{tabular}}{{{sides}}}\n\\toprule\n"
-        f"{heads} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}\n"
+        f"\\begin{{table}}\n\\centering\n\\caption{{{escaped(caption)}}}\n\\label{{{label}}}\n"
+        f"\\footnotesize\\setlength{{\\tabcolsep}}{{{GAP / 2:g}pt}}\n{pieces}{small if below else ''}"
+        "\\end{table}\n"
     )
+
+
+def _piece(layout: _Layout, columns: Sequence[int]) -> str:
+    table, names = layout.table, layout.names
+    sides = [r">{\raggedright\arraybackslash}X" if layout.wraps(j) else "l" for j in names]
+    heads = [escaped(table.heads[j]) for j in names]
+    heads += [_head(table.heads[j], column_width(table, j)) for j in columns]
+    lines = [f"{_row(heads)}\n\\midrule"]
+    for k, (head, rows) in enumerate(layout.rows):
+        lines += ["\\addlinespace"] * (k > 0)
+        across = f"\\multicolumn{{{len(heads)}}}{{@{{}}l}}{{\\emph{{{escaped(head)}}}}}"
+        lines += [_row([across])] * bool(head)
+        before = None
+        for row in rows:
+            texts = [breakable(row[j].whole) for j in names]
+            said = row[names[0]].whole if table.grouped and len(names) > 1 else None
+            if said is not None and said == before:
+                texts[0] = ""
+            before = said
+            lines.append(_row([*texts, *(_cell(row[j]) for j in columns)]))
+    body = "\n".join(lines)
+    return (
+        f"\\begin{{tabularx}}{{\\linewidth}}{{@{{}}{''.join(sides)}{'r' * len(columns)}@{{}}}}\n\\toprule\n"
+        f"{body}\n\\bottomrule\n\\end{{tabularx}}\n"
+    )
+
+
+def _row(cells: Sequence[str]) -> str:
+    row = " & ".join(cells)
+    # A bracket or a star after \\ would be its argument.
+    return f"{'{}' * row.startswith(('[', '*'))}{row} \\\\"
+
+
+def _head(text: str, room: float) -> str:
+    """Return the head of a column of numbers, in several lines where it is wider than they are."""
+    if width(text.replace(" = ", "=")) <= room:
+        return escaped(text)
+    return f"\\parbox[b]{{{room:.0f}pt}}{{\\raggedleft {breakable(text, room)}}}"
+
+
+def _cell(cell: TableCell) -> str:
+    """Return a number with what it is ±, in bold where it is the best, and with the sign of a difference."""
+    found = _VALUE.fullmatch(_said(cell))
+    if not found or not (cell.spread or cell.best or cell.against):
+        return escaped(cell.whole)
+    number, star, rest = found.groups()
+    own = f"$\\mathbf{{{number}}}$" if cell.best else escaped(number)
+    spread = f"\\,{{\\scriptsize$\\pm${escaped(cell.spread)}}}" if cell.spread else ""
+    return f"{own}{star}{spread}{escaped(rest)}{SIGNS[cell.against]}"
+
+
+def _said(cell: TableCell) -> str:
+    """Return the text of a cell, without the word that its sign takes the place of."""
+    return cell.whole.removesuffix(f" {cell.against}") if cell.against else cell.whole
+
+
+def column_width(table: TextTable, column: int) -> float:
+    """Reckon the width of a column of numbers in points; its head may wrap between words."""
+    words = re.split(r"[ -]", table.heads[column].replace(" = ", "="))
+    cells = [row[column] for row in table.rows]
+    return max([*map(width, words), *(width(_said(cell)) + 0.9 * width(cell.spread) for cell in cells)])
+
+
+def width(text: str) -> float:
+    """Reckon the width of a text in points, as small as tables are; rather too wide than too narrow.
+
+    >>> width("0.125") < width("preferential-sampling") < 100
+    True
+    """
+    return sum(
+        2.9 if letter in NARROW else 6.9 if letter in WIDE else 5.9 if letter.isupper() else 4.5
+        for letter in text
+    )
+
+
+def breakable(text: str, room: float = LEAST_NAME) -> str:
+    r"""Escape a name that may have to wrap: also within words, after signs or where nothing else helps.
+
+    >>> print(breakable("zafar-dm (constraint=fpr)"), breakable("a_very_long_name_of_a_technique"))
+    zafar-dm (constraint=\allowbreak{}fpr) a\_very\_long\_name\_\allowbreak{}of\_a\_technique
+    """
+    words = re.split(r"(?<=[ -])", text.replace("\n", " "))
+    if max(map(width, words)) <= room:
+        return escaped(text)
+    pieces = []
+    for word in words:
+        rest = word
+        while width(rest) > room:
+            fits = max(i for i in range(1, len(rest) + 1) if i == 1 or width(rest[:i]) <= room)
+            end = max((i for i in range(1, fits + 1) if rest[i - 1] in SIGNS_TO_BREAK), default=fits)
+            pieces += [escaped(rest[:end]), r"\allowbreak{}"]
+            rest = rest[end:]
+        pieces.append(escaped(rest))
+    return re.sub("-(?=-)", "-{}", "".join(pieces))
 
 
 def escaped(text: str) -> str:

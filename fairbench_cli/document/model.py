@@ -7,6 +7,9 @@ from typing import Literal, TypeVar
 
 Row = TypeVar("Row")
 
+Side = Literal["", "better", "worse"]
+SIDES: dict[str, Side] = {"better": "better", "worse": "worse"}
+
 # What a verdict says; None for what has none.
 Verdict = Literal["pass", "fail", "undecided"]
 VERDICTS: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "not decided"}
@@ -37,6 +40,12 @@ class TableCell:
         What a verdict says.
     link : str
         The anchor of the section that says more.
+    spread : str
+        In print, what the number is ±.
+    best : bool
+        In print, whether it is set in bold: the best of its column.
+    against : {"", "better", "worse"}
+        In print, whether it has the sign of a difference to what the table compares with.
     muted : bool
         Of the first cell of a row: whether the row stands in the background.
     """
@@ -46,6 +55,9 @@ class TableCell:
     value: float | None = None
     verdict: Verdict | None = None
     link: str = ""
+    spread: str = ""
+    best: bool = False
+    against: Side = ""
     muted: bool = False
 
     @property
@@ -81,6 +93,8 @@ class TextTable:
         Whether rows with the same first cell stand together, so that it need be said only once.
     key : str
         By which a page's script fills it again; empty for one that stays as it is.
+    marks : tuple of str
+        What in print its ±, its bold numbers and its signs mean.
     """
 
     title: str
@@ -91,6 +105,7 @@ class TextTable:
     keys: tuple[str, ...] = ()
     grouped: bool = False
     key: str = ""
+    marks: tuple[str, ...] = ()
 
     @property
     def below(self) -> str:
@@ -116,15 +131,18 @@ def table_of(
 def plain_table(
     title: str,
     heads: Iterable[str],
-    rows: Iterable[Iterable[str]],
+    rows: Iterable[Iterable[str | TableCell]],
     words: int,
     *,
     keys: Iterable[str] = (),
     grouped: bool = False,
+    marks: Iterable[str] = (),
 ) -> TextTable:
-    """Return a table of plain texts, whose first `words` columns are words and the others numbers."""
-    cells = tuple(tuple(map(TableCell, row)) for row in rows)
-    return TextTable(title, tuple(heads), cells, words=words, keys=tuple(keys), grouped=grouped)
+    """Return a table of texts or cells, whose first `words` columns are words and the others numbers."""
+    cells = tuple(tuple(one if isinstance(one, TableCell) else TableCell(one) for one in row) for row in rows)
+    return TextTable(
+        title, tuple(heads), cells, words=words, keys=tuple(keys), grouped=grouped, marks=tuple(marks)
+    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.split import divided_rows
 from fairbench_cli.data.table import Labels, Sample, in_other_group, read_only, to_sample
 from fairbench_cli.experiment.datasets import Population
-from fairbench_cli.experiment.decisions import order_of_rows, packed
+from fairbench_cli.experiment.decisions import PredictedRows, RowsPlace, order_of_rows, pack_rows, packed
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.tuning import Attempt, Curve, tune
 from fairbench_cli.interventions.cells import balanced_rows
@@ -47,6 +47,8 @@ class Repeat:
         What parameters were chosen from, where some are tuned.
     decisions : str or None
         Where all repeats share their test rows: what was decided on each of them (`packed`).
+    predictions : bytes, RowsPlace or None
+        With `predictions: true` the test rows (`pack_rows`), or where a journal keeps them.
     """
 
     key: str
@@ -60,6 +62,7 @@ class Repeat:
     swept: Counts | None = None
     tuning: Curve | None = None
     decisions: str | None = None
+    predictions: bytes | RowsPlace | None = None
 
     def __post_init__(self) -> None:
         if self.status not in get_args(Status):
@@ -96,7 +99,8 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds, tuning=curve)
 
     # 4. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
-    scores = model.scores(shown) if population.sweep or population.row_metrics.names else None
+    wanted = population.sweep or population.row_metrics.names or population.predictions
+    scores = model.scores(shown) if wanted else None
     twins = in_other_group(test, population.roles.of) if population.row_metrics.of_twins else None
     changed = None if twins is None else decide(model, represent(twins, *how), group, protected)[2]
     stays = None if changed is None else 1.0 - np.abs(chance - changed)
@@ -109,9 +113,15 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     # 5. Decisions on rows that are the same in every repeat: would a difference be there on others?
     rows = packed(chance[row_order(test, population)]) if population.shares_test_rows else None
 
+    # 6. The rows themselves, if asked for.
+    kept = None
+    if population.predictions:
+        known = rows_tested(cell, population, repeat, len(test)), group, test.y
+        kept = pack_rows(PredictedRows(*known, predicted, scores))
+
     facts, how_it_went = dict(model.facts), (model.status, model.reason)
     seconds = time.process_time() - start
-    return Repeat(cell.key, repeat, *how_it_went, counts, facts, seconds, values, swept, curve, rows)
+    return Repeat(cell.key, repeat, *how_it_went, counts, facts, seconds, values, swept, curve, rows, kept)
 
 
 def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
@@ -147,7 +157,7 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     Training rows are sampled from the network, its bias against the deprived group raised by β, and test rows
     are the original ones, or sampled from the network as it is (β = 0). Without a network the original rows
     are divided at random: `size` of them to train on, the rest to test; and, if asked for, each part drawn
-    again with as many rows of each group and outcome.
+    again with as many rows of each group and outcome. Test rows may also be those of a file.
 
     All techniques of a repeat get the same rows, which are drawn once, and which nobody can write.
 
@@ -159,7 +169,8 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     if population.network is None:
         return _divided(population, cell.sample_seed(repeat))
     beta = cell.beta if population.edits else 0.0
-    seed = 0 if population.rows is not None else cell.test_seed(repeat)
+    drawn = population.rows is None and population.apart is None
+    seed = cell.test_seed(repeat) if drawn else 0
     return _drawn(population, beta, cell.sample_seed(repeat)), _test(population, seed)
 
 
@@ -175,17 +186,34 @@ def _drawn(population: Population, beta: float, seed: int) -> Sample:
 
 @lru_cache(maxsize=2)
 def _test(population: Population, seed: int) -> Sample:
-    """Return the test rows where training rows are drawn: the original ones, or others drawn at β = 0."""
-    rows, network = population.rows, population.network
+    """Return the test rows where training rows are drawn: real ones, or others drawn at β = 0."""
+    rows, network = population.apart or population.rows, population.network
     if rows is None:
         assert network is not None  # noqa: S101 - `populate` leaves out one of the two at most
         rows = to_sample(sample(network, population.size, seed), population.roles)
     return _shared(rows, population)
 
 
+def rows_tested(cell: Cell, population: Population, repeat: int, n: int) -> NDArray[np.intp]:
+    """Return which of the data set's rows the n test rows of a repeat are; of drawn ones plain numbers."""
+    if population.network is None and population.apart is None:
+        return _parts(population, cell.sample_seed(repeat))[1]
+    return np.arange(n)
+
+
 @lru_cache(maxsize=2)
 def _divided(population: Population, seed: int) -> tuple[Sample, Sample]:
-    """Return original rows divided into those to train on and to test on."""
+    """Return original rows divided into those to train on and to test on, or those of a file to test on."""
+    rows = population.rows
+    assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
+    train, rest = _parts(population, seed)
+    tested = rows.take(rest) if population.apart is None else population.apart
+    return _shared(rows.take(train), population), _shared(tested, population)
+
+
+@lru_cache(maxsize=2)
+def _parts(population: Population, seed: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return which of the original rows are trained on, and which are tested on."""
     rows = population.rows
     assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
     rng = np.random.default_rng(seed)
@@ -195,7 +223,7 @@ def _divided(population: Population, seed: int) -> tuple[Sample, Sample]:
             balanced_rows(rows, part, n, rng)
             for part, n in zip((train, rest), population.balanced, strict=True)
         )
-    return _shared(rows.take(train), population), _shared(rows.take(rest), population)
+    return train, rest
 
 
 def _shared(rows: Sample, population: Population) -> Sample:

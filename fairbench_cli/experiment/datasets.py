@@ -15,7 +15,7 @@ from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, read_text
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.data.card import Card, find_card, read_card
-from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.locate import LocatedFiles, file_sha256, folders, locate
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.split import training_size
@@ -143,6 +143,7 @@ class PreparedDataset:
             "edited_column": self.edited[0] if len(self.edited) == 1 else [*self.edited],
             "arc_to_outcome": not self.without_arc,
             "sample_size": self.size,
+            **({"test_sha256": self.dataset.test_sha256} if self.dataset and self.dataset.test else {}),
             "inputs": {name: digest(value) for name, value in self.decisive.items()},
         }
 
@@ -179,11 +180,12 @@ def _prepare(
     path = find_card(spec.card)
     card = read_card(path)
     dataset: Dataset | None = None
-    if config.sample.source != "shipped" or config.test == "original":
+    if config.sample.source != "shipped" or config.tested != "network":
         from fairbench_cli.data.load import load
 
         if spec.card not in rows:
-            rows[spec.card] = load(card, locate(card, folders(data_dir, path)))
+            places = folders(data_dir, path)
+            rows[spec.card] = load(card, locate(card, places), _test_files(card, config, places))
         dataset = rows[spec.card]
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset, config)
@@ -200,6 +202,20 @@ def _prepare(
     if spec.missing_arc == "error" and any(config.sample.beta) and prepared.without_arc:
         raise _no_arc(prepared, config.where("datasets") or str(path))
     return prepared
+
+
+def _test_files(card: Card, config: ExperimentConfig, places: list[Path]) -> LocatedFiles | None:
+    """Return the files of the test rows: that of the config or those of the card; None without such files."""
+    if config.tested == "original" and card.test_files:
+        return locate(card, places, card.test_files)
+    if config.test is None or config.tested != "file":
+        return None
+    path = Path(config.test)
+    try:
+        return LocatedFiles((path,), {path.name: file_sha256(path)})
+    except OSError as error:
+        fix = "check the path, which is looked for next to the config"
+        raise user_error(f"cannot read {path}: {error.strerror}", fix, config.where("test")) from None
 
 
 def _edits(card: Card, named: Mapping[str, float], columns: Sequence[Column]) -> tuple[Edit, ...]:
@@ -322,6 +338,8 @@ def _decisive(card: Card, dataset: "Dataset | None") -> dict[str, Any]:
     own: dict[str, Any] = {"card": card.decisive()}
     if dataset is not None:
         own |= {"sha256": dataset.sha256, "columns": list(dataset.table.names)}
+        if dataset.test is not None:  # whatever the files are called
+            own["test"] = list(dataset.test_sha256.values())
     return own
 
 
@@ -381,6 +399,10 @@ class Population:
         Whether to count at every acceptance rate.
     row_metrics : RequestedRowMetrics
         Metrics that need the test rows.
+    predictions : bool
+        Whether to keep the test rows with what was decided.
+    apart : Sample or None
+        Test rows of files of their own.
     """
 
     network: BayesNet | None
@@ -395,11 +417,13 @@ class Population:
     balanced: tuple[int, int] | None
     sweep: bool
     row_metrics: RequestedRowMetrics
+    predictions: bool = False
+    apart: Sample | None = None
 
     @property
     def shares_test_rows(self) -> bool:
-        """Whether every repeat is tested on the same rows: the real ones."""
-        return self.network is not None and self.rows is not None
+        """Whether every repeat is tested on the same rows: the real ones, or those of a file."""
+        return self.apart is not None or (self.network is not None and self.rows is not None)
 
 
 def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path) -> Population:
@@ -423,7 +447,20 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         balanced=_balanced(balanced, prepared.size, len(dataset)) if balanced and dataset else None,
         sweep=config.sweep is not None,
         row_metrics=config.row_metrics,
+        predictions=config.predictions,
+        apart=_tested_rows(prepared, config),
     )
+
+
+def _tested_rows(prepared: PreparedDataset, config: ExperimentConfig) -> Sample | None:
+    """Return the test rows that come from files of their own."""
+    if prepared.dataset is None or prepared.dataset.test is None:
+        return None
+    try:
+        return to_sample(prepared.dataset.test, prepared.roles)
+    except ValueError as error:
+        what = f"the test rows of {prepared.card.name}: {error}, as no other row has it"
+        raise user_error(what, "leave such rows out of the file", config.where("test")) from None
 
 
 def rows_to_test(prepared: PreparedDataset, config: ExperimentConfig) -> int:
@@ -431,6 +468,8 @@ def rows_to_test(prepared: PreparedDataset, config: ExperimentConfig) -> int:
     dataset, balanced = prepared.dataset, config.sample.balanced
     if dataset is None or (config.test == "network" and prepared.network is not None):
         return prepared.size
+    if dataset.test is not None:
+        return len(dataset.test)
     if prepared.network is not None:
         return len(dataset)
     rest = len(dataset) - prepared.size

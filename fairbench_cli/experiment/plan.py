@@ -140,7 +140,7 @@ def _decisive(
         "roles": [dataset.roles.label, attribute] if groups else [dataset.roles.label],
         "size": dataset.size,
         "bias_direction": dataset.spec.bias_direction,
-        "test": config.test,
+        "test": config.tested,
         "intervention": technique.spec.decisive,
         "include_protected": technique.include_protected,
         "classifier": _classifier(technique, classifier),
@@ -209,6 +209,12 @@ class RunPlan:
     def dataset(self, name: str, attribute: str) -> dict[str, Any]:
         """Return what `datasets` says about one of them."""
         return next(one for one in self.datasets if (one["dataset"], one["attribute"]) == (name, attribute))
+
+    @property
+    def test_rows(self) -> str:
+        """Return in words where test rows come from that all repeats share."""
+        files = dict.fromkeys(name for one in self.datasets for name in one.get("test_sha256", ()))
+        return f"the rows of {', '.join(files)}" if files else "the original data"
 
     def held(self, places: Iterable[tuple[str, int]]) -> int:
         """Return how many of some keys and numbers of repeats are of this plan."""
@@ -292,7 +298,7 @@ class _File(BaseModel):
     sha256: str | None = None
 
 
-ROOMS = "journal", "networks", "tables", "figures", "compare", "code"
+ROOMS = "journal", "networks", "tables", "figures", "compare", "code", "predictions"
 _OWN = re.compile(r"\.lock.*|.*\.csv|config\.yaml|plan\.json|manifest\.json|log\.txt|" + "|".join(ROOMS))
 
 

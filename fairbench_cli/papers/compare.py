@@ -134,7 +134,7 @@ def compare(
         When several cells fit one value, or a filter is wrong.
     """
     config = plan.config
-    facts = [facts_of(cell) | {"sample": config.sample.source, "test": config.test} for cell in plan.cells]
+    facts = [facts_of(cell) | {"sample": config.sample.source, "test": config.tested} for cell in plan.cells]
     kept = [i for i, keep in enumerate(select(facts, filters)) if keep]
     keys = [plan.cells[i]["key"] for i in kept]
     fits = match(paper, published, [facts[i] for i in kept], keys, run)
@@ -159,7 +159,7 @@ def compare(
     if not paper.floors:
         values = values.drop(columns=OF_SDS)
     values = values.assign(verdict=[v for v, _ in judged], note=[n for _, n in judged])
-    return Reproduction(paper, run, values, f"{TRAINED[config.sample.source]}; {TESTED[config.test]}")
+    return Reproduction(paper, run, values, f"{TRAINED[config.sample.source]}; {TESTED[config.tested]}")
 
 
 TRAINED = {
@@ -171,6 +171,7 @@ TESTED: dict[str | None, str] = {
     "original": "tested on the original data",
     "network": "tested on samples of the networks, not on data",
     "holdout": "tested on the rest",
+    "file": "tested on the rows of a file",
 }
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.document.model import Document, Section, plain_table
+from fairbench_cli.document.model import Document, Section, TableCell, plain_table
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.inference import EQUAL, paired_test
@@ -24,9 +24,10 @@ from fairbench_cli.report.tables import (
     LABELS,
     caption,
     distinct_models,
+    labels_cell,
+    mean_cell,
     names_of,
-    shown,
-    shown_of_labels,
+    spread_mark,
 )
 
 
@@ -184,19 +185,23 @@ def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: st
     for (*names, beta), rows in found.items():
         across = columns_of(rows)
         first = {one: next(own[one] for own in rows.values() if one in own) for one in across}
-        texts = [
-            [LABELS, "", metric, *(shown_of_labels(run, cell, metric) for cell in first.values())]
+        texts: list[list[str | TableCell]] = [
+            [LABELS, "", metric, *(labels_cell(run, cell, metric) for cell in first.values())]
             for metric in metrics
         ]
         texts += [
-            [*row, metric, *(shown(run, own[one], metric) if one in own else "" for one in across)]
+            [
+                *row,
+                metric,
+                *(mean_cell(run, own[one], metric) if one in own else TableCell("") for one in across),
+            ]
             for row, own in rows.items()
             for metric in metrics
         ]
-        used |= {text for row in texts for text in row[len(columns) :]}
+        used |= {cell.text for row in texts for cell in row if isinstance(cell, TableCell)}
         words = [called(str(one)) for one in names if one != "original"] + [f"β = {beta:g}"] * several
         heads = (*columns, *(", ".join(map(called, map(str, one))) for one in across))
-        table = plain_table("", heads, texts, len(columns), grouped=True)
+        table = plain_table("", heads, texts, len(columns), grouped=True, marks=spread_mark(run))
         blocks.append(Section(", ".join(words), tables=(table,)))
     return Document(name, facts=(about, *caption(run.plan, used), ABOUT_LABELS), sections=tuple(blocks))
 

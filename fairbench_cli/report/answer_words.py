@@ -619,9 +619,11 @@ def _groups(answer: RunAnswer, plan: RunPlan) -> str:
 def _rows_and_beta(plan: RunPlan) -> str:
     """Return where test rows are from and what β does to training rows."""
     config = plan.config
+    if config.sample.source == "data" and config.tested != "holdout":
+        return f"Test rows: {plan.test_rows}."
     if config.sample.source == "data":
         return f"Test rows: those of {config.repeats} random splits that are not trained on."
-    drawn = "drawn from the same network, without bias" if config.test == "network" else "the original data"
+    drawn = "drawn from the same network, without bias" if config.test == "network" else plan.test_rows
     text = f"Test rows: {drawn}."
     if any(config.sample.beta):
         text += " β: the share of its favourable outcomes that the deprived group loses in training"

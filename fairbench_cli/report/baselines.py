@@ -22,7 +22,7 @@ from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.frontier import ABOVE, BELOW, NEITHER, distance_frame
 from fairbench_cli.report.inference import PairedTest, RowVariance, paired_test, slopes
-from fairbench_cli.report.paired import PARETO_METRICS, adjusted, paired_frame, verdicts
+from fairbench_cli.report.paired import adjusted, paired_of, verdicts
 from fairbench_cli.report.population import (
     FRESH,
     FROM_COUNTS,
@@ -235,8 +235,7 @@ def distances_of(run: RunResults) -> pd.DataFrame:
         frame = frame.assign(
             **{f"{prefix}p_holm": own["p_holm"], f"{prefix}verdict": words}, tests=own["tests"]
         )
-    paired = paired_frame(run.asked(PARETO_METRICS)).set_index([*COMPARED, "metric"])["population_verdict"]
-    known = paired.to_dict()
+    known = paired_of(run).set_index([*COMPARED, "metric"])["population_verdict"].to_dict()
     regions = [
         region_of(known.get((*key, "discrimination"), ""), known.get((*key, "accuracy"), ""), verdict)
         for *key, verdict in frame[[*COMPARED, "verdict"]].itertuples(index=False, name=None)
@@ -426,7 +425,7 @@ def _in_population(
             variance[:, i], freedom[:, i] = rows.variance, rows.freedom
             kept = all(decided_of(cell).rows is not None for cell in pair)
             basis[i] = ROW_BY_ROW if kept else FROM_COUNTS
-    return paired_test(differences, rows=RowVariance(variance, freedom)), basis
+    return paired_test(differences, data.design.ratio, RowVariance(variance, freedom)), basis
 
 
 def short_of(run: RunResults) -> dict[CellKey, tuple[str, ...]]:

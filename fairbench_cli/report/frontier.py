@@ -151,7 +151,7 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
         to_cut = bound(before, after, moves[0], moves[1], thresholds.both[cell, repeats].reshape(-1, 4))
         most = (np.sqrt(to_none.variance) + np.sqrt(to_cut.variance)) ** 2
         found[:, cell] = np.concatenate([most, np.minimum(to_none.freedom, to_cut.freedom)])
-    return paired_test(differences, rows=RowVariance(*found))
+    return paired_test(differences, data.design.ratio, RowVariance(*found))
 
 
 def frontier_table(name: str, run: RunResults) -> Document:

@@ -38,7 +38,7 @@ class RowDesign:
         Each repeat draws its own; each divides the same rows anew; all have the same; of two runs, those of
         the one are not those of the other.
     ratio : float
-        Of splits: test rows over training rows.
+        Of real rows to train on: those left out over those trained on. Training sets overlap by that much.
     """
 
     kind: Literal["drawn", "split", "shared", "apart"] = "drawn"
@@ -48,7 +48,8 @@ class RowDesign:
 def row_design(config: ExperimentConfig) -> RowDesign:
     """Return how the test rows of a run's repeats hang together."""
     if config.sample.source == "data":
-        return RowDesign("split", 1 / config.sample.train_fraction - 1)
+        left_out = 1 / config.sample.train_fraction - 1
+        return RowDesign("split" if config.tested == "holdout" else "shared", left_out)
     return RowDesign("drawn" if config.test == "network" else "shared")
 
 

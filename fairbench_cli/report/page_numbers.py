@@ -264,8 +264,11 @@ def panels_of(
 def _labels(data: DatasetRepeats, compared: str, metrics: Iterable[str]) -> Floats:
     """Return metrics of the labels of the test rows, means over the repeats."""
     levels = data.levels(data.labels, compared)
-    there = [name + OF_LABELS if name + OF_LABELS in METRICS else "" for name in metrics]
-    values = [measure(name, levels) if name else np.full(1, np.nan) for name in there]
+    values = []
+    for name in metrics:
+        own = METRICS.get(name + OF_LABELS)
+        known = own if own is not None and own.needs == "counts" else None
+        values.append(np.full(1, np.nan) if known is None else measure(known, levels))
     return np.array([mean_and_interval(np.where(np.isfinite(own), own, np.nan))["mean"] for own in values])
 
 
@@ -391,6 +394,12 @@ def panel_data(panel: PanelNumbers, repeats: int) -> dict[str, Any]:
 SHARE = Scale(FAVOURABLE, "%", 1, None, False, (0, GRAIN, GRAIN))
 
 
+def _means(values: Floats) -> Floats:
+    """Return means over the repeats, the last axis but one."""
+    means: Floats = mean_and_interval(np.moveaxis(values, -2, -1))["mean"]
+    return means
+
+
 def _groups(panel: PanelNumbers) -> dict[str, Any]:
     """Return rows, labels and the rate of favourable decisions by group: of each attribute and of all."""
     data = panel.data
@@ -403,15 +412,15 @@ def _groups(panel: PanelNumbers) -> dict[str, Any]:
     rates = np.concatenate(
         [rate_by_group(one, FAVOURABLE) for one in levels], axis=-1
     )  # (cells, repeats, groups)
-    means = mean_and_interval(np.moveaxis(rates, 1, -1))["mean"]
+    means = _means(rates)
     count = len(panel.betas)
     found: list[Whole] = [[] for _ in range(len(panel.techniques) * count)]
     for i, cell in enumerate(data.cells):
         if panel.holds(cell):
             t = panel.techniques.index(tuple(cell[name] for name in TECHNIQUE))
             found[t * count + panel.betas.index(cell["beta"])] = grains(means[i])
-    rows = np.concatenate([np.nanmean(one.group_total, axis=0) for one in labels])
-    own = np.concatenate([np.nanmean(rate_by_group(one, FAVOURABLE), axis=0) for one in labels])
+    rows = np.concatenate([_means(one.group_total) for one in labels])
+    own = np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in labels])
     return {
         "of": [CROSS.join(name) for name, one in zip(names, levels, strict=True) for _ in one.groups],
         "names": [str(group) for one in levels for group in one.groups],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.text import slugs
 from fairbench_cli.data.table import Rows
-from fairbench_cli.document.model import Document
+from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
@@ -21,12 +21,20 @@ from fairbench_cli.report.inference import EQUAL, PairedTest, RowVariance, paire
 from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
-from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
+from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, names_of, technique_label
 
 LEVEL = 0.05
 IDENTICAL = "same"
 VERSUS = "paired-versus-"  # begins the files of differences to other techniques than `none`
 SAME = 0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
+
+
+def away_from_ideals(results: Results) -> Floats:
+    """Return how far the values of results are from their metrics' ideals; NaN of metrics without one."""
+    far = np.full_like(results.values, np.nan)
+    for metric, at in results.rows.reset_index().groupby("metric", sort=False).indices.items():
+        far[at] = _away(results.ideal(str(metric)), results.values[at])
+    return far
 
 
 def _away(ideal: float | None, values: Floats) -> Floats:
@@ -176,9 +184,7 @@ def differences_frame(
     rows = cells.iloc[ours].reset_index(drop=True).assign(**columns)
     once, place, sign = _once(ours, theirs)
     ours, theirs = ours[once], theirs[once]
-    far = np.full_like(values, np.nan)
-    for metric, at in cells.groupby("metric", sort=False).indices.items():
-        far[at] = _away(results.ideal(str(metric)), values[at])
+    far = away_from_ideals(results)
     both, others = (np.concatenate([values[at], far[at]]) for at in (ours, theirs))
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
         apart = both - others
@@ -270,16 +276,18 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     ):
         block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
         word = "constant" if same else "" if verdict == "no difference" else verdict
-        texts[block, (technique_label(*own), metric), beta] = written(difference, word=word)
+        cell = TableCell(written(difference, word=word), against=SIDES.get(word, ""))
+        texts[block, (technique_label(*own), metric), beta] = cell
+    called = names_of(run.plan.config).techniques.get(baseline.label, baseline.label)
     caption: tuple[str, ...] = (
-        f"Mean differences to {baseline.label} over paired repeats; a minus sign is a lower value.",
+        f"Mean differences to {called} over paired repeats; a minus sign is a lower value.",
         "better, worse: nearer to the measure's ideal or farther from it in the population, that is with "
         "other training sets and other test rows, at 5 % after Holm's adjustment over all techniques and β "
         "of the table. constant: the technique accepts nobody, or everybody, in some repeat. A number alone: "
         "no difference shown.",
         *(BASES[basis] for basis in BASES if (frame["population_basis"] == basis).any()),
     )
-    return Document(name, facts=caption, sections=blocks_of(run, texts, ""))
+    return Document(name, facts=caption, sections=blocks_of(run, texts, "", marks=["†: better; ‡: worse."]))
 
 
 def versus_of(

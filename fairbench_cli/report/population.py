@@ -90,7 +90,7 @@ def over_population(
             own = test(at, rows=RowVariance(*np.full((2, len(at)), np.nan)))
         else:
             rows, basis[at] = _shared(results, data, ours[at], theirs[at], differences[at], judged[at])
-            own = test(at, rows=rows)
+            own = test(at, data.design.ratio, rows)
         for name, values in vars(own).items():
             getattr(found, name)[at] = values
     return found, basis

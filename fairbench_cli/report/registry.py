@@ -12,8 +12,8 @@ TABLES = Registry(
     "table",
     _HERE,
     {
-        "discrimination-accuracy": "tables:paper_table",
-        "over-underestimation": "tables:paper_table",
+        "discrimination-accuracy": "paper:paper_table",
+        "over-underestimation": "paper:paper_table",
         "group-rates": "tables:group_rates_table",
         "combined-attributes": "analyses:combined_table",
         "overview": "analyses:overview_table",

@@ -11,14 +11,13 @@ import numpy as np
 from fairbench_cli.base.checksums import canonical
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.document.model import Document, Section, plain_table
+from fairbench_cli.document.model import Document, Section, TableCell, plain_table
 from fairbench_cli.experiment.config.components import ComponentSpec, tuning_of
 from fairbench_cli.experiment.config.config import ExperimentConfig
-from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import RunPlan, arc_in_words
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of, mean_and_interval
@@ -36,7 +35,7 @@ ABOUT_LABELS = (
 
 PAPER_COLUMNS = ("technique", "metric")
 
-Cells = dict[tuple[CellKey, tuple[str, ...], float], str]
+Cells = dict[tuple[CellKey, tuple[str, ...], float], str | TableCell]
 
 MARKS = {
     "-": "no repeat was feasible",
@@ -47,18 +46,25 @@ MARKS = {
 
 
 def blocks_of(
-    run: RunResults, cells: Cells, missing: str, columns: Sequence[str] = PAPER_COLUMNS
+    run: RunResults,
+    cells: Cells,
+    missing: str,
+    columns: Sequence[str] = PAPER_COLUMNS,
+    marks: Sequence[str] = (),
 ) -> tuple[Section, ...]:
     """Lay cells out in blocks, in the order in which they first occur; a technique's rows stand together.
 
     Parameters
     ----------
     cells : mapping
-        Texts by the values of `BLOCK`, those of the table's own columns (the technique first), and β.
+        Texts, or cells, by the values of `BLOCK`, those of the table's own columns (the technique first),
+        and β.
     missing : str
         What stands where there is no cell.
     columns : sequence of str
         What the table's own columns are called.
+    marks : sequence of str
+        What the marks mean that cells have in print.
     """
     betas = tuple(sorted({cell["beta"] for cell in run.plan.cells}))
     names = names_of(run.plan.config)
@@ -82,30 +88,9 @@ def blocks_of(
             for own in techniques.values()
             for labels in own
         ]
-        table = plain_table("", heads, texts, len(columns), keys=keys, grouped=True)
+        table = plain_table("", heads, texts, len(columns), keys=keys, grouped=True, marks=marks)
         blocks.append(Section(title, tables=(table,)))
     return tuple(blocks)
-
-
-def paper_table(name: str, run: RunResults) -> Document:
-    """Lay out two metrics per technique, for the groups of the attribute that each cell works on.
-
-    A cell is the mean to three decimals, with "(28/30)" behind it where fewer repeats gave a value than were
-    asked for, or one of `MARKS`.
-    """
-    texts: Cells = {}
-    metrics = TABLES[name].metrics
-    for cell in run.plan.cells:
-        place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
-        for metric in metrics:
-            texts[place, (LABELS, metric), cell["beta"]] = shown_of_labels(run, cell, metric)
-    for cell in run.plan.cells:
-        place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
-        technique = technique_label(*(cell[column] for column in TECHNIQUE))
-        for metric in metrics:
-            texts[place, (technique, metric), cell["beta"]] = shown(run, cell, metric)
-    facts = *caption(run.plan, set(texts.values())), ABOUT_LABELS
-    return Document(name, facts=facts, sections=blocks_of(run, texts, NOT_RUN))
 
 
 def group_rates_table(name: str, run: RunResults) -> Document:
@@ -139,7 +124,7 @@ def group_rates_table(name: str, run: RunResults) -> Document:
                             ".6g" if metric == "rows" else ".3f",
                         )
     columns = ("technique", "group", "metric")
-    facts = *caption(run.plan, set(texts.values())), ABOUT_LABELS
+    facts = *caption(run.plan, {str(text) for text in texts.values()}), ABOUT_LABELS
     return Document(name, facts=facts, sections=blocks_of(run, texts, NOT_RUN, columns))
 
 
@@ -150,16 +135,39 @@ def shown(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
     return show_cell(mean.mean, mean.n, run.plan.config.repeats, run.cell(key).statuses)
 
 
-def shown_of_labels(run: RunResults, cell: Mapping[str, Any], metric: str) -> str:
-    """Write a metric of the labels of the test rows that a cell of the plan was measured on."""
+def spread_of(values: Floats) -> str:
+    """Return the standard deviation of the values of a cell as it is printed; empty where they are too few.
+
+    >>> spread_of(np.array([0.5, 0.6, np.nan])), spread_of(np.array([0.5]))
+    ('.071', '')
+    """
+    known = values[np.isfinite(values)]
+    return f"{np.std(known, ddof=1):.3f}".removeprefix("0") if len(known) > 1 else ""
+
+
+def spread_mark(run: RunResults) -> tuple[str, ...]:
+    """Say what ± is in print; nothing of a run of one repeat."""
+    n = run.plan.config.repeats
+    return (f"±: standard deviation over {n} repeats.",) if n > 1 else ()
+
+
+def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
+    """Return what a run found of a metric in a cell of its plan, with its standard deviation for print."""
+    return TableCell(shown(run, cell, metric), spread=spread_of(run.get(key_of(cell), metric).values))
+
+
+def labels_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
+    """Return a metric of the labels of the test rows that a cell of the plan was measured on."""
     place = cell["dataset"], cell["attribute"]
     found = [data for data in run.datasets if (data.dataset, data.attribute) == place]
     if not found:
-        return NOT_RUN
+        return TableCell(NOT_RUN)
     (data,) = found
-    numbers = mean_and_interval(measure(run.results.metric(metric), data.levels(data.labels, data.attribute)))
-    statuses = [] if numbers["n_ok"] else [status for status in data.status.ravel() if status]
-    return show_cell(float(numbers["mean"]), int(numbers["n_ok"]), run.plan.config.repeats, statuses)
+    values = measure(run.results.metric(metric), data.levels(data.labels, data.attribute))
+    mean = mean_and_interval(values)
+    statuses = [] if mean["n_ok"] else [status for status in data.status.ravel() if status]
+    text = show_cell(float(mean["mean"]), int(mean["n_ok"]), run.plan.config.repeats, statuses)
+    return TableCell(text, spread=spread_of(values) if mean["sd"] > 0 else "")
 
 
 def show_cell(mean: float, n_ok: int, n: int, statuses: Sequence[str], form: str = ".3f") -> str:
@@ -196,6 +204,9 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     `used` are the cells of the table; those of `MARKS` among them are explained.
     """
     n, source = plan.config.repeats, plan.config.sample.source
+    if source == "data" and plan.config.tested != "holdout":
+        drawn = f"Means of {n} repeat{'s' * (n > 1)}. Training sets: random shares of the data."
+        return (drawn, f"Test set: {plan.test_rows}.", *_legend(used))
     if source == "data":
         return (f"Means of {n} random split{'s' * (n > 1)} into training and test rows.", *_legend(used))
     called = names_of(plan.config).dataset
@@ -208,7 +219,7 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     if plan.config.test == "network":
         lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
     else:
-        lines.append("Test set: the original data.")
+        lines.append(f"Test set: {plan.test_rows}.")
     idle = [one for one in plan.datasets if not one["arc_to_outcome"]]
     lines += [f"{called(one['dataset'])}: {arc_in_words(one)}, so β changes nothing." for one in idle]
     return (*lines, *_legend(used))

@@ -22,6 +22,8 @@ from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.paired import VERSUS, paired_of, pareto_of, versus_of
+from fairbench_cli.report.paper import NUMBERS, numbers_tex
+from fairbench_cli.report.predictions import write_predictions
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
@@ -121,12 +123,21 @@ def write_report(
             write_text(folder / f"{name}.csv", text)
     made = {name: registry.TABLES[name].load()(name, run) for name in (*asked, *always)}
     _write_tables(folder / "tables", [table for table in made.values() if table.sections])
+    write_text(folder / "tables" / NUMBERS, numbers_tex(run))
     write_text(folder / ANSWER, answer)
     write_text(folder / PAGE, html(run_page(run, compared(plan, records))))
     draw_figures(run, config.figures)
+    kept = write_predictions(folder, plan, records)
     shown_tables = differences or [made[name] for name in chosen or asked]
     csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
-    names = (PAGE, ANSWER, csv, "tables/", *["figures/"] * bool(config.figures))
+    names = (
+        PAGE,
+        ANSWER,
+        csv,
+        "tables/",
+        *["figures/"] * bool(config.figures),
+        *["predictions/"] * bool(kept),
+    )
     return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), names)
 
 

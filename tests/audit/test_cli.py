@@ -102,7 +102,7 @@ def test_the_exit_code_is_the_gate(preds, say, flags, code):
         (("--rule", "bare"), '--rule: error: rule has the unknown value "bare"'),
         (("--decision", "harmful"), "use one of: assistive, punitive"),
         (("--ties", "random"), "--ties: error: ties has no effect"),
-        (("--bins", "age=1"), "bins.age must be at least 2"),
+        (("--bins", "age=1"), "bins.age: at least 2"),
         (("-m", "frp"), 'did you mean "fpr"?'),
         (("--fail-on", "rce:fpr"), 'did you mean "race"?'),
         (("--fail-on", "race:fpp"), 'no metric is called "fpp"'),

@@ -74,6 +74,27 @@ def test_audited_all_the_same(name, of):
     assert audited(read(table(30, **{name: of}))) == ["race", name]
 
 
+def test_of_a_raw_table_the_likely_ones():
+    columns = dict.fromkeys(("education", "sex", "job", "Âge"), lambda i: "ab"[i % 2])
+    tally = read(table(30, **columns))
+    assert audited(tally) == ["race", "sex", "Âge"]
+    assert tally.notes[-2:] == (
+        "Audited of 5 columns of groups: race, sex, Âge.",
+        "Not audited, as they are not called like protected attributes: education, job (unless named: "
+        "--attribute education).",
+    )
+    assert audited(read(table(30, **columns), references={"job": "a"})) == ["race", "sex", "job", "Âge"]
+    assert audited(read(table(30, **columns), preset="aequitas")) == ["race", *columns]
+    assert audited(read(table(30, education=columns["sex"]))) == ["race", "education"]  # made for an audit
+    raw = pd.DataFrame({"score": [1, 0] * 20, "age": range(40), "a": "x", "b": "y", "c": "z"})
+    with pytest.raises(UserError) as caught:
+        read_tally(raw, AuditConfig())
+    assert str(caught.value) == (
+        "data frame: error: none of 3 columns of groups is called like a protected attribute\n"
+        "  fix: name those to audit, --attribute a; there are a, b, c, or cut a number: --bins age=25,45,65"
+    )
+
+
 def test_one_note_for_all_of_a_kind():
     days = {f"day{i}": (lambda _: "2024-01-05") for i in range(12)}
     (note,) = (note for note in read(table(30, **days)).notes if "dates" in note)
@@ -83,9 +104,9 @@ def test_one_note_for_all_of_a_kind():
 
 def test_too_many_values_below_the_first_rows_are_left_out(monkeypatch):
     monkeypatch.setattr(source, "SAMPLE_CELLS", 0)
-    text = table(4000, town=lambda i: f"t{i}" if i > 1500 else "t", race2=lambda _: "x")
+    text = table(4000, town=lambda i: f"t{i}" if i > 1500 else "t")
     tally = read(text)
-    assert audited(tally) == ["race", "race2"]
+    assert audited(tally) == ["race"]
     assert any("different values: town" in note for note in tally.notes)
     with pytest.raises(UserError, match=r"town has .* different values"):
         read(text, attributes=("town",))
@@ -192,9 +213,9 @@ def test_scores_describe_nobody(decided):
 
 def test_many_attributes_are_counted_as_few(monkeypatch):
     rng = np.random.default_rng(3)
-    frame = pd.DataFrame({f"a{i}": rng.choice(list("abcdefgh"[: 2 + i % 7]), 500) for i in range(12)})
+    frame = pd.DataFrame({f"race{i}": rng.choice(list("abcdefgh"[: 2 + i % 7]), 500) for i in range(12)})
     frame = frame.assign(score=rng.integers(0, 2, 500), label=rng.integers(0, 2, 500))
-    crossed = (("a1", "a11"), ("a3", "a4", "a5"))
+    crossed = (("race1", "race11"), ("race3", "race4", "race5"))
     monkeypatch.setattr(source, "TABLES", 4)  # several scans
     tally = read_tally(frame, AuditConfig(intersections=crossed))
     assert len(tally.slices) == 14
@@ -205,14 +226,14 @@ def test_many_attributes_are_counted_as_few(monkeypatch):
         for group, n in zip(part.counts.groups, part.counts.n, strict=True):
             assert n.tolist() == [[sizes[group, y, d] for d in (0, 1)] for y in (0, 1)]
     monkeypatch.setattr(scan, "MOST_FOUND", 200)  # the sets turn out too large: each attribute alone
-    again = read_tally(frame[["a0", "a1", "a2", "score", "label"]], AuditConfig())
+    again = read_tally(frame[["race0", "race1", "race2", "score", "label"]], AuditConfig())
     for part, other in zip(again.slices, tally.slices, strict=False):
         assert part.counts.n.tolist() == other.counts.n.tolist()
 
 
 def wide(columns, rows):
-    """Write a CSV of groups c0, c1, …"""
-    head = ",".join(["score", *(f"c{i}" for i in range(columns))])
+    """Write a CSV of groups race0, race1, …"""
+    head = ",".join(["score", *(f"race{i}" for i in range(columns))])
     lines = (f"{i % 2}," + ",".join(str(i % (2 + j % 5)) for j in range(columns)) for i in range(rows))
     return head + "\n" + "\n".join(lines) + "\n"
 

@@ -301,5 +301,5 @@ def test_many_attributes_are_read_in_several_tables(monkeypatch):
     whole = audit(frame, intersect=["g,p", "p,q"], **CURVED).report.found["curves"]
     monkeypatch.setattr(scores, "TOGETHER", 2)
     assert repr(audit(frame, intersect=["g,p", "p,q"], **CURVED).report.found["curves"]) == repr(whole)
-    assert [each.attribute for each in whole] == ["g", "p", "q", "r", "g × p", "p × q"]
+    assert [each.attribute for each in whole] == ["g", "p", "q", "g × p", "p × q"]
     assert whole[1].groups[-1].group == "(missing)"

@@ -126,7 +126,7 @@ def test_odd_frames():
         },
         index=[5, 5, 6, 6],
     )
-    tally = read_tally(frame, AuditConfig())
+    tally = read_tally(frame, AuditConfig(attributes=("3", "Race", "race")))
     assert [(part.attribute, part.counts.groups) for part in tally.slices] == [
         ("3", ("a", "(missing)")),
         ("Race", ("x", "y", "(missing)")),
@@ -181,7 +181,7 @@ def test_light():
 
 def test_codes_are_groups():
     rows = "".join(f"1,0,{i % 2},{i % 3 + 1},{i % 2 == 0}\n" for i in range(60))
-    tally = read("score,label,a,b,c\n" + rows)
+    tally = read("score,label,sex,race,age\n" + rows)
     assert [part.counts.groups for part in tally.slices] == [("0", "1"), ("1", "2", "3"), ("False", "True")]
 
 

@@ -182,7 +182,7 @@ def test_what_cannot_be_searched_is_refused(say):
         audit([1, 0], [1, 0], {"sex": ["f", "m"]}, weights=[1, 2], scan=True)
     rng = np.random.default_rng(6)
     cells = rng.integers(0, 3, (3000, 12)).astype(str)
-    wide = pd.DataFrame(cells, columns=list("abcdefghijkl")).assign(score=1)
+    wide = pd.DataFrame(cells, columns=[f"race{i}" for i in range(12)]).assign(score=1)
     with pytest.raises(UserError, match=r"12 attributes have \d+ combinations, too many to search"):
         audit(wide, scan=True)
 

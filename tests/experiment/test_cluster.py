@@ -72,7 +72,10 @@ def config(folder: Path, *techniques: str, **changes) -> Path:
     (folder / "beside.py").write_text("ONE = 1\n")
     (folder / "late.py").write_text("TWO = 2\n")
     return write_config(
-        folder / "mine.yaml", interventions=["none", *(f"./mine.py:{one}" for one in techniques)], **changes
+        folder / "mine.yaml",
+        interventions=["none", *(f"./mine.py:{one}" for one in techniques)],
+        predictions=True,
+        **changes,
     )
 
 

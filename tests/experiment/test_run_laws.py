@@ -27,7 +27,12 @@ from conftest import (
 )
 from forking import Forked
 
-LONG = {"interventions": ["none", "slow"], "sample": SMALL["sample"] | {"beta": [0, 0.5, 1]}, "repeats": 6}
+LONG = {
+    "interventions": ["none", "slow"],
+    "sample": SMALL["sample"] | {"beta": [0, 0.5, 1]},
+    "repeats": 6,
+    "predictions": True,
+}
 
 
 @contextmanager

@@ -46,7 +46,9 @@ def test_what_is_no_shard(text, what):
 
 
 def test_two_shards_at_once_in_one_folder_or_copied_together_are_the_run(say, tmp_path):
-    path = write_config(tmp_path / "small.yaml", sample={"from": "shipped", "beta": 0.5, "size": 300})
+    path = write_config(
+        tmp_path / "small.yaml", sample={"from": "shipped", "beta": 0.5, "size": 300}, predictions=True
+    )
     say("run", path, "-o", tmp_path / "whole", "-j", "1")
     commands = [("run", path, "-o", tmp_path / "both", "-j", "1", "--shard", f"{i}/2") for i in range(2)]
     with ThreadPoolExecutor() as pool:
@@ -61,10 +63,12 @@ def test_two_shards_at_once_in_one_folder_or_copied_together_are_the_run(say, tm
     for file in ("plan.json", "config.yaml"):
         shutil.copy(tmp_path / "both" / file, apart)
     one, other = sorted((tmp_path / "both/journal").glob("*.jsonl"))
-    shutil.copy(one, apart / "journal")
+    for file in (one, one.with_suffix(".rows")):
+        shutil.copy(file, apart / "journal")
     some = say("report", apart)
     assert "repeats of the plan are in no journal" in some.err
-    shutil.copy(other, apart / "journal")
+    for file in (other, other.with_suffix(".rows")):
+        shutil.copy(file, apart / "journal")
     done = say("report", apart)
     assert "in no journal" not in done.err
     again = say("run", path, "-o", tmp_path / "both", "-j", "1")

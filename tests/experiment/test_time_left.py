@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from fairbench_cli.experiment.running.time_left import Estimate
+from fairbench_cli.experiment.running.time_left import RunClock
 
 DATA = {"tiny": 300.0, "small": 6_000.0, "large": 50_000.0}
 TECHNIQUES = {"none": 1.0, "weigh": 0.6, "swap": 2.0, "search": 5.0, "refused": 0.0}
@@ -79,7 +79,7 @@ ORDERS = pytest.mark.parametrize("dear_first", [False, True], ids=["cheap first"
 @ORDERS
 def test_within_30_per_cent_after_a_tenth(jobs, slow, dear_first):
     kinds = sorted(KINDS, key=lambda kind: DATA[kind[0]], reverse=dear_first)
-    said, end = run(kinds * 30, jobs, lambda _: slow, Estimate(jobs, DATA, kinds))
+    said, end = run(kinds * 30, jobs, lambda _: slow, RunClock(jobs, DATA, kinds))
     assert max(map(abs, errors(said, end))) < 0.3
 
 
@@ -88,23 +88,23 @@ def test_within_30_per_cent_after_a_tenth(jobs, slow, dear_first):
 def test_a_load_that_changes_is_followed(slow, dear_first):
     """Within a twentieth of the run: at a quarter and at a half the time left is that of the new load."""
     kinds = sorted(KINDS, key=lambda kind: DATA[kind[0]], reverse=dear_first)
-    said, end = run(kinds * 30, 2, lambda at: slow[at >= 12], Estimate(2, DATA, kinds))
+    said, end = run(kinds * 30, 2, lambda at: slow[at >= 12], RunClock(2, DATA, kinds))
     assert max(map(abs, errors(said, end)[1:])) < 0.3
 
 
 @ORDERS
 def test_a_run_of_five_repeats_of_which_a_tenth_is_half_of_the_first(dear_first):
     kinds = sorted(KINDS, key=lambda kind: DATA[kind[0]], reverse=dear_first)
-    said, end = run(kinds * 5, 2, lambda _: 2.0, Estimate(2, DATA, kinds))
+    said, end = run(kinds * 5, 2, lambda _: 2.0, RunClock(2, DATA, kinds))
     assert abs(errors(said, end)[0]) < 0.3
 
 
 def test_the_seconds_of_processors_are_not_those_of_the_clock():
     """The repeats' own seconds do not count waiting for a processor; people wait by the clock."""
-    estimate = Estimate(2)
+    estimate = RunClock(2)
     for at in range(1, 11):
         estimate.note(("a",), 1.0)
         estimate.note(("a",), 1.0)
         estimate.look(3.0 * at)
     assert estimate.left({("a",): 20}) == pytest.approx(30, rel=0.01)
-    assert Estimate(2).left({("a",): 20}) is None
+    assert RunClock(2).left({("a",): 20}) is None

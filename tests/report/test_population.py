@@ -187,9 +187,11 @@ def test_how_test_rows_hang_together(finished):
     assert row_design(config).kind == "drawn"
     assert row_design(config.model_copy(update={"test": "original"})).kind == "shared"
     sample = SampleConfig.model_validate({"from": "data", "train_fraction": "2/3"})
-    halved = config.model_copy(update={"sample": sample})
+    halved = config.model_copy(update={"sample": sample, "test": "holdout"})
     assert row_design(halved).kind == "split"
     assert row_design(halved).ratio == pytest.approx(0.5)
+    tested = row_design(halved.model_copy(update={"test": "./mine.csv"}))
+    assert (tested.kind, tested.ratio) == ("shared", pytest.approx(0.5))
 
 
 @pytest.mark.parametrize("design", ["original", "data", "network"])

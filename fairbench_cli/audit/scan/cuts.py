@@ -16,7 +16,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.config import ABOVE_MEDIAN, Decision
+from fairbench_cli.audit.config import ABOVE_MEDIAN, Decision, Edges
 from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source, blank, code_sql, literal, not_finite, quoted
@@ -67,10 +67,18 @@ class Rank:
 
 @dataclass(frozen=True)
 class NumberBins:
-    """The bins of a numeric attribute: the highest value and the name of each."""
+    """The bins of a numeric attribute: the highest value and the name of each.
+
+    Parameters
+    ----------
+    tops, labels : tuples of float and str
+    rising : bool
+        Whether groups are listed in this order; else by their names.
+    """
 
     tops: tuple[float, ...]
     labels: tuple[str, ...]
+    rising: bool = False
 
 
 def is_binary(decisions: tuple[Decision, ...]) -> bool:
@@ -284,8 +292,8 @@ def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, 
     return result
 
 
-def find_bins(source: Source, column: int, bins: int) -> NumberBins:
-    """Cut a numeric attribute into bins of equal counts, exactly; equal values stay together.
+def find_bins(source: Source, column: int, bins: int | Edges) -> NumberBins:
+    """Cut a numeric attribute at edges, or into bins of equal counts, exactly; equal values stay together.
 
     Raises
     ------
@@ -300,6 +308,11 @@ def find_bins(source: Source, column: int, bins: int) -> NumberBins:
         "{column} has {value}, not a number, in {count}: it cannot be cut into bins",
         (f"write numbers or leave the cell empty, or audit {name} as it is, without ", Flag("bins")),
     )
+    if isinstance(bins, Edges):
+        (whole,) = source.one(f"SELECT bool_and({value} = floor({value})) FROM predictions")
+        left = bins.closed == "left"
+        tops = (math.nextafter(edge, -math.inf) if left else edge for edge in bins.edges)
+        return NumberBins((*tops, math.inf), bins.names(whole=whole is not False), rising=True)
     # The top of bin i is the smallest value with i/bins of the rows at or below it, so a value belongs to the
     # bin in which the rows below it end.
     rows = f"SELECT {value} AS x FROM predictions WHERE {value} IS NOT NULL"
@@ -319,8 +332,10 @@ def bin_sql(column: int, bins: NumberBins) -> str:
     return f"CASE WHEN number_{column} IS NULL THEN NULL{tops} END"
 
 
-def bins_note(name: str, asked: int, bins: NumberBins) -> str:
+def bins_note(name: str, asked: int | Edges, bins: NumberBins) -> str:
     """Write where an attribute was cut."""
+    if isinstance(asked, Edges):
+        return f"{name}: cut into {', '.join(bins.labels)}."
     fewer = f" ({asked} were asked for; equal values stay together)" if len(bins.labels) < asked else ""
     return f"{name}: cut into {len(bins.labels)} bins{fewer}: {', '.join(bins.labels)}."
 

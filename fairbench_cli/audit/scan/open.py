@@ -45,10 +45,11 @@ from fairbench_cli.audit.scan.roles import (
     words_below,
 )
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name
-from fairbench_cli.audit.scan.source import ArrowStream, Source, open_file, open_frame, start_database
+from fairbench_cli.audit.scan.source import FRAME, ArrowStream, Source, open_file, open_frame, start_database
 from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import Flag, shown, user_error
 from fairbench_cli.base.files import scratch_folder
+from fairbench_cli.base.telling import Far, Tell, to_nobody
 from fairbench_cli.base.text import shown_path
 from fairbench_cli.base.twins import short_for, twins_among
 from fairbench_cli.data.recognise import named_like_identifiers
@@ -71,20 +72,23 @@ def open_scan(
     *,
     against: "Frame | None" = None,
     stdin: BinaryIO | None = None,
+    tell: Tell = to_nobody,
 ) -> Iterator[Scan]:
     """Open a file or a frame, count its rows by what every audit needs, and let parts read more of them.
 
     Parameters
     ----------
     source : str, Path or frame
-        A CSV, TSV, NDJSON (each perhaps gzip) or Parquet file, or "-" for standard input; or a pandas or
-        Polars frame, an Arrow table or whatever else gives an Arrow stream, with a row per person.
+        A CSV, TSV, NDJSON (each perhaps gzip), Parquet or SQLite file, or "-" for standard input; or a pandas
+        or Polars frame, an Arrow table or whatever else gives an Arrow stream, with a row per person.
     config : AuditConfig
         Columns, decisions, attributes, and what to explain by.
     against : frame, optional
         The baseline: scores of the same rows, in place of the file that the configuration names.
     stdin : binary file, optional
         What "-" stands for; by default the standard input of the process.
+    tell : callable
+        Called with what is being done.
 
     Raises
     ------
@@ -100,8 +104,10 @@ def open_scan(
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    with _database() as (database, folder):
-        rows = _opened(database, source, stdin, folder)
+    with _database() as (database, folder), _watched(database, tell) as far:
+        name = shown_path(source) if isinstance(source, str | Path) else FRAME
+        rows = _opened(database, source, stdin, folder, config, tell)
+        tell(f"counting the rows of {name}, pass by pass", far)
         with reading(rows):
             if not config.against:
                 with rows.engine(memory=rows.memory):
@@ -113,9 +119,23 @@ def open_scan(
             place = folder / "baseline"
             place.mkdir()
             cursor = database.cursor()  # with temporary tables of its own
-            other = _opened(cursor, config.against if against is None else against, stdin, place)
+            other = _opened(cursor, config.against if against is None else against, stdin, place, config)
             with rows.engine(memory=max(rows.memory, other.memory)):
                 yield from _counted(pair_up(rows, other, config), config, names_of(rows, other)[::-1])
+
+
+@contextmanager
+def _watched(database: "DuckDBPyConnection", tell: Tell) -> Iterator[Far | None]:
+    """Return what says how far a query is, if anybody listens; nobody asks it any more at the end."""
+    if tell is to_nobody:
+        yield None
+        return
+    for setting in ("enable_progress_bar=true", "enable_progress_bar_print=false"):
+        database.execute(f"SET {setting}")
+    try:
+        yield database.query_progress
+    finally:
+        tell("computing intervals and tests", None)
 
 
 def count_groups(
@@ -126,7 +146,7 @@ def count_groups(
     Everybody is counted as selected; labels are not looked at.
     """
     with _database() as (database, folder):
-        rows = _opened(database, source, stdin, folder).with_scores_of_1()
+        rows = _opened(database, source, stdin, folder, config).with_scores_of_1()
         rows = replace(rows, columns=tuple("" if name.lower() in LABELS else name for name in rows.columns))
         with reading(rows), rows.engine(memory=rows.memory):
             (scan,) = _counted(rows.with_first_rows(), config)
@@ -156,10 +176,17 @@ def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
 
 
 def _opened(
-    database: "DuckDBPyConnection", source: "str | Path | Frame", stdin: BinaryIO | None, folder: Path
+    database: "DuckDBPyConnection",
+    source: "str | Path | Frame",
+    stdin: BinaryIO | None,
+    folder: Path,
+    config: AuditConfig,
+    tell: Tell = to_nobody,
 ) -> Source:
     if isinstance(source, str | Path):
-        return open_file(database, str(source), stdin, folder)
+        return open_file(database, str(source), stdin, folder, config.table, tell)
+    if config.table is not None:
+        raise user_error("a data frame has no tables", ("leave out ", Flag("table")), Flag("table"))
     return open_frame(database, source)
 
 
@@ -329,7 +356,7 @@ def _repeats(scan: Scan) -> list[str]:
         advice = f"; if they are of one person, give --cluster {name}"
         advice += "" if roles.model is not None else "; if of several models, --model-column"
         there = f"FROM {{}} WHERE trimmed_{column} <> ''"
-        if rows > MOST_IDENTIFIERS and source.format in ("parquet", "frame"):
+        if rows > MOST_IDENTIFIERS and source.format in ("parquet", "sqlite", "frame"):
             seen, known = source.one(
                 f"SELECT count(*), approx_count_distinct({key}) {there.format('predictions')}"
             )

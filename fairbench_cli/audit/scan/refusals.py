@@ -64,7 +64,8 @@ def broken(source: Source, error: Exception) -> UserError:
         if sign in text.lower():
             return user_error(what, "save the file again as plain UTF-8 CSV", source.name)
     first = text.splitlines()[0][:200]
-    kind = {"csv": "CSV", "ndjson": "NDJSON", "parquet": "Parquet", "frame": FRAME}[source.format]
+    called = {"csv": "CSV", "ndjson": "NDJSON", "parquet": "Parquet", "sqlite": "SQLite", "frame": FRAME}
+    kind = called[source.format]
     return user_error(f"cannot be read as {kind}: {first}", "write the file again", source.name)
 
 
@@ -178,7 +179,7 @@ def _refuse_missing(source: Source, column: int) -> None:
 
 def _place(source: Source, row: int) -> str:
     """Write a data row (from 1) as ``file:line``; Parquet and frames have rows only."""
-    if source.format in ("parquet", "frame"):
+    if source.format in ("parquet", "sqlite", "frame"):
         return f"{source.name}:row {row}"
     if source.format == "ndjson":
         with suppress(UnicodeError), source.text() as text:

@@ -4,7 +4,7 @@ Of columns that nobody names the first rows suggest which hold groups, not quant
 all rows may contradict that (`Contradicted`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -14,6 +14,7 @@ from fairbench_cli.base.errors import Flag, UserError, Words, shown, suggest, us
 from fairbench_cli.data.recognise import (
     is_date,
     named_like_identifiers,
+    named_like_protected,
     named_like_scores,
     named_like_weights,
 )
@@ -30,6 +31,7 @@ MOST_VALUES = 100  # a text column with more different ones is audited when it i
 WORDS_AT_ONCE = 50  # columns that are looked through for words in one scan
 MOST_CHECKED = 20  # quantities that the counting pass looks at for words; more take scans of their own
 MOST_LISTED = 10
+FEW_ATTRIBUTES = 2  # columns of groups that are audited whatever they are called: others are of a raw table
 # Why columns are not audited: of one column, and of several.
 SCORES = ("it is called like a score", "they are called like scores")
 TRUTHS = ("it is called like a label", "they are called like labels")
@@ -39,6 +41,7 @@ NUMBERS = ("it is numeric", "they are numeric")
 DATES = ("it holds dates", "they hold dates")
 OWN_VALUES = ("it has a value of its own in most rows", "they have a value of their own in most rows")
 MANY_VALUES = ("it has many different values", "they have many different values")
+UNLIKELY = ("it is not called like a protected attribute", "they are not called like protected attributes")
 BYTES = ("it holds bytes that are no text", "they hold bytes that are no text")
 
 
@@ -160,6 +163,9 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
             i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED - USED
         ]
         attributes, quantities, left_out = _default_attributes(source, free, frozenset(config.bins), against)
+        if config.preset != "aequitas":  # which audits them all
+            attributes, more = _likely(source, attributes, quantities, _named(config))
+            left_out = (*more, *left_out)
         notes += left_out
     else:
         attributes = {name: find_column(source, name, "attribute", taken) for name in config.attributes}
@@ -295,6 +301,44 @@ def _default_attributes(
             left_out.setdefault(why, []).append(name)
     notes = tuple(_left_out(why, names) for why, names in left_out.items())
     return attributes, tuple(quantities), notes
+
+
+def _named(config: AuditConfig) -> frozenset[str]:
+    """Return the attributes that options name, in whatever place."""
+    gates = (attribute for attribute, _ in config.fail_on)
+    groups = (name.partition("=")[0] for name in config.exclude)
+    crossed = chain.from_iterable(config.intersections)
+    return frozenset((*config.bins, *config.references, *gates, *groups, *crossed))
+
+
+def _likely(
+    source: Source, attributes: dict[str, int], quantities: Sequence[int], named: frozenset[str]
+) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Return those columns of groups that are likely meant, and notes of which these are and which not.
+
+    They are called like protected attributes, or options name them. A few columns are audited whatever they
+    are called: a table with more of them was not made for an audit.
+
+    Raises
+    ------
+    UserError
+        Where there are more, of which none is called so.
+    """
+    likely = {
+        name: column for name, column in attributes.items() if name in named or named_like_protected(name)
+    }
+    if len(likely) == len(attributes) or len(attributes) <= FEW_ATTRIBUTES:
+        return attributes, ()
+    if not likely:
+        numbers = [source.columns[i] for i in quantities if named_like_protected(source.columns[i])]
+        cut = (", or cut a number: ", Flag("bins", (numbers[0], "25,45,65"))) if numbers else ()
+        listed = ", ".join(list(attributes)[:MOST_LISTED]) + (", …" if len(attributes) > MOST_LISTED else "")
+        fix = ("name those to audit, ", Flag("attribute", next(iter(attributes))), f"; there are {listed}")
+        what = f"none of {len(attributes)} columns of groups is called like a protected attribute"
+        raise user_error(what, (*fix, *cut), source.name)
+    others = [name for name in attributes if name not in likely]
+    taken = f"Audited of {len(attributes)} columns of groups: {', '.join(likely)}."
+    return likely, (taken, _left_out(UNLIKELY, others))
 
 
 def _left_out(why: tuple[str, str], names: list[str]) -> str:

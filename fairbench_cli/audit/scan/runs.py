@@ -191,11 +191,10 @@ def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, 
     accepted = np.minimum(np.rint(n[..., 1]).astype(np.intp), rows)
     times = np.stack([rows - accepted, accepted], axis=-1).ravel()
     group, label, decision = (np.repeat(codes.ravel(), times) for codes in np.indices(n.shape, dtype=np.intp))
-    sizes = tuple(len(attribute.levels) for attribute in protected.attributes)
-    codes = np.unravel_index(group, sizes)
+    codes = protected.split(group)
     columns = {
-        attribute.name: pd.Categorical.from_codes(own, attribute.levels)
-        for attribute, own in zip(protected.attributes, codes, strict=True)
+        attribute.name: pd.Categorical.from_codes(codes[attribute.name], pd.Index(attribute.levels))
+        for attribute in protected.attributes
     }
     return pd.DataFrame(columns | {"label": label, "decision": decision}), bool((n % 1 != 0).any())
 

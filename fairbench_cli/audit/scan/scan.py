@@ -393,7 +393,7 @@ def counted_jointly(scan: Scan) -> Scan:
 def parts_of_groups(scan: Scan, part: Slice, names: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the group of each attribute that each group of an intersection is made of."""
     cells = scan.cells_with(names)
-    return _in_order(_keys(cells, np.flatnonzero(np.array(cells.models) == part.model), names))
+    return _in_order(scan, names, _keys(cells, np.flatnonzero(np.array(cells.models) == part.model), names))
 
 
 def _keys(cells: Cells, at: NDArray[np.intp], names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -401,8 +401,18 @@ def _keys(cells: Cells, at: NDArray[np.intp], names: Sequence[str]) -> list[tupl
     return list(zip(*each, strict=True))
 
 
-def _in_order(keys: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    return sorted(set(keys), key=lambda key: [_missing_last(part) for part in key])
+def _in_order(scan: Scan, names: Sequence[str], keys: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Return groups by name, of an attribute that is cut at edges from low to high; a missing one is last."""
+    cuts = [scan.bins.get(name) for name in names]
+    rising = [cut.labels if cut is not None and cut.rising else () for cut in cuts]
+
+    def place(key: tuple[str, ...]) -> list[tuple[bool, int, str]]:
+        return [
+            (part == MISSING, labels.index(part) if part in labels else 0, part)
+            for part, labels in zip(key, rising, strict=True)
+        ]
+
+    return sorted(set(keys), key=place)
 
 
 def _slices(scan: Scan) -> tuple[Slice, ...]:
@@ -424,7 +434,7 @@ def _slice(scan: Scan, model: str, cut: Cut, names: tuple[str, ...]) -> Slice:
     cells = scan.cells_with(names)
     at = np.flatnonzero(np.array(cells.models) == model)
     keys = _keys(cells, at, names)
-    groups = _in_order(keys)
+    groups = _in_order(scan, names, keys)
     index = {key: i for i, key in enumerate(groups)}
     label, level = cells.label[at], cells.level[at]
     if cut.outcome is not None:

@@ -24,7 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
 from fairbench_cli.audit.config import MISSING
-from fairbench_cli.base.errors import UserError, user_error
+from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
+from fairbench_cli.base.errors import Flag, UserError, user_error
+from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.base.text import shown_path
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ NAMES = re.compile(r"\b(text|trimmed|number|code|group)_(\d+)\b")  # of columns 
 FRAME = "data frame"  # in messages, instead of a file
 
 Value = TypeVar("Value")
-Format = Literal["csv", "ndjson", "parquet", "frame"]
+Format = Literal["csv", "ndjson", "parquet", "sqlite", "frame"]
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Source:
         As the user gave it; "-" for standard input.
     columns : tuple of str
         Trimmed names; empty for a column without a name.
-    format : {"csv", "ndjson", "parquet", "frame"}
+    format : {"csv", "ndjson", "parquet", "sqlite", "frame"}
         How the rows are written.
     path : Path
         Where the bytes are.
@@ -297,7 +299,14 @@ def _trimmed(text: str) -> str:
     return f"trim({text}, {' || '.join(f'chr({ord(blank)})' for blank in BLANKS)})"
 
 
-def open_file(database: "DuckDBPyConnection", source: str, stdin: BinaryIO | None, folder: Path) -> Source:
+def open_file(
+    database: "DuckDBPyConnection",
+    source: str,
+    stdin: BinaryIO | None,
+    folder: Path,
+    sql_table: str | None = None,
+    tell: Tell = to_nobody,
+) -> Source:
     """Return the predictions in a file.
 
     Parameters
@@ -305,10 +314,15 @@ def open_file(database: "DuckDBPyConnection", source: str, stdin: BinaryIO | Non
     database : DuckDBPyConnection
         What scans it.
     source : str
-        A path; "-" for `stdin`, or for the standard input of the process without one.
+        A path, also as ``sqlite:///path``; "-" for `stdin`, or for the standard input of the process without
+        one.
     stdin : binary file, or None
     folder : Path
         Where what can be read only once is kept.
+    sql_table : str, optional
+        Which table of an SQLite file is meant.
+    tell : callable
+        Called with what is being done.
 
     Raises
     ------
@@ -317,8 +331,14 @@ def open_file(database: "DuckDBPyConnection", source: str, stdin: BinaryIO | Non
     """
     name = shown_path(source)
     with readable(name):
-        path = _on_disk(source, stdin, folder)
+        path = _on_disk(path_of(source), stdin, folder)
         zipped, head = _first_bytes(path)
+        if head.startswith(MAGIC) and not zipped:
+            table, names = copy_table(database, path, name, sql_table, tell)
+            columns = [_as_number(f"x{i}") for i in range(len(names))]
+            return _view(Source(database, name, (), "sqlite", path), table, names, columns)
+        if sql_table is not None or source.startswith(ADDRESS):
+            raise user_error("it is no SQLite file", ("leave out ", Flag("table")), name)
         found = Source(database, name, (), _format(name, zipped, head), path, zipped)
         if found.format == "parquet":
             return _parquet(found)
@@ -367,6 +387,25 @@ def open_frame(database: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStrea
     columns = [_typed(_identifier(column), kind) for column, kind, *_ in kinds]
     given = [column for column, *_ in kinds] if names is None else names
     return _view(Source(database, FRAME, (), "frame"), where, given, columns, first)
+
+
+def path_of(source: str) -> str:
+    """Return the path that ``sqlite:///path`` names, and any other as it is.
+
+    Raises
+    ------
+    UserError
+        For the address of a database that cannot be read.
+
+    >>> path_of("sqlite:///preds.db"), path_of("preds.db")
+    ('preds.db', 'preds.db')
+    """
+    if source.startswith(ADDRESS):
+        return source.removeprefix(ADDRESS).partition("?")[0]
+    if re.match(r"[a-z][a-z0-9+]*://", source):
+        what = "databases other than SQLite files are not read"
+        raise user_error(what, "export the table as CSV or Parquet, and name that", shown_path(source))
+    return source
 
 
 def _register(database: "DuckDBPyConnection", name: str, table: Any) -> None:

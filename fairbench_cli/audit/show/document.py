@@ -44,7 +44,7 @@ def audit_document(report: Report, *, everything: bool = True, brief: bool = Fal
         Whether to leave out the tables of groups, and columns that a narrow page has no room for.
     """
     return Document(
-        f"Audit of {source_name(report)}",
+        report.config.title or f"Audit of {source_name(report)}",
         _answer(report, everything=everything),
         (f"{facts(report)}.",),
         tuple(_sections(report, View(None if everything else SHOWN, brief))),

@@ -20,6 +20,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     "groups": ("groups.csv", f"{_HERE}.tables:groups_csv"),
     "verdicts": ("audit.csv", f"{_HERE}.tables:verdicts_csv"),
     "json": ("audit.json", f"{_HERE}.tables:to_json"),
+    "ci": ("ci.json", f"{_HERE}.ci:to_ci"),
     "markdown": ("audit.md", f"{_HERE}.document:to_markdown"),
     "html": ("audit.html", f"{_HERE}.document:to_html"),
 }
@@ -53,8 +54,8 @@ def file_of(table: str) -> str:
     return IMPACT if table == "impact" else f"{table}.csv"
 
 
-def write_folder(report: "Report", folder: Path) -> None:
-    """Write a file of every format, and one of each table that not every report has.
+def write_folder(report: "Report", folder: Path) -> list[str]:
+    """Write a file of every format, and one of each table that not every report has; return their names.
 
     Where this audit looked for what makes a table, and found nothing, an older file of it goes. What is in
     the folder under other names stays.
@@ -75,3 +76,4 @@ def write_folder(report: "Report", folder: Path) -> None:
     for name in (name for part, _ in parts_of(report) for name in part.tables if name not in TABLES):
         if file_of(name) not in texts:
             (folder / file_of(name)).unlink(missing_ok=True)
+    return list(texts)

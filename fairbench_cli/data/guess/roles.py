@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import edge_word, is_number
+from fairbench_cli.data.recognise import named_like_protected
 
 LABEL, FAVOURABLE, PROTECTED = "--label", "--favourable", "--protected"
 
@@ -23,9 +24,6 @@ _CUT = re.compile(r"(<=|>=|<|>)\s*(\S+)")
 # What a word of a column's name begins with, or is ($).
 _LABELS = re.compile(
     r"label|target|class|outcome|approv|accept|grant|hired|default|y$|income|result|decision|response|recid|admit"
-)
-_PROTECTED = re.compile(
-    r"sex$|gender|race$|ethnic|age$|nation|foreign|citizen|relig|disab|marital|birth|colou?r"
 )
 _GOOD = ("yes", "true", "1", "good", "approved", "accepted", "granted", "hired", "pass", "positive", "y", "+")
 MOST_SHOWN = 6  # values or columns in a message
@@ -200,21 +198,20 @@ def label_candidates(table: RawCells) -> list[str]:
     """Return the columns that may be the outcome: those of two values, the likeliest names first."""
     two = [name for name in table.cells.columns if table.known(name).nunique() == 2]
     last = table.cells.columns[-1]
-    return sorted(two, key=lambda name: (not _named_like(name, _LABELS), name != last))
+    return sorted(two, key=lambda name: (not _named_like_labels(name), name != last))
 
 
 def protected_candidates(table: RawCells, label: str | None) -> list[str]:
     """Return the columns that may be protected attributes: by name, otherwise those with few values."""
     names = [name for name in table.cells.columns if name != label]
-    named = [name for name in names if _named_like(name, _PROTECTED)]
+    named = [name for name in names if named_like_protected(name)]
     few = [name for name in names if 2 <= table.known(name).nunique() <= MOST_SHOWN]
     return named or few
 
 
-def _named_like(name: str, words: re.Pattern[str]) -> bool:
-    """Return whether a word of a column's name is one of the given ones, or begins with it."""
+def _named_like_labels(name: str) -> bool:
     parts = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
-    return any(words.match(part) for part in parts)
+    return any(_LABELS.match(part) for part in parts)
 
 
 def favourable_guess(values: Iterable[str]) -> str | None:

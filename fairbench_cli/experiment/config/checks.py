@@ -78,9 +78,16 @@ def _test_rows(given: Given) -> Iterator[Conflict]:
     """Find test rows that do not go with where the training rows come from."""
     config = given.config
     real = config.sample.source == "data"
-    if real and config.test in ("original", "network"):
+    without = [card.name for card in given.cards if not card.test_files]
+    if real and (config.test == "network" or (config.test == "original" and without)):
         what = f"test: {config.test} does not go with `from: data`, which trains on real rows"
-        yield ("test",), what, "write test: holdout, or leave it out"
+        fix = "write test: holdout, or leave it out"
+        if config.test == "original":
+            fix = f"{fix}; or name a file, or `test_files` in the card of {without[0]}"
+        yield ("test",), what, fix
+    if real and config.test not in (None, "holdout") and config.sample.balanced is not None:
+        what = "balanced draws test rows too, and these are those of a file"
+        yield ("sample", "balanced"), what, "remove it, or write test: holdout"
     if not real and config.test == "holdout":
         fix = "write `sample: {from: data}`, or test: original"
         yield ("test",), "test: holdout needs rows that are not trained on", fix

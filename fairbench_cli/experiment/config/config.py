@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     AfterValidator,
@@ -21,7 +21,7 @@ from pydantic import (
     field_validator,
 )
 
-from fairbench_cli.base.errors import Problem, UserError, shown
+from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.base.plugins import CodeOrigin, short
 from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml
 from fairbench_cli.base.validation import (
@@ -86,6 +86,21 @@ def _shares(value: Any) -> Any:
         if len(set(names)) < len(names):
             raise mistake("names an attribute twice", "keep one")
         return dict.fromkeys(names, 1.0)
+    return value
+
+
+FILE = r"[./\\]"
+"""What the name of a file has, and no word for test rows."""
+
+Tested = Literal["original", "network", "holdout", "file"]
+
+
+def _test_rows(value: Any) -> Any:
+    """Return where test rows come from: one of the words, or what looks like a file."""
+    words = [word for word in get_args(Tested) if word != "file"]
+    if value is not None and value not in words and not (isinstance(value, str) and re.search(FILE, value)):
+        problem = Problem(f"test has the unknown value {shown(value)}", suggest(str(value), words))
+        raise refused(((), problem))
     return value
 
 
@@ -346,10 +361,19 @@ class ExperimentConfig(StrictModel):
         min_length=1, description="Names of cards, or paths of your own; with options below."
     )
     sample: SampleConfig = Field(default=SampleConfig(), description="Where training sets come from.")
-    test: Literal["original", "network", "holdout"] | None = Field(
+    test: Annotated[
+        str | None,
+        BeforeValidator(
+            _test_rows,
+            json_schema_input_type=Literal["original", "network", "holdout"]
+            | Annotated[str, Field(pattern=FILE)]
+            | None,
+        ),
+    ] = Field(
         default=None,
-        description="`original`: the real rows, the default. `network`: rows sampled at β = 0, as many as a "
-        "training set has. `holdout`, the default with `from: data`: the rows that are not trained on.",
+        description="`original`: the real rows, the default; of a card with `test_files` the rows of these. "
+        "`network`: rows sampled at β = 0, as many as a training set has. `holdout`, the default with "
+        "`from: data`: the rows that are not trained on. Or a file, `./mine.csv`: its rows.",
     )
     include_protected: bool = Field(
         default=False,
@@ -408,10 +432,14 @@ class ExperimentConfig(StrictModel):
         default=(),
         description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF.",
     )
-
     figure_titles: bool = Field(
         default=True,
         description="Whether figures have titles. `false`: for a paper, whose captions say what they show.",
+    )
+    predictions: bool = Field(
+        default=False,
+        description="Keep what was decided on each test row, with its score: a Parquet file a cell in "
+        "`predictions/`.",
     )
     limits: Limits = Field(default=Limits(), description="What one repeat may take.")
 
@@ -444,6 +472,12 @@ class ExperimentConfig(StrictModel):
         copy._own = tuple(own)
         copy.__dict__.pop("row_metrics", None)
         return copy
+
+    @property
+    def tested(self) -> Tested:
+        """Return where test rows come from, whatever file that is; `test` must be spelled out."""
+        words: dict[str, Tested] = {"original": "original", "network": "network", "holdout": "holdout"}
+        return words.get(self.test or "original", "file")
 
     @property
     def own_metrics(self) -> dict[str, Metric]:

@@ -113,7 +113,7 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
     problems += [*wrong, *cross_checks(given, context.wrong), *clashes(files)]
     if problems:
         raise UserError(*in_file_order(problems, document.name))
-    return _resolved(config, cards).read_from(document)
+    return _resolved(config, cards, base).read_from(document)
 
 
 def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, ReadContext, list[Problem]]:
@@ -143,7 +143,7 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
     return config.with_own(context.own), context, problems
 
 
-def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]]) -> ExperimentConfig:
+def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Path) -> ExperimentConfig:
     """Spell out what data sets have from their card and from `sample`, and what follows from the source."""
     real = config.sample.source == "data"
     datasets = []
@@ -155,11 +155,14 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]]) -> Exper
         own["name"] = spec.name or card.name
         attributes = spec.attribute or (card.attribute(None),)
         datasets += [spec.model_copy(update=own | {"attribute": (one,)}) for one in attributes]
+    test = config.test or ("holdout" if real else "original")
+    if config.test and config.tested == "file":
+        test = str((base / config.test).resolve())
     return config.model_copy(
         update={
             "datasets": tuple(datasets),
             # Real rows are as biased as they are: β is 0.
             "sample": config.sample.model_copy(update={"beta": (0.0,)}) if real else config.sample,
-            "test": config.test or ("holdout" if real else "original"),
+            "test": test,
         }
     )

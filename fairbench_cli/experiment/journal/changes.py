@@ -43,7 +43,8 @@ def changed_inputs(then: RunPlan, now: RunPlan, sources: Iterable[tuple[str, str
             yield RunChange("config", f"{key} {shown(old[key])} → {shown(new[key])}")
     for name, attribute in dict.fromkeys(sources):
         before, after = then.dataset(name, attribute), now.dataset(name, attribute)
-        yield from _changed_files(name, before.get("sha256") or {}, after.get("sha256") or {})
+        files = [(one.get("sha256") or {}) | (one.get("test_sha256") or {}) for one in (before, after)]
+        yield from _changed_files(name, *files)
         given, found = before.get("inputs", {}), after["inputs"]
         for part, words in _INPUTS.items():
             if part in given and given[part] != found.get(part):

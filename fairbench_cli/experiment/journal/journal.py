@@ -25,11 +25,13 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.experiment.cell import Repeat, Status
+from fairbench_cli.experiment.decisions import RowsPlace, crc_of_rows
 from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.measures.counts import Counts
 
 FORMAT = 1
+ROWS = ".rows"  # the ending of a file of packed rows
 HEAD = b'{"journal": '
 _SEAL = b', "crc": "'
 _SEALED = len(_SEAL) + 8 + len(b'"}')
@@ -189,6 +191,17 @@ class _Tuning(BaseModel):
         return Curve(self.chosen, tuple(map(_float, self.values)), Counts(_numbered(size), n))
 
 
+class _RowsPlace(BaseModel):
+    """Where packed rows stand, as it is in a line."""
+
+    model_config = ConfigDict(strict=True, extra="forbid")
+
+    file: str = Field(pattern=rf"^[A-Za-z0-9][A-Za-z0-9-]*\{ROWS}$")
+    at: int = Field(ge=0)
+    bytes: int = Field(ge=1)
+    crc: str = Field(pattern="^[0-9a-f]{8}$")
+
+
 class RepeatLine(BaseModel):
     """A repeat as it stands in a line, read or to be written; NaN and Infinity are no JSON.
 
@@ -209,6 +222,7 @@ class RepeatLine(BaseModel):
     swept: list[ByGroup] | None = None
     tuning: _Tuning | None = None
     decisions: str | None = None
+    predictions: _RowsPlace | None = None
 
     @model_validator(mode="after")
     def _same_groups(self) -> Self:
@@ -231,6 +245,8 @@ class RepeatLine(BaseModel):
             more["tuning"] = {"chosen": curve.chosen, "values": values, "counts": counts}
         if repeat.decisions is not None:
             more["decisions"] = repeat.decisions
+        if isinstance(repeat.predictions, RowsPlace):
+            more["predictions"] = _RowsPlace(**vars(repeat.predictions))
         return cls.model_construct(
             key=repeat.key,
             repeat=repeat.repeat,
@@ -252,7 +268,8 @@ class RepeatLine(BaseModel):
         values = {name: _float(value) for name, value in self.values.items()}
         tuning = None if self.tuning is None else self.tuning.curve()
         so_far = self.key, self.repeat, self.status, self.reason, counts, self.facts, self.seconds
-        return Repeat(*so_far, values, swept, tuning, self.decisions)
+        kept = None if self.predictions is None else RowsPlace(**self.predictions.model_dump())
+        return Repeat(*so_far, values, swept, tuning, self.decisions, kept)
 
 
 def repeat_line(repeat: Repeat) -> bytes:
@@ -303,7 +320,9 @@ class Journal:
     """Appends repeats to a file of its own.
 
     Each line is handed to the system at once, so that a killed run loses nothing, and forced to the disk
-    about once a second, for power cuts. Nobody else may write to the file or delete it meanwhile.
+    about once a second, for power cuts. Nobody else may write to the file or delete it meanwhile. Rows that a
+    repeat has kept go to a file of the same name that ends in `ROWS`, before the line that says where they
+    are: what a kill leaves there without a line is never read.
 
     Parameters
     ----------
@@ -315,27 +334,32 @@ class Journal:
         self.header = header
         self.path = folder / header.name
         self._file: IO[bytes] | None = None
+        self._rows: IO[bytes] | None = None
         self._synced = 0.0
-        self._size = 0
+        self._size = self._rows_size = 0
 
-    def append(self, repeat: Repeat) -> None:
-        """Write one line.
+    def append(self, repeat: Repeat) -> Repeat:
+        """Write one line; return the repeat as the journal has it, its rows as their place.
 
         Raises
         ------
         UserError
             When it cannot be written; what was written before stays. As `check` raises.
         """
-        line = repeat_line(repeat) + b"\n"
         try:
+            self.path.parent.mkdir(exist_ok=True)
+            if isinstance(repeat.predictions, bytes):
+                repeat = replace(repeat, predictions=self._keep(repeat.predictions))
+            line = repeat_line(repeat) + b"\n"
             if self._file is None:
-                self.path.parent.mkdir(exist_ok=True)
                 self._file = open(self.path, "xb", opener=_appending)  # noqa: SIM115 - as it has no opener
                 line = header_line(self.header) + b"\n" + line
             self.check()
             self._size += self._file.write(line)
             self._file.flush()
             if time.monotonic() - self._synced >= 1.0:
+                if self._rows is not None:
+                    os.fsync(self._rows.fileno())
                 os.fsync(self._file.fileno())
                 self._synced = time.monotonic()
         except OSError as error:
@@ -343,6 +367,17 @@ class Journal:
                 f"cannot write {self.path}: {error.strerror}",
                 "make room and run again; finished repeats are kept",
             ) from None
+        return repeat
+
+    def _keep(self, packed: bytes) -> RowsPlace:
+        """Write rows to the file next to this one; return where they are."""
+        path = self.path.with_suffix(ROWS)
+        if self._rows is None:
+            self._rows = open(path, "xb", opener=_appending)  # noqa: SIM115 - as it has no opener
+        place = RowsPlace(path.name, self._rows_size, len(packed), crc_of_rows(packed))
+        self._rows_size += self._rows.write(packed)
+        self._rows.flush()
+        return place
 
     def check(self) -> None:
         """Check that the file is still there, as this process left it.
@@ -352,25 +387,28 @@ class Journal:
         UserError
             When it was deleted or changed, so that what would be written is lost.
         """
-        if self._file is None:
-            return
-        found = os.fstat(self._file.fileno())
-        if not found.st_nlink:
-            what, lost = "deleted", "the repeats in it are computed again"
-        elif found.st_size != self._size:
-            what, lost = "changed by another program", "repeats that are lost are computed again"
-        else:
-            return
-        fix = f"leave the folder alone and run again; {lost}"
-        raise user_error(f"{self.path} was {what} while the run was writing to it", fix)
+        for file, size in ((self._rows, self._rows_size), (self._file, self._size)):
+            if file is None:
+                continue
+            found = os.fstat(file.fileno())
+            if not found.st_nlink:
+                what, lost = "deleted", "the repeats in it are computed again"
+            elif found.st_size != size:
+                what, lost = "changed by another program", "repeats that are lost are computed again"
+            else:
+                continue
+            fix = f"leave the folder alone and run again; {lost}"
+            path = self.path.with_name(Path(file.name).name)
+            raise user_error(f"{path} was {what} while the run was writing to it", fix)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._file is not None:
-            with suppress(OSError):  # of a line that `append` could not write, and said so
-                self._file.close()
+        for file in (self._rows, self._file):
+            if file is not None:
+                with suppress(OSError):  # of a line that `append` could not write, and said so
+                    file.close()
 
 
 def _appending(path: str, flags: int) -> int:
@@ -499,11 +537,15 @@ def read_journals(folder: Path) -> Reading:
     lines: dict[Place, Line] = {}
     several: dict[Place, list[_Entry]] = {}
     damages: list[tuple[Line, str | _Headless]] = []
+    sizes = {path.name: path.stat().st_size for path in folder.glob(f"*{ROWS}")}
 
     def take(line: Line, found: Repeat | _Headless | str) -> None:
         if not isinstance(found, Repeat):
             damages.append((line, found))
             return
+        kept = found.predictions
+        if isinstance(kept, RowsPlace) and kept.at + kept.bytes > sizes.get(kept.file, 0):
+            found = replace(found, predictions=None)  # the file is gone: the next run keeps them again
         place = found.key, found.repeat
         if lines.setdefault(place, line) is line:
             records[place] = found
@@ -626,4 +668,5 @@ def together(known: Repeat | None, later: Repeat) -> Repeat:
         swept=known.swept or later.swept,
         values={**later.values, **known.values},
         decisions=known.decisions or later.decisions,
+        predictions=known.predictions or later.predictions,
     )

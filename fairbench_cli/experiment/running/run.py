@@ -118,7 +118,9 @@ class PreparedRun:
         if record.status in RETRIED:
             return False
         swept = not self.config.sweep or record.swept is not None
-        return record.counts is None or (swept and self.config.row_metrics.records <= record.values.keys())
+        kept = not self.config.predictions or record.predictions is not None
+        measured = self.config.row_metrics.records <= record.values.keys()
+        return record.counts is None or (swept and kept and measured)
 
 
 def prepare(
@@ -248,7 +250,7 @@ def compute(
     try:
         with journal, closing(run(tasks, look)) as outcomes:
             for outcome in outcomes:
-                journal.append(outcome)
+                outcome = journal.append(outcome)
                 place = outcome.key, outcome.repeat
                 if outcome.status in RETRIED:
                     prepared.failures[place] = outcome

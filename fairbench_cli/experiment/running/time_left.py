@@ -159,7 +159,7 @@ def time_left(
 
 
 @dataclass(eq=False)
-class Estimate:
+class RunClock:
     """What a run has shown of its repeats' costs and of its pace.
 
     Parameters

@@ -16,7 +16,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
-from fairbench_cli.experiment.decisions import unpacked
+from fairbench_cli.experiment.decisions import crc_of_rows, unpacked
 from fairbench_cli.experiment.journal.changes import SHOWN, RunChange, changed_inputs, changed_versions
 from fairbench_cli.experiment.journal.journal import (
     RETRIED,
@@ -161,7 +161,10 @@ def verify(
     chosen = [dataset for dataset in datasets if dataset.name in wanted]
     with scratch_folder() as own:
         swept = any(records[place].swept is not None for place in picked)
-        populations = {one.name: replace(populate(one, used, own), sweep=swept) for one in chosen}
+        kept = any(records[place].predictions is not None for place in picked)
+        populations = {
+            one.name: replace(populate(one, used, own), sweep=swept, predictions=kept) for one in chosen
+        }
         networks = list(changed_networks(folder / "networks", own))
     tasks = {
         (pairs[key].key, repeat): Task(pairs[key], repeat, populations[pairs[key].source])
@@ -223,8 +226,10 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     after["swept"] = None if before["swept"] is None else after["swept"]
     for row, repeat in (before, old), (after, new):  # however they are compressed
         row["decisions"] = before["decisions"] and _decided(repeat)
+        row["predictions"] = old.predictions and _crc(repeat)
     groups = () if new.counts is None else new.counts.groups
-    for field in ("status", "reason", "counts", "facts", "values", "swept", "tuning", "decisions"):
+    fields = "status", "reason", "counts", "facts", "values", "swept", "tuning", "decisions", "predictions"
+    for field in fields:
         was, now = dict(_leaves(before[field])), dict(_leaves(after[field]))
         changed = [place for place in was | now if was.get(place, ...) != now.get(place, ...)]
         if not changed:
@@ -237,6 +242,12 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
         more = f" and {len(changed) - 1} more" * (len(changed) > 1)
         old_value, new_value = (text or '""' for text in both)
         yield f"{_place_in_words(field, first, groups)}: {old_value} → {new_value}{more}"
+
+
+def _crc(repeat: Repeat) -> str | None:
+    """Return the checksum of the rows that were kept."""
+    kept = repeat.predictions
+    return crc_of_rows(kept) if isinstance(kept, bytes) else None if kept is None else kept.crc
 
 
 def _decided(repeat: Repeat) -> str | None:

@@ -235,7 +235,8 @@ def _sweep(run: RunResults, title: str, beta: float, pages: Sequence[Page]) -> F
 def _about(plan: RunPlan) -> str:
     """Say what the lines and dots are."""
     rows: dict[str | None, str] = {"holdout": "rows held out", "network": "rows of the network at β = 0"}
-    n, on = plan.config.repeats, rows.get(plan.config.test, "the original rows")
+    rows |= {"file": "the rows of a file"}
+    n, on = plan.config.repeats, rows.get(plan.config.tested, "the original rows")
     lines = f"Means of {n} repeats with 95 % bands" if n > 1 else "One repeat"
     return (
         f"{lines}, on {on}. The share π with the highest scores is accepted; dots are where the classifiers "

@@ -193,9 +193,8 @@ def tested_on(plan: RunPlan) -> str:
     sets: dict[str | None, str] = {
         "network": "Test sets: sampled from the network at β = 0.",
         "holdout": "Test sets: the rows that are not trained on.",
-        "original": "Test set: the original data.",
     }
-    return sets[plan.config.test]
+    return sets.get(plan.config.tested, f"Test set: {plan.test_rows}.")
 
 
 def means_text(plan: RunPlan) -> str:

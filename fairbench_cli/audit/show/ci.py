@@ -1,0 +1,67 @@
+"""An audit in a few lines of JSON, for programs that decide what comes next: verdict, counts, what fails."""
+
+from collections import Counter
+from typing import Any
+
+from fairbench_cli.audit.compare.report import Disparity, Report
+from fairbench_cli.audit.show.document import source_name
+from fairbench_cli.audit.show.headline import headline
+from fairbench_cli.audit.show.tables import json_text
+
+FORMAT = 1
+"""Keys may be added without a new number; none goes, and none changes its meaning."""
+
+
+def to_ci(report: Report) -> str:
+    """Return a small JSON document; the same audit gives the same bytes.
+
+    Of models or slices that are compared it is about the last, as the verdict and the gate are.
+    """
+    deciding = [row for row in report.disparities if row.deciding and report.last in ("", row.model)]
+    deciding = [] if report.without_verdict else deciding
+    counts = Counter(row.verdict for row in deciding)
+    judged = () if report.without_verdict else report.judged
+    found: dict[str, Any] = {
+        "format": FORMAT,
+        "verdict": None if report.without_verdict else report.verdict,
+        "headline": headline(report).sentence,
+        "title": report.config.title,
+        "source": source_name(report),
+        "rows": report.rows,
+        "gate": {"stops": report.gate.stops, "reason": report.gate.reason},
+        "exit_code": int(report.gate.stops),
+        "comparisons": {verdict: counts[verdict] for verdict in ("fail", "pass", "undecided")},
+        "attributes": [
+            {
+                "model": row.model,
+                "decision": row.decision,
+                "attribute": row.attribute,
+                "verdict": row.verdict,
+                "failing": [name for name, verdict in row.by_metric.items() if verdict == "fail"],
+            }
+            for row in judged
+        ],
+        "failing": [_comparison(row) for row in deciding if row.verdict == "fail"],
+    }
+    return json_text(found)
+
+
+def _comparison(row: Disparity) -> dict[str, Any]:
+    """Return a comparison by its names, rates, ratio with interval, and p."""
+    return {
+        "model": row.model,
+        "decision": row.decision,
+        "attribute": row.attribute,
+        "group": row.group,
+        "reference": row.reference,
+        "metric": row.metric,
+        "value": row.value,
+        "reference_value": row.reference_value,
+        "ratio": row.ratio.value,
+        "ratio_low": row.ratio.low,
+        "ratio_high": row.ratio.high,
+        "difference": row.difference.value,
+        "tau": row.tau,
+        "p_holm": row.p_holm,
+        "shown_outside": row.shown_outside,
+    }
