@@ -1,4 +1,4 @@
-"""The answer of a run: runs with a known truth are answered rightly, and every number can be computed again."""
+"""The answer of a run: known truths are answered rightly, and every number can be computed again."""
 
 import itertools
 import re
@@ -48,7 +48,7 @@ def counts(rates: tuple[float, float], accuracy: float, rng: np.random.Generator
 
 def run_of(worlds: dict[str, dict], repeats: int = 6, betas=(0.0,), **more: object) -> tuple:
     """A plan and records of data sets: what each technique does, as rates and accuracy, or a reason."""
-    rng, cells, records, sources = np.random.default_rng(5), [], {}, []
+    rng, cells, records = np.random.default_rng(5), [], {}
     for (dataset, techniques), beta in itertools.product(worlds.items(), betas):
         for name, given in techniques.items():
             key = f"{dataset}-{name}-{beta}"
@@ -64,13 +64,8 @@ def run_of(worlds: dict[str, dict], repeats: int = 6, betas=(0.0,), **more: obje
                     records[key, repeat] = Repeat(key, repeat, given, "why not", None)
                 elif given is not None:
                     records[key, repeat] = Repeat(key, repeat, "ok", "", counts(*given, rng))
-    for dataset in worlds:
-        sources.append(
-            {
-                "dataset": dataset, "attribute": "sex", "edited_column": "sex", "label": "loan",
-                "favourable": "yes", "protected": [WOMEN],
-            }
-        )  # fmt: skip
+    own = {"attribute": "sex", "edited_column": "sex", "label": "loan", "favourable": "yes"}
+    sources = [{"dataset": dataset, "protected": [WOMEN]} | own for dataset in worlds]
     given = {"repeats": repeats, "metrics": ("discrimination", "accuracy"), "test": "network", "tables": ()}
     plan = run_plan(cells, sources, "shipped", **given | more)
     specs = [{"card": name, "as": name, "attribute": ("sex",)} for name in worlds]
@@ -187,7 +182,7 @@ def test_without_a_plain_model_values_are_said():
 
 
 def test_one_repeat_shows_nothing():
-    setting, headline, text = answered(WORLDS["winner"], repeats=1)
+    setting, _, text = answered(WORLDS["winner"], repeats=1)
     assert {one.kind for one in setting.findings} == {"untested"}
     assert setting.outcome == "no gap shown"
     assert "Not tested: massaging (" in text
