@@ -13,7 +13,15 @@ from itertools import groupby
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.rates import EVENTS, RATES
-from fairbench_cli.report.answer import Estimate, Outcome, RunAnswer, RunSetting, TechniqueFinding, answer_of
+from fairbench_cli.report.answer import (
+    NOT_RUN,
+    Estimate,
+    Outcome,
+    RunAnswer,
+    RunSetting,
+    TechniqueFinding,
+    answer_of,
+)
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.reading import MetricReading, reading_of, signed
 from fairbench_cli.report.results import RunResults
@@ -76,6 +84,7 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
     if len(main) <= FEW:
         where = f"β = {main[0].beta:g}: " if betas and len({one.beta for one in main}) == 1 else ""
         long, short = (f"{where}{_together(main, answer, given)}." for given in (reading, None))
+        constant = constant * (_ALL_CONSTANT not in short)
         found += [f"{long}{constant}", f"{short}{constant}", long, short]
     counted = _counted(answer)
     found += [f"{counted}{constant}", counted]
@@ -128,10 +137,11 @@ def _what_else(setting: RunSetting) -> str:
     """Return what is said where no technique is better."""
     tried = [one for one in setting.findings if one.n and not one.plain]
     if tried and all(one.constant for one in tried):
-        return "every technique decides the same for everybody"
+        return _ALL_CONSTANT
     return _WITHOUT[setting.outcome]
 
 
+_ALL_CONSTANT = "every technique decides the same for everybody"
 _WITHOUT: dict[Outcome, str] = {
     "nothing shown": "no technique is shown to narrow the gap",
     "no gap shown": "the plain model shows no gap",
@@ -192,7 +202,8 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
         if any(one.plain is not None and one.plain.n for one in settings):
             found.append(_of_many(settings, reading, detail))
         else:
-            what = _WITHOUT["no baseline" if all(one.plain is None for one in settings) else "no value"]
+            missing = {one.plain.missing for one in settings if one.plain is not None}
+            what = _WITHOUT["no value" if missing else "no baseline"] if missing != {NOT_RUN} else NOT_RUN
             without.setdefault(what, {})[settings[0].dataset] = None
     return [*found, *(f"{_listed([*names], 99)}: {what}." for what, names in without.items())]
 
@@ -468,7 +479,7 @@ def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
 
 
 def _below(setting: RunSetting, detail: int) -> list[str]:
-    """Return what does better without a technique than some of those that narrow the gap, or than the best."""
+    """Return what does better without a technique than those that narrow the gap, or than the best."""
     some = [one for one in setting.findings if one.below and one.better]
     if detail < 3:
         some = [one for one in some if one.technique in setting.best[:1]]

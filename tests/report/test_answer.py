@@ -1,1 +1,243 @@
-"""The answer of a run: five runs with a known truth, and every sentence of a real one computed again."""
+"""The answer of a run: known truths are answered rightly, and every number can be computed again."""
+
+import itertools
+import re
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from answer_again import Answer
+from conftest import run_plan
+
+from fairbench_cli.document.markdown import markdown
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.config.config import DatasetSpec
+from fairbench_cli.experiment.plan import write_plan
+from fairbench_cli.measures.counts import PAIR, Counts
+from fairbench_cli.measures.registry import find
+from fairbench_cli.report.answer import RunSetting, answer_of, fairness_metric
+from fairbench_cli.report.answer_words import MOST_LINES, WIDTH, answer_document
+from fairbench_cli.report.reading import reading_of
+from fairbench_cli.report.results import run_results
+from fairbench_cli.report.write import write_report
+
+ROWS = 4000
+LABELS = (0.25, 0.40)  # shares of favourable labels of women and men: 15 points apart
+REFUSED = (0.0, 0.0)
+WOMEN = {
+    "name": "sex", "levels": ["Female", "Male"], "deprived": ["Female"], "favoured": ["Male"],
+    "deprived_called": "women", "favoured_called": "men",
+}  # fmt: skip
+
+
+def counts(rates: tuple[float, float], accuracy: float, rng: np.random.Generator) -> Counts:
+    """Counts of women and men who are accepted at some rates, give or take a point, and how rightly."""
+    n = np.zeros((2, 2, 2))
+    for group, (rate, label) in enumerate(zip(rates, LABELS, strict=True)):
+        if 0 < rate < 1:
+            right = accuracy + rng.normal(0, 0.004)
+            taken = rate + rng.normal(0, 0.004)
+        else:
+            taken, right = rate, label if rate else 1 - label
+        hit = np.clip((taken + label + right - 1) / 2, 0, min(taken, label))
+        n[group] = [[1 - label - taken + hit, taken - hit], [label - hit, hit]]
+    return Counts(PAIR, np.round(ROWS * n))
+
+
+def run_of(worlds: dict[str, dict], repeats: int = 6, betas=(0.0,), **more: object) -> tuple:
+    """A plan and records of data sets: what each technique does, as rates and accuracy, or a reason."""
+    rng, cells, records = np.random.default_rng(5), [], {}
+    for (dataset, techniques), beta in itertools.product(worlds.items(), betas):
+        for name, given in techniques.items():
+            key = f"{dataset}-{name}-{beta}"
+            cells.append(
+                {
+                    "key": key, "dataset": dataset, "attribute": "sex", "representation": "original",
+                    "beta": beta, "intervention": name, "parameters": "{}", "include_protected": False,
+                    "classifier": "tree", "classifier_parameters": "{}",
+                }
+            )  # fmt: skip
+            for repeat in range(repeats):
+                if isinstance(given, str):
+                    records[key, repeat] = Repeat(key, repeat, given, "why not", None)
+                elif given is not None:
+                    records[key, repeat] = Repeat(key, repeat, "ok", "", counts(*given, rng))
+    own = {"attribute": "sex", "edited_column": "sex", "label": "loan", "favourable": "yes"}
+    sources = [{"dataset": dataset, "protected": [WOMEN]} | own for dataset in worlds]
+    given = {"repeats": repeats, "metrics": ("discrimination", "accuracy"), "test": "network", "tables": ()}
+    plan = run_plan(cells, sources, "shipped", **given | more)
+    specs = [{"card": name, "as": name, "attribute": ("sex",)} for name in worlds]
+    named = tuple(map(DatasetSpec.model_validate, specs))
+    return replace(plan, config=plan.config.model_copy(update={"datasets": named})), records
+
+
+def answered(techniques: dict, **more) -> tuple[RunSetting, str, str]:
+    """Return the only setting of a run, its headline, and everything that is said."""
+    plan, records = run_of({"bank": techniques}, **more)
+    metrics = tuple(dict.fromkeys([*plan.config.metrics, "discrimination", "accuracy"]))
+    run = run_results(Path(), plan, records, metrics)
+    document, short = answer_document(run), answer_document(run, brief=True)
+    console = [short.answer.headline.text, *(one.text for one in short.answer.statements), *short.notes]
+    assert sum(len(textwrap.wrap(one, WIDTH)) for one in console) + 3 <= MOST_LINES
+    assert len(document.answer.headline.text.split()) <= 30
+    (setting,) = answer_of(run).settings
+    return setting, document.answer.headline.text, markdown(document)
+
+
+PLAIN = ((0.25, 0.40), 0.80)
+WORLDS = {
+    "nothing": {"none": PLAIN, "massaging": PLAIN, "reweighing": PLAIN},
+    "refusals": {"none": PLAIN, "massaging": (REFUSED, 0.7), "reweighing": (REFUSED, 0.7)},
+    "winner": {"none": PLAIN, "massaging": ((0.30, 0.33), 0.78), "reweighing": PLAIN},
+    "overshoot": {"none": PLAIN, "massaging": ((0.36, 0.30), 0.78), "reweighing": PLAIN},
+    "labels": {"none": ((0.32, 0.32), 0.80), "massaging": ((0.32, 0.32), 0.80)},
+}
+
+
+def test_where_nothing_works_none_is_better():
+    setting, headline, text = answered(WORLDS["nothing"])
+    assert setting.outcome == "nothing shown"
+    assert {one.kind for one in setting.findings} <= {"same", "not shown"}
+    assert headline == "No technique is shown to narrow the gap on bank."
+    assert re.search(r"Women are selected 1[45]\.\d points less often than men \(labels: 15\.0\)", text)
+
+
+def test_a_technique_that_refuses_everybody_is_never_better_and_never_on_the_front():
+    setting, headline, text = answered(WORLDS["refusals"])
+    assert {one.kind for one in setting.findings} == {"constant"}
+    assert not any(one.front or one.better for one in setting.findings)
+    assert headline == "Every technique decides the same for everybody on bank."
+    assert "massaging refuses everybody (6 of 6 repeats)" in text
+    # Not even where it does so once, and is the nearest to no gap.
+    plan, records = run_of({"bank": WORLDS["winner"]})
+    records["bank-massaging-0.0", 3] = records["bank-massaging-0.0", 3].__class__(
+        "bank-massaging-0.0", 3, "ok", "", counts(REFUSED, 0.7, np.random.default_rng(1))
+    )
+    run = run_results(Path(), plan, records, plan.config.metrics)
+    (setting,) = answer_of(run).settings
+    assert (setting.finding("massaging").kind, setting.outcome) == ("constant", "nothing shown")
+    assert "massaging refuses everybody (1 of 6 repeats)" in markdown(answer_document(run))
+
+
+def test_the_only_one_that_is_better_is_the_best():
+    setting, headline, text = answered(WORLDS["winner"])
+    assert (setting.outcome, setting.best) == ("best", ("massaging",))
+    assert setting.finding("reweighing").kind in ("same", "not shown")
+    assert re.fullmatch(r"massaging narrows the gap on bank \(1[45]\.\d to [23]\.\d points\)\.", headline)
+    assert re.search(r"Best: massaging, [23]\.\d points left, accuracy −[12]\.\d\.", text)
+
+
+def test_of_several_that_are_better_none_is_the_best_unless_it_is_shown_ahead():
+    two = {"none": PLAIN, "massaging": ((0.30, 0.33), 0.76), "reweighing": ((0.28, 0.37), 0.80)}
+    setting, headline, text = answered(two)
+    assert (setting.outcome, setting.best) == ("front", ("massaging", "reweighing"))
+    assert headline.startswith("2 techniques narrow the gap on bank (")
+    assert "which one is a matter of what accuracy is worth" in text
+    setting, _, text = answered(two | {"massaging": ((0.30, 0.33), 0.82)})
+    assert (setting.outcome, setting.best) == ("best", ("massaging",))
+    assert setting.finding("reweighing").dominated_by == ("massaging",)
+    assert "Also narrower: reweighing (" in text
+
+
+def test_a_gap_that_is_turned_round_is_no_smaller_gap():
+    setting, headline, text = answered(WORLDS["overshoot"])
+    assert (setting.outcome, setting.best) == ("overshoots", ("massaging",))
+    assert setting.finding("massaging").verdict == "better"  # by its distance
+    assert headline == "massaging overshoots on bank."
+    assert re.search(r"massaging \([56]\.\d points the other way, accuracy −[12]\.\d\) overshoots", text)
+    assert "Best" not in text
+
+
+def test_a_gap_of_the_labels_alone_is_not_one_of_the_model():
+    setting, headline, text = answered(WORLDS["labels"], repeats=30)
+    assert setting.outcome == "no gap shown"
+    assert setting.labels == pytest.approx(0.15)
+    assert (setting.plain.shown, setting.plain.ideal) == (False, True)
+    assert headline == "The plain model shows no gap on bank."
+    assert "No gap, shown to be less than 1 point: " in text
+    assert "(labels: 15.0" in text
+
+
+@pytest.mark.parametrize("how", ["infeasible", "failed", None])
+def test_what_gave_no_value_is_named_with_its_reason(how):
+    _, headline, text = answered({"none": PLAIN, "massaging": how})
+    assert "massaging: " in text
+    why = {
+        "infeasible": "not possible in 6 of 6 repeats, why not",
+        "failed": "failed in 6 of 6 repeats, why not",
+    }
+    assert why.get(how, "massaging: not run yet") in text
+    setting, headline, _ = answered({"none": how, "massaging": PLAIN})
+    assert setting.outcome == "no value"
+    assert headline
+
+
+def test_without_a_plain_model_values_are_said():
+    setting, headline, text = answered({"massaging": PLAIN})
+    assert setting.outcome == "no baseline"
+    assert headline == "No model without a technique to compare with on bank."
+    assert re.search(r"massaging 1[45]\.\d points less often, accuracy \d\d\.\d %", text)
+
+
+def test_one_repeat_shows_nothing():
+    setting, _, text = answered(WORLDS["winner"], repeats=1)
+    assert {one.kind for one in setting.findings} == {"untested"}
+    assert setting.outcome == "no gap shown"
+    assert "Not tested: massaging (" in text
+    assert "nothing can be said of chance" in text
+
+
+def test_a_ratio_is_said_as_times_as_often_and_other_metrics_as_numbers():
+    _, headline, text = answered(WORLDS["winner"], metrics=("impact-ratio", "accuracy"))
+    assert re.search(r"Women are selected 0\.6\d times as often as men \(labels: 0\.6[23]\)", text)
+    assert re.search(r"massaging narrows the gap on bank \(0\.6\d to 0\.9\d times\)", headline)
+    _, _, text = answered(WORLDS["winner"], metrics=("accuracy", "mutual-information"))
+    assert re.search(r"Of women against men, mutual-information is 0\.\d\d\d", text)
+    assert fairness_metric(run_of({"a": WORLDS["winner"]}, metrics=("accuracy", "tpr"))[0].config).name == (
+        "discrimination"
+    )
+
+
+@pytest.mark.parametrize(
+    ("metric", "sentence"),
+    {
+        "cv": "women are selected 10.0 points less often than men",
+        "overestimation": "women are wrongly selected 10.0 points more often than men",
+        "underestimation": "women are missed 10.0 points less often than men",
+        "base-rate-difference": "the base rate of women is 10.0 points lower than that of men",
+        "likelihood-ratio": "women are selected 10.00 times as often as men",
+        "tpr-ratio": "women are rightly selected 0.10 times as often as men",
+        "demographic-parity-ratio": "the lower selection rate of women and men is 0.10 times the higher one",
+    }.items(),
+)
+def test_metrics_are_said_with_the_right_sign(metric, sentence):
+    value = {"cv": 0.9, "likelihood-ratio": 0.1, "tpr-ratio": 0.1, "demographic-parity-ratio": 0.1}
+    assert reading_of(find(metric)).gap(value.get(metric, -0.1), "women", "men") == sentence
+
+
+def test_every_number_of_a_run_can_be_computed_again(finished, tmp_path):
+    few = Answer(finished.folder).check()
+    assert few.numbers > 40
+    assert not few.wrong
+    many = WORLDS | {"without": {"massaging": PLAIN}}  # so many that they are counted
+    plan, records = run_of(many, betas=(0.0, 0.5))
+    write_plan(tmp_path, plan)
+    assert write_report(tmp_path, plan, records).files[:2] == ("report.html", "answer.md")
+    counted = Answer(tmp_path).check()
+    assert counted.numbers > 150
+    assert not counted.wrong
+    # The second script sees what is wrong: any digit of a sentence or table that is another one.
+    text = (tmp_path / "answer.md").read_text(encoding="utf-8")
+    places = [
+        match.start() for match in re.finditer(r"\d(?=[^\n]*\n)", text.partition("\n* bank:")[0][:2500])
+    ]
+    rng = np.random.default_rng(3)
+    for place in rng.choice(places, 3, replace=False):
+        digit = str((int(text[place]) + 3) % 10)
+        (tmp_path / "answer.md").write_text(text[:place] + digit + text[place + 1 :], encoding="utf-8")
+        try:
+            assert Answer(tmp_path).check().wrong, text[place - 40 : place + 20]
+        except (ValueError, KeyError, AssertionError, TypeError, AttributeError) as error:
+            assert not isinstance(error, AssertionError) or str(error), error  # noqa: PT017

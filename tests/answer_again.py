@@ -1,11 +1,12 @@
-"""Compute the numbers and words of answer.md again from the CSVs of a results folder: a second, independent way.
+# ruff: noqa: E501
+"""Compute the numbers and words of answer.md again from the CSVs of a results folder: a second way.
 
-Plain pandas and no code of fairbench. Numbers are from results.csv and groups.csv; what is said to be better or
-worse is from the verdicts of paired.csv, whose tests have tests of their own; whether a gap is shown is tested
-here again, where repeats have test rows of their own. Every sentence is taken apart piece by piece; a digit that
-is left over was not computed again, and is an error. By hand::
+Plain pandas and no code of fairbench. Numbers are from results.csv and groups.csv; what is said to be better
+or worse is from the verdicts of paired.csv, whose tests have tests of their own; whether a gap is shown is
+tested here again, where repeats have test rows of their own. Every sentence is taken apart piece by piece; a
+digit that is left over was not computed again, and is an error. By hand::
 
-    python tests/report/answer_again.py results/quickstart
+    python tests/answer_again.py results/quickstart
 """
 
 import json
@@ -70,7 +71,7 @@ class Answer:
         self.metric = next((name for name in config["metrics"] if name in FORMS), "discrimination")
         self.form, self.sign, self.shift = FORMS[self.metric]
         self.text = re.sub(r"\\(.)", r"\1", (folder / "answer.md").read_text(encoding="utf-8"))
-        self.labels = self._labels()
+        self.labels, self.made = self._labels(), {}
         self.blocks = self._blocks()
 
     def _blocks(self) -> list[dict]:
@@ -81,7 +82,9 @@ class Answer:
             at = held[(held["dataset"] == place[0]) & (held["attribute"] == place[1])]
             own = cells[(cells["dataset"] == place[0]) & (cells["attribute"] == place[1])]
             rest = own[["representation", "classifier", "classifier_parameters"]].drop_duplicates()
-            for compared, others in product(at["compared"], rest.itertuples(index=False, name=None)):
+            for compared, others in product(
+                [*at["compared"]] or place[1:], rest.itertuples(index=False, name=None)
+            ):
                 found.append(dict(zip(BLOCK, (*place, compared, *others), strict=True)))
         return found
 
@@ -94,23 +97,26 @@ class Answer:
     def note(self, what: str, said: object, known: object) -> None:
         """Count a number or word, and keep it where it is wrong."""
         self.numbers += 1
-        if said != known:
+        if said != known and not (isinstance(known, Rounded) and known.near(str(said))):
             self.wrong.append(f"{what}: said {said!r}, is {known!r}")
 
     # What is known of a setting ----------------------------------------------------------------------------
 
     def settings(self, block: dict) -> dict[float, "Setting"]:
-        """Return the settings of a block by β."""
+        """Return the settings of a block by β, made once."""
+        if tuple(block.values()) in self.made:
+            return self.made[tuple(block.values())]
         cells = pd.DataFrame(self.plan["cells"])
         own = [name for name in BLOCK if name != "compared"]
         at = (cells[own] == pd.Series({name: block[name] for name in own})).all(axis=1)
-        return {beta: Setting(self, block, part) for beta, part in cells[at].groupby("beta")}
+        found = {beta: Setting(self, block, part) for beta, part in cells[at].groupby("beta")}
+        return self.made.setdefault(tuple(block.values()), found)
 
     def shown(self, value: float) -> str:
         """Write a value as sentences do."""
         if self.form == "points":
-            return f"{abs(100 * (value - self.shift)):.1f}"
-        return f"{value:.2f}" if self.form == "times" else f"{value:.3f}".replace("-", "−")
+            return minus(abs(100 * (value - self.shift)), 1)
+        return minus(value, 2 if self.form == "times" else 3)
 
     def side(self, value: float) -> int:
         """Return on which side of no gap a value is, as written."""
@@ -140,7 +146,7 @@ class Answer:
         """Check headline, statements and sections."""
         parts = re.split(r"\n\n(?=## )", self.text)
         head = parts[0].split("\n\n")
-        sections = [part for part in parts[1:]]
+        sections = parts[1:]
         sections[-1:] = [sections[-1].split("\n\n* ")[0]] if sections else []
         self.note("number of sections", len(sections), len(self.blocks))
         for block, section in zip(self.blocks, sections, strict=True):
@@ -272,7 +278,8 @@ class Answer:
 
         text = self.eat(
             text,
-            rf"In (\d+) of (\d+) settings a technique narrows the gap beyond chance, most often (.*?) \((\d+)\)\.",
+            r"In (\d+) of (\d+) settings a technique narrows the gap beyond chance, "
+            r"most often (.*?) \((\d+)\)\.",
             counted,
         )
         text = self.eat(
@@ -331,6 +338,7 @@ class Setting:
     def __init__(self, answer: Answer, block: dict, cells: pd.DataFrame) -> None:
         self.answer, self.block, self.cells = answer, block, cells
         self.beta = cells["beta"].iloc[0]
+        self.kinds = {}
         rows = self._at(answer.results)
         self.known, self.names, self.plain = {}, [], None
         for cell in cells.to_dict("records"):
@@ -424,7 +432,12 @@ class Setting:
         return dict(zip(p, holm(np.array(list(p.values()))), strict=True))
 
     def kind(self, label: str) -> str:
-        """Return what became of a technique."""
+        """Return what became of a technique, found once."""
+        if label not in self.kinds:
+            self.kinds[label] = self._kind(label)
+        return self.kinds[label]
+
+    def _kind(self, label: str) -> str:
         if label not in self.known:
             return "no value"
         if any(self.constant(label)):
@@ -662,14 +675,31 @@ class Setting:
         )
 
 
+class Rounded(str):
+    """A number as it is written; `near` knows where a sum in another order may round the other way."""
+
+    exact: float
+    digits: int
+
+    def near(self, said: str) -> bool:
+        """Return whether another text is a rounding of the number, but for what floats are off."""
+        try:
+            other = float(said.replace("−", "-"))
+        except ValueError:
+            return False
+        return abs(other - self.exact) <= 0.5 * 10**-self.digits + 1e-9
+
+
 def minus(value: float, digits: int, plus: str = "") -> str:
     """Write a number with a real minus, and no sign where it rounds to 0."""
     text = f"{abs(value):.{digits}f}"
-    return text if not float(text) else ("−" if value < 0 else plus) + text
+    found = Rounded(text if not float(text) else ("−" if value < 0 else plus) + text)
+    found.exact, found.digits = value, digits
+    return found
 
 
 if __name__ == "__main__":
     for given in sys.argv[1:]:
         found = Answer(Path(given)).check()
-        print(f"{given}: {found.numbers} numbers and words computed again, {len(found.wrong)} wrong")
-        print("\n".join(found.wrong[:40]))
+        line = f"{given}: {found.numbers} numbers and words computed again, {len(found.wrong)} wrong"
+        sys.stdout.write("\n".join([line, *found.wrong[:40], ""]))
