@@ -9,6 +9,7 @@ import pandas as pd
 
 from fairbench_cli.api.data import card_of, load, to_table
 from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, suggest, user_error
+from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.card import Card, find_card, read_card
 from fairbench_cli.data.load import Dataset, table_from_csv
 from fairbench_cli.data.locate import file_sha256
@@ -322,6 +323,7 @@ def learn(
     deprived: Values | None = None,
     favoured: Values | None = None,
     name: str = "frame",
+    tell: Tell = to_nobody,
 ) -> Network:
     """Return the network that is learned from data: structure and tables, as ``fairbench network learn``.
 
@@ -347,6 +349,8 @@ def learn(
         default all others) its favoured ones. A `Dataset` has them on its card.
     name : str
         Of a frame, for messages and files.
+    tell : callable
+        Called with what is being done, a text, and what says how far it is, None here.
 
     Raises
     ------
@@ -371,7 +375,8 @@ def learn(
         raise ArgumentError(Problem(what, "leave it out, or change the card"))
     arcs, without = (tuple(map(_arc, each)) for each in (require_arcs, forbid_arcs))
     settings = LearnSettings(learner, score, max_parents, arcs, without, outcome_sink, iss=iss)
-    structure = learn_structure(table, settings)
+    tell(f"looking for the structure of {len(table.columns)} columns, {len(table):,} rows", None)
+    structure = learn_structure(table, settings, tell)
     net = fit(table, structure.parents)
     facts = source_facts(name, sha256, len(table), settings)
     meta = Meta(learner, score, structure.score, structure.bic, facts)

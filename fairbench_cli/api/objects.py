@@ -84,6 +84,10 @@ def component_of(thing: Any, kind: Registry, folder: Path | None) -> tuple[str, 
     ArgumentError
         When a config cannot say it.
     """
+    if type(thing).__module__ == f"{__package__}.technique":
+        what = f"{_short(thing)} is for scikit-learn, with an estimator and groups of its own"
+        fix = "write its name, and its parameters: {NAME: {PARAMETER: VALUE}}"
+        raise ArgumentError(Problem(what, fix))
     called = thing.func if isinstance(thing, partial) else thing if _is_code(thing) else type(thing)
     given = parameters_given(thing)
     odd = [name for name, value in given.items() if not is_plain(value)]

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.base.text import SPELLINGS, printable
 
 if TYPE_CHECKING:
@@ -243,10 +244,12 @@ def run(
     against: "Frame | None" = None,
     only: Sequence[str] = (),
     repeat: int | None = None,
+    tell: Tell = to_nobody,
 ) -> "Report":
     """Read and judge with a configuration that is checked; `against` is a frame, the baseline.
 
-    Of a run's results `only` and `repeat` say which cell and which repeat is meant.
+    Of a run's results `only` and `repeat` say which cell and which repeat is meant. `tell` is called with
+    what is being done.
     """
     from fairbench_cli.audit.judge import judge, read
     from fairbench_cli.audit.scan.open import open_scan
@@ -255,7 +258,7 @@ def run(
     rows = rows_of_run(source, config, only, repeat)
     if rows is not None:
         source, config = rows.frame, rows.told(config)
-    with open_scan(source, config, against=against) as scan:
+    with open_scan(source, config, against=against, tell=tell) as scan:
         seen, tally = read(scan), scan.tally
     if rows is not None:
         tally = replace(tally, source=rows.name, notes=(*rows.notes, *tally.notes))

@@ -142,6 +142,7 @@ def audit(
     from fairbench_cli.audit.config import PLANNED
     from fairbench_cli.audit.options import read_config
     from fairbench_cli.base.errors import shown, suggest, user_error
+    from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import talk
     from fairbench_cli.cli.options import results_folder
     from fairbench_cli.cli.run_command import stoppable
@@ -171,8 +172,10 @@ def audit(
     _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
     with stoppable() as stopped:
         try:
-            report = run(preds, settings, None, only or (), repeat)
-            _write(report, output, pdf, to_db)
+            with Activity(f"reading {preds}") as activity:
+                report = run(preds, settings, None, only or (), repeat, activity.tell)
+            with Activity("writing"):
+                _write(report, output, pdf, to_db)
             _print(report, format_, everything)
         except KeyboardInterrupt:  # what was copied of the rows is gone
             if not stopped:

@@ -59,6 +59,7 @@ def init(
 ) -> None:
     """Write a commented card and a config for a table; asks for what the flags leave open."""
     from fairbench_cli.base.files import make_folder, write_text
+    from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import talk
     from fairbench_cli.data.guess.columns import gaps_of, guess_columns, has_decimal_commas, with_points
     from fairbench_cli.data.guess.layout import layout_of, named_cells
@@ -71,14 +72,17 @@ def init(
     _refuse(data, card, config, force=force)
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     layout = layout_of(data, _separator(separator), False if names is not None else header)
-    cells = named_cells(data, layout, names)
-    comma = has_decimal_commas(cells, layout.separator)
-    gaps = gaps_of(cells, comma=comma)
-    cells = with_points(cells, gaps) if comma else cells
+    with Activity(f"reading {data}") as activity:
+        cells = named_cells(data, layout, names)
+        activity.tell(f"looking at {cells.shape[1]} columns of {len(cells):,} rows")
+        comma = has_decimal_commas(cells, layout.separator)
+        gaps = gaps_of(cells, comma=comma)
+        cells = with_points(cells, gaps) if comma else cells
     used = RawCells(cells[[name for name in cells.columns if name]], gaps)
     _say_layout(data, layout, cells, asked=sys.stdin.isatty())
     roles = _roles(used, label, favourable, protected or [])
-    guesses = guess_columns(used, roles)
+    with Activity(f"looking what {cells.shape[1]} columns of {len(cells):,} rows are"):
+        guesses = guess_columns(used, roles)
     file = _relative(data, card)
     guessed = Guessed(_name(card.stem), file, layout, comma, RawCells(cells, gaps), roles, guesses)
     for folder in (card.parent, config.parent):
@@ -86,7 +90,8 @@ def init(
     write_text(card, card_text(guessed))
     write_text(config, config_text(guessed, _relative(card, config)))
     _say_columns(guessed)
-    _check(card, config)
+    with Activity(f"checking {card}, as a run does"):
+        _check(card, config)
     talk(f"{card}, {config}: written. Go through the card, then:")
     for line in _next(guessed, card, config):
         talk(f"  {line}")

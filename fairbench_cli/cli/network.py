@@ -63,20 +63,24 @@ def learn(
     data_dir: DataDir = None,
 ) -> None:
     """Learn structure and CPTs; hill-climbing and tabu agree arc for arc with R's bnlearn 5.2.1."""
-    from fairbench_cli.api.network import learn as learn_network
+    from fairbench_cli.cli.activity import Activity
 
     keep_inputs([source], [output], "--output")
-    found = learn_network(
-        source,
-        data_dir=data_dir,
-        learner=learner,
-        score=score,
-        max_parents=max_parents,
-        require_arcs=require_arc or (),
-        forbid_arcs=forbid_arc or (),
-        outcome_sink=outcome_sink,
-        iss=iss,
-    )
+    with Activity(f"reading {source}") as activity:
+        from fairbench_cli.api.network import learn as learn_network
+
+        found = learn_network(
+            source,
+            data_dir=data_dir,
+            learner=learner,
+            score=score,
+            max_parents=max_parents,
+            require_arcs=require_arc or (),
+            forbid_arcs=forbid_arc or (),
+            outcome_sink=outcome_sink,
+            iss=iss,
+            tell=activity.tell,
+        )
     make_folder(output.parent)
     found.save(output)
     say(

@@ -16,7 +16,7 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.experiment.running.run import PreparedRun
-from fairbench_cli.experiment.running.time_left import RunClock, Kind
+from fairbench_cli.experiment.running.time_left import Kind, RunClock
 from fairbench_cli.experiment.running.worker import Task
 
 SECONDS_BETWEEN_LINES = 10.0

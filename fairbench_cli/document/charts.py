@@ -473,7 +473,7 @@ def cloud(
                 len(SHADES) - 1 if len(track.points) < 2 else k * (len(SHADES) - 1) // (len(track.points) - 1)
             )
             form = mark(
-                f"line l{look} b{shade}",
+                f"point l{look} b{shade}",
                 LINES[look][2],
                 x.at(a),
                 y.at(b),

@@ -7,6 +7,9 @@ from typing import Literal, TypeVar
 
 Row = TypeVar("Row")
 
+Side = Literal["", "better", "worse"]
+SIDES: dict[str, Side] = {"better": "better", "worse": "worse"}
+
 # What a verdict says; None for what has none.
 Verdict = Literal["pass", "fail", "undecided"]
 VERDICTS: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "not decided"}
@@ -54,7 +57,7 @@ class TableCell:
     link: str = ""
     spread: str = ""
     best: bool = False
-    against: Literal["", "better", "worse"] = ""
+    against: Side = ""
     muted: bool = False
 
     @property
@@ -137,8 +140,9 @@ def plain_table(
 ) -> TextTable:
     """Return a table of texts or cells, whose first `words` columns are words and the others numbers."""
     cells = tuple(tuple(one if isinstance(one, TableCell) else TableCell(one) for one in row) for row in rows)
-    more = {"keys": tuple(keys), "grouped": grouped, "marks": tuple(marks)}
-    return TextTable(title, tuple(heads), cells, words=words, **more)
+    return TextTable(
+        title, tuple(heads), cells, words=words, keys=tuple(keys), grouped=grouped, marks=tuple(marks)
+    )
 
 
 @dataclass(frozen=True)

@@ -179,6 +179,8 @@
     forest: (panel) => {
       const [short, long] = panel.told[step(panel)];
       const apt = short && chosen("metric") === data.chosen.metric && chosen("base") === data.chosen.base;
+      const own = panel.against[chosen("base")];
+      if (own && !own.difference[metric()].length) return `<figcaption class="fine">The page keeps no differences to ${escaped(chosen("base"))} of this metric: fairbench report --versus has them.</figcaption>` + forest(panel, metric(), chosen("base"), step(panel));
       return (apt ? `<figcaption><strong>${escaped(short)}</strong>${long ? ` <span class="fine">${escaped(long)}</span>` : ""}</figcaption>\n` : "") + forest(panel, metric(), chosen("base"), step(panel));
     },
     curves: (panel, part) => curves(panel, metric(), panel.parts[part]),

@@ -9,9 +9,11 @@ pomegranate's.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import count
 from typing import Any, Literal, NamedTuple, get_args
 
 from fairbench_cli.base.errors import suggest, user_error
+from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.table import Table
 from fairbench_cli.network.families import EQUIVALENT, LocalScore, ScoreName, local_scores, network_score
 from fairbench_cli.network.model import is_ancestor, topological_order
@@ -125,11 +127,11 @@ class Search:
     allowed: Constraints
 
 
-def learn_structure(table: Table, settings: LearnSettings) -> Structure:
+def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobody) -> Structure:
     """Return which columns depend on which; by hill-climbing and tabu what R's bnlearn 5.2.1 finds.
 
     Moves tie often and the first one tried wins, so the column order of the table is part of the data;
-    declared levels that do not occur count in the penalties.
+    declared levels that do not occur count in the penalties. `tell` is called with what is being done.
 
     Raises
     ------
@@ -170,9 +172,9 @@ def learn_structure(table: Table, settings: LearnSettings) -> Structure:
     elif learner == "exact":
         graph = _best(table, allowed)
     elif learner == "tabu":
-        graph = tabu_search(search, start, tabu, tabu if patience is None else patience)
+        graph = tabu_search(search, start, tabu, tabu if patience is None else patience, tell)
     else:
-        graph = hill_climb(search, start)
+        graph = hill_climb(search, start, tell)
     parents = tuple(tuple(sorted(own)) for own in graph)
     bic = local if score == "bic" else local_scores(table, "bic")
     return Structure(parents, network_score(local, parents), network_score(bic, parents))
@@ -269,18 +271,25 @@ def _index(names: Sequence[str], name: str, where: str) -> int:
     return names.index(name)
 
 
-def hill_climb(search: Search, graph: Graph) -> Graph:
+def hill_climb(search: Search, graph: Graph, tell: Tell = to_nobody) -> Graph:
     """Return the graph from which no move gains anything, taking the best move from `graph` on."""
     gains = _gains(search, graph)
-    while True:
+    for step in count():
+        _tell_of(graph, step, tell)
         move = _best_move(search, graph, gains, 0.0, lambda _: True, tiny_is_zero=True)
         if move is None:
-            return graph
+            break
         graph = _apply(graph, move)
         _refresh(gains, search, graph, _changed(move))
+    return graph
 
 
-def tabu_search(search: Search, graph: Graph, length: int, patience: int) -> Graph:
+def _tell_of(graph: Graph, step: int, tell: Tell) -> None:
+    """Say how far a search is; how many moves there are left nobody knows."""
+    tell(f"looking for the structure: {sum(map(len, graph))} arcs after {step} moves", None)
+
+
+def tabu_search(search: Search, graph: Graph, length: int, patience: int, tell: Tell = to_nobody) -> Graph:
     """Return the best graph seen, going on through worse ones but never back to one of the last `length`.
 
     When no move gains anything the least bad one is taken, at most `patience` times before a graph better
@@ -289,7 +298,8 @@ def tabu_search(search: Search, graph: Graph, length: int, patience: int) -> Gra
     recent: deque[Graph] = deque(maxlen=length)
     gains = _gains(search, graph)
     best, best_score, losses = graph, _total(search, graph), 0
-    while True:
+    for step in count():
+        _tell_of(graph, step, tell)
         score = _total(search, graph)
         if score - best_score > TOLERANCE:
             best, best_score = graph, score
@@ -297,15 +307,16 @@ def tabu_search(search: Search, graph: Graph, length: int, patience: int) -> Gra
         move = _best_move(search, graph, gains, 0.0, lambda candidate: candidate not in recent)
         if move is None:
             if losses >= patience:
-                return best
+                break
             losses += 1
             move = _best_move(search, graph, gains, float("-inf"), lambda candidate: candidate not in recent)
             if move is None:
-                return best
+                break
         elif score + move.gain - best_score > TOLERANCE:
             losses = 0
         graph = _apply(graph, move)
         _refresh(gains, search, graph, _changed(move))
+    return best
 
 
 def _total(search: Search, graph: Graph) -> float:

@@ -185,7 +185,7 @@ def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: st
     for (*names, beta), rows in found.items():
         across = columns_of(rows)
         first = {one: next(own[one] for own in rows.values() if one in own) for one in across}
-        texts = [
+        texts: list[list[str | TableCell]] = [
             [LABELS, "", metric, *(labels_cell(run, cell, metric) for cell in first.values())]
             for metric in metrics
         ]

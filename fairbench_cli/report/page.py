@@ -52,10 +52,11 @@ from fairbench_cli.report.page_numbers import (
     scale_of,
 )
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
-from fairbench_cli.report.repeats import TECHNIQUE
+from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import technique_label
 
+MOST_DIFFERENCES = 60_000  # to other techniques than none: a page keeps about 20 bytes of each
 MOST_LETTERS = 420  # of what a card says; answer.md has the rest
 FIRST = TABLES["difference-to-none"].metrics
 
@@ -333,17 +334,16 @@ def _moved(run: RunResults, one: PanelParts) -> Section | None:
     moved, beta = found[0], one.panel.betas[one.beta]
     own = [i for i, cell in enumerate(moved.data.cells) if one.panel.holds(cell) and cell["beta"] == beta]
     plain = next((i for i in own if moved.baseline[i] == i), None)
-    ways = []
-    for i in own:
-        gap, accuracy = (float(np.nanmean(each[i])) for each in (moved.own_gap, moved.own_accuracy))
-        if not np.isnan(gap + accuracy):
-            name = technique_label(*(moved.data.cells[i][column] for column in TECHNIQUE))
-            ways.append((name, 100 * gap, 100 * accuracy))
+    gaps, accuracies = (mean_and_interval(each)["mean"] for each in (moved.own_gap, moved.own_accuracy))
+    ways = [
+        (technique_label(*(moved.data.cells[i][column] for column in TECHNIQUE)), 100 * gap, 100 * accuracy)
+        for i, gap, accuracy in ((i, float(gaps[i]), float(accuracies[i])) for i in own)
+        if np.isfinite(gap + accuracy)
+    ]
     line: list[tuple[float, float]] = []
-    if plain is not None and not np.isnan(moved.accuracy[plain]).all():
-        with np.errstate(invalid="ignore"):
-            places = np.nanmean(moved.gap[plain], axis=0), np.nanmean(moved.accuracy[plain], axis=0)
-        line = [(100 * float(a), 100 * float(b)) for a, b in zip(*places, strict=True)]
+    if plain is not None:
+        places = [mean_and_interval(each[plain].T)["mean"] for each in (moved.gap, moved.accuracy)]
+        line = [(100 * float(a), 100 * float(b)) for a, b in zip(*places, strict=True) if np.isfinite(a + b)]
     title = f"{one.data['name']}: moved thresholds at β = {beta:g}"
     return one.section(Chart("", frontier_chart(title, line, ways))) if line else None
 
@@ -368,8 +368,9 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
                 rates = groups["rates"][t * count + one.beta]
                 cells.append(_share(rates[g] if rates else None))
             rows.append(tuple(cells))
+        title = "Favourable decisions, %" + (", at the β that is chosen" if count > 1 else "")
         heads = ("group", "test rows", "labels", *one.panel.names)
-        table = TextTable("Favourable decisions, %", heads, tuple(rows), words=1, key=f"groups-{one.number}")
+        table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
         yield one.section(tables=(table,))
 
 
@@ -392,7 +393,14 @@ def _numbers(panels: Sequence[PanelParts]) -> tuple[TextTable, ...]:
                 words = [*map(TableCell, named), TableCell(f"{beta:g}", value=beta), TableCell(technique)]
                 rows.append((*words, *(TableCell(text, fine, value) for text, fine, value in cells)))
     columns = (*heads, "value", "difference", "verdict", "accuracy", "repeats")
-    return (TextTable("The metric that is chosen", columns, tuple(rows), key="numbers"),)
+    return (
+        TextTable(
+            "The metric that is chosen, against the technique that is chosen",
+            columns,
+            tuple(rows),
+            key="numbers",
+        ),
+    )
 
 
 def _switch(
@@ -409,17 +417,22 @@ def _differences(
 ) -> Iterator[tuple[Baseline, pd.DataFrame, Sequence[str]]]:
     """Yield the differences to `none`, which are known, and to each other technique, with their kinds.
 
-    Where repeats share their test rows each test looks at every row of them: there the differences to other
-    techniques are of `metric` and of `FIRST` alone.
+    Those to other techniques are of `metric` and of `FIRST` alone where repeats share their test rows, as
+    each test looks at every row of them then, and where they would be more than `MOST_DIFFERENCES`; if these
+    still are, there are none.
     """
     own = own_frame(results)
-    shared = any(data.design.kind == "shared" for data in run.datasets)
     techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
     others = [one for one in (Baseline(*own) for own in techniques) if one != Baseline()]
     paired = paired_of(run)
     frames = [(Baseline(), paired[paired["metric"].isin(metrics_of(results))])]
-    if others:
-        each = paired_with_each(run.asked((metric, *FIRST)) if shared else results, others)
+    within = results.rows.groupby([*SITUATION, "compared", "metric"], sort=False).size()
+    size = int((within * (within - 1)).sum())
+    few = dict.fromkeys((metric, *FIRST))
+    shared = any(data.design.kind == "shared" for data in run.datasets)
+    asked = run.asked(tuple(few)) if shared or size > MOST_DIFFERENCES else results
+    if others and size * len(metrics_of(asked)) <= MOST_DIFFERENCES * len(metrics_of(results)):
+        each = paired_with_each(asked, others)
         frames += [(one, each[each["baseline"] == one.label]) for one in others]
     for one, frame in frames:
         if len(frame):

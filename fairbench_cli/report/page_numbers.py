@@ -394,6 +394,12 @@ def panel_data(panel: PanelNumbers, repeats: int) -> dict[str, Any]:
 SHARE = Scale(FAVOURABLE, "%", 1, None, False, (0, GRAIN, GRAIN))
 
 
+def _means(values: Floats) -> Floats:
+    """Return means over the repeats, the last axis but one."""
+    means: Floats = mean_and_interval(np.moveaxis(values, -2, -1))["mean"]
+    return means
+
+
 def _groups(panel: PanelNumbers) -> dict[str, Any]:
     """Return rows, labels and the rate of favourable decisions by group: of each attribute and of all."""
     data = panel.data
@@ -406,15 +412,15 @@ def _groups(panel: PanelNumbers) -> dict[str, Any]:
     rates = np.concatenate(
         [rate_by_group(one, FAVOURABLE) for one in levels], axis=-1
     )  # (cells, repeats, groups)
-    means = mean_and_interval(np.moveaxis(rates, 1, -1))["mean"]
+    means = _means(rates)
     count = len(panel.betas)
     found: list[Whole] = [[] for _ in range(len(panel.techniques) * count)]
     for i, cell in enumerate(data.cells):
         if panel.holds(cell):
             t = panel.techniques.index(tuple(cell[name] for name in TECHNIQUE))
             found[t * count + panel.betas.index(cell["beta"])] = grains(means[i])
-    rows = np.concatenate([np.nanmean(one.group_total, axis=0) for one in labels])
-    own = np.concatenate([np.nanmean(rate_by_group(one, FAVOURABLE), axis=0) for one in labels])
+    rows = np.concatenate([_means(one.group_total) for one in labels])
+    own = np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in labels])
     return {
         "of": [CROSS.join(name) for name, one in zip(names, levels, strict=True) for _ in one.groups],
         "names": [str(group) for one in levels for group in one.groups],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.text import slugs
 from fairbench_cli.data.table import Rows
-from fairbench_cli.document.model import Document, TableCell
+from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
@@ -276,8 +276,7 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     ):
         block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
         word = "constant" if same else "" if verdict == "no difference" else verdict
-        against = word if word in ("better", "worse") else ""
-        cell = TableCell(written(difference, word=word), against=against)
+        cell = TableCell(written(difference, word=word), against=SIDES.get(word, ""))
         texts[block, (technique_label(*own), metric), beta] = cell
     called = names_of(run.plan.config).techniques.get(baseline.label, baseline.label)
     caption: tuple[str, ...] = (

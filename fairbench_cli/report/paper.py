@@ -1,12 +1,13 @@
 """What a paper takes from a run: the papers' tables with their marks, and its numbers as macros for LaTeX."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.base.text import slugs
-from fairbench_cli.document.model import Document, TableCell
+from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
@@ -36,7 +37,7 @@ from fairbench_cli.report.tables import (
 )
 
 MARKS = (
-    "bold: nearer to the ideal than all others in the column",
+    "Bold: nearer to the ideal than all others in the column",
     "†, ‡: nearer than none, farther than none",
 )
 HOW = (
@@ -69,9 +70,11 @@ def paper_table(name: str, run: RunResults) -> Document:
         for metric in metrics:
             key = *key_of(cell), metric
             verdict = verdicts.get((*key_of(cell), cell["attribute"], metric), "")
-            against = verdict if verdict in ("better", "worse") and key not in constant else ""
-            marks = {"best": key in best, "against": against}
-            cells[place, (technique, metric), cell["beta"]] = mean_cell(run, cell, metric, **marks)
+            cells[place, (technique, metric), cell["beta"]] = replace(
+                mean_cell(run, cell, metric),
+                best=key in best,
+                against="" if key in constant else SIDES.get(verdict, ""),
+            )
     found = [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in cells.values()]
     words = [MARKS[0]] * any(cell.best for cell in found) + [MARKS[1]] * any(cell.against for cell in found)
     shown = [f"{'; '.join(words)}: {HOW}"] * bool(words)
@@ -115,20 +118,25 @@ def best_of(results: Results) -> NDArray[np.bool_]:
 
 NUMBERS = "numbers.tex"
 MACROS = r"""% Numbers of the run for the text of a paper. \input this file, then write \fb{KEY} for a mean,
-% \fb[sd]{KEY}, \fb[low]{KEY}, \fb[high]{KEY} (its 95 % interval), \fb[n]{KEY} (repeats with a value) or
-% \fb[difference]{KEY} (to none). KEY: data set/attribute/classifier/technique/beta/metric, as below; "labels"
+% \fbsd{KEY}, \fblow{KEY}, \fbhigh{KEY} (its 95 % interval), \fbn{KEY} (repeats with a value) or
+% \fbdifference{KEY} (to none). KEY: data set/attribute/classifier/technique/beta/metric, as below; "labels"
 % is a technique here. Put negative numbers into formulas: $\fb{KEY}$. A key that is not there is an error.
 \makeatletter
-\newcommand*\fb[2][mean]{\ifcsname fb@#2\endcsname
-  \csname fb@#2\expandafter\endcsname\csname fb@pick@#1\endcsname
+\newcommand*\fb@get[2]{\ifcsname fb@#2\endcsname\csname fb@#2\endcsname#1%
   \else\@latex@error{fairbench: no number #2}{The keys are in numbers.tex.}\fi}
 \newcommand*\fb@set[7]{\expandafter\def\csname fb@#1\endcsname##1{##1{#2}{#3}{#4}{#5}{#6}{#7}}}
-\def\fb@pick@mean#1#2#3#4#5#6{#1}
-\def\fb@pick@sd#1#2#3#4#5#6{#2}
-\def\fb@pick@low#1#2#3#4#5#6{#3}
-\def\fb@pick@high#1#2#3#4#5#6{#4}
-\def\fb@pick@n#1#2#3#4#5#6{#5}
-\def\fb@pick@difference#1#2#3#4#5#6{#6}
+\newcommand*\fb{\fb@get\fb@mean}
+\newcommand*\fbsd{\fb@get\fb@sd}
+\newcommand*\fblow{\fb@get\fb@low}
+\newcommand*\fbhigh{\fb@get\fb@high}
+\newcommand*\fbn{\fb@get\fb@n}
+\newcommand*\fbdifference{\fb@get\fb@difference}
+\def\fb@mean#1#2#3#4#5#6{#1}
+\def\fb@sd#1#2#3#4#5#6{#2}
+\def\fb@low#1#2#3#4#5#6{#3}
+\def\fb@high#1#2#3#4#5#6{#4}
+\def\fb@n#1#2#3#4#5#6{#5}
+\def\fb@difference#1#2#3#4#5#6{#6}
 """
 
 
@@ -154,7 +162,8 @@ def _plain(number: float) -> str:
 def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
     """Yield the key of each number, its values over the repeats, and the mean difference to none."""
     names = names_of(run.plan.config)
-    metrics = dict.fromkeys(metric for name in run.plan.config.tables for metric in TABLES[name].metrics)
+    tables = run.plan.config.tables or ("difference-to-none",)
+    metrics = dict.fromkeys(metric for name in tables for metric in TABLES[name].metrics)
     own = _own_of(run, tuple(metrics))
     paired = paired_frame(own) if run.attributes else paired_of(run)
     differences = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["difference"].to_dict()

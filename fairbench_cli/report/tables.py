@@ -124,7 +124,7 @@ def group_rates_table(name: str, run: RunResults) -> Document:
                             ".6g" if metric == "rows" else ".3f",
                         )
     columns = ("technique", "group", "metric")
-    facts = *caption(run.plan, set(texts.values())), ABOUT_LABELS
+    facts = *caption(run.plan, {str(text) for text in texts.values()}), ABOUT_LABELS
     return Document(name, facts=facts, sections=blocks_of(run, texts, NOT_RUN, columns))
 
 
@@ -151,11 +151,9 @@ def spread_mark(run: RunResults) -> tuple[str, ...]:
     return (f"±: standard deviation over {n} repeats.",) if n > 1 else ()
 
 
-def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str, **marks: Any) -> TableCell:
+def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
     """Return what a run found of a metric in a cell of its plan, with its standard deviation for print."""
-    return TableCell(
-        shown(run, cell, metric), spread=spread_of(run.get(key_of(cell), metric).values), **marks
-    )
+    return TableCell(shown(run, cell, metric), spread=spread_of(run.get(key_of(cell), metric).values))
 
 
 def labels_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:

@@ -211,6 +211,7 @@ def test_what_cannot_be_had_of_a_notebook_or_an_object(notebook, mine):
         assert len(str(raised.value).splitlines()) == 2
         return str(raised.value)
 
+    assert "is for scikit-learn" in run(fb.technique("reweighing"))
     assert "does not keep its parameter level" in run(mine.Forgetful())
     assert "Using uses rows, which is neither a plain value" in run(notebook["Using"])
     assert "defined within a function" in run(notebook["outer"]())

@@ -15,7 +15,7 @@ from conftest import Finished, derived, run_plan
 from scipy import stats
 
 from fairbench_cli.document.csv import comma_separated
-from fairbench_cli.document.latex import latex
+from fairbench_cli.document.latex import HEAD, latex
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.cell import Repeat
@@ -199,15 +199,17 @@ NASTY = Document(
 
 def test_latex_is_balanced_and_escaped():
     text = latex(NASTY)
-    bare = re.sub(r"\\[\\{}$&%#_]", "", text)
+    bare = re.sub(r"\\[\\{}$&%#_]|\\label\{.*", "", text.removeprefix(HEAD))
     assert bare.count("{") == bare.count("}")
     assert bare.count("$") % 2 == 0
     assert not set(bare) & set('%#_~^…β"')
     for name in re.findall(r"\\begin\{(\w+)\}", text):
         assert text.count(f"\\begin{{{name}}}") == text.count(f"\\end{{{name}}}") == 1
     rows = [line for line in text.splitlines() if line.endswith("\\\\")]
-    assert len(rows) == 3
-    assert all(len(re.findall(r"(?<!\\)&", row)) == 3 for row in rows)
+    assert len(rows) == 4  # the head, that of the metric, and a row per technique
+    assert [len(re.findall(r"(?<!\\)&", row)) for row in rows] == [2, 0, 2, 2]
+    assert "\\multicolumn{3}{@{}l}{\\emph{accuracy}}" in text
+    assert "\\label{tab:discrimination-accuracy-da_ta-set-s-x-tree-a-b}" in text
     assert "$-0.125$ (2/3)" in text
     assert "``quoted''" in text
 
@@ -321,4 +323,4 @@ def test_a_table_that_is_no_longer_asked_for_goes(finished: Finished, say, tmp_p
     del plan["sha256"]
     (copy / "plan.json").write_text(json.dumps(plan | {"config": plan["config"] | {"tables": []}}))
     assert say("report", copy).code == 0
-    assert {path.stem for path in (copy / "tables").iterdir()} == {"difference-to-none", "pareto"}
+    assert {path.stem for path in (copy / "tables").iterdir()} == {"difference-to-none", "pareto", "numbers"}

@@ -45,10 +45,11 @@ from fairbench_cli.audit.scan.roles import (
     words_below,
 )
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name
-from fairbench_cli.audit.scan.source import ArrowStream, Source, open_file, open_frame, start_database
+from fairbench_cli.audit.scan.source import FRAME, ArrowStream, Source, open_file, open_frame, start_database
 from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import Flag, shown, user_error
 from fairbench_cli.base.files import scratch_folder
+from fairbench_cli.base.telling import Far, Tell, to_nobody
 from fairbench_cli.base.text import shown_path
 from fairbench_cli.base.twins import short_for, twins_among
 from fairbench_cli.data.recognise import named_like_identifiers
@@ -71,6 +72,7 @@ def open_scan(
     *,
     against: "Frame | None" = None,
     stdin: BinaryIO | None = None,
+    tell: Tell = to_nobody,
 ) -> Iterator[Scan]:
     """Open a file or a frame, count its rows by what every audit needs, and let parts read more of them.
 
@@ -85,6 +87,8 @@ def open_scan(
         The baseline: scores of the same rows, in place of the file that the configuration names.
     stdin : binary file, optional
         What "-" stands for; by default the standard input of the process.
+    tell : callable
+        Called with what is being done.
 
     Raises
     ------
@@ -100,8 +104,10 @@ def open_scan(
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    with _database() as (database, folder):
-        rows = _opened(database, source, stdin, folder, config)
+    with _database() as (database, folder), _watched(database, tell) as far:
+        name = shown_path(source) if isinstance(source, str | Path) else FRAME
+        rows = _opened(database, source, stdin, folder, config, tell)
+        tell(f"counting the rows of {name}, pass by pass", far)
         with reading(rows):
             if not config.against:
                 with rows.engine(memory=rows.memory):
@@ -116,6 +122,20 @@ def open_scan(
             other = _opened(cursor, config.against if against is None else against, stdin, place, config)
             with rows.engine(memory=max(rows.memory, other.memory)):
                 yield from _counted(pair_up(rows, other, config), config, names_of(rows, other)[::-1])
+
+
+@contextmanager
+def _watched(database: "DuckDBPyConnection", tell: Tell) -> Iterator[Far | None]:
+    """Return what says how far a query is, if anybody listens; nobody asks it any more at the end."""
+    if tell is to_nobody:
+        yield None
+        return
+    for setting in ("enable_progress_bar=true", "enable_progress_bar_print=false"):
+        database.execute(f"SET {setting}")
+    try:
+        yield database.query_progress
+    finally:
+        tell("computing intervals and tests", None)
 
 
 def count_groups(
@@ -161,9 +181,10 @@ def _opened(
     stdin: BinaryIO | None,
     folder: Path,
     config: AuditConfig,
+    tell: Tell = to_nobody,
 ) -> Source:
     if isinstance(source, str | Path):
-        return open_file(database, str(source), stdin, folder, config.table)
+        return open_file(database, str(source), stdin, folder, config.table, tell)
     if config.table is not None:
         raise user_error("a data frame has no tables", ("leave out ", Flag("table")), Flag("table"))
     return open_frame(database, source)

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, Type
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
 from fairbench_cli.base.errors import Flag, UserError, user_error
+from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.base.text import shown_path
 
 if TYPE_CHECKING:
@@ -304,6 +305,7 @@ def open_file(
     stdin: BinaryIO | None,
     folder: Path,
     sql_table: str | None = None,
+    tell: Tell = to_nobody,
 ) -> Source:
     """Return the predictions in a file.
 
@@ -319,6 +321,8 @@ def open_file(
         Where what can be read only once is kept.
     sql_table : str, optional
         Which table of an SQLite file is meant.
+    tell : callable
+        Called with what is being done.
 
     Raises
     ------
@@ -330,7 +334,7 @@ def open_file(
         path = _on_disk(path_of(source), stdin, folder)
         zipped, head = _first_bytes(path)
         if head.startswith(MAGIC) and not zipped:
-            table, names = copy_table(database, path, name, sql_table)
+            table, names = copy_table(database, path, name, sql_table, tell)
             columns = [_as_number(f"x{i}") for i in range(len(names))]
             return _view(Source(database, name, (), "sqlite", path), table, names, columns)
         if sql_table is not None or source.startswith(ADDRESS):

@@ -10,6 +10,7 @@ from urllib.parse import quote
 import numpy as np
 
 from fairbench_cli.base.errors import Flag, shown, suggest, user_error
+from fairbench_cli.base.telling import Tell, to_nobody
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -20,7 +21,7 @@ CELLS = 500_000  # that are copied at once
 
 
 def copy_table(
-    database: "DuckDBPyConnection", path: Path, name: str, table: str | None
+    database: "DuckDBPyConnection", path: Path, name: str, table: str | None, tell: Tell = to_nobody
 ) -> tuple[str, list[str]]:
     """Copy a table or view, every cell as text, and return what the copy and its columns are called.
 
@@ -37,6 +38,8 @@ def copy_table(
         What messages call it.
     table : str or None
         By default the only one that there is.
+    tell : callable
+        Called with what is being done.
 
     Raises
     ------
@@ -45,7 +48,7 @@ def copy_table(
     """
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as file:
-            return _copied(database, file, _chosen(file, name, table))
+            return _copied(database, file, _chosen(file, name, table), tell)
     except sqlite3.Error as error:
         if "UTF-8" in str(error):
             raise user_error("the text is not UTF-8", "save the table with UTF-8 texts", name) from None
@@ -72,12 +75,15 @@ def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
     return tables[0]
 
 
-def _copied(database: "DuckDBPyConnection", file: sqlite3.Connection, table: str) -> tuple[str, list[str]]:
+def _copied(
+    database: "DuckDBPyConnection", file: sqlite3.Connection, table: str, tell: Tell
+) -> tuple[str, list[str]]:
     rows = file.execute(f"SELECT * FROM {_identifier(table)}")
     names = [column for column, *_ in rows.description]
     columns = [f"x{i}" for i in range(len(names))]
     kinds = ", ".join(f"{column} VARCHAR" for column in columns)
     database.execute(f"CREATE TEMP TABLE copied ({kinds})")
+    copied = 0
     for part in _parts(rows, max(1, CELLS // len(names))):
         cells = {
             column: np.array(list(map(_text, values)), dtype=object)
@@ -86,6 +92,8 @@ def _copied(database: "DuckDBPyConnection", file: sqlite3.Connection, table: str
         database.register("part", cells)
         database.execute("INSERT INTO copied SELECT * FROM part")
         database.unregister("part")
+        copied += len(part)
+        tell(f"copying table {table}: {copied:,} rows", None)
     return "copied", names
 
 
