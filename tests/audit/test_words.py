@@ -82,7 +82,7 @@ def test_the_first_sentence_on_compas_is_propublicas_finding(compas_rows, attrib
     (still,) = (one for one in found.open if one.attribute == "race")
     asian = next(one for one in still.groups if one.group == "Asian")
     assert (asian.rows, len(asian.metrics), asian.compared) == (31, 5, 5)
-    assert "Asian on 5 of 5 (31 rows; about 1" in still.text
+    assert "Asian on 5 of 5 rates (31 rows; about 1" in still.text
 
 
 def test_who_is_harmed_is_said_when_a_decision_is_said_to_help_or_to_hurt(compas_rows):
