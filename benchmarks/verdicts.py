@@ -27,6 +27,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import can_decide, canonical, kind
 from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, parts_tested, requested
 from fairbench_cli.audit.parts.subgroups import Subgroup, find_subgroups
+from fairbench_cli.audit.parts.trends import FEW_OVER
 from fairbench_cli.audit.scan.joint import Joint
 from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
@@ -35,6 +36,7 @@ from fairbench_cli.measures.rates import parts
 from fairbench_cli.measures.registry import COUNT_METRICS, find, measure
 from fairbench_cli.measures.score_test import wilson
 from fairbench_cli.measures.significance import holm
+from fairbench_cli.measures.trend import ratio_trend
 
 REFERENCE = Path(__file__).parents[1] / "tests" / "reference" / "verdicts"
 TAU = 0.8
@@ -773,6 +775,36 @@ def scan(runs: int) -> None:
         )
 
 
+def trends(runs: int) -> None:
+    """Print how often a trend over slices is found where there is none, and where a ratio changes."""
+    _head(
+        "slices", "rows", "fair: trend, mean", "largest", "interval holds 1.5 times", "1.5 times: trend, mean"
+    )
+    rng = np.random.default_rng(10)
+    for many, rows in product((3, 8, 24), (100, 400, 2000)):
+        time = np.linspace(0, 1, many)
+        found = []
+        for rate, ratio, share in product((0.05, 0.3, 0.6), (1.0, 0.6), (0.5, 0.1)):
+            n, q = round(rows * share), rate * np.linspace(0.8, 1.2, many)
+            seen = []
+            for change in (1.0, 1.5):
+                p = np.minimum(q * ratio * change ** (time - 0.5), 0.99)
+                x, y = rng.binomial(n, p, (runs, many)), rng.binomial(rows - n, q, (runs, many))
+                enough = np.minimum(x.sum(-1), y.sum(-1)) >= FEW_OVER
+                fit = ratio_trend(x, n, y, rows - n, time)
+                seen += [
+                    ((fit.p < 0.05) & enough).mean(),
+                    ((fit.low <= change) & (change <= fit.high)).mean(),
+                ]
+            found.append(seen)
+        fair_worlds, _, power, holds = np.transpose(found)
+        print(
+            f"| {many} | {rows:,} | {fair_worlds.mean():.3f} | {fair_worlds.max():.3f} "
+            f"| {holds.mean():.3f} | {power.mean():.2f} |",
+            flush=True,
+        )
+
+
 PARTS = {
     "fair": fair,
     "gap": gap,
@@ -784,6 +816,7 @@ PARTS = {
     "gates": gates,
     "pooled": pooled,
     "scan": scan,
+    "trends": trends,
 }
 
 

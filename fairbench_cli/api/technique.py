@@ -329,10 +329,10 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
                 raise
             what = f"this technique takes numbers as levels, and {error}"
             raise user_error(what, "cut it into bins, as in pd.cut(X[column], edges), or round it") from None
-        except KeyError as error:
-            if self.group_ is None or error.args != (self.group_.column.name,):
+        except KeyError:  # of the column of the groups
+            if not isinstance(rows, RowsWithoutGroups):
                 raise
-            return rows.s  # which says that groups are missing
+            return rows.s  # which says that they are missing
 
     def _frame(self, X: Any, *, reset: bool, y: Any = None) -> pd.DataFrame:
         """Return rows as a data frame, checked as scikit-learn does it."""
@@ -413,9 +413,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             if name not in frame.columns or hasattr(name, "__index__"):
                 (column,) = learned(_groups_frame(given, len(frame), name)).columns
                 return GroupColumn(column, None)
-            if not texts_of(frame[name]).reset_index(drop=True).equals(texts_of(_series(given, name))):
-                what = f'sensitive_features are called "{name}", as a column of X, and are other values'
-                raise ArgumentError(Problem(what, "rename one of the two"))
+            _require_same(frame[name], given)
             named = name
         place = named if isinstance(named, int) else _place(frame, str(named))
         if not 0 <= place < frame.shape[1]:
@@ -459,6 +457,8 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             table = with_columns(table, [_coded(group.column, cells)])
         else:
             cells = frame.iloc[:, group.place]
+            if given is not None:
+                _require_same(cells, given)
         tell = self.deprived_
         deprived = (
             np.asarray(tell(cells.to_numpy()), dtype=bool) if callable(tell) else is_one_of(cells, tell or ())
@@ -553,6 +553,13 @@ def _series(given: Any, name: Any) -> "pd.Series[Any]":
         given = given.iloc[:, 0] if hasattr(given, "iloc") else given[:, 0]
     values = given.reset_index(drop=True) if hasattr(given, "iloc") else pd.Series(list(given))
     return values.rename(name)
+
+
+def _require_same(cells: "pd.Series[Any]", given: Any) -> None:
+    """Raise an error if groups that are given are not those of a column of X."""
+    if texts_of(_series(cells, "")).tolist() != texts_of(_series(given, "")).tolist():
+        what = f'sensitive_features are the column "{cells.name}" of X, and are given as other values'
+        raise ArgumentError(Problem(what, "leave them out, or give them another name"))
 
 
 def _coded(column: Column, cells: "pd.Series[Any]") -> tuple[Column, Codes]:

@@ -422,7 +422,7 @@ def key(words: Iterable[tuple[Form, str]]) -> str:
 
 def _upright(kind: str, place: float | None) -> str:
     at = "" if place is None else short(place)
-    return f'<line class="{kind}" x1="{at}%" x2="{at}%" y1="-8" y2="32"/>' if at else ""
+    return f'<line class="{kind}" x1="{at}%" x2="{at}%" y1="-12" y2="36"/>' if at else ""
 
 
 @dataclass(frozen=True)

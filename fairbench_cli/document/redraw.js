@@ -87,7 +87,7 @@
     const right = own === null ? "" : `${written(data.scales[data.accuracy], own)} %`;
     return [[written(scale, mean), span(scale, panel, m, i), mean], change, [letter === "-" ? "" : letters(scale)[letter], panel.same[i] ?? "", null], [right, "", own], of];
   }
-  const upright = (kind, x) => (x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y1="-8" y2="32"/>`);
+  const upright = (kind, x) => (x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y1="-12" y2="36"/>`);
   function rowOf([name, kind, mid, low, high, base, told, texts, note], ideal) {
     let parts = upright("zero", ideal) + upright("base", base);
     if (low !== null && high !== null) parts += `<line class="ci ${kind}" x1="${short(low)}%" x2="${short(high)}%" y1="50%" y2="50%"/>`;

@@ -54,7 +54,6 @@ from fairbench_cli.report.page_numbers import (
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
-from fairbench_cli.report.tables import technique_label
 
 MOST_DIFFERENCES = 60_000  # to other techniques than none: a page keeps about 20 bytes of each
 MOST_LETTERS = 420  # of what a card says; answer.md has the rest
@@ -121,7 +120,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         facts=(facts_of(run),),
         sections=tuple(sections),
         switches=(
-            *_switch("dataset", "Data set", [str(panel.place[0]) for panel in panels], "all"),
+            *_switch("dataset", "Data set", [panel.dataset for panel in panels], "all"),
             *_switch("compared", "Groups of", [str(panel.place[2]) for panel in panels], "all"),
             *_switch("classifier", "Classifier", [panel.classifier for panel in panels], "all"),
             *_switch("beta", "β", [f"{one:g}" for one in betas], chosen=chosen["beta"]),
@@ -152,7 +151,7 @@ def _listed(betas: Sequence[float]) -> str:
 def facts_of(run: RunResults) -> str:
     """Return in one line what was run, and how much of it is done."""
     plan, config = run.plan, run.plan.config
-    techniques = dict.fromkeys(technique_label(*(cell[name] for name in TECHNIQUE)) for cell in plan.cells)
+    techniques = {tuple(cell[name] for name in TECHNIQUE) for cell in plan.cells}
     datasets = dict.fromkeys(cell["dataset"] for cell in plan.cells)
     betas = sorted({cell["beta"] for cell in plan.cells})
     status = {
@@ -216,13 +215,13 @@ class PanelParts:
 
     def section(self, *charts: Chart, tables: tuple[TextTable, ...] = ()) -> Section:
         """Return a section on it."""
-        dataset, attribute, compared, representation, *_ = map(str, self.panel.place)
+        _, attribute, compared, representation, *_ = map(str, self.panel.place)
         deprived, favoured = groups_in_words(self.panel.data.protected, compared)
         words = [f"{deprived} against {favoured}", self.panel.classifier]
         words += [f"techniques work on {attribute}"] * (compared != attribute)
         words += [representation] * (representation != "original")
         fine = " · ".join(words)
-        return Section(dataset, tables=tables, charts=charts, about=self.panel.about, fine=fine)
+        return Section(self.panel.dataset, tables=tables, charts=charts, about=self.panel.about, fine=fine)
 
 
 def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section]:
@@ -336,7 +335,11 @@ def _moved(run: RunResults, one: PanelParts) -> Section | None:
     plain = next((i for i in own if moved.baseline[i] == i), None)
     gaps, accuracies = (mean_and_interval(each)["mean"] for each in (moved.own_gap, moved.own_accuracy))
     ways = [
-        (technique_label(*(moved.data.cells[i][column] for column in TECHNIQUE)), 100 * gap, 100 * accuracy)
+        (
+            one.panel.called.technique(*(moved.data.cells[i][name] for name in TECHNIQUE)),
+            100 * gap,
+            100 * accuracy,
+        )
         for i, gap, accuracy in ((i, float(gaps[i]), float(accuracies[i])) for i in own)
         if np.isfinite(gap + accuracy)
     ]
@@ -385,8 +388,7 @@ def _numbers(panels: Sequence[PanelParts]) -> tuple[TextTable, ...]:
     rows = []
     for one in panels:
         m, accuracy = one.at(one.metric), one.at(ACCURACY)
-        dataset, _, compared, *_ = map(str, one.panel.place)
-        named = [dataset, compared, *[one.panel.classifier] * several]
+        named = [one.panel.dataset, str(one.panel.place[2]), *[one.panel.classifier] * several]
         for k, beta in enumerate(one.panel.betas):
             for t, technique in enumerate(one.panel.names):
                 cells = number_cells(one.data, one.scales, m, accuracy, one.base, t, k)

@@ -21,7 +21,7 @@ from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.paired import Baseline
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
-from fairbench_cli.report.tables import BLOCK, classifier_label, technique_label, why_nothing
+from fairbench_cli.report.tables import BLOCK, Names, names_of, why_nothing
 
 FORM_OF: dict[str, tuple[Kind | str, Form]] = {
     "B": ("baseline", "base"),
@@ -181,6 +181,8 @@ class PanelNumbers:
         By the label of the baseline.
     labels : array, shape (metrics,)
         Of the labels of the test rows; NaN where they have none.
+    called : Names
+        What the config calls data sets, techniques and classifiers.
     """
 
     place: Place
@@ -195,6 +197,7 @@ class PanelNumbers:
     same: Any
     against: dict[str, Against]
     labels: Floats
+    called: Names
 
     def holds(self, cell: Mapping[str, Any]) -> bool:
         """Return whether a cell of its data set is one of its own."""
@@ -204,18 +207,22 @@ class PanelNumbers:
     @property
     def names(self) -> list[str]:
         """What the techniques are called."""
-        return [technique_label(*one) for one in self.techniques]
+        return [self.called.technique(*one) for one in self.techniques]
 
     @property
     def about(self) -> tuple[tuple[str, str], ...]:
         """Its values of the page's switches."""
-        dataset, _, compared, *_ = map(str, self.place)
-        return (("dataset", dataset), ("compared", compared), ("classifier", self.classifier))
+        return (("dataset", self.dataset), ("compared", str(self.place[2])), ("classifier", self.classifier))
+
+    @property
+    def dataset(self) -> str:
+        """What the data set is called."""
+        return self.called.dataset(self.place[0])
 
     @property
     def classifier(self) -> str:
         """What the classifier is called."""
-        return classifier_label(*self.place[4:])
+        return self.called.classifier(*self.place[4:])
 
 
 def panels_of(
@@ -248,7 +255,13 @@ def panels_of(
     for (place, technique, beta, metric), own in zip(rows, numbers, strict=True):
         techniques, betas = cells[place]
         arrays[place][:, order[metric], techniques[technique], betas[beta]] = own
-    against = {one[0].label: _against(*one, cells, order) for one in frames}
+    called = names_of(run.plan.config)
+    against = {
+        called.technique(one[0].intervention, one[0].parameters, bool(one[0].seen)): _against(
+            *one, cells, order
+        )
+        for one in frames
+    }
     by_data = {(data.dataset, data.attribute): data for data in run.datasets}
     panels = []
     for place, (techniques, betas) in cells.items():
@@ -257,7 +270,9 @@ def panels_of(
         known = list(techniques), list(betas), mean, low, high, np.nan_to_num(n).astype(int)
         why, same = _of_cells(data, place, techniques, betas, run.plan.config.repeats)
         own = {label: one[place] for label, one in against.items() if place in one}
-        panels.append(PanelNumbers(place, data, *known, why, same, own, _labels(data, str(place[2]), order)))
+        panels.append(
+            PanelNumbers(place, data, *known, why, same, own, _labels(data, str(place[2]), order), called)
+        )
     return panels
 
 
@@ -365,7 +380,7 @@ def panel_data(panel: PanelNumbers, repeats: int) -> dict[str, Any]:
         return {str(i): text for i, text in enumerate(texts.ravel()) if text}
 
     return {
-        "name": ", ".join(map(str, panel.place[:3:2])),
+        "name": f"{panel.dataset}, {panel.place[2]}",
         "about": dict(panel.about),
         "techniques": panel.names,
         "betas": panel.betas,

@@ -297,9 +297,10 @@ def test_objects_as_techniques():
         (lambda: fair(sensitive_features=9).fit(X, y), "X has 4"),
         (lambda: fair(sensitive_features=None).fit(X, y), "reweighing needs the group of each row"),
         (lambda: fair().fit(X, y, sensitive_features=X["sex"]), "leave one of the two out"),
-        (lambda: fair(sensitive_features=None).fit(X, y, X["job"].rename("sex")), "rename one of the two"),
+        (lambda: fair(sensitive_features=None).fit(X, y, X["job"].rename("sex")), "given as other values"),
         (lambda: fair(sensitive_features=None).fit(X, y, X["sex"][:9].tolist()), "are 9, and X has 240 rows"),
         (lambda: fair(sensitive_features=None).fit(X, y, X[["sex", "job"]]), "are 2 columns"),
+        (lambda: fair().fit(X, y).predict(X, sensitive_features=X["job"]), "given as other values"),
         (lambda: fair(favourable="maybe").fit(X, y), "use one of: no, yes"),
         (lambda: fair("oracle").fit(X, y), "looks at the labels"),
         (
@@ -321,6 +322,12 @@ def test_groups_that_are_needed_and_missing():
     with pytest.raises(fb.UserError, match=r"and no groups are given\n  fix: call predict\(X, sensitive_fea"):
         own.predict(X.drop(columns="sex"))
     assert len(own.predict(X.drop(columns="sex"), sensitive_features=X["sex"].tolist())) == 240
+    seen = fb.technique("none", estimator="tree", deprived="f", include_protected=True)
+    seen.fit(X.drop(columns="sex"), y, X["sex"])
+    with pytest.raises(fb.UserError, match="no groups are given"):
+        seen.predict(X.drop(columns="sex"))
+    column = fb.technique("reweighing", estimator="tree", deprived="f").fit(X, y, X["sex"])
+    assert np.array_equal(column.predict(X, X["sex"]), column.predict(X))
     with pytest.raises(ValueError, match="Invalid parameter 'ranke'"):
         fair("massaging").set_params(ranke="logistic")
     with pytest.raises(ValueError, match="multiclass"):

@@ -254,6 +254,8 @@ def test_the_commands_of_the_page_run(preds, tmp_path, say):
         "age": "ages.csv",
     }
     for line in lines:
+        if "results/" in line:  # which has a test of its own
+            continue
         file = next((name for flag, name in stands.items() if flag in line), "preds.csv")
         done = say(*line.partition(" #")[0].replace("'", "").replace("preds.csv", file).split())
         assert done.code in (0, 1), (line, done.err)

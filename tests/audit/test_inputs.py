@@ -1,4 +1,4 @@
-"""What an audit can be given: edges and sides of numbers, SQLite files, other spellings; what it says to CI."""
+"""What an audit can be given: edges and sides of numbers, SQLite files, spellings; what it says to CI."""
 
 import json
 import sqlite3
@@ -13,6 +13,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.scan import sqlite
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.data.card import Label
 
 FAST = {"draws": 0}
 
@@ -157,6 +158,7 @@ def test_other_spellings(people, tmp_path, say):
     by_flag = say("audit", f"{tmp_path}/words.csv", "--favorable", "yes", "-a", "sex", "-f", "json").out
     by_file = say("audit", f"{tmp_path}/words.csv", "-c", f"{tmp_path}/options.yaml", "-f", "json").out
     assert by_flag == by_file
+    assert Label.model_validate({"column": "score", "favorable": "yes"}).favourable == "yes"  # of a card
     (tmp_path / "options.yaml").write_text("favorable: 'yes'\nfavourable: 'yes'\n")
     two_lines(
         say("audit", f"{tmp_path}/words.csv", "-c", f"{tmp_path}/options.yaml"), 'unknown key "favorable"'

@@ -24,7 +24,7 @@ def people(rows: int = 400) -> pd.DataFrame:
     frame = pd.DataFrame({"score": rng.integers(0, 2, rows), "label": rng.integers(0, 2, rows)})
     frame["other"] = rng.integers(0, 2, rows)
     frame["sex"] = np.where(np.arange(rows) % 2, "m", "f")
-    frame["month"] = (np.arange(rows) * 4 // rows).astype(str)
+    frame["month"] = (np.arange(rows) * 4 // rows + 1).astype(str)
     return frame.assign(hours=rng.integers(0, 3, rows).astype(str))
 
 

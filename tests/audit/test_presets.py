@@ -254,7 +254,7 @@ def test_nothing_in_the_law_s_report_passes_or_fails(few, say):
     assert said.code == 0
     plain(said.out)
     folder = few.parent / "out"
-    names = {"audit.html", "audit.json", "audit.md", "groups.csv", "impact-ratios.csv"}
+    names = {"audit.html", "audit.json", "audit.md", "ci.json", "groups.csv", "impact-ratios.csv"}
     assert {path.name for path in folder.iterdir()} == names
     for text in (said.out, *((folder / name).read_text() for name in names)):
         text = re.sub(r"<style>.*?</style>", "", text, flags=re.DOTALL)

@@ -176,7 +176,9 @@ def test_group_rates_are_means_over_the_repeats(tmp_path):
     assert found[block, "labels", "Female × Other", "selection-rate"] == f"{favourable:.3f}"
     assert found[block, "labels", "Female × Other", "tpr"] == "1.000"
     assert found["adult, sex, tree: groups of race", "massaging", "White", "tpr"].endswith(" (3/4)")
-    assert (tmp_path / "tables/group-rates.tex").read_text().count("lrr@{}}") == 2
+    floats = (tmp_path / "tables/group-rates.tex").read_text().split("\\begin{table}")[1:]
+    assert len(floats) >= 2
+    assert all(one.count("lrr@{}}") == 1 for one in floats)  # a name that wraps, a group, two β
 
 
 def test_a_table_of_group_rates_is_of_the_runs_own_attribute_unless_others_are_asked_for(tmp_path):

@@ -232,7 +232,7 @@ def test_tables_and_numbers_compile_within_the_text(finished: Finished, tmp_path
     inputs = "\n".join(f"\\input{{{path.stem}}}\\clearpage" for path in tables if path.stem != "numbers")
     keys = re.findall(r"fb@set\{(.*?)\}", (tmp_path / "numbers.tex").read_text(encoding="utf-8"))
     (tmp_path / "main.tex").write_text(
-        "\\documentclass{article}\\usepackage[T1]{fontenc}\\usepackage{booktabs,tabularx}\\input{numbers}\n"
+        "\\documentclass{article}\\usepackage{booktabs,tabularx}\\input{numbers}\n"
         f"\\begin{{document}}\\typeout{{MEAN \\fb{{{keys[0]}}} \\fbsd{{{keys[0]}}}}}\n"
         f"{inputs}\\input{{long}}\\end{{document}}\n",
         encoding="utf-8",
