@@ -311,7 +311,9 @@ class Answer:
         sets = "|".join(map(re.escape, main))
         names = "|".join(map(re.escape, sorted(set(self.labels.values()), key=len, reverse=True)))
         who = rf"(\d+(?= techniques)|{names})(?: techniques)?(?: narrows?(?: the gap)?)?"
-        text = self.eat(text, rf"{who} on ({sets})\b(?: \([^()\d]*\))?(?: \({N} to {N}[^()]*\))?", narrows)
+        text = self.eat(
+            text, rf"{who} on ({sets})\b(?: \((?!{N[1:-1]} to )[^()]*\))?(?: \({N} to {N}[^()]*\))?", narrows
+        )
 
         def others(match: re.Match) -> None:
             said = (
