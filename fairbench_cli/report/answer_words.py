@@ -102,7 +102,7 @@ _FIXED = ("the ", "no ", "every ", "nothing ")
 def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading | None) -> str:
     """Return some settings in a clause, those with the same outcome together; numbers need the reading.
 
-    "massaging narrows the gap on adult, reweighing on dutch; none is shown to do so on compas"
+    "massaging narrows the gap on adult, reweighing on dutch; none is shown on compas"
     """
     parts: dict[str, list[str]] = {}
     last = ""
@@ -125,7 +125,7 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
     narrower = parts.pop("", [])
     clauses = [", ".join(narrower)] * bool(narrower)
     for what, places in parts.items():
-        short = "none is shown to do so" if narrower and what == _WITHOUT["nothing shown"] else what
+        short = "none is shown" if narrower and what == _WITHOUT["nothing shown"] else what
         clauses.append(f"{short} {', '.join(places)}")
     return "; ".join(clauses)
 

@@ -313,7 +313,7 @@ class LineComparison:
 
     @cached_property
     def kept_and_price(self) -> tuple[Floats, Floats]:
-        """The share of predictions to keep for the mean gap of the technique, and the price of a gap on the line.
+        """The share of predictions to keep for the mean gap of the technique, and its price.
 
         All are kept, and the price is 0, where the mean gap is no smaller; shape (cells, 1).
         """
