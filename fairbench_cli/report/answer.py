@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.experiment.config.config import ExperimentConfig, attribute_names
-from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.registry import METRICS, find, measure
@@ -30,6 +29,7 @@ from fairbench_cli.report.repeats import (
     Texts,
     is_baseline,
     key_of,
+    mean_and_interval,
 )
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import names_of, why_nothing
@@ -240,7 +240,7 @@ def answer_of(run: RunResults) -> RunAnswer:
     own, paired = own_frame(results), paired_of(run)
     paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
     paired = paired.assign(kind=kinds(paired, own))
-    pareto = pareto_of(run) if metric.name == FAIRNESS else _front_of(run, metric.name)
+    pareto = pareto_of(run) if metric.name == FAIRNESS else pareto_frame(results, (metric.name, ACCURACY))
     below = short_of(run) if metric.name == FAIRNESS else {}
     found = CellRows(_by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto), below)
     held = {(data.dataset, data.attribute): data for data in run.datasets}
@@ -252,10 +252,6 @@ def answer_of(run: RunResults) -> RunAnswer:
         for compared in (place[1],) if data is None else data.asked(run.attributes):
             settings += _settings(run, metric, cells, compared, data, found, labels.get(compared, np.nan))
     return RunAnswer(metric, tuple(settings))
-
-
-def _front_of(run: RunResults, metric: str) -> pd.DataFrame:
-    return pareto_frame(run.asked((metric, ACCURACY)), (metric, ACCURACY))
 
 
 Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
@@ -281,20 +277,12 @@ def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any,
 
 
 def _labels(data: DatasetRepeats, metric: Metric, run: RunResults) -> dict[str, float]:
-    """Return the mean of a metric of the labels of the test rows by groups compared, if labels have it.
-
-    Cells of a repeat share their test rows, so the first that has counts serves.
-    """
+    """Return the mean of a metric of the labels of the test rows by groups compared, if labels have it."""
     name = metric.name + OF_LABELS
-    there = data.done.any(axis=0)
-    if name not in METRICS or METRICS[name].needs != "counts" or not there.any():
+    if name not in METRICS or METRICS[name].needs != "counts":
         return {}
-    repeats = np.flatnonzero(there)
-    counts = Counts(data.counts.groups, data.counts.n[data.done[:, repeats].argmax(axis=0), repeats])
-    return {
-        compared: float(np.nanmean(measure(name, data.levels(counts, compared))))
-        for compared in data.asked(run.attributes)
-    }
+    values = {one: measure(name, data.levels(data.labels, one)) for one in data.asked(run.attributes)}
+    return {compared: float(mean_and_interval(own)["mean"]) for compared, own in values.items()}
 
 
 def _settings(
