@@ -100,14 +100,13 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         "forms": FORMS,
         "lines": LINES,
         "grain": GRAIN,
-        "betas": {_listed(panel.betas): beta_axis(panel.betas) for panel in panels if len(panel.betas) > 1},
+        "betas": {",".join(own["at"]): beta_axis(own["betas"]) for own in drawn if len(own["betas"]) > 1},
         "accuracy": names.index(ACCURACY),
         "chosen": chosen,
         "share": vars(SHARE) | {"step": SHARE.step},
         "panels": drawn,
     }
-    known = [[f"{beta:g}" for beta in panel.betas] for panel in panels]
-    first = [own.index(chosen["beta"]) if chosen["beta"] in own else 0 for own in known]
+    first = [own["at"].index(chosen["beta"]) if chosen["beta"] in own["at"] else 0 for own in drawn]
     whole = [
         PanelParts(number, panel, own, scales, metric, chosen["base"], beta)
         for number, (panel, own, beta) in enumerate(zip(panels, drawn, first, strict=True))
@@ -124,7 +123,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
             *_switch("compared", "Groups of", [str(panel.place[2]) for panel in panels], "all"),
             *_switch("classifier", "Classifier", [panel.classifier for panel in panels], "all"),
             *_switch("beta", "β", [f"{one:g}" for one in betas], chosen=chosen["beta"]),
-            *_switch("metric", "Metric", dict.fromkeys([metric, *FIRST, *names]), chosen=FIRST[0]),
+            *_switch("metric", "Metric", dict.fromkeys([metric, *FIRST, *names]), chosen=metric),
             *_switch("base", "Against", labels, chosen=chosen["base"]),
         ),
         notes=answer.notes,
@@ -141,11 +140,6 @@ def _first(words: str) -> str:
     if len(kept) > MOST_LETTERS:
         kept = f"{kept[:MOST_LETTERS].rpartition(' ')[0]} …"
     return f"{kept[:1].upper()}{kept[1:]}" + ("" if kept.endswith((".", "…")) else ".")
-
-
-def _listed(betas: Sequence[float]) -> str:
-    """Return some β as a page's script joins them."""
-    return ",".join(f"{beta:g}" for beta in betas)
 
 
 def facts_of(run: RunResults) -> str:
@@ -361,10 +355,10 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
         known.add(place)
         groups, count = one.data["groups"], len(one.panel.betas)
         rows = []
-        for g, name in enumerate(groups["names"]):
+        for g, (name, n) in enumerate(zip(groups["names"], groups["rows"], strict=True)):
             cells = [
                 TableCell(name, groups["of"][g] if len(set(groups["of"])) > 1 else ""),
-                TableCell(f"{groups['rows'][g]:,}", value=groups["rows"][g]),
+                TableCell("-" if n is None else f"{n:,}", value=n),
                 _share(groups["labels"][g]),
             ]
             for t in range(len(one.panel.techniques)):

@@ -384,6 +384,7 @@ def panel_data(panel: PanelNumbers, repeats: int) -> dict[str, Any]:
         "about": dict(panel.about),
         "techniques": panel.names,
         "betas": panel.betas,
+        "at": [f"{beta:g}" for beta in panel.betas],
         "mean": listed(panel.mean),
         "low": listed(panel.low),
         "high": listed(panel.high),
