@@ -220,6 +220,8 @@
   function draw() {
     filter();
     for (const [[kind, number], rows] of tables) fillers[kind](rows, number);
+    for (const head of document.querySelectorAll("table[data-key] [aria-sort]")) head.removeAttribute("aria-sort");
+    for (const input of document.querySelectorAll(".filter input")) if (input.value) input.dispatchEvent(new Event("input"));
     for (const figure of document.querySelectorAll("figure[data-key]")) {
       const [kind, number, part] = figure.dataset.key.split("-");
       figure.innerHTML = drawers[kind](data.panels[number], part);

@@ -75,7 +75,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     panels = panels_of(run, results, list(_differences(run, results, metric)))
     names = metrics_of(results)
     scales = [scale_of(results.metric(name), panels, m) for m, name in enumerate(names)]
-    drawn = [panel_data(panel, config.repeats) for panel in panels]
+    drawn = [panel_data(panel, scales, config.repeats) for panel in panels]
     told = {(*own.block, own.beta): [short, _first(long)] for own, short, long in each_setting(run)}
     drawn = [
         own
@@ -207,15 +207,15 @@ class PanelParts:
         """Return the place of a metric."""
         return [scale.name for scale in self.scales].index(metric)
 
-    def section(self, *charts: Chart, tables: tuple[TextTable, ...] = ()) -> Section:
-        """Return a section on it."""
+    def section(self, *charts: Chart) -> Section:
+        """Return a section of charts on it."""
         _, attribute, compared, representation, *_ = map(str, self.panel.place)
         deprived, favoured = groups_in_words(self.panel.data.protected, compared)
         words = [f"{deprived} against {favoured}", self.panel.classifier]
         words += [f"techniques work on {attribute}"] * (compared != attribute)
         words += [representation] * (representation != "original")
         fine = " · ".join(words)
-        return Section(self.panel.dataset, tables=tables, charts=charts, about=self.panel.about, fine=fine)
+        return Section(self.panel.dataset, charts=charts, about=self.panel.about, fine=fine)
 
 
 def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section]:
@@ -349,6 +349,8 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
     """Yield the rates by group of each data set, attribute and classifier, once whatever is compared."""
     known: set[tuple[Any, ...]] = set()
     for one in panels:
+        others = [each.panel for each in panels if each.panel.dataset == one.panel.dataset]
+        several = len({each.place[1] for each in others}) > 1
         place = (*one.panel.place[:2], *one.panel.place[3:])
         if place in known:
             continue
@@ -368,7 +370,11 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
         title = "Favourable decisions, %" + (", at the β that is chosen" if count > 1 else "")
         heads = ("group", "test rows", "labels", *one.panel.names)
         table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
-        yield one.section(tables=(table,))
+        _, attribute, _, representation, *_ = map(str, one.panel.place)
+        words = [one.panel.classifier, *[f"techniques work on {attribute}"] * several]
+        words += [representation] * (representation != "original")
+        about = tuple(each for each in one.panel.about if each[0] != "compared")
+        yield Section(one.panel.dataset, tables=(table,), about=about, fine=" · ".join(words))
 
 
 def _share(rate: int | None) -> TableCell:
@@ -377,26 +383,31 @@ def _share(rate: int | None) -> TableCell:
 
 def _numbers(panels: Sequence[PanelParts]) -> tuple[TextTable, ...]:
     """Return the table of all techniques at all β on one metric."""
-    several = len({one.panel.classifier for one in panels}) > 1
-    heads = ["data set", "groups of", *["classifier"] * several, "β", "technique"]
+    columns = {
+        "data set": [one.panel.dataset for one in panels],
+        "attribute": [str(one.panel.place[1]) for one in panels],
+        "groups of": [str(one.panel.place[2]) for one in panels],
+        "data": [str(one.panel.place[3]) for one in panels],
+        "classifier": [one.panel.classifier for one in panels],
+    }
+    same = columns["attribute"] == columns["groups of"]
+    left = [
+        name
+        for name, values in columns.items()
+        if name in ("data set", "groups of") or (len(set(values)) > 1 and not (name == "attribute" and same))
+    ]
     rows = []
-    for one in panels:
+    for i, one in enumerate(panels):
         m, accuracy = one.at(one.metric), one.at(ACCURACY)
-        named = [one.panel.dataset, str(one.panel.place[2]), *[one.panel.classifier] * several]
+        named = [columns[name][i] for name in left]
         for k, beta in enumerate(one.panel.betas):
             for t, technique in enumerate(one.panel.names):
                 cells = number_cells(one.data, one.scales, m, accuracy, one.base, t, k)
                 words = [*map(TableCell, named), TableCell(f"{beta:g}", value=beta), TableCell(technique)]
                 rows.append((*words, *(TableCell(text, fine, value) for text, fine, value in cells)))
-    columns = (*heads, "value", "difference", "verdict", "accuracy", "repeats")
-    return (
-        TextTable(
-            "The metric that is chosen, against the technique that is chosen",
-            columns,
-            tuple(rows),
-            key="numbers",
-        ),
-    )
+    heads = (*left, "β", "technique", "value", "difference", "verdict", "accuracy", "repeats")
+    title = "The metric that is chosen, against the technique that is chosen"
+    return (TextTable(title, heads, tuple(rows), key="numbers"),)
 
 
 def _switch(
