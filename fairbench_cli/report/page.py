@@ -432,15 +432,19 @@ def _differences(
     techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
     others = [one for one in (Baseline(*own) for own in techniques) if one != Baseline()]
     paired = paired_of(run)
-    frames = [(Baseline(), paired[paired["metric"].isin(metrics_of(results))])]
+    paired = paired[paired["metric"].isin(metrics_of(results))]
+    if len(paired):
+        yield Baseline(), paired, list(kinds(paired, own))
     within = results.rows.groupby([*SITUATION, "compared", "metric"], sort=False).size()
     size = int((within * (within - 1)).sum())
     few = dict.fromkeys((metric, *FIRST))
     shared = any(data.design.kind == "shared" for data in run.datasets)
     asked = run.asked(tuple(few)) if shared or size > MOST_DIFFERENCES else results
-    if others and size * len(metrics_of(asked)) <= MOST_DIFFERENCES * len(metrics_of(results)):
+    if others and 0 < size * len(metrics_of(asked)) <= MOST_DIFFERENCES * len(metrics_of(results)):
         each = paired_with_each(asked, others)
-        frames += [(one, each[each["baseline"] == one.label]) for one in others]
-    for one, frame in frames:
-        if len(frame):
-            yield one, frame, list(kinds(frame, own, (one.intervention, one.parameters, one.seen)))
+        called = {one.label: (one.intervention, one.parameters) for one in others}
+        words = kinds(each, own, tuple(zip(*each["baseline"].map(called), strict=True)))
+        for one in others:
+            mine = (each["baseline"] == one.label).to_numpy()
+            if mine.any():
+                yield one, each[mine], list(words[mine])
