@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.experiment.config.config import ExperimentConfig, attribute_names
-from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.registry import METRICS, find, measure
@@ -30,6 +29,7 @@ from fairbench_cli.report.repeats import (
     Texts,
     is_baseline,
     key_of,
+    mean_and_interval,
 )
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import classifier_label, technique_label, why_nothing
@@ -265,19 +265,11 @@ def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any,
 
 
 def _labels(data: DatasetRepeats, metric: Metric, run: RunResults) -> dict[str, float]:
-    """Return the mean of a metric of the labels of the test rows by groups compared, if labels have it.
-
-    Cells of a repeat share their test rows, so the first that has counts serves.
-    """
+    """Return the mean of a metric of the labels of the test rows by groups compared, if labels have it."""
     name = metric.name + OF_LABELS
-    there = data.done.any(axis=0)
-    if name not in METRICS or not there.any():
-        return {}
-    repeats = np.flatnonzero(there)
-    counts = Counts(data.counts.groups, data.counts.n[data.done[:, repeats].argmax(axis=0), repeats])
     return {
-        compared: float(np.nanmean(measure(name, data.levels(counts, compared))))
-        for compared in data.asked(run.attributes)
+        compared: float(mean_and_interval(measure(name, data.levels(data.labels, compared)))["mean"])
+        for compared in (data.asked(run.attributes) if name in METRICS else ())
     }
 
 
