@@ -267,9 +267,10 @@ def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any,
 def _labels(data: DatasetRepeats, metric: Metric, run: RunResults) -> dict[str, float]:
     """Return the mean of a metric of the labels of the test rows by groups compared, if labels have it."""
     name = metric.name + OF_LABELS
+    counted = name in METRICS and METRICS[name].needs == "counts"
     return {
         compared: float(mean_and_interval(measure(name, data.levels(data.labels, compared)))["mean"])
-        for compared in (data.asked(run.attributes) if name in METRICS else ())
+        for compared in (data.asked(run.attributes) if counted else ())
     }
 
 
