@@ -44,7 +44,8 @@ SAME_KEY, PAIRED, UNPAIRED = "same key", "paired", "unpaired"
 PAIRINGS = {
     SAME_KEY: "the same (key), with the same numbers",
     PAIRED: "paired repeat by repeat: both runs have the same seeds, and draw alike where they are alike",
-    UNPAIRED: "not paired (Welch): the seeds are others, so that the repeats of the runs are independent",
+    UNPAIRED: "not paired (Welch): the runs draw with other seeds or from another source (`sample`), so "
+    "that their repeats are independent",
 }
 NETWORKS = ("network", "shipped")  # of what decides the numbers of a data set, what test rows do not hang on
 
