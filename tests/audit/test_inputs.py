@@ -133,7 +133,10 @@ def test_a_table_of_a_sqlite_file_is_read_as_its_csv(people, tmp_path, monkeypat
 def test_which_table_is_meant(people, tmp_path, say):
     path = tmp_path / "two.db"
     database(path, people, "preds", "old preds")
-    two_lines(say("audit", str(path)), "there are 2 tables in it: preds, old preds", "--table preds")
+    with sqlite3.connect(path) as file:
+        file.execute("CREATE VIEW seen AS SELECT * FROM preds")
+    file.close()
+    two_lines(say("audit", str(path)), "there are 2 tables in it: preds, old preds\n", "--table preds")
     result = audit(path, table="old preds", **FAST)
     assert (result.report.rows, result.report.config.resolved()["table"]) == (600, "old preds")
     with sqlite3.connect(path) as file:
@@ -143,6 +146,8 @@ def test_which_table_is_meant(people, tmp_path, say):
         audit(path, table="preds")
     with pytest.raises(UserError, match="it is no SQLite file"):
         audit(__file__, table="preds")
+    with pytest.raises(UserError, match='it is no SQLite file\n  fix: leave out "sqlite:///"'):
+        audit(f"sqlite:///{__file__}")
     with pytest.raises(UserError, match="a data frame has no tables"):
         audit(people, table="preds")
     with pytest.raises(UserError, match="databases other than SQLite files are not read"):

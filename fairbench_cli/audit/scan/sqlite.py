@@ -70,7 +70,7 @@ def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
     if not tables:
         raise user_error("there is no table in it", "name a file with a table of predictions", name)
     if len(tables) > 1:
-        what = f"there are {len(tables)} tables in it: {', '.join(kinds)}"
+        what = f"there are {len(tables)} tables in it: {', '.join(tables)}"
         raise user_error(what, ("name one with ", Flag("table", tables[0])), name)
     return tables[0]
 
