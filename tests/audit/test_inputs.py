@@ -1,6 +1,7 @@
 """What an audit can be given: edges and sides of numbers, SQLite files, spellings; what it says to CI."""
 
 import json
+import os
 import sqlite3
 
 import numpy as np
@@ -152,6 +153,21 @@ def test_which_table_is_meant(people, tmp_path, say):
         audit(people, table="preds")
     with pytest.raises(UserError, match="databases other than SQLite files are not read"):
         audit("postgresql://me@host/base")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_file_with_a_log_in_a_folder_that_cannot_be_written_to(people, tmp_path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    with sqlite3.connect(folder / "wal.db") as file:
+        file.execute("PRAGMA journal_mode=wal")
+        people.to_sql("preds", file, index=False)
+    file.close()
+    folder.chmod(0o555)
+    try:
+        assert audit(folder / "wal.db", **FAST).report.rows == 600
+    finally:
+        folder.chmod(0o755)
 
 
 def test_other_spellings(people, tmp_path, say):

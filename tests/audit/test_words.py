@@ -392,7 +392,9 @@ def test_no_abbreviation_is_unexplained():
 
 def test_a_single_comparison_is_not_counted():
     assert failures([]) == "0 of 0 comparisons fail."
-    row = next(row for row in of({"a": (400, 600), "b": (150, 850)}).disparities if row.group == "b")
+    report = of({"a": (400, 600), "b": (150, 850)})
+    row = next(row for row in report.disparities if row.group == "b")
+    assert "1 comparisons" not in to_markdown(report)
     assert failures([row]) == "The only comparison fails."
 
 
