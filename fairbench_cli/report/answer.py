@@ -271,7 +271,7 @@ def _labels(data: DatasetRepeats, metric: Metric, run: RunResults) -> dict[str, 
     """
     name = metric.name + OF_LABELS
     there = data.done.any(axis=0)
-    if name not in METRICS or not there.any():
+    if name not in METRICS or METRICS[name].needs != "counts" or not there.any():
         return {}
     repeats = np.flatnonzero(there)
     counts = Counts(data.counts.groups, data.counts.n[data.done[:, repeats].argmax(axis=0), repeats])

@@ -166,7 +166,7 @@ def baselines_frame(run: RunResults) -> pd.DataFrame:
     names = [name for name in config.at_hand if config.metric(name).needs == "counts"]
     metrics = [config.metric(name) for name in names]
     parts = [pd.DataFrame(columns=BASELINE_COLUMNS)]
-    for place, own in baselines_of(run).items():
+    for place, own in baselines_of(run).items() if names else ():
         listed, counts = zip(*own.every, strict=True)
         together = replace(counts[0], n=np.stack([one.n for one in counts]))  # (baselines, repeats, …)
         numbers = mean_and_interval(np.stack([measure(metric, together) for metric in metrics], axis=1))

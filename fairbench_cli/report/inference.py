@@ -76,7 +76,7 @@ class PairedTest:
 
         >>> test = paired_test(np.array([[0.001, -0.001, 0.002], [0.001, -0.03, 0.02], [0.02, 0.02, 0.02]]))
         >>> test.within(0.01).round(3).tolist()
-        [0.005, 0.334, 1.0]
+        [0.004, 0.339, 1.0]
         """
         inside = margin - np.abs(self.mean)
         exact = self.error <= EQUAL
