@@ -275,7 +275,8 @@ def verify(
         results, cells=cells, seed=seed, config=given, data_dir=data_dir, jobs=jobs or default_jobs()
     )
     for name, n in found.unnamed.items():
-        talk(f"{n} finished repeat(s) left out: {name} is no code of fairbench's; name its config: --config")
+        repeats = f"{n} finished repeat{'s' * (n > 1)}"
+        talk(f"{repeats} left out: {name} is no code of fairbench's; name its config: --config")
     for line in _lines(found):
         say(line)
     return 0 if found.good else 1
