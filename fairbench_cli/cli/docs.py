@@ -1,7 +1,8 @@
 """``fairbench docs``: the pages of the documentation, which come with fairbench."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -43,16 +44,20 @@ def docs(
         print_text(text, "markdown")
         return
     from rich.markdown import Markdown, TableElement
+    from rich.table import Table
 
     class WholeTable(TableElement):
         """A table whose cells are folded where they do not fit, instead of cut."""
 
-        def __rich_console__(self, *given: Any) -> Any:
+        def __rich_console__(self, *given: Any) -> Iterator[Any]:
             for table in super().__rich_console__(*given):
-                for column in table.columns:
+                for column in table.columns if isinstance(table, Table) else ():
                     column.overflow = "fold"
                 yield table
 
-    shown = Markdown(text)
-    shown.elements = shown.elements | {"table_open": WholeTable}
-    console.print(shown)
+    class Page(Markdown):
+        """A page with such tables."""
+
+        elements: ClassVar = Markdown.elements | {"table_open": WholeTable}
+
+    console.print(Page(text))
