@@ -45,7 +45,7 @@ SAME_KEY, PAIRED, UNPAIRED = "same key", "paired", "unpaired"
 PAIRINGS = {
     SAME_KEY: "the same (key), with the same numbers",
     PAIRED: "paired repeat by repeat: both runs have the same seeds, and draw alike where they are alike",
-    UNPAIRED: "not paired (Welch): the seeds are others, so that the repeats of the runs are independent",
+    UNPAIRED: "not paired (Welch), as the runs have different seeds",
 }
 NETWORKS = ("network", "shipped")  # of what decides the numbers of a data set, what test rows do not hang on
 
@@ -111,7 +111,7 @@ def compare_runs(
         facts = [{name: described[0][key][name] for name in NAMING} for key in common]
         common = [*compress(common, select(facts, filters))]
     sources: dict[tuple[str, str], DatasetRepeats] = {}
-    said = [f"{len(common)} of {len(plan.cells)} and {len(other.cells)} cells are in both runs."]
+    said = [f"{len(common)} cells are in both runs, which have {len(plan.cells)} and {len(other.cells)}."]
     for data, theirs in _both(plans, readings, set(common)):
         source = data.dataset, data.attribute
         if data.protected == theirs.protected:
