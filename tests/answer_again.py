@@ -703,9 +703,7 @@ class Setting:
             rows = self._at(frame)
             rows = rows[(rows[["intervention", "parameters", "include_protected"]] == list(key)).all(axis=1)]
             known |= {
-                f"{abs(100 * row[column]):.{0 if column == 'share' else 1}f}"
-                for row in rows.to_dict("records")
-                for column in columns
+                f"{abs(100 * row[column]):.1f}" for row in rows.to_dict("records") for column in columns
             }
         answer.note(
             f"{where}, {label}: below", [one for one in re.findall(N[1:-1], match[2]) if one not in known], []

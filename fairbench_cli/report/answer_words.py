@@ -48,7 +48,7 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
         said = tuple(map(Statement, statements_of(answer, reading)))
         sections = tuple(_section(settings, answer, reading) for settings in _blocks(answer))
         return Document(run.plan.config.name, Answer(headline, said), (), sections, limits)
-    limits = (f"{_rows_and_beta(run.plan)} {_chance(run.plan, brief=True)}",)
+    limits = (f"{_rows_and_beta(run.plan)} {_chance(run.plan)}",)
     room = MOST_LINES - 3 - _lines([headline.text, *limits])  # two blank ones, and where the files are
     for detail in (2, 1, 0, -1):
         texts = statements_of(answer, reading, detail)
@@ -625,7 +625,7 @@ def _listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
 
 def limits_of(answer: RunAnswer, plan: RunPlan) -> tuple[str, ...]:
     """Return what the groups, β and test rows are, and how far the words go: a paragraph each."""
-    return (_groups(answer, plan), _rows_and_beta(plan), _chance(plan))
+    return (_groups(answer, plan), _rows_and_beta(plan), _chance(plan, answer))
 
 
 def _groups(answer: RunAnswer, plan: RunPlan) -> str:
@@ -663,19 +663,22 @@ def _rows_and_beta(plan: RunPlan) -> str:
     return text
 
 
-def _chance(plan: RunPlan, *, brief: bool = False) -> str:
-    """Return what the words about chance mean."""
+def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
+    """Return what the words about chance mean; in brief without the answer."""
     n = plan.config.repeats
     if n < 2:
         return "One repeat: nothing can be said of chance, and no difference is shown."
-    few = "What is not shown may still be there."
-    if brief:
+    if answer is None:
         return f"Shown: beyond chance, for other training and test rows too (5 %, Holm; {n} repeats)."
+    tables = len(_blocks(answer))
+    many = f" Of {tables} of these one in twenty may show what is not there." if tables > FEW else ""
+    less = _margin(reading_of(answer.metric))
     return (
-        "Narrower, wider, best, on the front, overshoots, no change: shown beyond chance, for other training "
-        "sets and other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data "
-        "set, attribute and classifier. Intervals are 95 %, of one number by itself. No change: shown to be "
-        f"less than 1 point. On the front: none is nearer to no gap and more accurate, on average. {few}"
+        "Narrower, wider, best, overshoots, no change: shown beyond chance, for other training sets and "
+        "other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data set, "
+        f"attribute and classifier.{many} Intervals are 95 %, of one number by itself. No change: shown to "
+        f"be less than {less}. On the front: none is nearer to no gap and more accurate, on average. What is "
+        "not shown may still be there."
     )
 
 

@@ -453,7 +453,7 @@ def short_of(run: RunResults) -> dict[CellKey, tuple[str, ...]]:
         if row["constant_verdict"] == BELOW:
             own.append(f"{doing} everybody {_more(row['constant_difference'])} and has no gap")
         elif row["verdict"] == BELOW and row["share"] > 0:
-            some = f"{doing} {row['share']:.0%} of the people at random"
+            some = f"{doing} {100 * row['share']:.1f} % of the people at random"
             own.append(f"{some}, the others as the plain model, {_more(row['difference'])} at the same gap")
         elif row["verdict"] == BELOW:
             own.append(f"the plain model itself {_more(row['difference'])} and its gap is no larger")
