@@ -81,8 +81,8 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
     betas = len({one.beta for one in answer.settings}) > 1
     constant = _constants_of_all(answer)
     found = []
-    if len(main) <= FEW:
-        where = f"β = {main[0].beta:g}: " if betas and len({one.beta for one in main}) == 1 else ""
+    if len(main) <= FEW and len({one.beta for one in main}) == 1:
+        where = f"β = {main[0].beta:g}: " if betas else ""
         long, short = (f"{where}{_together(main, answer, given)}." for given in (reading, None))
         constant = constant * (_ALL_CONSTANT not in short)
         found += [f"{long}{constant}", f"{short}{constant}", long, short]
@@ -537,35 +537,33 @@ def _table(settings: Sequence[RunSetting], reading: MetricReading) -> TextTable:
     columns: dict[str, Callable[[tuple[RunSetting, TechniqueFinding]], TableCell]] = {
         "β": lambda row: TableCell(f"{row[0].beta:g}", value=row[0].beta),
         "technique": lambda row: TableCell(row[1].technique),
-        gap: lambda row: _estimate(row[1].value, reading.shown, reading),
-        "change": lambda row: _estimate(row[1].change, _of_change(reading), reading),
-        "accuracy, %": lambda row: _percent(row[1].accuracy),
-        "its change": lambda row: _percent(row[1].cost, plus="+"),
+        gap: lambda row: _estimate(row[1].value, reading.shown, reading.digits),
+        "change": lambda row: _estimate(row[1].change, _of_change(reading), reading.digits),
+        "accuracy, %": lambda row: _estimate(Estimate(row[1].accuracy.mean), _percent),
+        "its change": lambda row: _estimate(row[1].cost, _percent, plus="+"),
         "what": lambda row: TableCell(_what(row[1])),
     }
     return table_of("", columns, rows)
 
 
 def _of_change(reading: MetricReading) -> Callable[[float], float]:
-    return lambda value: reading.change(value) * (-1 if reading.turned and reading.form == "points" else 1)
+    if not reading.turned:
+        return reading.change
+    return lambda value: (
+        -reading.change(value) if reading.form == "points" else math.nan
+    )  # of a ratio's inverse
 
 
-def _estimate(one: Estimate, shown: Callable[[float], float], reading: MetricReading) -> TableCell:
-    if math.isnan(one.mean):
+def _estimate(one: Estimate, said: Callable[[float], float], digits: int = 1, plus: str = "") -> TableCell:
+    mean, *ends = (said(value) for value in (one.mean, one.low, one.high))
+    if math.isnan(mean):
         return TableCell("–")
-    digits = {"points": 1, "times": 2, "number": 3}[reading.form]
-    mean, *ends = (shown(value) for value in (one.mean, one.low, one.high))
     fine = "" if math.isnan(ends[0]) else f"[{', '.join(signed(end, digits, '') for end in sorted(ends))}]"
-    return TableCell(signed(mean, digits, ""), fine, mean)
+    return TableCell(signed(mean, digits, plus), fine, mean)
 
 
-def _percent(one: Estimate, plus: str = "") -> TableCell:
-    if math.isnan(one.mean):
-        return TableCell("–")
-    fine = ""
-    if plus and not math.isnan(one.low):
-        fine = f"[{signed(100 * one.low, plus='')}, {signed(100 * one.high, plus='')}]"
-    return TableCell(signed(100 * one.mean, plus=plus), fine, one.mean)
+def _percent(value: float) -> float:
+    return 100 * value
 
 
 def _what(one: TechniqueFinding) -> str:
