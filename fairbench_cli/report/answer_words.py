@@ -102,7 +102,7 @@ _FIXED = ("the ", "no ", "every ", "nothing ")
 def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading | None) -> str:
     """Return some settings in a clause, those with the same outcome together; numbers need the reading.
 
-    "massaging narrows the gap on adult, reweighing on dutch; none is shown on compas"
+    "massaging narrows the gap on adult, reweighing on dutch; on compas none is shown to"
     """
     parts: dict[str, list[str]] = {}
     last = ""
@@ -125,8 +125,9 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
     narrower = parts.pop("", [])
     clauses = [", ".join(narrower)] * bool(narrower)
     for what, places in parts.items():
-        short = "none is shown" if narrower and what == _WITHOUT["nothing shown"] else what
-        clauses.append(f"{short} {', '.join(places)}")
+        where = ", ".join(places)
+        short = narrower and what == _WITHOUT["nothing shown"]
+        clauses.append(f"{where} none is shown to" if short else f"{what} {where}")
     return "; ".join(clauses)
 
 

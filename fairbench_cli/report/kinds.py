@@ -4,6 +4,7 @@ A word about a difference is about the population (`population.py`), at 5 % afte
 techniques and β of a data set, attribute, groups compared, classifier and metric.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -38,7 +39,7 @@ way. higher, lower: of a metric without an ideal. same: shown to differ by less 
 a difference nor that there is none. untested: nothing can be said of the population.
 """
 
-NONE = ("none", "{}", None)
+NONE = ("none", "{}")
 CONSTANT_COLUMNS = ["accepts_nobody", "accepts_everybody"]
 
 
@@ -76,7 +77,7 @@ def own_frame(results: Results) -> pd.DataFrame:
 
 
 def kinds(
-    paired: pd.DataFrame, own: pd.DataFrame, baseline: tuple[str, str, bool | None] = NONE
+    paired: pd.DataFrame, own: pd.DataFrame, baseline: tuple[str | Sequence[str], ...] = NONE
 ) -> NDArray[np.object_]:
     """Return what became of each row of `paired_frame`: a `Kind`.
 
@@ -86,16 +87,15 @@ def kinds(
         Differences to a baseline.
     own : DataFrame
         `own_frame` of the same results.
-    baseline : tuple of (str, str, bool or None)
-        Its technique and parameters, and whether it sees the protected attribute; None: as
-        ``baseline_include_protected`` says.
+    baseline : tuple of two (str or sequence of str)
+        Its technique and its parameters, of all rows or of each.
     """
     mine = _looked_up(own, paired[[*COMPARED, "metric"]])
-    intervention, parameters, seen = baseline
+    intervention, parameters = baseline
     theirs = paired[[*SITUATION, "compared", "metric"]].assign(
         intervention=intervention,
         parameters=parameters,
-        include_protected=paired["baseline_include_protected"] if seen is None else seen,
+        include_protected=paired["baseline_include_protected"],
     )
     other = _looked_up(own, theirs)
     turned = mine["side"].to_numpy() * other["side"].to_numpy() == -1
