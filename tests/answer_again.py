@@ -323,7 +323,7 @@ class Answer:
 
         def others(match: re.Match) -> None:
             said = (
-                "no technique is shown to narrow the gap" if match[1] == "none is shown" else match[1].lower()
+                "no technique is shown to narrow the gap" if match[1] == "none is shown to" else match[1].lower()
             )
             self.note(f"headline: {said}", said in {one.nothing() for one in main[match[2]]}, True)
 
@@ -334,7 +334,7 @@ class Answer:
 
 
 _SHOWN = "no technique is shown to narrow the gap"
-_NOTHING = f"(?i:{_SHOWN}|none is shown|no gap of the plain model is shown|every technique decides the same for everybody(?: in some repeat)?"
+_NOTHING = f"(?i:{_SHOWN}|none is shown to|no gap of the plain model is shown|every technique decides the same for everybody(?: in some repeat)?"
 _NOTHING += "|no technique gave a value|the plain model alone was run|nothing can be tested|no model without a technique to compare with|the plain model gave no value|[^;]*? overshoots?)"
 
 
