@@ -82,8 +82,10 @@ class Answer:
             at = held[(held["dataset"] == place[0]) & (held["attribute"] == place[1])]
             own = cells[(cells["dataset"] == place[0]) & (cells["attribute"] == place[1])]
             rest = own[["representation", "classifier", "classifier_parameters"]].drop_duplicates()
+            named = (re.sub(r"\s*×\s*", " × ", name) for name in self.plan["config"].get("attributes") or [])
+            asked = [name for name in named if name in [*at["compared"]]]
             for compared, others in product(
-                [*at["compared"]] or place[1:], rest.itertuples(index=False, name=None)
+                asked or [*at["compared"]] or place[1:], rest.itertuples(index=False, name=None)
             ):
                 found.append(dict(zip(BLOCK, (*place, compared, *others), strict=True)))
         return found
@@ -323,7 +325,9 @@ class Answer:
 
         def others(match: re.Match) -> None:
             said = (
-                "no technique is shown to narrow the gap" if match[1] == "none is shown to" else match[1].lower()
+                "no technique is shown to narrow the gap"
+                if match[1] == "none is shown to"
+                else match[1].lower()
             )
             self.note(f"headline: {said}", said in {one.nothing() for one in main[match[2]]}, True)
 

@@ -9,6 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan
@@ -25,6 +26,7 @@ from fairbench_cli.report.answer import (
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.reading import MetricReading, reading_of, signed
 from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import names_of
 
 MOST_WORDS = 30  # of the headline
 MOST_NAMES = 3  # techniques named in a clause
@@ -214,7 +216,7 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
     for _, group in together:
         settings = list(group)
         if any(one.plain is not None and one.plain.n for one in settings):
-            found.append(_of_many(settings, reading, detail))
+            found.append(_of_many(settings, answer, reading, detail))
         else:
             missing = {one.plain.missing for one in settings if one.plain is not None}
             what = _WITHOUT["no value" if missing else "no baseline"] if missing != {NOT_RUN} else NOT_RUN
@@ -241,14 +243,16 @@ def _exceptions(setting: RunSetting, reading: MetricReading, *, brief: bool) -> 
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def _of_many(settings: Sequence[RunSetting], reading: MetricReading, detail: int) -> str:
+def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
     """Return counts of the settings of the same groups compared, or of a data set."""
     first, most = settings[0], 99 if detail > 2 else 1
     pairs = len({(one.attribute, one.compared) for one in settings})
     if pairs > 1:
         head = f"{first.dataset_label}, {pairs} pairs of groups"
     else:
-        head = f"{first.dataset_label}, {first.deprived} against {first.favoured}"
+        several = len({one.attribute for one in answer.settings if one.dataset == first.dataset}) > 1
+        on = f" ({first.attribute})" * several
+        head = f"{first.dataset_label}{on}, {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.plain is not None and one.plain.n]
     if pairs > 1:
         parts = [f"{head}, {_settings(len(tried))}"]
@@ -655,11 +659,20 @@ def _rows_and_beta(plan: RunPlan) -> str:
     text = f"Test rows: {drawn}."
     if any(config.sample.beta):
         text += " β: the share of its favourable outcomes that the deprived group loses in training"
-        both = [one["dataset"] for one in plan.datasets if one.get("bias_direction") == "both"]
-        text += f" (on {_listed(both)} the favoured group of the other one)." if both else "."
-        idle = [one["dataset"] for one in plan.datasets if not one["arc_to_outcome"]]
-        text += f" It changes nothing on {_listed(idle)}." if idle else ""
+        both = _those(plan, lambda one: one.get("bias_direction") == "both")
+        text += f" (on {both} the favoured group of the other one)." if both else "."
+        idle = _those(plan, lambda one: not one["arc_to_outcome"])
+        text += f" It changes nothing on {idle}." if idle else ""
     return text
+
+
+def _those(plan: RunPlan, chosen: Callable[[dict[str, Any]], bool]) -> str:
+    """Name data sets, with the attribute where it is not so of all of theirs: "adult, compas (sex)"."""
+    called = names_of(plan.config).dataset
+    others = {one["dataset"] for one in plan.datasets if not chosen(one)}
+    found = [(one["dataset"], one["attribute"]) for one in plan.datasets if chosen(one)]
+    texts = [called(name) + f" ({attribute})" * (name in others) for name, attribute in found]
+    return _listed(list(dict.fromkeys(texts)))
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:

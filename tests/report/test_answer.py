@@ -247,6 +247,20 @@ def test_one_repeat_shows_nothing():
     assert "nothing can be said of chance" in text
 
 
+def test_what_is_so_of_one_attribute_is_not_said_of_the_data_set():
+    plan, records = run_of({"bank": {"none": PLAIN}}, betas=(0.0, 0.5))
+    source = plan.datasets[0]
+    plan = replace(plan, datasets=[source, source | {"attribute": "race", "arc_to_outcome": False}])
+    plan = replace(
+        plan,
+        config=plan.config.model_copy(
+            update={"sample": plan.config.sample.model_copy(update={"beta": (0.0, 0.5)})}
+        ),
+    )
+    brief = answer_document(run_results(Path(), plan, records, plan.config.metrics), brief=True)
+    assert "It changes nothing on bank (race)." in brief.notes[0]
+
+
 def test_a_ratio_is_said_as_times_as_often_and_other_metrics_as_numbers():
     _, headline, text = answered(WORLDS["winner"], metrics=("impact-ratio", "accuracy"))
     assert re.search(r"Women are selected 0\.6\d times as often as men \(labels: 0\.6[23]\)", text)
