@@ -82,8 +82,10 @@ class Answer:
             at = held[(held["dataset"] == place[0]) & (held["attribute"] == place[1])]
             own = cells[(cells["dataset"] == place[0]) & (cells["attribute"] == place[1])]
             rest = own[["representation", "classifier", "classifier_parameters"]].drop_duplicates()
+            named = (re.sub(r"\s*×\s*", " × ", name) for name in self.plan["config"].get("attributes") or [])
+            asked = [name for name in named if name in [*at["compared"]]]
             for compared, others in product(
-                [*at["compared"]] or place[1:], rest.itertuples(index=False, name=None)
+                asked or [*at["compared"]] or place[1:], rest.itertuples(index=False, name=None)
             ):
                 found.append(dict(zip(BLOCK, (*place, compared, *others), strict=True)))
         return found
@@ -323,7 +325,9 @@ class Answer:
 
         def others(match: re.Match) -> None:
             said = (
-                "no technique is shown to narrow the gap" if match[1] == "none is shown" else match[1].lower()
+                "no technique is shown to narrow the gap"
+                if match[1] == "none is shown to"
+                else match[1].lower()
             )
             self.note(f"headline: {said}", said in {one.nothing() for one in main[match[2]]}, True)
 
@@ -334,7 +338,7 @@ class Answer:
 
 
 _SHOWN = "no technique is shown to narrow the gap"
-_NOTHING = f"(?i:{_SHOWN}|none is shown|no gap of the plain model is shown|every technique decides the same for everybody(?: in some repeat)?"
+_NOTHING = f"(?i:{_SHOWN}|none is shown to|no gap of the plain model is shown|every technique decides the same for everybody(?: in some repeat)?"
 _NOTHING += "|no technique gave a value|the plain model alone was run|nothing can be tested|no model without a technique to compare with|the plain model gave no value|[^;]*? overshoots?)"
 
 
@@ -704,9 +708,7 @@ class Setting:
             rows = self._at(frame)
             rows = rows[(rows[["intervention", "parameters", "include_protected"]] == list(key)).all(axis=1)]
             known |= {
-                f"{abs(100 * row[column]):.{0 if column == 'share' else 1}f}"
-                for row in rows.to_dict("records")
-                for column in columns
+                f"{abs(100 * row[column]):.1f}" for row in rows.to_dict("records") for column in columns
             }
         answer.note(
             f"{where}, {label}: below", [one for one in re.findall(N[1:-1], match[2]) if one not in known], []

@@ -48,17 +48,15 @@ Outcome = Literal[
     "no baseline",
     "no value",
 ]
-OUTCOMES: dict[Outcome, str] = {
-    "best": "a technique is better than the plain model, and shown to be ahead of any other that is",
-    "front": "several are better; which one on the front is best is a matter of what accuracy is worth",
-    "several": "several are better; one has both means ahead of theirs, but is not shown to be ahead",
-    "overshoots": "no technique is better without turning the gap round",
-    "nothing shown": "no technique is shown to be better",
-    "no gap shown": "no technique is shown to be better, and the plain model has no gap shown",
-    "untested": "of one repeat, or of such a metric, nothing can be said of the population",
-    "no baseline": "there is no model without a technique to compare with",
-    "no value": "the model without a technique has no value",
-}
+"""What is said of a setting as a whole.
+
+best: a technique is better than the plain model, and shown to be ahead of any other that is. front: several
+are better; which one on the front is best is a matter of what accuracy is worth. several: several are better;
+one has both means ahead of theirs, but is not shown to be ahead. overshoots: none is better without turning
+the gap round. nothing shown: none is shown to be better. no gap shown: the same, and the plain model has no
+gap shown. untested: of one repeat, or of such a metric, nothing can be said of the population. no baseline:
+there is no model without a technique. no value: it gave none.
+"""
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class TechniqueFinding:
     repeats, n : int
         How many repeats were asked for, and how many gave a value of the metric.
     kind : str
-        One of `kinds.KINDS`; of the plain model "constant", "no value", "untested" or "".
+        A `kinds.Kind`; of the plain model "constant", "no value", "untested" or "".
     verdict : str
         The ``population_verdict`` of the change, whatever the kind.
     reasons : tuple of (str, str, int)
@@ -163,7 +161,7 @@ class RunSetting:
     findings : tuple of TechniqueFinding
         The others, in the order of the config; those called ``none`` are other plain models.
     outcome : str
-        One of `OUTCOMES`.
+        An `Outcome`.
     best : tuple of str
         The techniques that it speaks of: the best, those on the front, those that are ahead, by the gap left;
         or those that overshoot.

@@ -9,6 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Any
 
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan
@@ -25,6 +26,7 @@ from fairbench_cli.report.answer import (
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.reading import MetricReading, reading_of, signed
 from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import names_of
 
 MOST_WORDS = 30  # of the headline
 MOST_NAMES = 3  # techniques named in a clause
@@ -48,7 +50,7 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
         said = tuple(map(Statement, statements_of(answer, reading)))
         sections = tuple(_section(settings, answer, reading) for settings in _blocks(answer))
         return Document(run.plan.config.name, Answer(headline, said), (), sections, limits)
-    limits = (f"{_rows_and_beta(run.plan)} {_chance(run.plan, brief=True)}",)
+    limits = (f"{_rows_and_beta(run.plan)} {_chance(run.plan)}",)
     room = MOST_LINES - 3 - _lines([headline.text, *limits])  # two blank ones, and where the files are
     for detail in (2, 1, 0, -1):
         texts = statements_of(answer, reading, detail)
@@ -81,8 +83,8 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
     betas = len({one.beta for one in answer.settings}) > 1
     constant = _constants_of_all(answer)
     found = []
-    if len(main) <= FEW:
-        where = f"β = {main[0].beta:g}: " if betas and len({one.beta for one in main}) == 1 else ""
+    if len(main) <= FEW and len({one.beta for one in main}) == 1:
+        where = f"β = {main[0].beta:g}: " if betas else ""
         long, short = (f"{where}{_together(main, answer, given)}." for given in (reading, None))
         constant = constant * (_ALL_CONSTANT not in short)
         found += [f"{long}{constant}", f"{short}{constant}", long, short]
@@ -214,7 +216,7 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
     for _, group in together:
         settings = list(group)
         if any(one.plain is not None and one.plain.n for one in settings):
-            found.append(_of_many(settings, reading, detail))
+            found.append(_of_many(settings, answer, reading, detail))
         else:
             missing = {one.plain.missing for one in settings if one.plain is not None}
             what = _WITHOUT["no value" if missing else "no baseline"] if missing != {NOT_RUN} else NOT_RUN
@@ -241,14 +243,16 @@ def _exceptions(setting: RunSetting, reading: MetricReading, *, brief: bool) -> 
     return f"{'; '.join(parts)}." if parts else ""
 
 
-def _of_many(settings: Sequence[RunSetting], reading: MetricReading, detail: int) -> str:
+def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
     """Return counts of the settings of the same groups compared, or of a data set."""
     first, most = settings[0], 99 if detail > 2 else 1
     pairs = len({(one.attribute, one.compared) for one in settings})
     if pairs > 1:
         head = f"{first.dataset_label}, {pairs} pairs of groups"
     else:
-        head = f"{first.dataset_label}, {first.deprived} against {first.favoured}"
+        several = len({one.attribute for one in answer.settings if one.dataset == first.dataset}) > 1
+        on = f" ({first.attribute})" * several
+        head = f"{first.dataset_label}{on}, {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.plain is not None and one.plain.n]
     if pairs > 1:
         parts = [f"{head}, {_settings(len(tried))}"]
@@ -538,35 +542,33 @@ def _table(settings: Sequence[RunSetting], reading: MetricReading) -> TextTable:
     columns: dict[str, Callable[[tuple[RunSetting, TechniqueFinding]], TableCell]] = {
         "β": lambda row: TableCell(f"{row[0].beta:g}", value=row[0].beta),
         "technique": lambda row: TableCell(row[1].technique),
-        gap: lambda row: _estimate(row[1].value, reading.shown, reading),
-        "change": lambda row: _estimate(row[1].change, _of_change(reading), reading),
-        "accuracy, %": lambda row: _percent(row[1].accuracy),
-        "its change": lambda row: _percent(row[1].cost, plus="+"),
+        gap: lambda row: _estimate(row[1].value, reading.shown, reading.digits),
+        "change": lambda row: _estimate(row[1].change, _of_change(reading), reading.digits),
+        "accuracy, %": lambda row: _estimate(Estimate(row[1].accuracy.mean), _percent),
+        "its change": lambda row: _estimate(row[1].cost, _percent, plus="+"),
         "what": lambda row: TableCell(_what(row[1])),
     }
     return table_of("", columns, rows)
 
 
 def _of_change(reading: MetricReading) -> Callable[[float], float]:
-    return lambda value: reading.change(value) * (-1 if reading.turned and reading.form == "points" else 1)
+    if not reading.turned:
+        return reading.change
+    return lambda value: (
+        -reading.change(value) if reading.form == "points" else math.nan
+    )  # of a ratio's inverse
 
 
-def _estimate(one: Estimate, shown: Callable[[float], float], reading: MetricReading) -> TableCell:
-    if math.isnan(one.mean):
+def _estimate(one: Estimate, said: Callable[[float], float], digits: int = 1, plus: str = "") -> TableCell:
+    mean, *ends = (said(value) for value in (one.mean, one.low, one.high))
+    if math.isnan(mean):
         return TableCell("–")
-    digits = {"points": 1, "times": 2, "number": 3}[reading.form]
-    mean, *ends = (shown(value) for value in (one.mean, one.low, one.high))
     fine = "" if math.isnan(ends[0]) else f"[{', '.join(signed(end, digits, '') for end in sorted(ends))}]"
-    return TableCell(signed(mean, digits, ""), fine, mean)
+    return TableCell(signed(mean, digits, plus), fine, mean)
 
 
-def _percent(one: Estimate, plus: str = "") -> TableCell:
-    if math.isnan(one.mean):
-        return TableCell("–")
-    fine = ""
-    if plus and not math.isnan(one.low):
-        fine = f"[{signed(100 * one.low, plus='')}, {signed(100 * one.high, plus='')}]"
-    return TableCell(signed(100 * one.mean, plus=plus), fine, one.mean)
+def _percent(value: float) -> float:
+    return 100 * value
 
 
 def _what(one: TechniqueFinding) -> str:
@@ -626,7 +628,7 @@ def _listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
 
 def limits_of(answer: RunAnswer, plan: RunPlan) -> tuple[str, ...]:
     """Return what the groups, β and test rows are, and how far the words go: a paragraph each."""
-    return (_groups(answer, plan), _rows_and_beta(plan), _chance(plan))
+    return (_groups(answer, plan), _rows_and_beta(plan), _chance(plan, answer))
 
 
 def _groups(answer: RunAnswer, plan: RunPlan) -> str:
@@ -657,26 +659,38 @@ def _rows_and_beta(plan: RunPlan) -> str:
     text = f"Test rows: {drawn}."
     if any(config.sample.beta):
         text += " β: the share of its favourable outcomes that the deprived group loses in training"
-        both = [one["dataset"] for one in plan.datasets if one.get("bias_direction") == "both"]
-        text += f" (on {_listed(both)} the favoured group of the other one)." if both else "."
-        idle = [one["dataset"] for one in plan.datasets if not one["arc_to_outcome"]]
-        text += f" It changes nothing on {_listed(idle)}." if idle else ""
+        both = _those(plan, lambda one: one.get("bias_direction") == "both")
+        text += f" (on {both} the favoured group of the other one)." if both else "."
+        idle = _those(plan, lambda one: not one["arc_to_outcome"])
+        text += f" It changes nothing on {idle}." if idle else ""
     return text
 
 
-def _chance(plan: RunPlan, *, brief: bool = False) -> str:
-    """Return what the words about chance mean."""
+def _those(plan: RunPlan, chosen: Callable[[dict[str, Any]], bool]) -> str:
+    """Name data sets, with the attribute where it is not so of all of theirs: "adult, compas (sex)"."""
+    called = names_of(plan.config).dataset
+    others = {one["dataset"] for one in plan.datasets if not chosen(one)}
+    found = [(one["dataset"], one["attribute"]) for one in plan.datasets if chosen(one)]
+    texts = [called(name) + f" ({attribute})" * (name in others) for name, attribute in found]
+    return _listed(list(dict.fromkeys(texts)))
+
+
+def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
+    """Return what the words about chance mean; in brief without the answer."""
     n = plan.config.repeats
     if n < 2:
         return "One repeat: nothing can be said of chance, and no difference is shown."
-    few = "What is not shown may still be there."
-    if brief:
+    if answer is None:
         return f"Shown: beyond chance, for other training and test rows too (5 %, Holm; {n} repeats)."
+    tables = len(_blocks(answer))
+    many = f" Of {tables} of these one in twenty may show what is not there." if tables > FEW else ""
+    less = _margin(reading_of(answer.metric))
     return (
-        "Narrower, wider, best, on the front, overshoots, no change: shown beyond chance, for other training "
-        "sets and other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data "
-        "set, attribute and classifier. Intervals are 95 %, of one number by itself. No change: shown to be "
-        f"less than 1 point. On the front: none is nearer to no gap and more accurate, on average. {few}"
+        "Narrower, wider, best, overshoots, no change: shown beyond chance, for other training sets and "
+        "other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data set, "
+        f"attribute and classifier.{many} Intervals are 95 %, of one number by itself. No change: shown to "
+        f"be less than {less}. On the front: none is nearer to no gap and more accurate, on average. What is "
+        "not shown may still be there."
     )
 
 

@@ -287,29 +287,18 @@ class LineComparison:
     majority: bool
 
     @cached_property
-    def accuracy(self) -> Floats:
-        """Of the techniques, shape (cells, repeats) as all others."""
-        return measure("accuracy", self.own)
+    def numbers(self) -> dict[str, Floats]:
+        """Accuracy and gap, |discrimination|, of the techniques and of ``none``, and the constant's accuracy.
 
-    @cached_property
-    def gap(self) -> Floats:
-        """|discrimination| of the techniques."""
-        return measure(GAP, self.own)
-
-    @cached_property
-    def plain_accuracy(self) -> Floats:
-        """Of ``none``."""
-        return measure("accuracy", self.none)
-
-    @cached_property
-    def plain_gap(self) -> Floats:
-        """|discrimination| of ``none``."""
-        return measure(GAP, self.none)
-
-    @cached_property
-    def constant_accuracy(self) -> Floats:
-        """Of the constant."""
-        return _constant_accuracy(self.majority, self.own)
+        All of shape (cells, repeats).
+        """
+        return {
+            "accuracy": measure("accuracy", self.own),
+            "gap": measure(GAP, self.own),
+            "plain_accuracy": measure("accuracy", self.none),
+            "plain_gap": measure(GAP, self.none),
+            "constant_accuracy": _constant_accuracy(self.majority, self.own),
+        }
 
     @cached_property
     def kept_and_price(self) -> tuple[Floats, Floats]:
@@ -317,7 +306,8 @@ class LineComparison:
 
         All are kept, and the price is 0, where the mean gap is no smaller; shape (cells, 1).
         """
-        each = np.stack([self.gap, self.plain_gap, self.plain_accuracy - self.constant_accuracy])
+        own = self.numbers
+        each = np.stack([own["gap"], own["plain_gap"], own["plain_accuracy"] - own["constant_accuracy"]])
         there = np.isfinite(each).all(axis=0)
         n = np.maximum(there.sum(axis=-1, keepdims=True), 1)
         gap, plain_gap, gain = np.where(there, each, 0.0).sum(axis=-1, keepdims=True) / n
@@ -333,14 +323,14 @@ class LineComparison:
         gap of each repeat by itself, every technique as good as ``none`` would be above the line: it would
         fall where the gap happens to be smaller and not rise where it is larger.
         """
-        kept, price = self.kept_and_price
-        ends = (1 - kept) * self.constant_accuracy + kept * self.plain_accuracy
-        return ends + price * (self.gap - kept * self.plain_gap)
+        (kept, price), own = self.kept_and_price, self.numbers
+        ends = (1 - kept) * own["constant_accuracy"] + kept * own["plain_accuracy"]
+        return ends + price * (own["gap"] - kept * own["plain_gap"])
 
     @property
     def excess(self) -> Floats:
         """How much more accurate the techniques are than the line."""
-        return self.accuracy - self.line
+        return self.numbers["accuracy"] - self.line
 
     def slopes(self, at: tuple[Any, ...]) -> tuple[Floats, Floats]:
         """Return how `excess`, and the accuracy less the constant's, change with counts.
@@ -381,20 +371,12 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
         techniques, nones = (replace(pairs, n=pairs.n[at]) for at in (cells, bases))
         found = LineComparison(techniques, nones, own.majority)
         both = np.where(np.isfinite(found.excess), 1.0, np.nan)
-        differences = np.stack([found.excess, (found.accuracy - found.constant_accuracy) * both])
-        numbers = {
-            "accuracy": found.accuracy,
-            "gap": found.gap,
-            "plain_accuracy": found.plain_accuracy,
-            "plain_gap": found.plain_gap,
-            "share": 1 - found.kept_and_price[0],
-            "mutated_accuracy": found.line,
-            "constant_accuracy": found.constant_accuracy,
-        }
-        on_rows, (everywhere, basis) = (
-            paired_test(differences),
-            _in_population(data, compared, tested, found, differences),
-        )
+        of_all = {"share": 1 - found.kept_and_price[0], "mutated_accuracy": found.line}
+        numbers = found.numbers | of_all
+        to_constant = numbers["accuracy"] - numbers["constant_accuracy"]
+        differences = np.stack([found.excess, to_constant * both])
+        on_rows = paired_test(differences)
+        everywhere, basis = _in_population(data, compared, tested, found, differences)
         frame = data.frame.iloc[cells].assign(
             compared=compared,
             baseline_include_protected=[data.cells[i]["include_protected"] for i in bases],
@@ -453,7 +435,7 @@ def short_of(run: RunResults) -> dict[CellKey, tuple[str, ...]]:
         if row["constant_verdict"] == BELOW:
             own.append(f"{doing} everybody {_more(row['constant_difference'])} and has no gap")
         elif row["verdict"] == BELOW and row["share"] > 0:
-            some = f"{doing} {row['share']:.0%} of the people at random"
+            some = f"{doing} {100 * row['share']:.1f} % of the people at random"
             own.append(f"{some}, the others as the plain model, {_more(row['difference'])} at the same gap")
         elif row["verdict"] == BELOW:
             own.append(f"the plain model itself {_more(row['difference'])} and its gap is no larger")

@@ -30,19 +30,14 @@ Kind = Literal[
     "not shown",
     "untested",
 ]
-KINDS: dict[Kind, str] = {
-    "no value": "no repeat of the technique gave a value",
-    "constant": "it accepts nobody, or everybody, in some repeat",
-    "overshoots": "the metric is beyond its ideal, on the side where the baseline is not; both are shown",
-    "better": "nearer to the ideal in the mean over the repeats, and its own mean is not farther from it",
-    "worse": "farther from the ideal in the mean over the repeats, and its own mean is not nearer to it",
-    "higher": "higher, of a metric without an ideal",
-    "lower": "lower, of a metric without an ideal",
-    "same": "shown to differ by less than 0.01",
-    "not shown": "neither a difference nor that there is none is shown",
-    "untested": "nothing can be said of the population",
-}
-"""Every kind and what it means; the first that holds is a technique's."""
+"""What became of a metric; the first that holds is a technique's.
+
+no value: no repeat of the technique gave one. constant: it accepts nobody, or everybody, in some repeat.
+overshoots: the metric is beyond its ideal, on the side where the baseline is not; both are shown. better,
+worse: nearer to the ideal or farther from it in the mean over the repeats, and its own mean is not the other
+way. higher, lower: of a metric without an ideal. same: shown to differ by less than 0.01. not shown: neither
+a difference nor that there is none. untested: nothing can be said of the population.
+"""
 
 NONE = ("none", "{}")
 CONSTANT_COLUMNS = ["accepts_nobody", "accepts_everybody"]
@@ -84,7 +79,7 @@ def own_frame(results: Results) -> pd.DataFrame:
 def kinds(
     paired: pd.DataFrame, own: pd.DataFrame, baseline: tuple[str | Sequence[str], ...] = NONE
 ) -> NDArray[np.object_]:
-    """Return what became of each row of `paired_frame`: one of `KINDS`.
+    """Return what became of each row of `paired_frame`: a `Kind`.
 
     Parameters
     ----------

@@ -57,12 +57,17 @@ class MetricReading:
         if self.form == "points":
             return (value - self.shift) * (-100 if self.turned else 100)
         if self.form == "times" and self.turned:
-            return 1 / value if value else math.inf
+            return math.inf if value <= 0 else 1 / value
         return value
 
     def change(self, change: float) -> float:
         """Return what is said of a difference of two numbers, which is not of turned ratios."""
         return change * (100 if self.form == "points" else 1)
+
+    @property
+    def digits(self) -> int:
+        """How many decimals are said."""
+        return {"points": 1, "times": 2, "number": 3}[self.form]
 
     @property
     def unit(self) -> str:
@@ -74,9 +79,7 @@ class MetricReading:
         said = self.shown(value)
         if math.isnan(said):
             return NO_NUMBER
-        if self.form == "points":
-            return f"{abs(said):.1f}"
-        return signed(said, 2 if self.form == "times" else 3, plus="")
+        return signed(abs(said) if self.form == "points" else said, self.digits, plus="")
 
     def size(self, value: float) -> str:
         """Write a number with its unit: "15.8 points", "0.62 times"."""
@@ -86,11 +89,8 @@ class MetricReading:
         """Return on which side of the ideal a number is, as it is said: -1, 0 where it rounds to it, or 1."""
         if self.ideal is None or (self.form == "points" and not self.signed):
             return 1
-        said, ideal = float(self._rounded(value)), self.shown(self.ideal)
+        said, ideal = float(f"{self.shown(value):.{self.digits}f}"), self.shown(self.ideal)
         return (said > ideal) - (said < ideal)
-
-    def _rounded(self, value: float) -> str:
-        return f"{self.shown(value):.{ {'points': 1, 'times': 2, 'number': 3}[self.form] }f}"
 
     def gap(self, value: float, deprived: str, favoured: str) -> str:
         """Write how the groups differ: "women are selected 15.8 points less often than men".

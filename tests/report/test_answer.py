@@ -247,10 +247,28 @@ def test_one_repeat_shows_nothing():
     assert "nothing can be said of chance" in text
 
 
+def test_what_is_so_of_one_attribute_is_not_said_of_the_data_set():
+    plan, records = run_of({"bank": {"none": PLAIN}}, betas=(0.0, 0.5))
+    source = plan.datasets[0]
+    plan = replace(plan, datasets=[source, source | {"attribute": "race", "arc_to_outcome": False}])
+    plan = replace(
+        plan,
+        config=plan.config.model_copy(
+            update={"sample": plan.config.sample.model_copy(update={"beta": (0.0, 0.5)})}
+        ),
+    )
+    brief = answer_document(run_results(Path(), plan, records, plan.config.metrics), brief=True)
+    assert "It changes nothing on bank (race)." in brief.notes[0]
+
+
 def test_a_ratio_is_said_as_times_as_often_and_other_metrics_as_numbers():
     _, headline, text = answered(WORLDS["winner"], metrics=("impact-ratio", "accuracy"))
     assert re.search(r"Women are selected 0\.6\d times as often as men \(labels: 0\.6[23]\)", text)
     assert re.search(r"massaging narrows the gap on bank \(0\.6\d to 0\.9\d times\)", headline)
+    assert "No change: shown to be less than 0.01." in text
+    _, _, text = answered(WORLDS["winner"], metrics=("likelihood-ratio", "accuracy"))
+    assert re.search(r"\| massaging +\| 0\.9\d [^|]*\| – +\|", text)  # not the change of its inverse
+    assert reading_of(find("likelihood-ratio")).shown(-0.1) == np.inf  # an end of an interval
     _, _, text = answered(WORLDS["winner"], metrics=("accuracy", "mutual-information"))
     assert re.search(r"Of women against men, mutual-information is 0\.\d\d\d", text)
     assert fairness_metric(run_of({"a": WORLDS["winner"]}, metrics=("accuracy", "tpr"))[0].config).name == (
