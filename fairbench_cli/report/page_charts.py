@@ -80,7 +80,7 @@ def forest_row(
     against = panel["against"].get(base)
     side = [] if m == accuracy else [_aside(panel, scales[accuracy], accuracy, against, i)]
     if mean is None:
-        why = panel["why"].get(str(i), "no value")
+        why = panel["why"].get(str(i), "no finite value")
         return ForestRow(name, "open", None, None, None, None, f"{name}: {why}", [("-", ""), *side], why)
     n = panel["n"][m] if isinstance(panel["n"][m], int) else panel["n"][m][i]
     same = panel["same"].get(str(i), "")
@@ -141,8 +141,8 @@ def _aside(panel: Data, scale: Scale, m: int, against: Data | None, i: int) -> t
 
 def key_of_forests() -> str:
     """Return what the marks of forests mean."""
-    letters = "BLbowsc."
-    return key((FORM_OF[letter][1], GAP_WORDS[letter]) for letter in letters)
+    words = GAP_WORDS | {".": "no difference shown, or not tested"}
+    return key((FORM_OF[letter][1], words[letter]) for letter in "BLbowsc.")
 
 
 def axis_of(scale: Scale, start: float, end: float) -> Axis:
@@ -246,7 +246,13 @@ def number_cells(
     mean = at(panel["mean"][m], i)
     if mean is None:
         nothing = "", "", None
-        return [("-", "", None), nothing, (panel["why"].get(str(i), "no value"), "", None), nothing, of]
+        return [
+            ("-", "", None),
+            nothing,
+            (panel["why"].get(str(i), "no finite value"), "", None),
+            nothing,
+            of,
+        ]
     against = panel["against"].get(base)
     difference = None if against is None else at(against["difference"][m], i)
     letter = "-" if against is None else against["kind"][m][i]

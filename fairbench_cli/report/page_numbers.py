@@ -270,7 +270,7 @@ def panels_of(
         place: np.full((4, len(order), len(techniques), len(betas)), np.nan)
         for place, (techniques, betas) in cells.items()
     }
-    found = mean_and_interval(np.where(np.isfinite(results.values), results.values, np.nan))
+    found = mean_and_interval(results.values)
     numbers = np.stack([found[name] for name in ("mean", "low", "high", "n_ok")], axis=1)
     for (place, technique, beta, metric), own in zip(rows, numbers, strict=True):
         techniques, betas = cells[place]
