@@ -238,6 +238,8 @@
     draw();
   }
   form.addEventListener("change", (event) => {
+    // Where nothing is of all that is chosen, the other switches go back to all.
+    if (data.panels.every((panel) => away(panel.about))) for (const name of Object.keys(data.panels[0].about)) if (selects[name] && selects[name] !== event.target) selects[name].value = "";
     const kept = new URLSearchParams();
     for (const [name, one] of Object.entries(selects)) if (one.value !== first[name]) kept.set(name, one.value);
     history.replaceState(null, "", `#${kept}`);
