@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.report.inference import EQUAL
 from fairbench_cli.report.paired import LEVEL, SAME, adjusted
 from fairbench_cli.report.population import values_over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
@@ -33,8 +34,8 @@ KINDS: dict[Kind, str] = {
     "no value": "no repeat of the technique gave a value",
     "constant": "it accepts nobody, or everybody, in some repeat",
     "overshoots": "the metric is beyond its ideal, on the side where the baseline is not; both are shown",
-    "better": "nearer to the ideal",
-    "worse": "farther from the ideal",
+    "better": "nearer to the ideal in the mean over the repeats, and its own mean is not farther from it",
+    "worse": "farther from the ideal in the mean over the repeats, and its own mean is not nearer to it",
     "higher": "higher, of a metric without an ideal",
     "lower": "lower, of a metric without an ideal",
     "same": "shown to differ by less than 0.01",
@@ -50,11 +51,12 @@ CONSTANT_COLUMNS = ["accepts_nobody", "accepts_everybody"]
 def own_frame(results: Results) -> pd.DataFrame:
     """Return what each technique, and ``none``, is by itself: a row per row of the results.
 
-    ``mean`` over the repeats that have a finite value, ``n`` of them; ``low`` and ``high``, the 95 % interval
-    of the mean in the population; ``p_holm`` of the test that it is the metric's ideal, and ``side``, the
-    sign of mean − ideal (0 where no difference is shown, NaN without a test); ``p_same``, of the test that it
-    is `SAME` or more from the ideal; ``accepts_nobody`` and ``accepts_everybody``, the number of repeats in
-    which the cell's models do so, and ``constant``, whether there is one.
+    ``mean`` over the repeats that have a finite value, ``n`` of them, and how ``far`` it is from the ideal;
+    ``low`` and ``high``, the 95 % interval of the mean in the population; ``p_holm`` of the test that it is
+    the metric's ideal, and ``side``, the sign of mean − ideal (0 where no difference is shown, NaN without a
+    test); ``p_same``, of the test that it is `SAME` or more from the ideal; ``accepts_nobody`` and
+    ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``, whether
+    there is one.
     """
     ideals = {metric: results.ideal(metric) for metric in results.rows["metric"].unique()}
     ideal = np.array([ideals[metric] for metric in results.rows["metric"]], dtype=float)
@@ -68,6 +70,7 @@ def own_frame(results: Results) -> pd.DataFrame:
     return rows.assign(
         n=test.n.astype(int),
         mean=test.mean + shift,
+        far=np.abs(test.mean),
         low=test.low + shift,
         high=test.high + shift,
         p_holm=p_holm,
@@ -99,14 +102,18 @@ def kinds(
         parameters=parameters,
         include_protected=paired["baseline_include_protected"],
     )
-    turned = mine["side"].to_numpy() * _looked_up(own, theirs)["side"].to_numpy() == -1
+    other = _looked_up(own, theirs)
+    turned = mine["side"].to_numpy() * other["side"].to_numpy() == -1
     verdict = paired["population_verdict"].to_numpy()
+    # Tests are of distances, repeat by repeat: one that wavers less may be nearer though its mean is not.
+    farther = np.where((mine["n"] == other["n"]).to_numpy(), (mine["far"] - other["far"]).to_numpy(), 0.0)
+    contrary = ((verdict == "better") & (farther > EQUAL)) | ((verdict == "worse") & (farther < -EQUAL))
     same = paired["population_p_same"].to_numpy(dtype=float) < LEVEL
     conditions: dict[Kind, NDArray[np.bool_]] = {
         "no value": (paired["n"] == 0).to_numpy(),
         "constant": mine["constant"].to_numpy(),
         "overshoots": turned,
-        **{word: verdict == word for word in ("better", "worse", "higher", "lower")},
+        **{word: (verdict == word) & ~contrary for word in ("better", "worse", "higher", "lower")},
         "same": same,
         "untested": verdict == "",
     }
