@@ -12,7 +12,7 @@ from itertools import groupby
 
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.measures.rates import EVENTS, RATES
+from fairbench_cli.measures.rates import EVENTS
 from fairbench_cli.report.answer import (
     NOT_RUN,
     Estimate,
@@ -648,11 +648,6 @@ def _chance(plan: RunPlan, *, brief: bool = False) -> str:
         "set, attribute and classifier. Intervals are 95 %, of one number by itself. No change: shown to be "
         f"less than 1 point. On the front: none is nearer to no gap and more accurate, on average. {few}"
     )
-
-
-def label_of(reading: MetricReading) -> str:
-    """Return what the gap is of, for a title: "selection rate"."""
-    return RATES[reading.rate].label if reading.rate else reading.name
 
 
 def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
