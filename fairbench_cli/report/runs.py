@@ -109,7 +109,7 @@ def compare_runs(
     if filters:
         common = [*compress(common, select([facts_of(described[0][key]) for key in common], filters))]
     sources: dict[tuple[str, str], DatasetRepeats] = {}
-    said = [f"{len(common)} of {len(plan.cells)} and {len(other.cells)} cells are in both runs."]
+    said = [f"{len(common)} cells are in both runs, which have {len(plan.cells)} and {len(other.cells)}."]
     for data, theirs in _both(plans, readings, set(common)):
         source = data.dataset, data.attribute
         if data.protected == theirs.protected:

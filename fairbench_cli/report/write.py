@@ -77,7 +77,7 @@ def write_report(
     -------
     WrittenReport
         With the tables that the config asks for and, where attributes are asked for, the rates of their
-        groups. With `versus` the differences to these techniques instead.
+        groups. With `versus` or `tables` the differences to these techniques and these tables instead.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def write_report(
     write_text(folder / PAGE, html(run_page(run, compared(plan, records))))
     draw_figures(run, config.figures)
     kept = write_predictions(folder, plan, records)
-    shown_tables = differences or [made[name] for name in chosen or asked]
+    shown_tables = [*differences, *(made[name] for name in chosen or ([] if differences else asked))]
     csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
     names = (
         PAGE,

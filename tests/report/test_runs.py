@@ -179,7 +179,7 @@ def test_the_command_says_what_changed_and_writes_files(runs: Path, finished: Fi
     assert "b against a" in done.out
     assert "config  datasets." in done.out.replace("\n", " ")
     assert "sample.size 200 → 150" in " ".join(done.out.split())
-    assert "2 of 4 and 4 cells are in both runs." in done.out
+    assert "2 cells are in both runs, which have 4 and 4." in done.out
     assert sorted(path.name for path in Path("out").iterdir()) == ["runs.csv", "runs.html", "runs.md"]
     found = pd.read_csv("out/runs.csv")
     assert len(found) == 2 * len(METRICS)

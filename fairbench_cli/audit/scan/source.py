@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, Type
 
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
-from fairbench_cli.base.errors import Flag, UserError, user_error
+from fairbench_cli.base.errors import Flag, UserError, Words, user_error
 from fairbench_cli.base.telling import Far, Tell, to_nobody
 from fairbench_cli.base.text import shown_path
 
@@ -345,7 +345,8 @@ def open_file(
             columns = [_as_number(f"x{i}") for i in range(len(names))]
             return _view(Source(database, name, (), "sqlite", path), table, names, columns)
         if sql_table is not None or source.startswith(ADDRESS):
-            raise user_error("it is no SQLite file", ("leave out ", Flag("table")), name)
+            fix: Words = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
+            raise user_error("it is no SQLite file", fix, name)
         found = Source(database, name, (), _format(name, zipped, head), path, zipped)
         if found.format == "parquet":
             return _parquet(found)
