@@ -322,8 +322,7 @@ def _verb(word: Word, rows: Sequence[Trend]) -> str:
 def _those(rows: Sequence[Trend]) -> str:
     """Return which ratios: "selection rate of African-American (race)"; the last of many are counted."""
     named = [f"{RATES[row.metric].label} of {writing.named(row.group)} ({row.attribute})" for row in rows]
-    more = len(named) - MOST_NAMED
-    return ", ".join(named[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    return writing.listed(named, MOST_NAMED)
 
 
 def _why_not(found: Over, report: Report) -> str:
