@@ -425,7 +425,7 @@ def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]
         for one, anchor in ((whole, "w"), (report, "a"))
     )
     sections = attribute_sections(whole, view, "w")
-    place = "see --all" if view.brief else "below"
+    place = "below" if view.shown is None else "see --all"
     return (
         Section(
             f"{about(found, report).capitalize()} together",
