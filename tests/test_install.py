@@ -41,13 +41,23 @@ def test_the_light_package_needs_neither_torch_nor_an_extra():
 def test_pages_are_listed_and_shown(say):
     listed = say("docs")
     assert listed.code == 0
-    written = {path.stem: path for path in (ROOT / "docs").rglob("*.md")}
+    found = (ROOT / "docs").rglob("*.md")
+    written = {path.stem: path for path in found if path.parent.name != "reference"}  # which a site fills
     assert set(pages()) == set(written)
     assert {line.split()[0] for line in listed.out.splitlines() if line.split()} >= set(written)
     for topic in ("audit", "audit.md", "docs/audit.md", "Audit"):
         assert say("docs", topic).out == written["audit"].read_text(encoding="utf-8")
     assert say("docs", "cardoso2019").out.startswith("# cardoso2019")
     two_lines(say("docs", "measrues"), 'no page is called "measrues"', 'did you mean "measures"?')
+
+
+def test_no_table_of_a_page_is_cut_on_a_terminal(say, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    for topic in ("concepts", "cardoso2019"):  # long names, many numbers
+        shown = re.sub(r"\x1b(\[[\d;]*m|\]8;[^\\]*\\)", "", say("docs", topic).out)
+        assert "─" * 70 in shown
+        assert not re.search(r"[\w.,]…( |$)", shown, re.MULTILINE)
 
 
 def test_the_citation_is_of_this_version_and_whole():

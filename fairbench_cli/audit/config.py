@@ -398,7 +398,7 @@ class AuditConfig(BaseModel):
         "large (point).",
     )
     preset: Preset | None = Field(
-        None, description=f"Rules of others: {', '.join(get_args(Preset))}; see the guide."
+        None, description=f"Rules of others: {', '.join(get_args(Preset))}; see `fairbench docs audit`."
     )
     min_group: int = Field(30, ge=1, description="Groups with fewer rows are marked, and no reference.")
     min_share: float = Field(

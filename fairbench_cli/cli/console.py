@@ -239,7 +239,9 @@ def _print_table(table: TextTable, marks: Marks) -> None:
         if i:
             say("")
         widths, led = _fitted(part, width), _fitted(part[1:], width - GAP)
-        if table.grouped or part[0].number or WORTH * _height(part[1:], led, part[0]) > _height(part, widths):
+        saves = WORTH * _height(part[1:], led, part[0]) <= _height(part, widths)
+        whole = _cuts(part, widths) and not _cuts(part[1:], led)
+        if table.grouped or part[0].number or not (saves or whole):
             _print_lines(_lines(part, widths, table.grouped))
         else:
             _draw_led(part, led, width)
@@ -296,6 +298,11 @@ def _fitted(columns: list[_Column], width: int) -> list[int]:
         fitted[j] += share
         free -= share
     return fitted
+
+
+def _cuts(columns: list[_Column], widths: list[int]) -> bool:
+    """Return whether a word is longer than its column is wide."""
+    return any(one.word > width for one, width in zip(columns, widths, strict=True))
 
 
 def _height(columns: list[_Column], widths: list[int], above: _Column | None = None) -> int:

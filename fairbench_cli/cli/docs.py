@@ -1,7 +1,8 @@
 """``fairbench docs``: the pages of the documentation, which come with fairbench."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import typer
 
@@ -13,10 +14,13 @@ FIRST = ("tutorial", "howto", "concepts", "guide")  # what to read before the ot
 
 
 def pages() -> dict[str, Path]:
-    """Return the pages by topic, which is the name of their file: those to begin with, then the others."""
+    """Return the pages by topic, which is the name of their file: those to begin with, then the others.
+
+    Those of ``reference/`` are left out, as a site fills them: a terminal has ``list`` and ``--help``.
+    """
     inside = Path(__file__).parents[1] / "docs"  # in an installed wheel
     folder = inside if inside.is_dir() else Path(__file__).parents[2] / "docs"
-    found = {path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("*/*.md")))}
+    found = {path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("papers/*.md")))}
     return {topic: found[topic] for topic in (*FIRST, *found)}
 
 
@@ -39,6 +43,21 @@ def docs(
     if not console.is_terminal:
         print_text(text, "markdown")
         return
-    from rich.markdown import Markdown
+    from rich.markdown import Markdown, TableElement
+    from rich.table import Table
 
-    console.print(Markdown(text))
+    class WholeTable(TableElement):
+        """A table whose cells are folded where they do not fit, instead of cut."""
+
+        def __rich_console__(self, *given: Any) -> Iterator[Any]:
+            for table in super().__rich_console__(*given):
+                for column in table.columns if isinstance(table, Table) else ():
+                    column.overflow = "fold"
+                yield table
+
+    class Page(Markdown):
+        """A page with such tables."""
+
+        elements: ClassVar = Markdown.elements | {"table_open": WholeTable}
+
+    console.print(Page(text))

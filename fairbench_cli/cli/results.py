@@ -7,6 +7,7 @@ import typer
 
 from fairbench_cli.cli import options
 from fairbench_cli.cli.options import AllTables, DataDir, Set, config_path
+from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.papers.registry import PAPERS
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -48,7 +49,11 @@ def report(
     ] = None,
     table: Annotated[
         list[str] | None,
-        typer.Option("--table", help="Print this table alone: --table pareto", show_default=False),
+        typer.Option(
+            "--table",
+            help=f"Print this table and no answer; repeat it. One of: {', '.join(TABLES)}.",
+            show_default=False,
+        ),
     ] = None,
     all_: AllTables = False,
 ) -> None:
@@ -61,7 +66,7 @@ def report(
     from fairbench_cli.report.write import redo_report
 
     with locked_if_results(results, talk):
-        written, damages, left_out, missing = redo_report(
+        written, damages, left_out, missing, without = redo_report(
             results, attribute or (), metric or (), versus or (), table or (), compared=with_paper
         )
     for line in mixture_in_words(results):
@@ -71,6 +76,8 @@ def report(
         talk(
             f"{missing} repeats of the plan are in no journal: run them, or copy the journals of other shards"
         )
+    if without:
+        talk(f"the test rows of {without} repeats are in no journal/*.rows: run them, or copy these files")
     for name in left_out:
         again = f"./{name}" if is_file(name) else name
         talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")
@@ -90,7 +97,7 @@ def compare(
         ),
     ] = None,
     table: Annotated[
-        list[str] | None, typer.Option(help="Compare some tables of the paper only: --table 2,3")
+        list[str] | None, typer.Option(help="With --paper: some of its tables only: --table 2,3")
     ] = None,
     only: Annotated[
         list[str] | None,
@@ -101,19 +108,27 @@ def compare(
         typer.Option(
             min=0,
             max=1,
-            help="How far off a value may be; papers with standard deviations have their own.",
+            help="With --paper: how far off a value may be; papers with standard deviations have their own.",
             show_default="0.05",
         ),
     ] = None,
     fail_under: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Exit code 1 if a smaller share is within the tolerance.", show_default=False
+            min=0,
+            max=1,
+            help="With --paper: exit code 1 if a smaller share is within the tolerance.",
+            show_default=False,
         ),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Folder of the files.", show_default="RESULTS/compare"),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Folder of the files; of two runs compared with each other none are written without it.",
+            show_default="with --paper RESULTS/compare",
+        ),
     ] = None,
 ) -> int:
     """Compare runs with a paper's published values, or two runs with each other, number by number."""
@@ -262,7 +277,8 @@ def verify(
         results, cells=cells, seed=seed, config=given, data_dir=data_dir, jobs=jobs or default_jobs()
     )
     for name, n in found.unnamed.items():
-        talk(f"{n} finished repeat(s) left out: {name} is no code of fairbench's; name its config: --config")
+        repeats = f"{n} finished repeat{'s' * (n > 1)}"
+        talk(f"{repeats} left out: {name} is no code of fairbench's; name its config: --config")
     for line in _lines(found):
         say(line)
     return 0 if found.good else 1

@@ -74,7 +74,8 @@ def run(
         todo = len(prepared.todo)
         if not quiet:
             of = "" if part is None else f" in shard {part}"
-            talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {count} worker(s)")
+            workers = f"{count} worker{'s' * (count > 1)}"
+            talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {workers}")
         finished = _compute(prepared, pool, quiet)
         ignore_endings()  # what follows takes seconds, and no result should be without its files
         left = len(prepared.todo)
@@ -124,7 +125,7 @@ def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
         if prepared.todo and quiet:
             compute(prepared, pool.outcomes, lambda _: None)
         elif prepared.todo:
-            with RunProgress(prepared, pool.jobs) as progress:
+            with RunProgress(prepared, max(1, pool.jobs)) as progress:
                 compute(prepared, pool.outcomes, progress.note, progress.watch)
     except KeyboardInterrupt:
         return False
@@ -170,7 +171,7 @@ def _say_failures(prepared: "PreparedRun") -> bool:
 
     reasons = Counter((record.status, record.reason) for record in prepared.failures.values())
     for (status, reason), n in reasons.most_common(REASONS_SHOWN):
-        talk(f"{n} repeat(s) {status}: {reason}")
+        talk(f"{n} repeat{'s' * (n > 1)} {status}: {reason}")
     if len(reasons) > REASONS_SHOWN:
         talk(f"and {len(reasons) - REASONS_SHOWN} more reasons: see groups.csv")
     return bool(reasons)

@@ -77,7 +77,7 @@ def write_report(
     -------
     WrittenReport
         With the tables that the config asks for and, where attributes are asked for, the rates of their
-        groups. With `versus` the differences to these techniques instead.
+        groups. With `versus` or `tables` the differences to these techniques and these tables instead.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def write_report(
     write_text(folder / PAGE, html(run_page(run, compared(plan, records))))
     draw_figures(run, config.figures)
     kept = write_predictions(folder, plan, records)
-    shown_tables = differences or [made[name] for name in chosen or asked]
+    shown_tables = [*differences, *(made[name] for name in chosen or ([] if differences else asked))]
     csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
     names = (
         PAGE,
@@ -177,7 +177,7 @@ def redo_report(
     versus: Sequence[str] = (),
     tables: Sequence[str] = (),
     compared: Compared = _with_nothing,
-) -> tuple[WrittenReport, tuple[Damage, ...], list[str], int]:
+) -> tuple[WrittenReport, tuple[Damage, ...], list[str], int, int]:
     """Write the report of a results folder again.
 
     Parameters
@@ -201,6 +201,8 @@ def redo_report(
         The metrics of the config whose code nobody named.
     missing : int
         How many repeats of the plan are in no journal.
+    without : int
+        How many lack their test rows, where these are kept.
 
     Raises
     ------
@@ -225,7 +227,9 @@ def redo_report(
     written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared)
     update_manifest(folder, files)
     left_out = sorted(set(config.metrics) - set(config.at_hand))
-    return written, reading.damages, left_out, plan.size - there
+    counted = reading.records.items() if plan.config.predictions else ()
+    without = plan.held(place for place, one in counted if one.counts is not None and one.predictions is None)
+    return written, reading.damages, left_out, plan.size - there, without
 
 
 def _write_tables(folder: Path, tables: list[Document]) -> None:

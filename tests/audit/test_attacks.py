@@ -55,7 +55,7 @@ SHARES = [round(RNG.random(), 3) for _ in range(400)]
         ([0, *PERCENTS], 0.5, "selects nearly everybody\n  fix: did you mean --threshold 50"),
         ([*range(1, 101)], 0.5, "selects everybody"),
         ([0, *(1 + i % 9 for i in range(40))], 0.5, "name a threshold between these"),
-        ([73, *SHARES], 50.0, "selects hardly anybody\n  fix: write all scores on one scale"),
+        ([73, *SHARES], 50.0, "selects nearly nobody\n  fix: write all scores on one scale"),
         (SHARES, 50.0, "selects nobody\n  fix: did you mean --threshold 0.5"),
     ],
 )

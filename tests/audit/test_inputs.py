@@ -228,6 +228,9 @@ def test_the_file_for_ci_agrees_with_the_whole(people, tmp_path, say):
         own = row | {f"ratio_{end}": row["ratio"][end] for end in ("low", "high")}
         own |= {"ratio": row["ratio"]["value"], "difference": row["difference"]["value"]}
         assert short == {key: own[key] for key in short}
+    for one in small["attributes"]:  # of what decides, as everything here
+        own = {row["metric"] for row in small["failing"] if row["attribute"] == one["attribute"]}
+        assert set(one["failing"]) == own
     assert (small["verdict"], small["exit_code"], small["gate"]) == ("fail", 1, whole["gate"])
     assert small["headline"] == whole["headline"]["sentence"]
     assert [row["verdict"] for row in small["attributes"]] == [row["verdict"] for row in whole["verdicts"]]

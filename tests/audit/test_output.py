@@ -93,6 +93,16 @@ def test_long_names_stand_on_lines_of_their_own_and_once(capsys, monkeypatch):
     assert capsys.readouterr().out.count(f"{long} (80 rows)  ") == 5
 
 
+def test_a_row_that_would_be_cut_within_words_has_its_name_on_a_line_above(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    cells = {"white": (1333, 0, 0, 1754), "black": (285, 0, 0, 1030), "asian": (176, 0, 0, 422)}
+    found = audit_document(judge(one(cells), AuditConfig(metrics=("selection-rate",), draws=0)), brief=True)
+    print_document(replace(found, answer=None, facts=(), sections=found.sections[:1]))
+    lines = capsys.readouterr().out.splitlines()
+    assert {"black, 1,315 rows", "asian, 598 rows"} < {*lines}
+    assert sum(line.startswith("  selection-rate  ") for line in lines) == 2
+
+
 @pytest.mark.parametrize("width", [40, 80, 140])
 def test_printed_lines_fit_the_console(report, width, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))

@@ -134,7 +134,7 @@ def test_same_bytes_as_here_with_code_in_files_and_what_misbehaves(scheduler, tm
     done = fairbench("run", path, "-o", tmp_path / "dask", *on(scheduler))
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
-    assert "5 repeats: 0 done, 5 to do, 2 worker(s)" in done.stderr
+    assert "5 repeats: 0 done, 5 to do, 2 workers" in done.stderr
     say("run", path, "-o", tmp_path / "here", "-j", "2")
     assert derived(tmp_path / "here") == derived(tmp_path / "dask")
     text = (tmp_path / "dask/groups.csv").read_text()

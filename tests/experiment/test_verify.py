@@ -106,7 +106,7 @@ def test_code_runs_only_where_its_config_is_named_and_an_edited_plugin_is_to_bla
     trace.unlink()
     done = verify(say, folder)
     assert (done.code, trace.exists()) == (0, False)
-    assert "2 finished repeat(s) left out: mine.py:Mine is no code of fairbench's" in done.err
+    assert "2 finished repeats left out: mine.py:Mine is no code of fairbench's" in done.err
     assert "2 of 2 are the same" in done.out
     plugin.write_text(PLUGIN.format(trace=str(trace), factor=2))
     done = verify(say, folder, "--config", config)

@@ -360,7 +360,8 @@ def test_a_report_versus_a_technique_has_a_file_and_a_table(finished: Finished, 
     assert before == derived(folder) | {"paired": (folder / "paired.csv").read_bytes()}
     found = pd.read_csv(folder / "paired-versus-massaging.csv")
     assert set(found["intervention"]) == {"none", "uniform-sampling"}
-    assert say("report", folder, "--versus", "massaging").code == 0
+    both = say("report", folder, "--versus", "massaging", "--table", "pareto").out
+    assert all(f"\n{title}\n" in f"\n{both}" for title in ("difference-to-massaging", "pareto"))
     assert [path.name for path in folder.glob("paired-*")] == ["paired-versus-massaging.csv"]
     two_lines(say("report", folder, "--versus", "masaging"), "--versus", 'did you mean "massaging"?')
     assert say("report", folder).code == 0

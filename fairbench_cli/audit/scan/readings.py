@@ -109,7 +109,7 @@ def _selects(scale: _Scale, threshold: float) -> str:
     if 1 < threshold <= PERCENT and scale.low >= 0:
         if scale.high <= 1:
             return "nobody"
-        return "hardly anybody" if scale.mixed and scale.shares >= nearly else ""
+        return "nearly nobody" if scale.mixed and scale.shares >= nearly else ""
     return ""
 
 

@@ -45,7 +45,7 @@ def to_ci(report: Report) -> str:
                 "decision": row.decision,
                 "attribute": row.attribute,
                 "verdict": row.verdict,
-                "failing": [name for name, verdict in row.by_metric.items() if verdict == "fail"],
+                "failing": [name for name in report.deciding if row.by_metric.get(name) == "fail"],
             }
             for row in judged
         ],

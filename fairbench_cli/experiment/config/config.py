@@ -351,6 +351,10 @@ DatasetItem = Annotated[
 ]
 
 
+def _tables(*, always: bool) -> str:
+    return ", ".join(f"`{name}`" for name in TABLES if TABLES[name].always == always)
+
+
 class ExperimentConfig(StrictModel):
     """The config of an experiment."""
 
@@ -426,7 +430,8 @@ class ExperimentConfig(StrictModel):
     )
     tables: Annotated[tuple[TableName, ...], Several("table", alone=False)] = Field(
         default=DEFAULT_TABLES,
-        description=", ".join(f"`{name}`" for name in TABLES if not TABLES[name].always) + ".",
+        description=f"{_tables(always=False)}; {_tables(always=True)} are written anyway, where they "
+        "have rows.",
     )
     figures: Annotated[tuple[FigureName, ...], Several("figure", alone=False)] = Field(
         default=(),

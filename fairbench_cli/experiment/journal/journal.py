@@ -246,7 +246,7 @@ class RepeatLine(BaseModel):
         if repeat.decisions is not None:
             more["decisions"] = repeat.decisions
         if isinstance(repeat.predictions, RowsPlace):
-            more["predictions"] = _RowsPlace(**vars(repeat.predictions))
+            more["predictions"] = _RowsPlace.model_construct(**vars(repeat.predictions))
         return cls.model_construct(
             key=repeat.key,
             repeat=repeat.repeat,
