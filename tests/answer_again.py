@@ -224,7 +224,7 @@ class Answer:
     def _statement(self, block: dict, text: str) -> None:
         settings = self.settings(block)
         groups = None
-        main = sorted(settings)[len(settings) // 2]
+        main = _main(settings)
         first, *others = re.split(r" At β = ([\d.]+): ", text)
         first = re.sub(r"^.*?: ", "", first, count=1)
         settings[main].check(first, groups, f"statement on {block['dataset']}", whole=False)
@@ -287,17 +287,17 @@ class Answer:
             lambda match: self.note("headline: none", (int(match[1]), 0), (len(tried), len(narrowed))),
         )  # fmt: skip
         text = self.eat(
-            text, r"In (\d+) settings? a technique decides the same for everybody\.",
+            text, r"In (\d+) settings? a technique decides the same for everybody(?: in some repeat)?\.",
             lambda match: self.note("headline: constants", int(match[1]), len({id(one) for _, one, _ in constant})),
         )  # fmt: skip
         text = self.eat(
-            text, r"(?:At β = ([\d.]+) )?(\S+(?: \(.*?\))?(?: \+ s)?) (?:refuses|accepts) everybody(?: and \w+ everybody)? on (\S+)\.",
-            lambda match: self.note("headline: constant", [(match[2], match[3])], [(name, block["dataset"]) for block, _, name in constant]),
+            text, r"(?:At β = ([\d.]+) )?(\S+(?: \(.*?\))?(?: \+ s)?) ((?:(?: and )?(?:refuses|accepts) everybody(?: \(\d+ of \d+ repeats\))?)+) on (\S+)\.",
+            lambda match: self.note("headline: constant", [(match[2], match[3], match[4])], [(name, one.to_all(name), block["dataset"]) for block, one, name in constant]),
         )  # fmt: skip
         main = {}
         for block in self.blocks:
             settings = self.settings(block)
-            main.setdefault(block["dataset"], []).append(settings[sorted(settings)[len(settings) // 2]])
+            main.setdefault(block["dataset"], []).append(settings[_main(settings)])
         text = re.sub(r"^β = [\d.]+: ", "", text)
         text = re.sub(r"; (on [^;]*?) none is shown to", r"; none is shown to \1", text)
 
@@ -312,15 +312,18 @@ class Answer:
         sets = "|".join(map(re.escape, main))
         names = "|".join(map(re.escape, sorted(set(self.labels.values()), key=len, reverse=True)))
         who = rf"(\d+(?= techniques)|{names})(?: techniques)?(?: narrows?(?: the gap)?)?"
+        for _ in range(len(self.blocks)):  # who is named once for several data sets
+            more = rf"({names})( narrows the gap)? on ({sets})( \([^()]*\))?, on "
+            text = re.sub(more, r"\1\2 on \3\4, \1 on ", text)
         text = self.eat(
-            text, rf"{who} on ({sets})\b(?: \((?!{N[1:-1]} to )[^()]*\))?(?: \({N} to {N}[^()]*\))?", narrows
+            text,
+            rf"{who} on ({sets})\b(?: \((?:(?!{N[1:-1]} to )[^():]*)?(?:: )?(?:{N} to {N}[^()]*)?\))?",
+            narrows,
         )
 
         def others(match: re.Match) -> None:
             said = (
-                "no technique is shown to narrow the gap"
-                if match[1] == "none is shown to"
-                else match[1].lower()
+                "no technique is shown to narrow the gap" if match[1] == "none is shown" else match[1].lower()
             )
             self.note(f"headline: {said}", said in {one.nothing() for one in main[match[2]]}, True)
 
@@ -331,8 +334,14 @@ class Answer:
 
 
 _SHOWN = "no technique is shown to narrow the gap"
-_NOTHING = f"(?i:{_SHOWN}|none is shown to|the plain model shows no gap|every technique decides the same for everybody"
-_NOTHING += "|no model without a technique to compare with|the plain model gave no value|[^;]*? overshoots?)"
+_NOTHING = f"(?i:{_SHOWN}|none is shown|no gap of the plain model is shown|every technique decides the same for everybody(?: in some repeat)?"
+_NOTHING += "|no technique gave a value|the plain model alone was run|nothing can be tested|no model without a technique to compare with|the plain model gave no value|[^;]*? overshoots?)"
+
+
+def _main(settings: dict[float, "Setting"]) -> float:
+    """Return the middle β of those with a plain model."""
+    able = sorted(beta for beta, one in settings.items() if one.plain is not None) or sorted(settings)
+    return able[len(able) // 2]
 
 
 class Setting:
@@ -388,13 +397,19 @@ class Setting:
             return f"{', '.join(over)} overshoot{'s' * (len(over) == 1)}"
         tried = {kind for kind in kinds.values() if kind != "no value"}
         if tried == {"constant"}:
-            return "every technique decides the same for everybody"
+            able = [name for name in self.names if name in self.known]
+            some = any(sum(self.constant(name)) < self.known[name]["n"] for name in able)
+            return f"every technique decides the same for everybody{' in some repeat' * some}"
+        if not tried:
+            return "no technique gave a value" if kinds else "the plain model alone was run"
+        if len(self.known[self.plain_name]["values"]) < 2:
+            return "nothing can be tested"
         p = self.tested()
         if p is None:
             shown = "no gap" not in re.search(rf"\| +{self.beta:g} \| none .*", self.answer.text)[0]
         else:
             shown = p.get((self.beta, self.plain_name), 1) < 0.05
-        return "no technique is shown to narrow the gap" if shown else "the plain model shows no gap"
+        return "no technique is shown to narrow the gap" if shown else "no gap of the plain model is shown"
 
     def row(self, label: str, metric: str) -> dict | None:
         """Return the row of paired.csv of a technique."""
@@ -409,6 +424,17 @@ class Setting:
         key = self.known[label]["key"]
         own = rows[(rows[["intervention", "parameters", "include_protected"]] == list(key)).all(axis=1)]
         return own.groupby("repeat")[["tn", "fp", "fn", "tp"]].sum(min_count=1).dropna()
+
+    def to_all(self, label: str) -> str:
+        """Return what a technique that decides the same for all does."""
+        some = self.known[label]["n"]
+        found = zip(("refuses", "accepts"), self.constant(label), strict=True)
+        texts = [
+            f"{verb} everybody" + f" ({n} of {self.answer.repeats} repeats)" * (n < some)
+            for verb, n in found
+            if n
+        ]
+        return " and ".join(texts)
 
     def constant(self, label: str) -> tuple[int, int]:
         """Return in how many repeats a technique refuses and accepts everybody."""
@@ -460,6 +486,14 @@ class Setting:
             elif p.get((self.beta, label), 1) < 0.05 and p.get((self.beta, self.plain_name), 1) < 0.05:
                 return "overshoots"
         verdict = row["population_verdict"]
+        one, plain = (
+            self.known[label],
+            self.known.get(f"none{' + s' * bool(self.known[label]['key'][2])}", self.plain),
+        )
+        ideal = 1 if self.answer.form == "times" else self.answer.shift
+        farther = abs(one["value"] - ideal) - abs(plain["value"] - ideal)
+        if one["n"] == plain["n"] and farther * {"better": 1, "worse": -1}.get(verdict, 0) > 1e-12:
+            verdict = "no difference"
         if isinstance(verdict, str) and verdict in ("better", "worse"):
             return verdict
         if row["population_p_same"] < 0.05:
@@ -524,7 +558,8 @@ class Setting:
         def left(match: re.Match) -> None:
             label, none, size, way, cost, word, n, of = match.groups()
             one = self.known[label]
-            turned = answer.side(one["value"]) * answer.side(self.plain["value"]) < 0
+            plain = self.known.get(f"none{' + s' * bool(one['key'][2])}", self.plain)
+            turned = answer.form == "points" and answer.side(one["value"]) * answer.side(plain["value"]) < 0
             answer.note(
                 f"{where}, {label}: left",
                 (size, way == " the other way"),

@@ -124,11 +124,13 @@ def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, favourable: 
     if missing:
         what = f"{missing[0]} is missing"
         raise ArgumentError(Problem(what, "call measure(name, y_true, y_pred, groups, reference=…)"))
-    labels = np.asarray(groups)
+    y_true, y_pred, labels = (_as_given(part) for part in (y_true, y_pred, groups))
     if labels.ndim != 1:
         what = f"groups has the shape {labels.shape}"
         raise ArgumentError(Problem(what, "give one group per row, such as a column of a frame"))
-    if any(value is None or value != value for value in labels.tolist()):
+    from pandas import isna
+
+    if isna(labels).any():
         raise user_error("a group is missing", "name it, or leave those rows out")
     text = np.array([str(value) for value in labels.tolist()], dtype=object)
     known, codes = np.unique(text, return_inverse=True)
@@ -140,11 +142,13 @@ def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, favourable: 
             raise user_error(f'no row is of the group "{level}"', suggest(level, levels), "reference")
     if favoured and len(set(favoured)) == len(levels):
         raise user_error("everybody is in the reference", "name fewer groups", "reference")
-    parts = {"y_true": np.asarray(y_true), "y_pred": np.asarray(y_pred)}
+    parts = {"y_true": y_true, "y_pred": y_pred}
     for name, part in parts.items():
         if part.shape != labels.shape:
             what = f"{name} has the shape {part.shape}, groups {labels.shape}"
             raise ArgumentError(Problem(what, "give one value per row"))
+        if isna(part).any():
+            raise user_error(f"{name} has missing values", "leave those rows out")
     if favourable is not None:
         parts = _marked(parts, favourable)
     for name, part in parts.items():
@@ -160,6 +164,11 @@ def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, favourable: 
     return Counts(levels, counts.n, favoured)
 
 
+def _as_given(values: Any) -> NDArray[Any]:
+    """Return values as an array; a list is not made one of texts, in which a missing value is "nan"."""
+    return np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
+
+
 def _marked(parts: dict[str, NDArray[Any]], favourable: Any) -> dict[str, NDArray[Any]]:
     """Return labels and predictions as 1, the favourable one, and 0.
 
@@ -169,7 +178,7 @@ def _marked(parts: dict[str, NDArray[Any]], favourable: Any) -> dict[str, NDArra
         When there are more than two labels, or none is the favourable one.
     """
     labels = dict.fromkeys(value for part in parts.values() for value in part.tolist())
-    if favourable not in labels:
+    if favourable not in [*labels]:  # which may be no key
         fix = suggest(str(favourable), map(str, labels))
         raise user_error(f"no label is {favourable!r}", fix, "favourable")
     if len(labels) > 2:

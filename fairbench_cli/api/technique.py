@@ -366,8 +366,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         """Return labels as 1, favourable, and 0; they become `classes_`."""
         outcomes = tuple(y.cat.categories) if hasattr(y, "cat") else None
         given = column_or_1d(y, warn=True)
-        if given.dtype.kind == "f":
-            assert_all_finite(given, input_name="y")
+        assert_all_finite(given, input_name="y")
         check_classification_targets(given)
         check_consistent_length(np.empty(rows), given)
         self.classes_ = np.unique(given)
@@ -433,6 +432,8 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             return ("0", "0.0", "False")
         one = isinstance(self.deprived, str) or not np.iterable(self.deprived)
         values = [self.deprived] if one else list(self.deprived)
+        if not values:
+            raise ArgumentError(Problem("deprived names no group", f"name it or them: {min(levels)!r}"))
         cells = frame.iloc[:, group.place] if group.place is not None else _series(given, "")
         for value in values:
             if str(value) not in levels and not is_one_of(cells, [value]).any():
@@ -460,6 +461,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             if given is not None:
                 _require_same(cells, given)
         tell = self.deprived_
+        if not callable(tell) and cells.isna().any():
+            what = f'"{group.column.name}" is missing in some rows, which are of no group'
+            raise user_error(what, 'leave them out, or name them, as in X["sex"].fillna("unknown")')
         deprived = (
             np.asarray(tell(cells.to_numpy()), dtype=bool) if callable(tell) else is_one_of(cells, tell or ())
         )

@@ -7,6 +7,7 @@ import symtable
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from inspect import unwrap
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -98,21 +99,31 @@ class _Text:
 
     def _add_value(self, name: str, value: Any, user: str) -> None:
         """Add what a name stands for in a notebook or script."""
+        value = value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
         home, own = getattr(value, "__module__", None), getattr(value, "__name__", None)
+        known = isinstance(home, str) and own and is_installed(home)
+        package, _, inner = public_name(value).rpartition(":") if known else ("", "", "")
         if isinstance(value, ModuleType) and is_installed(str(own)):
             self.imports.add(f"import {_renamed(str(own), name)}")
-        elif isinstance(home, str) and own and is_installed(home):
-            package, _, inner = public_name(value).rpartition(":")
+        elif inner and "." not in inner:  # no method
             self.imports.add(f"from {package} import {_renamed(inner, name)}")
-        elif home == "__main__" and own == name and isinstance(value, type | FunctionType):
+        elif home == "__main__" and own == name and isinstance(unwrap(value), type | FunctionType):
             self.add(value)
             return
-        elif is_plain(value):
+        elif _is_literal(value):
             self.constants.add(f"{name} = {value!r}")
         else:
             what = "neither a plain value nor of an installed package"
             raise NoDefinition(f"{user} uses {name}, which is {what}")
         self.known[name] = value
+
+
+def _is_literal(value: Any) -> bool:
+    """Return whether a plain value's text makes it again: that of a named tuple does not."""
+    try:
+        return is_plain(value) and bool(ast.literal_eval(repr(value)) == value)
+    except (ValueError, SyntaxError):
+        return False
 
 
 def _renamed(name: str, own: str) -> str:
@@ -124,7 +135,7 @@ def _code(thing: Any) -> FunctionType:
     own = vars(thing).values() if isinstance(thing, type) else [thing]
     for value in own:
         function = getattr(value, "__func__", getattr(value, "fget", value))
-        function = getattr(function, "__wrapped__", function)
+        function = unwrap(function)
         if isinstance(function, FunctionType) and linecache.getlines(function.__code__.co_filename):
             return function
     raise NoDefinition(f"the source of {thing.__name__} cannot be read")

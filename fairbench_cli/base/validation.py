@@ -44,7 +44,7 @@ _PLAIN = {
     "bool_parsing": _TRUTH,
     "string_type": ("must be text", "write a word, in quotes if it looks like a number"),
     "string_unicode": ("must be text of proper characters", "rename what it names, or correct the escape"),
-    "string_too_short": ("must be one character", "write one character, in quotes"),
+    "string_too_short": ("must not be empty", "write it, or leave the key out"),
     "string_too_long": ("must be one character", "write one character, in quotes"),
     "tuple_type": _LIST,
     "list_type": _LIST,

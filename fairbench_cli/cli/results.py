@@ -66,7 +66,7 @@ def report(
     from fairbench_cli.report.write import redo_report
 
     with locked_if_results(results, talk):
-        written, damages, left_out, missing = redo_report(
+        written, damages, left_out, missing, without = redo_report(
             results, attribute or (), metric or (), versus or (), table or (), compared=with_paper
         )
     for line in mixture_in_words(results):
@@ -76,6 +76,8 @@ def report(
         talk(
             f"{missing} repeats of the plan are in no journal: run them, or copy the journals of other shards"
         )
+    if without:
+        talk(f"the test rows of {without} repeats are in no journal/*.rows: run them, or copy these files")
     for name in left_out:
         again = f"./{name}" if is_file(name) else name
         talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")

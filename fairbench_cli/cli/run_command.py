@@ -125,7 +125,7 @@ def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
         if prepared.todo and quiet:
             compute(prepared, pool.outcomes, lambda _: None)
         elif prepared.todo:
-            with RunProgress(prepared, pool.jobs) as progress:
+            with RunProgress(prepared, max(1, pool.jobs)) as progress:
                 compute(prepared, pool.outcomes, progress.note, progress.watch)
     except KeyboardInterrupt:
         return False

@@ -16,7 +16,7 @@ _WEIGHT = re.compile(
 
 # What a word of a column's name begins with, or is ($), accents left out.
 _PROTECTED = re.compile(
-    r"sex(e|o|ual\w*)?$|sesso$|gender|geschlecht|geslacht|(fe)?male$|wom[ae]n$|"
+    r"sex(e|o|ual\w*)?$|sesso$|gender|gener[eo]$|geschlecht|geslacht|(fe)?male$|wom[ae]n$|"
     r"races?$|racial|raza$|raca$|razza$|skin|colou?r$|ethn|etni|minorit|caste$|tribe$|indigen|hispanic|latin[oax]$|"
     r"black$|asian$|caucasian$|"
     r"age(s|d|group|cat\w*|grp|band|range|class|bin)?$|alter$|altersgruppe|leeftijd|edad$|idade$|"
@@ -72,9 +72,9 @@ def named_like_weights(name: str) -> bool:
 def named_like_protected(name: str) -> bool:
     """Return whether a column is called like a protected attribute, in some languages.
 
-    >>> names = ("sex", "RaceGroup", "age_cat", "native-country", "Âge", "Staatsangehörigkeit", "group")
+    >>> names = ("sex", "RaceGroup", "age_cat", "native-country", "Âge", "Género", "Herkunft", "group")
     >>> [named_like_protected(name) for name in names]
-    [True, True, True, True, True, True, True]
+    [True, True, True, True, True, True, True, True]
     >>> [named_like_protected(name) for name in ("education", "page", "agency", "donation", "tracing")]
     [False, False, False, False, False]
     """

@@ -6,7 +6,7 @@ a mark shows is its title, which pages show to a pointer and say to those who ca
 """
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Literal
@@ -323,7 +323,7 @@ def plot(
         ends = [
             (x.at(each.points[-1][0]), y.at(each.points[-1][1]), each.name) for each in lines if each.points
         ]
-        parts += [text("name", *place) for place in _apart(ends, WIDTH)]
+        parts += _apart(ends, [], y.start)
         level -= 14
     parts.append(text("tick", SIDE, level, key) if key else "")
     return picture(title, level + (12 if key else -4), parts)
@@ -385,9 +385,10 @@ def forest(
     empty = f'<td colspan="{len(others)}"></td>' if others else ""
     body = "".join(_forest_row(row, ideal) for row in rows)
     caption = f'<caption class="unseen">{escape(title)}</caption>'
+    sizes = f"<colgroup>{'<col>' * (2 + len(others))}</colgroup>"
     foot = f'<tr><td></td><td class="plot"><div>{places}</div></td>{empty}</tr>'
     return (
-        f'<table class="forest">{caption}<thead>{head}</thead><tbody>{body}</tbody>'
+        f'<table class="forest">{caption}{sizes}<thead>{head}</thead><tbody>{body}</tbody>'
         f'<tfoot aria-hidden="true">{foot}</tfoot></table>'
     )
 
@@ -422,7 +423,7 @@ def key(words: Iterable[tuple[Form, str]]) -> str:
 
 def _upright(kind: str, place: float | None) -> str:
     at = "" if place is None else short(place)
-    return f'<line class="{kind}" x1="{at}%" x2="{at}%" y1="-12" y2="36"/>' if at else ""
+    return f'<line class="{kind}" x1="{at}%" x2="{at}%" y2="100%"/>' if at else ""
 
 
 @dataclass(frozen=True)
@@ -464,6 +465,7 @@ def cloud(
     parts += [below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
     parts.append(under)
     names: list[Point] = []
+    marks = [(x.at(a), y.at(b)) for track in tracks for a, b, _ in track.points]
     for i, track in enumerate(tracks):
         look = i % len(LINES)
         d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in track.points)
@@ -485,26 +487,41 @@ def cloud(
         if track.points:
             a, b, _ = track.points[-1]
             names.append((x.at(a), y.at(b), track.name))
-    parts += [text("name", *place) for place in _apart(names, x.end)]
+    parts += _apart(names, marks, y.start)
     return picture(title, y.start + 38, parts)
 
 
 SHADES = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
-LINE = 11.5  # between names that would stand on each other
+LINE = 11.0  # between names that would stand on each other
+MOST_ROWS = 12  # a name is so many lines from its point at most
 
 
-def _apart(names: Sequence[Point], end: float) -> list[tuple[float, float, str, str]]:
-    """Return where names stand: right of their points or, near the edge, left of them, none on another."""
-    placed: list[tuple[float, float, float, str, str]] = []
+def _apart(names: Sequence[Point], marks: Iterable[tuple[float, float]], bottom: float) -> Iterator[str]:
+    """Yield names next to their points, where no mark and no other name is; else farther off, with a line.
+
+    Names without such a place are left out.
+    """
+    taken = [(a - 5, b - 4, a + 5, b + 4) for a, b in marks]
+    rows = sorted(range(-MOST_ROWS, MOST_ROWS + 1), key=abs)
     for x, y, name in sorted(names, key=lambda one: one[1]):
-        width = 6.2 * len(shortened(name))
-        left = x + 7 + width > end + SIDE
-        start = x - 7 - width if left else x + 7
-        level = y + 4
-        while any(abs(level - b) < LINE and start < c and a < start + width for a, b, c, _, _ in placed):
-            level += 1
-        placed.append((start, level, start + width, shortened(name), "end" if left else "start"))
-    return [(c if side == "end" else a, b, name, side) for a, b, c, name, side in placed]
+        wide = 6.2 * len(shortened(name))
+        for row, left in ((row, left) for row in rows for left in (False, True)):
+            start, level = (x - 7 - wide if left else x + 7), y + LINE * row
+            place = start, level - LINE / 2, start + wide, level + LINE / 2
+            inside = start >= 2 and place[2] <= WIDTH - 2 and place[1] >= 12 and place[3] <= bottom
+            if inside and not any(_overlap(place, other) for other in taken):
+                taken.append(place)
+                near = place[2] if left else start
+                yield stroke("axis", f"M{short(x, y)}L{short(near, level)}", width=0.6) if row else ""
+                yield text("name", near, level + 4, shortened(name), "end" if left else "start")
+                break
+
+
+Box = tuple[float, float, float, float]  # left, top, right, bottom
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def picture(title: str, height: float, parts: Iterable[str], width: float = WIDTH) -> str:

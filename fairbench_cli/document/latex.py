@@ -249,7 +249,7 @@ def breakable(text: str, room: float = LEAST_NAME) -> str:
     r"""Escape a name that may have to wrap: also within words, after signs or where nothing else helps.
 
     >>> print(breakable("zafar-dm (constraint=fpr)"), breakable("a_very_long_name_of_a_technique"))
-    zafar-dm (constraint=\allowbreak{}fpr) a\_very\_long\_name\_\allowbreak{}of\_a\_technique
+    zafar-dm (constraint=fpr) a\_very\_long\_name\_\allowbreak{}of\_a\_technique
     """
     words = re.split(r"(?<=[ -])", text.replace("\n", " "))
     if max(map(width, words)) <= room:

@@ -76,7 +76,7 @@
     const n = Array.isArray(panel.n[m]) ? panel.n[m][i] : panel.n[m];
     const of = [`${n} of ${panel.repeats}`, "", n];
     const mean = at(panel.mean[m], i);
-    if (mean === null) return [["-", panel.why[i] ?? "no value", null], ["", "", null], ["", "", null], ["", "", null], of];
+    if (mean === null) return [["-", "", null], ["", "", null], [panel.why[i] ?? "no value", "", null], ["", "", null], of];
     const against = panel.against[base];
     const difference = against ? at(against.difference[m], i) : null;
     let letter = against ? against.kind[m][i] : "-";
@@ -87,7 +87,7 @@
     const right = own === null ? "" : `${written(data.scales[data.accuracy], own)} %`;
     return [[written(scale, mean), span(scale, panel, m, i), mean], change, [letter === "-" ? "" : letters(scale)[letter], panel.same[i] ?? "", null], [right, "", own], of];
   }
-  const upright = (kind, x) => (x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y1="-12" y2="36"/>`);
+  const upright = (kind, x) => (x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y2="100%"/>`);
   function rowOf([name, kind, mid, low, high, base, told, texts, note], ideal) {
     let parts = upright("zero", ideal) + upright("base", base);
     if (low !== null && high !== null) parts += `<line class="ci ${kind}" x1="${short(low)}%" x2="${short(high)}%" y1="50%" y2="50%"/>`;
@@ -108,8 +108,8 @@
     const about = scale.unit ? `${scale.name}, ${scale.unit}` : scale.name;
     const heads = others.map((head) => `<th scope="col" class="n">${head}</th>`).join("");
     const below = ticks(scale).map(([x, words]) => `<span class="tick" style="left:${short(x)}%">${words}</span>`).join("");
-    const title = `${panel.name}: ${scale.name} against ${base} at β = ${general(panel.betas[beta])}`;
-    return `<table class="forest"><caption class="unseen">${escaped(title)}</caption><thead><tr><th scope="col" colspan="2">${escaped(about)}</th>${heads}</tr></thead>` +
+    const title = `${panel.name}: ${scale.name} against ${base} at β = ${panel.at[beta]}`;
+    return `<table class="forest"><caption class="unseen">${escaped(title)}</caption><colgroup>${"<col>".repeat(2 + others.length)}</colgroup><thead><tr><th scope="col" colspan="2">${escaped(about)}</th>${heads}</tr></thead>` +
       `<tbody>${rows}</tbody><tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>${below}</div></td><td colspan="${others.length}"></td></tr></tfoot></table>`;
   }
   // Curves over β as `curves` in Python draws them, and `plot` below it.
@@ -135,7 +135,7 @@
       parts += path("grid", `M44 ${short(y(k * step))}H348`, "", "#d5d5d5", 1);
       parts += text("tick", 39, y(k * step) + 4, general((k * step) / one), "end");
     }
-    parts += data.betas[panel.betas.join()];
+    parts += data.betas[panel.at.join()];
     parts += text("tick", 180, 230, `β; up: ${scale.unit ? `${scale.name}, ${scale.unit}` : scale.name}`, "middle");
     const lines = part.map((t) => {
       const points = [];
@@ -143,7 +143,7 @@
       panel.betas.forEach((beta, k) => {
         const [mean, lower, upper] = ["mean", "low", "high"].map((name) => at(panel[name][m], t * count + k));
         if (mean === null) return;
-        let told = `${panel.techniques[t]}, β = ${general(beta)}: ${written(scale, mean)}`;
+        let told = `${panel.techniques[t]}, β = ${panel.at[k]}: ${written(scale, mean)}`;
         if (lower !== null && upper !== null) {
           limits.push([x(beta), y(lower), y(upper)]);
           told += ` (${written(scale, lower)} to ${written(scale, upper)})`;
@@ -173,7 +173,7 @@
   const selects = Object.fromEntries([...form.elements].filter((one) => one.name).map((one) => [one.name, one]));
   const chosen = (name) => (selects[name] ? selects[name].value : data.chosen[name] ?? "");
   const metric = () => data.scales.findIndex((scale) => scale.name === chosen("metric"));
-  const step = (panel) => Math.max(0, panel.betas.findIndex((one) => general(one) === chosen("beta")));
+  const step = (panel) => Math.max(0, panel.at.indexOf(chosen("beta")));
   const away = (about) => Object.entries(about).some(([name, value]) => chosen(name) && value !== chosen(name));
   const drawers = {
     forest: (panel) => {
@@ -220,6 +220,8 @@
   function draw() {
     filter();
     for (const [[kind, number], rows] of tables) fillers[kind](rows, number);
+    for (const head of document.querySelectorAll("table[data-key] [aria-sort]")) head.removeAttribute("aria-sort");
+    for (const input of document.querySelectorAll(".filter input")) if (input.value) input.dispatchEvent(new Event("input"));
     for (const figure of document.querySelectorAll("figure[data-key]")) {
       const [kind, number, part] = figure.dataset.key.split("-");
       figure.innerHTML = drawers[kind](data.panels[number], part);

@@ -262,6 +262,10 @@ def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dat
         train, test = _balanced(sample.balanced, size, rows)
         what = f"{sample.balanced} balanced rows are {train} to train on and {test} to test on, and four"
         raise user_error(f"{what} are needed", "raise `balanced`", config.where("sample", "balanced"))
+    for name, tested in dataset.test_sha256.items():
+        if tested in dataset.sha256.values():
+            what = f"{name} is the data of {card.name}: rows that are trained on would be tested"
+            raise user_error(what, "give other rows, or write test: holdout", config.where("test"))
     facts = {"dataset": card.name, "sha256": dict(dataset.sha256), "rows": rows}
     roles = dataset.roles(spec.works_on)
     return PreparedDataset(

@@ -11,6 +11,7 @@ import base64
 import binascii
 import zlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -136,6 +137,25 @@ def pack_rows(rows: PredictedRows) -> bytes:
     return zlib.compress(b"".join(parts), 6)
 
 
+def read_rows(journals: Path, place: RowsPlace, rows: int) -> PredictedRows:
+    """Return so many rows from where they stand, next to the journals.
+
+    Raises
+    ------
+    OSError
+        When the file cannot be read.
+    ValueError
+        When what stands there is something else.
+    """
+    with (journals / place.file).open("rb") as file:
+        file.seek(place.at)
+        packed = file.read(place.bytes)
+    found = unpack_rows(packed, rows)
+    if crc_of_rows(packed) != place.crc:
+        raise ValueError("its checksum is another")
+    return found
+
+
 def unpack_rows(packed: bytes, rows: int) -> PredictedRows:
     """Return so many rows that were packed.
 
@@ -144,7 +164,7 @@ def unpack_rows(packed: bytes, rows: int) -> PredictedRows:
     ValueError
         When the bytes are none of `pack_rows`, or of another number of rows.
     """
-    body = unpacked_body(packed, rows)
+    body = _body(packed, rows)
     found: dict[str, NDArray[Any]] = {}
     at = 0
     for name, kind in _KEPT:
@@ -156,7 +176,7 @@ def unpack_rows(packed: bytes, rows: int) -> PredictedRows:
     return PredictedRows(**found, score=score)
 
 
-def unpacked_body(packed: bytes, rows: int) -> bytes:
+def _body(packed: bytes, rows: int) -> bytes:
     """Return what `pack_rows` compressed, of a length that fits the rows; raises as `unpack_rows`."""
     least = rows * sum(np.dtype(kind).itemsize for _, kind in _KEPT)
     most = least + rows * np.dtype(_SCORE).itemsize

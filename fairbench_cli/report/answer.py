@@ -15,7 +15,6 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.experiment.config.config import ExperimentConfig, attribute_names
-from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.registry import METRICS, find, measure
@@ -30,15 +29,24 @@ from fairbench_cli.report.repeats import (
     Texts,
     is_baseline,
     key_of,
+    mean_and_interval,
 )
 from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import classifier_label, technique_label, why_nothing
+from fairbench_cli.report.tables import names_of, why_nothing
 
 FAIRNESS, ACCURACY = PARETO_METRICS
 NOT_RUN = "not run yet"
 
 Outcome = Literal[
-    "best", "front", "several", "overshoots", "nothing shown", "no gap shown", "no baseline", "no value"
+    "best",
+    "front",
+    "several",
+    "overshoots",
+    "nothing shown",
+    "no gap shown",
+    "untested",
+    "no baseline",
+    "no value",
 ]
 OUTCOMES: dict[Outcome, str] = {
     "best": "a technique is better than the plain model, and shown to be ahead of any other that is",
@@ -47,6 +55,7 @@ OUTCOMES: dict[Outcome, str] = {
     "overshoots": "no technique is better without turning the gap round",
     "nothing shown": "no technique is shown to be better",
     "no gap shown": "no technique is shown to be better, and the plain model has no gap shown",
+    "untested": "of one repeat, or of such a metric, nothing can be said of the population",
     "no baseline": "there is no model without a technique to compare with",
     "no value": "the model without a technique has no value",
 }
@@ -76,7 +85,7 @@ class TechniqueFinding:
     repeats, n : int
         How many repeats were asked for, and how many gave a value of the metric.
     kind : str
-        One of `kinds.KINDS`; of the plain model "constant", "no value" or "".
+        One of `kinds.KINDS`; of the plain model "constant", "no value", "untested" or "".
     verdict : str
         The ``population_verdict`` of the change, whatever the kind.
     reasons : tuple of (str, str, int)
@@ -143,8 +152,8 @@ class RunSetting:
     ----------
     dataset, attribute, compared, representation, classifier, classifier_parameters, beta
         What names it, as in every file.
-    classifier_label : str
-        What tables call the classifier.
+    dataset_label, classifier_label : str
+        What tables call them.
     deprived, favoured : str
         The groups, as people call them where the card says so.
     labels : float
@@ -167,6 +176,7 @@ class RunSetting:
     classifier: str
     classifier_parameters: str
     beta: float
+    dataset_label: str
     classifier_label: str
     deprived: str
     favoured: str
@@ -181,6 +191,12 @@ class RunSetting:
         """What names it but β."""
         own = (self.dataset, self.attribute, self.compared, self.representation, self.classifier)
         return (*own, self.classifier_parameters)
+
+    def plain_of(self, finding: TechniqueFinding) -> TechniqueFinding | None:
+        """Return the plain model that a technique is compared with: one that sees as much, if any."""
+        plains = [one for one in (self.plain, *self.findings) if one is not None and one.plain]
+        seen = CELL_COLUMNS.index("include_protected")
+        return next((one for one in plains if one.key[seen] == finding.key[seen]), self.plain)
 
     def finding(self, technique: str) -> TechniqueFinding:
         """Return the finding of a technique; `KeyError` when there is none."""
@@ -224,7 +240,7 @@ def answer_of(run: RunResults) -> RunAnswer:
     own, paired = own_frame(results), paired_of(run)
     paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
     paired = paired.assign(kind=kinds(paired, own))
-    pareto = pareto_of(run) if metric.name == FAIRNESS else _front_of(run, metric.name)
+    pareto = pareto_of(run) if metric.name == FAIRNESS else pareto_frame(results, (metric.name, ACCURACY))
     below = short_of(run) if metric.name == FAIRNESS else {}
     found = CellRows(_by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto), below)
     held = {(data.dataset, data.attribute): data for data in run.datasets}
@@ -236,10 +252,6 @@ def answer_of(run: RunResults) -> RunAnswer:
         for compared in (place[1],) if data is None else data.asked(run.attributes):
             settings += _settings(run, metric, cells, compared, data, found, labels.get(compared, np.nan))
     return RunAnswer(metric, tuple(settings))
-
-
-def _front_of(run: RunResults, metric: str) -> pd.DataFrame:
-    return pareto_frame(run.asked((metric, ACCURACY)), (metric, ACCURACY))
 
 
 Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
@@ -265,20 +277,12 @@ def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any,
 
 
 def _labels(data: DatasetRepeats, metric: Metric, run: RunResults) -> dict[str, float]:
-    """Return the mean of a metric of the labels of the test rows by groups compared, if labels have it.
-
-    Cells of a repeat share their test rows, so the first that has counts serves.
-    """
+    """Return the mean of a metric of the labels of the test rows by groups compared, if labels have it."""
     name = metric.name + OF_LABELS
-    there = data.done.any(axis=0)
-    if name not in METRICS or not there.any():
+    if name not in METRICS or METRICS[name].needs != "counts":
         return {}
-    repeats = np.flatnonzero(there)
-    counts = Counts(data.counts.groups, data.counts.n[data.done[:, repeats].argmax(axis=0), repeats])
-    return {
-        compared: float(np.nanmean(measure(name, data.levels(counts, compared))))
-        for compared in data.asked(run.attributes)
-    }
+    values = {one: measure(name, data.levels(data.labels, one)) for one in data.asked(run.attributes)}
+    return {compared: float(mean_and_interval(own)["mean"]) for compared, own in values.items()}
 
 
 def _settings(
@@ -293,12 +297,13 @@ def _settings(
     """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
+    called = names_of(run.plan.config)
     rows = {} if data is None else {key_of(cell): i for i, cell in enumerate(data.cells)}
     apart: dict[tuple[Any, ...], list[TechniqueFinding]] = {}
     for cell in cells:
         key = key_of(cell)
         one = TechniqueFinding(
-            technique_label(*(cell[column] for column in TECHNIQUE)),
+            called.technique(*(cell[column] for column in TECHNIQUE)),
             key,
             is_baseline(cell["intervention"], cell["parameters"]),
             repeats=run.plan.config.repeats,
@@ -306,7 +311,7 @@ def _settings(
         )
         if data is not None and key in rows:
             why = data.status[rows[key]], data.reason[rows[key]]
-            one = _found(one, (*key, compared), metric.name, why, found)
+            one = _found(one, (*key, compared), metric.name, why, found, called.techniques)
         apart.setdefault(tuple(cell[column] for column in _WITHIN), []).append(one)
     for within, findings in apart.items():
         plain = next((one for one in findings if one.plain), None)
@@ -318,16 +323,21 @@ def _settings(
         )
         outcome, best = _outcome(plain, others, metric)
         representation, classifier, parameters, beta = within
-        named = (*place, compared, representation, classifier, parameters)
-        label = classifier_label(classifier, parameters)
-        yield RunSetting(*named, beta, label, *groups, labels, plain, others, outcome, best)
+        key = (*place, compared, representation, classifier, parameters)
+        labelled = called.dataset(place[0]), called.classifier(classifier, parameters)
+        yield RunSetting(*key, beta, *labelled, *groups, labels, plain, others, outcome, best)
 
 
 _WITHIN = ["representation", "classifier", "classifier_parameters", "beta"]
 
 
 def _found(
-    one: TechniqueFinding, place: tuple[Any, ...], metric: str, why: tuple[Texts, Texts], found: CellRows
+    one: TechniqueFinding,
+    place: tuple[Any, ...],
+    metric: str,
+    why: tuple[Texts, Texts],
+    found: CellRows,
+    called: Mapping[str, str],
 ) -> TechniqueFinding:
     """Return a finding with what the frames say of it; `why` are the statuses and reasons of its repeats."""
     own, accuracy = (found.own.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
@@ -338,7 +348,7 @@ def _found(
     return replace(
         one,
         n=n,
-        kind=change.get("kind", "no value" if not n else "constant" if own["constant"] else ""),
+        kind=change.get("kind") or _kind_alone(own),
         verdict=change.get("population_verdict", ""),
         reasons=tuple((*each, times) for each, times in reasons.most_common()),
         missing="" if n else why_nothing([status for status in why[0] if status], one.repeats),
@@ -351,10 +361,21 @@ def _found(
         change=_estimate(change, "difference", "population_low", "population_high"),
         cost=_estimate(cost, "difference", "population_low", "population_high"),
         accuracy_kind=cost.get("kind", ""),
-        dominated_by=tuple(filter(None, front.get("population_clearly_dominated_by", "").split(APART))),
+        dominated_by=tuple(
+            called.get(name, name)
+            for name in front.get("population_clearly_dominated_by", "").split(APART)
+            if name
+        ),
         front=bool(front.get("front", False)),
         below=found.below.get((*place[:2], place[-1], *place[2:-1]), ()),
     )
+
+
+def _kind_alone(own: Mapping[Any, Any]) -> Kind | Literal[""]:
+    """Return the kind of what is not compared with anything, such as a plain model."""
+    if not own.get("n", 0):
+        return "no value"
+    return "constant" if own["constant"] else "untested" if np.isnan(own["side"]) else ""
 
 
 _NO_ROW: Mapping[Any, Any] = {}
@@ -373,7 +394,9 @@ def _outcome(
     better = [one for one in findings if one.better]
     if not better:
         over = tuple(one.technique for one in findings if one.kind == "overshoots")
-        return ("overshoots", over) if over else ("nothing shown" if plain.shown else "no gap shown", ())
+        if over or plain.kind != "untested":
+            return ("overshoots", over) if over else ("nothing shown" if plain.shown else "no gap shown", ())
+        return "untested", ()
     better.sort(key=lambda one: abs(one.value.mean - (metric.ideal or 0.0)))
     ahead = [one for one in better if not one.dominated_by] or better
     front = [one for one in ahead if one.front]

@@ -22,7 +22,8 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
         tracks = [track for track in _tracks(own, answer) if track.points]
         if tracks:
             first, name = own[0], answer.metric.name
-            title = f"{first.dataset}, {first.deprived} against {first.favoured}, {first.classifier_label}"
+            groups = f"{first.deprived} against {first.favoured}"
+            title = f"{first.dataset_label}, {groups}, {first.classifier_label}"
             points = [point for track in tracks for point in track.points]
             across, up = [x for x, _, _ in points], [y for _, y, _ in points]
             zero = answer.metric.ideal == 0

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.measures.rates import EVENTS, RATES
+from fairbench_cli.measures.rates import EVENTS
 from fairbench_cli.report.answer import (
     NOT_RUN,
     Estimate,
@@ -96,7 +96,7 @@ def _begun(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}" if text.startswith(_FIXED) else text
 
 
-_FIXED = ("the ", "no ", "every ")
+_FIXED = ("the ", "no ", "every ", "nothing ")
 
 
 def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading | None) -> str:
@@ -105,17 +105,20 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
     "massaging narrows the gap on adult, reweighing on dutch; on compas none is shown to"
     """
     parts: dict[str, list[str]] = {}
+    last = ""
     for one in main:
-        n = sum(each.better for each in one.findings)
-        who = one.best[0] if one.outcome == "best" else f"{n} techniques"
-        first = "narrows" if one.outcome == "best" else "narrow"
         on = f"on {_place(one, answer)}"
         if one.outcome == "overshoots":
             parts.setdefault(f"{_listed(one.best)} overshoot{'s' * (len(one.best) == 1)}", []).append(on)
         elif one.outcome in NARROWED:
-            on += _from_to(one, reading) if reading else ""
+            on = f"on {_place(one, answer, _from_to(one, reading) if reading else '')}"
+            best = one.outcome == "best"
+            who = one.best[0] if best else f"{sum(each.better for each in one.findings)} techniques"
             own = parts.setdefault("", [])
-            own.append(f"{who} {on}" if own else f"{who} {first} the gap {on}")
+            does = " narrows the gap" if best else " narrow the gap"
+            again = best and who == last
+            own.append(on if again else f"{who} {on}" if own else f"{who}{does} {on}")
+            last = who
         else:
             own = parts.setdefault(_what_else(one), [])
             own.append(on)
@@ -129,23 +132,33 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
 
 
 def _from_to(setting: RunSetting, reading: MetricReading) -> str:
-    """Return the gap of the plain model and that of the first of the best: " (15.8 to 3.4 points)"."""
-    plain, best = setting.plain, setting.finding(setting.best[0])
-    return f" ({reading.text(plain.value.mean)} to {_left(best, plain, reading)})" if plain else ""
+    """Return the gap of the plain model and that of the first of the best: "15.8 to 3.4 points"."""
+    best = setting.finding(setting.best[0])
+    plain = setting.plain_of(best)
+    return f"{reading.text(plain.value.mean)} to {_left(best, plain, reading)}" if plain else ""
 
 
 def _what_else(setting: RunSetting) -> str:
     """Return what is said where no technique is better."""
     tried = [one for one in setting.findings if one.n and not one.plain]
     if tried and all(one.constant for one in tried):
-        return _ALL_CONSTANT
+        return f"{_ALL_CONSTANT}{_in_some(tried)}"
+    if not tried and setting.plain is not None and setting.plain.n:
+        others = [one for one in setting.findings if not one.plain]
+        return "no technique gave a value" if others else "the plain model alone was run"
     return _WITHOUT[setting.outcome]
+
+
+def _in_some(constant: Iterable[TechniqueFinding]) -> str:
+    """Return that techniques decide the same for everybody in some repeats alone, where one of them does."""
+    return " in some repeat" * any(one.accepts_nobody + one.accepts_everybody < one.n for one in constant)
 
 
 _ALL_CONSTANT = "every technique decides the same for everybody"
 _WITHOUT: dict[Outcome, str] = {
     "nothing shown": "no technique is shown to narrow the gap",
-    "no gap shown": "the plain model shows no gap",
+    "no gap shown": "no gap of the plain model is shown",
+    "untested": "nothing can be tested",
     "no baseline": "no model without a technique to compare with",
     "no value": "the plain model gave no value",
 }
@@ -176,10 +189,10 @@ def _constants_of_all(answer: RunAnswer) -> str:
         setting, one = some[0]
         betas = len({each.beta for each in answer.settings}) > 1
         at = f"At β = {setting.beta:g} " if betas else ""
-        text = f"{at}{one.technique} {_does_to_all(one).partition(' (')[0]} on {setting.dataset}."
-        return f" {text[0].upper()}{text[1:]}"
+        return f" {at}{one.technique} {_does_to_all(one, brief=True)} on {setting.dataset_label}."
     n = len({id(setting) for setting, _ in some})
-    return f" In {n} setting{'s' * (n > 1)} a technique decides the same for everybody."
+    same = f"a technique decides the same for everybody{_in_some(one for _, one in some)}"
+    return f" In {n} setting{'s' * (n > 1)} {same}."
 
 
 def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) -> list[str]:
@@ -205,7 +218,7 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
         else:
             missing = {one.plain.missing for one in settings if one.plain is not None}
             what = _WITHOUT["no value" if missing else "no baseline"] if missing != {NOT_RUN} else NOT_RUN
-            without.setdefault(what, {})[settings[0].dataset] = None
+            without.setdefault(what, {})[settings[0].dataset_label] = None
     return [*found, *(f"{_listed([*names], 99)}: {what}." for what, names in without.items())]
 
 
@@ -222,7 +235,9 @@ def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: Metric
 def _exceptions(setting: RunSetting, reading: MetricReading, *, brief: bool) -> str:
     """Return what must not be missed of a setting: who decides the same for all, overshoots, cannot run."""
     over = _overshoots(setting, None if brief else reading)
-    parts = [*_constants(setting), *over, *_without_value(setting, brief=brief)]
+    plain = [setting.plain] if setting.plain is not None and not setting.plain.n else []
+    failed = [f"the plain model gave no value ({_why(one, brief=brief)})" for one in plain]
+    parts = [*failed, *_constants(setting), *over, *_without_value(setting, brief=brief)]
     return f"{'; '.join(parts)}." if parts else ""
 
 
@@ -231,9 +246,9 @@ def _of_many(settings: Sequence[RunSetting], reading: MetricReading, detail: int
     first, most = settings[0], 99 if detail > 2 else 1
     pairs = len({(one.attribute, one.compared) for one in settings})
     if pairs > 1:
-        head = f"{first.dataset}, {pairs} pairs of groups"
+        head = f"{first.dataset_label}, {pairs} pairs of groups"
     else:
-        head = f"{first.dataset}, {first.deprived} against {first.favoured}"
+        head = f"{first.dataset_label}, {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.plain is not None and one.plain.n]
     if pairs > 1:
         parts = [f"{head}, {_settings(len(tried))}"]
@@ -328,7 +343,9 @@ def _labels(labels: float, side: int | None, reading: MetricReading) -> str:
 
 
 def _nothing(plain: TechniqueFinding, reading: MetricReading) -> str:
-    """Return that the plain model has no gap that is shown, or that it is shown to have none."""
+    """Return that the plain model has no gap that is shown, that it is shown to have none, or no test."""
+    if plain.kind == "untested":
+        return "not tested"
     return f"no gap, shown to be less than {_margin(reading)}" if plain.ideal else "no gap is shown"
 
 
@@ -344,16 +361,17 @@ def _best(setting: RunSetting, reading: MetricReading, detail: int) -> tuple[lis
         texts = [_value(one, reading) for one in values]
         return [_listed(texts, most)] if texts else [], {one.technique for one in values}
     if not names or setting.outcome == "overshoots":
-        tried = any(one.n and not one.constant and not one.plain for one in setting.findings)
+        tried = any(
+            one.n and not one.plain and one.kind not in ("constant", "untested") for one in setting.findings
+        )
         shown = plain.shown or any(one.kind == "worse" for one in setting.findings)
         nothing = f"No technique is shown to {'narrow' if shown else 'change'} it"
         return [nothing] if tried and setting.outcome != "overshoots" else [], set()
     findings = [setting.finding(name) for name in names]
-    listed = [_with_numbers(one, plain, reading) for one in findings]
+    listed = [_with_numbers(one, setting, reading) for one in findings]
     others = [one for one in setting.findings if one.better and one.technique not in names]
     if setting.outcome == "best":
-        best = findings[0]
-        found = [f"Best: {best.technique}, {_gap_left(best, plain, reading)}{_cost(best, ', ')}"]
+        found = [f"Best: {findings[0].technique}, {_numbers(findings[0], setting, reading)}"]
     elif setting.outcome == "front":
         worth = "; which one is a matter of what accuracy is worth" if detail > 1 else ""
         found = [f"On the front: {_listed(listed, most)}{worth}"]
@@ -363,7 +381,7 @@ def _best(setting: RunSetting, reading: MetricReading, detail: int) -> tuple[lis
         ]
     if others:
         found.append(
-            f"Also narrower: {_listed([_with_numbers(one, plain, reading) for one in others], most)}"
+            f"Also narrower: {_listed([_with_numbers(one, setting, reading) for one in others], most)}"
         )
     return found, {*names, *(one.technique for one in others)}
 
@@ -373,22 +391,28 @@ def _value(one: TechniqueFinding, reading: MetricReading) -> str:
     return f"{one.technique} {_signed_gap(one.value.mean, reading)}{accuracy}"
 
 
-def _left(one: TechniqueFinding, plain: TechniqueFinding, reading: MetricReading) -> str:
+def _left(one: TechniqueFinding, plain: TechniqueFinding | None, reading: MetricReading) -> str:
     """Return a technique's gap: "3.4 points", "1.1 points the other way"."""
+    size = reading.size(one.value.mean)
+    if plain is None or reading.form != "points":  # other numbers say which way they are
+        return size
     turned = reading.side(one.value.mean) * reading.side(plain.value.mean) < 0
-    return reading.size(one.value.mean) + (" the other way" if turned else "")
+    return size + (" the other way" if turned else "")
 
 
-def _gap_left(one: TechniqueFinding, plain: TechniqueFinding, reading: MetricReading) -> str:
-    left = _left(one, plain, reading)
-    if not one.shown:
-        return f"no gap shown: {left}"
-    return left if not one.better or reading.form != "points" or left.endswith("way") else f"{left} left"
-
-
-def _with_numbers(one: TechniqueFinding, plain: TechniqueFinding, reading: MetricReading) -> str:
+def _numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading) -> str:
+    """Return what a technique leaves and costs: "3.4 points left, accuracy −0.7, 4 of 5 repeats"."""
+    left = _left(one, setting.plain_of(one), reading)
+    if not one.shown and one.kind != "untested":
+        left = f"no gap shown: {left}"
+    elif one.better and reading.form == "points" and not left.endswith("way"):
+        left = f"{left} left"
     some = "" if one.n == one.repeats else f", {one.n} of {one.repeats} repeats"
-    return f"{one.technique} ({_gap_left(one, plain, reading)}{_cost(one, ', ')}{some})"
+    return f"{left}{_cost(one, ', ')}{some}"
+
+
+def _with_numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading) -> str:
+    return f"{one.technique} ({_numbers(one, setting, reading)})"
 
 
 def _cost(one: TechniqueFinding, before: str) -> str:
@@ -408,22 +432,24 @@ def _constants(setting: RunSetting) -> list[str]:
     return found
 
 
-def _does_to_all(one: TechniqueFinding) -> str:
-    """Return "refuses everybody (5 of 5 repeats)"."""
+def _does_to_all(one: TechniqueFinding, *, brief: bool = False) -> str:
+    """Return "refuses everybody (5 of 5 repeats)"; in brief how often only where it is not always."""
     done = {"refuses": one.accepts_nobody, "accepts": one.accepts_everybody}
-    parts = [f"{verb} everybody ({n} of {one.repeats} repeats)" for verb, n in done.items() if n]
-    return " and ".join(parts)
+    return " and ".join(
+        f"{verb} everybody" + (f" ({n} of {one.repeats} repeats)" if n < one.n or not brief else "")
+        for verb, n in done.items()
+        if n
+    )
 
 
 def _overshoots(setting: RunSetting, reading: MetricReading | None) -> list[str]:
     """Return who turns the gap round, beyond chance; numbers need the reading."""
-    plain = setting.plain
     found = [one for one in setting.findings if one.kind == "overshoots"]
-    if plain is None or not found:
+    if not found:
         return []
     texts = [one.technique for one in found]
     if reading is not None:
-        texts = [f"{one.technique} ({_left(one, plain, reading)}{_cost(one, ', ')})" for one in found]
+        texts = [_with_numbers(one, setting, reading) for one in found]
     return [f"{_listed(texts)} overshoot{'s' * (len(found) == 1)}"]
 
 
@@ -448,13 +474,14 @@ def _others(setting: RunSetting, reading: MetricReading, named: Iterable[str], d
             continue
         some = [one for one in setting.findings if one.kind == kind and one.technique not in named]
         numbers = kind in ("worse", "untested")
-        texts = [_with_numbers(one, plain, reading) if numbers else one.technique for one in some]
+        texts = [_with_numbers(one, setting, reading) if numbers else one.technique for one in some]
         if some:
             limit = _margin(reading) if kind == "same" else ""
             parts.append(f"{what}{limit}: {_listed(texts, _most(detail))}")
     plains = [one for one in setting.findings if one.plain]
     more = [f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in plains]
-    return parts + ([f"The other plain model: {_listed(more)}"] if more else [])
+    with_it = "; techniques that see as much are compared with it"
+    return parts + ([f"The other plain model: {_listed(more)}{with_it}"] if more else [])
 
 
 def _without_value(setting: RunSetting, *, brief: bool = False) -> list[str]:
@@ -549,7 +576,7 @@ def _what(one: TechniqueFinding) -> str:
     if one.constant:
         return _does_to_all(one)
     if one.plain:
-        return "" if one.shown else "no gap shown"
+        return one.kind or ("" if one.shown else "no gap shown")
     some = "" if one.n == one.repeats else f" ({one.n} of {one.repeats} repeats)"
     front = ", on the front" if one.front and one.better else ""
     return f"{one.kind}{front}{some}"
@@ -566,13 +593,14 @@ def _blocks(answer: RunAnswer) -> list[list[RunSetting]]:
 
 
 def _main(settings: Sequence[RunSetting]) -> RunSetting:
-    """Return the setting of a block that is spoken of first: of the middle β."""
-    ordered = sorted(settings, key=lambda one: one.beta)
+    """Return the setting of a block that is spoken of first: of the middle β with a plain model."""
+    able = [one for one in settings if one.plain is not None and one.plain.n]
+    ordered = sorted(able or settings, key=lambda one: one.beta)
     return ordered[len(ordered) // 2]
 
 
-def _place(setting: RunSetting, answer: RunAnswer) -> str:
-    """Name a setting by its data set and what else its settings differ in: "german (sex, c45)"."""
+def _place(setting: RunSetting, answer: RunAnswer, more: str = "") -> str:
+    """Name a setting by its data set and what else its settings differ in: "german (sex, c45: more)"."""
     mine = [one for one in answer.settings if one.dataset == setting.dataset]
     parts = {
         "attribute": setting.attribute,
@@ -581,7 +609,8 @@ def _place(setting: RunSetting, answer: RunAnswer) -> str:
         "classifier_label": setting.classifier_label,
     }
     varied = [text for key, text in parts.items() if text and len({getattr(one, key) for one in mine}) > 1]
-    return f"{setting.dataset} ({', '.join(varied)})" if varied else setting.dataset
+    inside = ": ".join(filter(None, [", ".join(varied), more]))
+    return f"{setting.dataset_label} ({inside})" if inside else setting.dataset_label
 
 
 def _settings(n: int) -> str:
@@ -605,7 +634,7 @@ def _groups(answer: RunAnswer, plan: RunPlan) -> str:
     parts = []
     for setting in {(one.dataset, one.attribute, one.compared): one for one in answer.settings}.values():
         protected = {one.name: one for one in plan.protected(setting.dataset, setting.attribute).attributes}
-        text = f"{setting.dataset}: {setting.deprived} are deprived, {setting.favoured} favoured"
+        text = f"{setting.dataset_label}: {setting.deprived} are deprived, {setting.favoured} favoured"
         if setting.compared in protected:
             own = protected[setting.compared]
             levels = f"{', '.join(own.deprived)} against {', '.join(own.favoured)}"
@@ -651,11 +680,6 @@ def _chance(plan: RunPlan, *, brief: bool = False) -> str:
     )
 
 
-def label_of(reading: MetricReading) -> str:
-    """Return what the gap is of, for a title: "selection rate"."""
-    return RATES[reading.rate].label if reading.rate else reading.name
-
-
 def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
     """Yield the settings of a run, each with a short sentence and everything that is said of it."""
     answer = answer_of(run)
@@ -666,10 +690,10 @@ def each_setting(run: RunResults) -> Iterator[tuple[RunSetting, str, str]]:
 
 def _short(setting: RunSetting, reading: MetricReading) -> str:
     """Return a setting in a few words: "massaging narrows the gap from 15.8 to 3.4 points, accuracy −0.7"."""
-    plain = setting.plain
-    if plain is None or not setting.best:
+    if not setting.best:
         return _what_else(setting)
     best = setting.finding(setting.best[0])
+    plain = setting.plain_of(best) or best
     to = f"from {reading.text(plain.value.mean)} to {_left(best, plain, reading)}"
     if setting.outcome in ("best", "overshoots"):
         does = "narrows the gap" if setting.outcome == "best" else "overshoots,"

@@ -166,7 +166,7 @@ def baselines_frame(run: RunResults) -> pd.DataFrame:
     names = [name for name in config.at_hand if config.metric(name).needs == "counts"]
     metrics = [config.metric(name) for name in names]
     parts = [pd.DataFrame(columns=BASELINE_COLUMNS)]
-    for place, own in baselines_of(run).items():
+    for place, own in baselines_of(run).items() if names else ():
         listed, counts = zip(*own.every, strict=True)
         together = replace(counts[0], n=np.stack([one.n for one in counts]))  # (baselines, repeats, …)
         numbers = mean_and_interval(np.stack([measure(metric, together) for metric in metrics], axis=1))
@@ -208,10 +208,9 @@ def distances_of(run: RunResults) -> pd.DataFrame:
 
     One row per cell that is not ``none`` and groups compared, where the run has ``none`` in the same
     situation: with the same ``include_protected``, else with the other one
-    (``baseline_include_protected``). ``gap`` is |discrimination|. In every repeat the technique is compared
-    with ``none`` of that repeat, a ``share`` of whose predictions is replaced by the ``constant``, so many
-    that its gap is the technique's (none where that gap is no smaller): ``difference`` is the technique's
-    accuracy less that.
+    (``baseline_include_protected``). ``gap`` is |discrimination|. The technique is compared with
+    ``none``, a ``share`` of whose predictions is replaced by the ``constant``, so many that its mean gap is
+    the technique's (none where that gap is no smaller): ``difference`` is the technique's accuracy less that.
 
     ``verdict``: ``above`` or ``below`` Fairea's line in the population, at 5 % after Holm's adjustment over
     all techniques and β of a data set, attribute, groups compared and classifier; else ``not
@@ -313,15 +312,30 @@ class LineComparison:
         return _constant_accuracy(self.majority, self.own)
 
     @cached_property
-    def kept(self) -> Floats:
-        """The share of predictions to keep for the gap of the technique; all where it is no smaller."""
-        within = self.gap < self.plain_gap
-        return np.where(within, self.gap / np.where(within, self.plain_gap, 1.0), 1.0 + 0 * self.gap)
+    def kept_and_price(self) -> tuple[Floats, Floats]:
+        """The share of predictions to keep for the mean gap of the technique, and its price.
+
+        All are kept, and the price is 0, where the mean gap is no smaller; shape (cells, 1).
+        """
+        each = np.stack([self.gap, self.plain_gap, self.plain_accuracy - self.constant_accuracy])
+        there = np.isfinite(each).all(axis=0)
+        n = np.maximum(there.sum(axis=-1, keepdims=True), 1)
+        gap, plain_gap, gain = np.where(there, each, 0.0).sum(axis=-1, keepdims=True) / n
+        within = gap < plain_gap
+        divisor = np.where(within, plain_gap, 1.0)
+        return np.where(within, gap / divisor, 1.0), np.where(within, gain / divisor, 0.0)
 
     @property
     def line(self) -> Floats:
-        """The accuracy on Fairea's line at the gap of the technique."""
-        return (1 - self.kept) * self.constant_accuracy + self.kept * self.plain_accuracy
+        """The accuracy on Fairea's line: its mean is that of the line at the mean gap of the technique.
+
+        What a repeat is off the mean gaps counts at the price of the line (the delta method). Taken at the
+        gap of each repeat by itself, every technique as good as ``none`` would be above the line: it would
+        fall where the gap happens to be smaller and not rise where it is larger.
+        """
+        kept, price = self.kept_and_price
+        ends = (1 - kept) * self.constant_accuracy + kept * self.plain_accuracy
+        return ends + price * (self.gap - kept * self.plain_gap)
 
     @property
     def excess(self) -> Floats:
@@ -335,10 +349,7 @@ class LineComparison:
         ``none``; each has the two of them as its first axis.
         """
         own, none = (replace(one, n=one.n[at]) for one in (self.own, self.none))
-        within = self.gap[at] < self.plain_gap[at]
-        lost = self.plain_accuracy[at] - self.constant_accuracy[at]
-        price = np.where(within, lost / np.where(within, self.plain_gap[at], 1.0), 0.0)
-        kept, price = (one[..., None, None, None] for one in (self.kept[at], price))
+        kept, price = (one[at[0], :, None, None, None] for one in self.kept_and_price)
         constant = partial(_constant_accuracy, self.majority)
         line = (1 - kept) * slopes(constant, none) + kept * slopes("accuracy", none)
         line -= price * kept * slopes(GAP, none)
@@ -376,7 +387,7 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
             "gap": found.gap,
             "plain_accuracy": found.plain_accuracy,
             "plain_gap": found.plain_gap,
-            "share": 1 - found.kept,
+            "share": 1 - found.kept_and_price[0],
             "mutated_accuracy": found.line,
             "constant_accuracy": found.constant_accuracy,
         }

@@ -4,12 +4,14 @@ A word about a difference is about the population (`population.py`), at 5 % afte
 techniques and β of a data set, attribute, groups compared, classifier and metric.
 """
 
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from fairbench_cli.report.inference import EQUAL
 from fairbench_cli.report.paired import LEVEL, SAME, adjusted
 from fairbench_cli.report.population import values_over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
@@ -32,8 +34,8 @@ KINDS: dict[Kind, str] = {
     "no value": "no repeat of the technique gave a value",
     "constant": "it accepts nobody, or everybody, in some repeat",
     "overshoots": "the metric is beyond its ideal, on the side where the baseline is not; both are shown",
-    "better": "nearer to the ideal",
-    "worse": "farther from the ideal",
+    "better": "nearer to the ideal in the mean over the repeats, and its own mean is not farther from it",
+    "worse": "farther from the ideal in the mean over the repeats, and its own mean is not nearer to it",
     "higher": "higher, of a metric without an ideal",
     "lower": "lower, of a metric without an ideal",
     "same": "shown to differ by less than 0.01",
@@ -42,18 +44,19 @@ KINDS: dict[Kind, str] = {
 }
 """Every kind and what it means; the first that holds is a technique's."""
 
-NONE = ("none", "{}", None)
+NONE = ("none", "{}")
 CONSTANT_COLUMNS = ["accepts_nobody", "accepts_everybody"]
 
 
 def own_frame(results: Results) -> pd.DataFrame:
     """Return what each technique, and ``none``, is by itself: a row per row of the results.
 
-    ``mean`` over the repeats that have a finite value, ``n`` of them; ``low`` and ``high``, the 95 % interval
-    of the mean in the population; ``p_holm`` of the test that it is the metric's ideal, and ``side``, the
-    sign of mean − ideal (0 where no difference is shown, NaN without a test); ``p_same``, of the test that it
-    is `SAME` or more from the ideal; ``accepts_nobody`` and ``accepts_everybody``, the number of repeats in
-    which the cell's models do so, and ``constant``, whether there is one.
+    ``mean`` over the repeats that have a finite value, ``n`` of them, and how ``far`` it is from the ideal;
+    ``low`` and ``high``, the 95 % interval of the mean in the population; ``p_holm`` of the test that it is
+    the metric's ideal, and ``side``, the sign of mean − ideal (0 where no difference is shown, NaN without a
+    test); ``p_same``, of the test that it is `SAME` or more from the ideal; ``accepts_nobody`` and
+    ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``, whether
+    there is one.
     """
     ideals = {metric: results.ideal(metric) for metric in results.rows["metric"].unique()}
     ideal = np.array([ideals[metric] for metric in results.rows["metric"]], dtype=float)
@@ -67,6 +70,7 @@ def own_frame(results: Results) -> pd.DataFrame:
     return rows.assign(
         n=test.n.astype(int),
         mean=test.mean + shift,
+        far=np.abs(test.mean),
         low=test.low + shift,
         high=test.high + shift,
         p_holm=p_holm,
@@ -78,7 +82,7 @@ def own_frame(results: Results) -> pd.DataFrame:
 
 
 def kinds(
-    paired: pd.DataFrame, own: pd.DataFrame, baseline: tuple[str, str, bool | None] = NONE
+    paired: pd.DataFrame, own: pd.DataFrame, baseline: tuple[str | Sequence[str], ...] = NONE
 ) -> NDArray[np.object_]:
     """Return what became of each row of `paired_frame`: one of `KINDS`.
 
@@ -88,25 +92,28 @@ def kinds(
         Differences to a baseline.
     own : DataFrame
         `own_frame` of the same results.
-    baseline : tuple of (str, str, bool or None)
-        Its technique and parameters, and whether it sees the protected attribute; None: as
-        ``baseline_include_protected`` says.
+    baseline : tuple of two (str or sequence of str)
+        Its technique and its parameters, of all rows or of each.
     """
     mine = _looked_up(own, paired[[*COMPARED, "metric"]])
-    intervention, parameters, seen = baseline
+    intervention, parameters = baseline
     theirs = paired[[*SITUATION, "compared", "metric"]].assign(
         intervention=intervention,
         parameters=parameters,
-        include_protected=paired["baseline_include_protected"] if seen is None else seen,
+        include_protected=paired["baseline_include_protected"],
     )
-    turned = mine["side"].to_numpy() * _looked_up(own, theirs)["side"].to_numpy() == -1
+    other = _looked_up(own, theirs)
+    turned = mine["side"].to_numpy() * other["side"].to_numpy() == -1
     verdict = paired["population_verdict"].to_numpy()
+    # Tests are of distances, repeat by repeat: one that wavers less may be nearer though its mean is not.
+    farther = np.where((mine["n"] == other["n"]).to_numpy(), (mine["far"] - other["far"]).to_numpy(), 0.0)
+    contrary = ((verdict == "better") & (farther > EQUAL)) | ((verdict == "worse") & (farther < -EQUAL))
     same = paired["population_p_same"].to_numpy(dtype=float) < LEVEL
     conditions: dict[Kind, NDArray[np.bool_]] = {
         "no value": (paired["n"] == 0).to_numpy(),
         "constant": mine["constant"].to_numpy(),
         "overshoots": turned,
-        **{word: verdict == word for word in ("better", "worse", "higher", "lower")},
+        **{word: (verdict == word) & ~contrary for word in ("better", "worse", "higher", "lower")},
         "same": same,
         "untested": verdict == "",
     }

@@ -75,7 +75,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     panels = panels_of(run, results, list(_differences(run, results, metric)))
     names = metrics_of(results)
     scales = [scale_of(results.metric(name), panels, m) for m, name in enumerate(names)]
-    drawn = [panel_data(panel, config.repeats) for panel in panels]
+    drawn = [panel_data(panel, scales, config.repeats) for panel in panels]
     told = {(*own.block, own.beta): [short, _first(long)] for own, short, long in each_setting(run)}
     drawn = [
         own
@@ -100,14 +100,13 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         "forms": FORMS,
         "lines": LINES,
         "grain": GRAIN,
-        "betas": {_listed(panel.betas): beta_axis(panel.betas) for panel in panels if len(panel.betas) > 1},
+        "betas": {",".join(own["at"]): beta_axis(own["betas"]) for own in drawn if len(own["betas"]) > 1},
         "accuracy": names.index(ACCURACY),
         "chosen": chosen,
         "share": vars(SHARE) | {"step": SHARE.step},
         "panels": drawn,
     }
-    known = [[f"{beta:g}" for beta in panel.betas] for panel in panels]
-    first = [own.index(chosen["beta"]) if chosen["beta"] in own else 0 for own in known]
+    first = [own["at"].index(chosen["beta"]) if chosen["beta"] in own["at"] else 0 for own in drawn]
     whole = [
         PanelParts(number, panel, own, scales, metric, chosen["base"], beta)
         for number, (panel, own, beta) in enumerate(zip(panels, drawn, first, strict=True))
@@ -124,7 +123,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
             *_switch("compared", "Groups of", [str(panel.place[2]) for panel in panels], "all"),
             *_switch("classifier", "Classifier", [panel.classifier for panel in panels], "all"),
             *_switch("beta", "β", [f"{one:g}" for one in betas], chosen=chosen["beta"]),
-            *_switch("metric", "Metric", dict.fromkeys([metric, *FIRST, *names]), chosen=FIRST[0]),
+            *_switch("metric", "Metric", dict.fromkeys([metric, *FIRST, *names]), chosen=metric),
             *_switch("base", "Against", labels, chosen=chosen["base"]),
         ),
         notes=answer.notes,
@@ -141,11 +140,6 @@ def _first(words: str) -> str:
     if len(kept) > MOST_LETTERS:
         kept = f"{kept[:MOST_LETTERS].rpartition(' ')[0]} …"
     return f"{kept[:1].upper()}{kept[1:]}" + ("" if kept.endswith((".", "…")) else ".")
-
-
-def _listed(betas: Sequence[float]) -> str:
-    """Return some β as a page's script joins them."""
-    return ",".join(f"{beta:g}" for beta in betas)
 
 
 def facts_of(run: RunResults) -> str:
@@ -213,15 +207,15 @@ class PanelParts:
         """Return the place of a metric."""
         return [scale.name for scale in self.scales].index(metric)
 
-    def section(self, *charts: Chart, tables: tuple[TextTable, ...] = ()) -> Section:
-        """Return a section on it."""
+    def section(self, *charts: Chart) -> Section:
+        """Return a section of charts on it."""
         _, attribute, compared, representation, *_ = map(str, self.panel.place)
         deprived, favoured = groups_in_words(self.panel.data.protected, compared)
         words = [f"{deprived} against {favoured}", self.panel.classifier]
         words += [f"techniques work on {attribute}"] * (compared != attribute)
         words += [representation] * (representation != "original")
         fine = " · ".join(words)
-        return Section(self.panel.dataset, tables=tables, charts=charts, about=self.panel.about, fine=fine)
+        return Section(self.panel.dataset, charts=charts, about=self.panel.about, fine=fine)
 
 
 def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section]:
@@ -355,16 +349,18 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
     """Yield the rates by group of each data set, attribute and classifier, once whatever is compared."""
     known: set[tuple[Any, ...]] = set()
     for one in panels:
+        others = [each.panel for each in panels if each.panel.dataset == one.panel.dataset]
+        several = len({each.place[1] for each in others}) > 1
         place = (*one.panel.place[:2], *one.panel.place[3:])
         if place in known:
             continue
         known.add(place)
         groups, count = one.data["groups"], len(one.panel.betas)
         rows = []
-        for g, name in enumerate(groups["names"]):
+        for g, (name, n) in enumerate(zip(groups["names"], groups["rows"], strict=True)):
             cells = [
                 TableCell(name, groups["of"][g] if len(set(groups["of"])) > 1 else ""),
-                TableCell(f"{groups['rows'][g]:,}", value=groups["rows"][g]),
+                TableCell("-" if n is None else f"{n:,}", value=n),
                 _share(groups["labels"][g]),
             ]
             for t in range(len(one.panel.techniques)):
@@ -374,7 +370,11 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
         title = "Favourable decisions, %" + (", at the β that is chosen" if count > 1 else "")
         heads = ("group", "test rows", "labels", *one.panel.names)
         table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
-        yield one.section(tables=(table,))
+        _, attribute, _, representation, *_ = map(str, one.panel.place)
+        words = [one.panel.classifier, *[f"techniques work on {attribute}"] * several]
+        words += [representation] * (representation != "original")
+        about = tuple(each for each in one.panel.about if each[0] != "compared")
+        yield Section(one.panel.dataset, tables=(table,), about=about, fine=" · ".join(words))
 
 
 def _share(rate: int | None) -> TableCell:
@@ -383,26 +383,31 @@ def _share(rate: int | None) -> TableCell:
 
 def _numbers(panels: Sequence[PanelParts]) -> tuple[TextTable, ...]:
     """Return the table of all techniques at all β on one metric."""
-    several = len({one.panel.classifier for one in panels}) > 1
-    heads = ["data set", "groups of", *["classifier"] * several, "β", "technique"]
+    columns = {
+        "data set": [one.panel.dataset for one in panels],
+        "attribute": [str(one.panel.place[1]) for one in panels],
+        "groups of": [str(one.panel.place[2]) for one in panels],
+        "data": [str(one.panel.place[3]) for one in panels],
+        "classifier": [one.panel.classifier for one in panels],
+    }
+    same = columns["attribute"] == columns["groups of"]
+    left = [
+        name
+        for name, values in columns.items()
+        if name in ("data set", "groups of") or (len(set(values)) > 1 and not (name == "attribute" and same))
+    ]
     rows = []
-    for one in panels:
+    for i, one in enumerate(panels):
         m, accuracy = one.at(one.metric), one.at(ACCURACY)
-        named = [one.panel.dataset, str(one.panel.place[2]), *[one.panel.classifier] * several]
+        named = [columns[name][i] for name in left]
         for k, beta in enumerate(one.panel.betas):
             for t, technique in enumerate(one.panel.names):
                 cells = number_cells(one.data, one.scales, m, accuracy, one.base, t, k)
                 words = [*map(TableCell, named), TableCell(f"{beta:g}", value=beta), TableCell(technique)]
                 rows.append((*words, *(TableCell(text, fine, value) for text, fine, value in cells)))
-    columns = (*heads, "value", "difference", "verdict", "accuracy", "repeats")
-    return (
-        TextTable(
-            "The metric that is chosen, against the technique that is chosen",
-            columns,
-            tuple(rows),
-            key="numbers",
-        ),
-    )
+    heads = (*left, "β", "technique", "value", "difference", "verdict", "accuracy", "repeats")
+    title = "The metric that is chosen, against the technique that is chosen"
+    return (TextTable(title, heads, tuple(rows), key="numbers"),)
 
 
 def _switch(
@@ -427,15 +432,19 @@ def _differences(
     techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
     others = [one for one in (Baseline(*own) for own in techniques) if one != Baseline()]
     paired = paired_of(run)
-    frames = [(Baseline(), paired[paired["metric"].isin(metrics_of(results))])]
+    paired = paired[paired["metric"].isin(metrics_of(results))]
+    if len(paired):
+        yield Baseline(), paired, list(kinds(paired, own))
     within = results.rows.groupby([*SITUATION, "compared", "metric"], sort=False).size()
     size = int((within * (within - 1)).sum())
     few = dict.fromkeys((metric, *FIRST))
     shared = any(data.design.kind == "shared" for data in run.datasets)
     asked = run.asked(tuple(few)) if shared or size > MOST_DIFFERENCES else results
-    if others and size * len(metrics_of(asked)) <= MOST_DIFFERENCES * len(metrics_of(results)):
+    if others and 0 < size * len(metrics_of(asked)) <= MOST_DIFFERENCES * len(metrics_of(results)):
         each = paired_with_each(asked, others)
-        frames += [(one, each[each["baseline"] == one.label]) for one in others]
-    for one, frame in frames:
-        if len(frame):
-            yield one, frame, list(kinds(frame, own, (one.intervention, one.parameters, one.seen)))
+        called = {one.label: (one.intervention, one.parameters) for one in others}
+        words = kinds(each, own, tuple(zip(*each["baseline"].map(called), strict=True)))
+        for one in others:
+            mine = (each["baseline"] == one.label).to_numpy()
+            if mine.any():
+                yield one, each[mine], list(words[mine])

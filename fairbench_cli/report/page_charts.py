@@ -245,13 +245,8 @@ def number_cells(
     of = (f"{n} of {panel['repeats']}", "", n)
     mean = at(panel["mean"][m], i)
     if mean is None:
-        return [
-            ("-", panel["why"].get(str(i), "no value"), None),
-            ("", "", None),
-            ("", "", None),
-            ("", "", None),
-            of,
-        ]
+        nothing = "", "", None
+        return [("-", "", None), nothing, (panel["why"].get(str(i), "no value"), "", None), nothing, of]
     against = panel["against"].get(base)
     difference = None if against is None else at(against["difference"][m], i)
     letter = "-" if against is None else against["kind"][m][i]

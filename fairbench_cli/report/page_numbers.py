@@ -19,6 +19,7 @@ from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.measures.registry import METRICS, measure
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.paired import Baseline
+from fairbench_cli.report.reading import signed
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import BLOCK, Names, names_of, why_nothing
@@ -79,9 +80,14 @@ class Scale:
     axis: tuple[int, int, int]
 
     @property
+    def times(self) -> int:
+        """How many of its unit are 1."""
+        return 100 if self.unit else 1
+
+    @property
     def step(self) -> int:
         """How many grains the last digit is."""
-        return int(GRAIN // (100 if self.unit else 1) // 10**self.digits)
+        return int(GRAIN // self.times // 10**self.digits)
 
     def written(self, grains: int, sign: str = "") -> str:
         """Write a number; `sign` is what stands before those above 0.
@@ -126,17 +132,31 @@ def unit_of(metric: Metric) -> str:
     return "%" if metric.section == "rate" or base == "selection-rate" else ""
 
 
-def grains(values: Any) -> Whole:
+def grains(values: Any, scale: Scale | None = None) -> Whole:
     """Return numbers in grains; None for those that are none.
+
+    Parameters
+    ----------
+    values : array-like
+    scale : Scale, optional
+        How they are written. Grains are written as the numbers themselves would be: one that lies half way
+        between two last digits is a grain less where the number is rounded down.
 
     >>> grains([0.15849, float("nan"), float("inf")])
     [15849, None, None]
+    >>> points = Scale("discrimination", "points", 1, 0, True, (0, 1, 1))
+    >>> points.written(15850), grains([0.158499], points)
+    ('15.9', [15849])
     """
     flat = np.asarray(values, dtype=np.float64).ravel()
     with np.errstate(invalid="ignore"):
         known = np.abs(flat) < MOST
-    whole = np.rint(np.where(known, flat, 0.0) * GRAIN).astype(np.int64).tolist()
-    return [number if there else None for number, there in zip(whole, known.tolist(), strict=True)]
+    whole = np.rint(np.where(known, flat, 0.0) * GRAIN).astype(np.int64)
+    if scale is not None:
+        for i in np.flatnonzero(known & (2 * abs(whole) % (2 * scale.step) == scale.step)):
+            if scale.written(int(whole[i])) != signed(flat[i] * scale.times, scale.digits, ""):
+                whole[i] -= np.sign(whole[i])
+    return [number if there else None for number, there in zip(whole.tolist(), known.tolist(), strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -370,11 +390,14 @@ def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     return Scale(metric.name, unit, digits, ideal, gap, axis)
 
 
-def panel_data(panel: PanelNumbers, repeats: int) -> dict[str, Any]:
+def panel_data(panel: PanelNumbers, scales: Sequence[Scale], repeats: int) -> dict[str, Any]:
     """Return a panel as a page's script reads it: of each metric a list over techniques and, within, β."""
 
     def listed(numbers: Floats) -> list[Whole]:
-        return [grains(own) if np.isfinite(own).any() else [] for own in numbers]
+        return [
+            grains(own, scale) if np.isfinite(own).any() else []
+            for own, scale in zip(numbers, scales, strict=True)
+        ]
 
     def short_of(texts: Any) -> dict[str, str]:
         return {str(i): text for i, text in enumerate(texts.ravel()) if text}
@@ -384,6 +407,7 @@ def panel_data(panel: PanelNumbers, repeats: int) -> dict[str, Any]:
         "about": dict(panel.about),
         "techniques": panel.names,
         "betas": panel.betas,
+        "at": [f"{beta:g}" for beta in panel.betas],
         "mean": listed(panel.mean),
         "low": listed(panel.low),
         "high": listed(panel.high),
@@ -391,7 +415,7 @@ def panel_data(panel: PanelNumbers, repeats: int) -> dict[str, Any]:
         "repeats": repeats,
         "why": short_of(panel.why),
         "same": short_of(panel.same),
-        "labels": grains(panel.labels),
+        "labels": [grains(own, scale)[0] for own, scale in zip(panel.labels, scales, strict=True)],
         "groups": _groups(panel),
         "against": {
             label: {
@@ -433,13 +457,13 @@ def _groups(panel: PanelNumbers) -> dict[str, Any]:
     for i, cell in enumerate(data.cells):
         if panel.holds(cell):
             t = panel.techniques.index(tuple(cell[name] for name in TECHNIQUE))
-            found[t * count + panel.betas.index(cell["beta"])] = grains(means[i])
+            found[t * count + panel.betas.index(cell["beta"])] = grains(means[i], SHARE)
     rows = np.concatenate([_means(one.group_total) for one in labels])
     own = np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in labels])
     return {
         "of": [CROSS.join(name) for name, one in zip(names, levels, strict=True) for _ in one.groups],
         "names": [str(group) for one in levels for group in one.groups],
         "rows": grains(rows / GRAIN),
-        "labels": grains(own),
+        "labels": grains(own, SHARE),
         "rates": found,
     }

@@ -149,7 +149,7 @@ def paired_with_each(results: Results, baselines: Sequence[Baseline]) -> pd.Data
     found = [_pairs(cells, one) for one in baselines]
     ours, theirs = (np.concatenate([one[i] for one in found]).astype(np.intp) for i in (0, 1))
     columns = {
-        "baseline": [base.label for base, one in zip(baselines, found, strict=True) for _ in one[2]],
+        "baseline": np.repeat([base.label for base in baselines], [len(one[2]) for one in found]).tolist(),
         "baseline_include_protected": [seen for one in found for seen in one[2]],
     }
     return differences_frame(results, ours, theirs, columns)

@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from numpy.typing import NDArray
 
 from fairbench_cli.base.checksums import canonical
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import make_folder, scratch_folder, write_bytes
-from fairbench_cli.base.text import slugs
+from fairbench_cli.base.text import printable, slugs
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.decisions import RowsPlace, crc_of_rows, unpack_rows
+from fairbench_cli.experiment.decisions import RowsPlace, read_rows
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.groups import ProtectedAttributes
@@ -56,8 +57,14 @@ def write_predictions(folder: Path, plan: RunPlan, records: Records) -> list[Pat
             make_folder(room)
             _write(path, plan.protected(cell["dataset"], cell["attribute"]), repeats, folder / "journal")
             written.append(path)
-    for path in set(room.glob(f"*{ENDING}")).difference(written):
-        path.unlink(missing_ok=True)
+    old = set(room.glob(f"*{ENDING}")).difference(written)
+    if old:
+        import duckdb
+
+        with duckdb.connect() as database:
+            for path in old:
+                if _mark(database, path):  # others are somebody's own
+                    path.unlink(missing_ok=True)
     return written
 
 
@@ -101,7 +108,11 @@ def _write(
         with scratch_folder() as scratch:
             target = scratch / "rows.parquet"
             how = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{MARK}: {_quoted(mark)}}}"
-            database.execute(f"COPY kept TO {_quoted(str(target))} ({how})")
+            try:
+                database.execute(f"COPY kept TO {_quoted(str(target))} ({how})")
+            except duckdb.Error as error:
+                what = f"cannot write {path}: {printable(str(error).splitlines()[0])}"
+                raise user_error(what, "make room for temporary files ($TMPDIR), and report again") from None
             write_bytes(path, target.read_bytes())
 
 
@@ -124,33 +135,32 @@ def _mark(database: "DuckDBPyConnection", path: Path) -> str:
 def _frame(record: Repeat, place: RowsPlace, protected: ProtectedAttributes, journals: Path) -> pd.DataFrame:
     """Return the rows of a repeat."""
     assert record.counts is not None  # noqa: S101 - no rows without counts
-    path = journals / place.file
     try:
-        with path.open("rb") as file:
-            file.seek(place.at)
-            packed = file.read(place.bytes)
-        rows = unpack_rows(packed, round(float(record.counts.n.sum())))
-        whole = crc_of_rows(packed) == place.crc and int(rows.group.max(initial=0)) < len(protected.groups)
+        rows = read_rows(journals, place, round(float(record.counts.n.sum())))
+        levels = level_columns(protected, rows.group)
     except (OSError, ValueError):
-        whole = False
-    if not whole:
-        what = f"the rows of repeat {record.repeat} in {path} were changed or damaged"
-        raise user_error(what, "put the file back, or delete it and run again, which computes its rows again")
-    codes = protected.split(rows.group)
-    columns = {
-        f"{one.name}_" if one.name.lower() in OWN else one.name: pd.Categorical.from_codes(
-            codes[one.name], pd.Index(one.levels)
-        )
-        for one in protected.attributes
-    }
+        what = f"the rows of repeat {record.repeat} in {journals / place.file} were changed or damaged"
+        fix = "put the file back, or delete it and run again, which computes its rows again"
+        raise user_error(what, fix) from None
     score = pd.Series(rows.score if rows.score is not None else [None] * len(rows.row), dtype="float64")
     return pd.DataFrame(
         {
             "repeat": pd.Series(record.repeat, index=range(len(rows.row)), dtype="int32"),
             "row": rows.row.astype("int32"),
-            **columns,
+            **levels,
             "label": rows.label.astype("int8"),
             "decision": rows.decision.astype("int8"),
             "score": score,
         }
     )
+
+
+def level_columns(protected: ProtectedAttributes, group: NDArray[Any]) -> dict[str, Any]:
+    """Return a column of levels per protected attribute, given joint levels; no name is one of `OWN`."""
+    codes = protected.split(group)
+    return {
+        f"{one.name}_" if one.name.lower() in OWN else one.name: pd.Categorical.from_codes(
+            codes[one.name], pd.Index(one.levels)
+        )
+        for one in protected.attributes
+    }

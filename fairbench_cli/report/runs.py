@@ -22,9 +22,8 @@ from fairbench_cli.experiment.journal.changes import (
 )
 from fairbench_cli.experiment.journal.journal import Damage, Reading
 from fairbench_cli.experiment.journal.manifest import read_manifest, read_results
-from fairbench_cli.experiment.plan import CELL_COLUMNS as NAMING
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.experiment.select import select
+from fairbench_cli.experiment.select import facts_of, select
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.report.inference import RowDesign, row_design
@@ -45,7 +44,8 @@ SAME_KEY, PAIRED, UNPAIRED = "same key", "paired", "unpaired"
 PAIRINGS = {
     SAME_KEY: "the same (key), with the same numbers",
     PAIRED: "paired repeat by repeat: both runs have the same seeds, and draw alike where they are alike",
-    UNPAIRED: "not paired (Welch), as the runs have different seeds",
+    UNPAIRED: "not paired (Welch): the runs draw with other seeds or from another source (`sample`), so "
+    "that their repeats are independent",
 }
 NETWORKS = ("network", "shipped")  # of what decides the numbers of a data set, what test rows do not hang on
 
@@ -108,8 +108,7 @@ def compare_runs(
         fix = "compare runs that share data sets, attributes, β, techniques and classifiers"
         raise user_error(what, f"{fix}; techniques of one run: `fairbench report RESULTS --versus NAME`")
     if filters:
-        facts = [{name: described[0][key][name] for name in NAMING} for key in common]
-        common = [*compress(common, select(facts, filters))]
+        common = [*compress(common, select([facts_of(described[0][key]) for key in common], filters))]
     sources: dict[tuple[str, str], DatasetRepeats] = {}
     said = [f"{len(common)} cells are in both runs, which have {len(plan.cells)} and {len(other.cells)}."]
     for data, theirs in _both(plans, readings, set(common)):
@@ -229,6 +228,8 @@ def _frame(results: Results, plans: Plans) -> pd.DataFrame:
     equal = np.isclose(results.values[ours], results.values[theirs], rtol=0, atol=0, equal_nan=True)
     same_key = np.array([own == other for own, other in zip(*keys, strict=True)], dtype=bool)
     same = same_key & there.any(axis=1) & (equal | ~there).all(axis=1)
+    same = pd.DataFrame(results.place[theirs]).assign(same=same).groupby([0, 1])["same"].transform("all")
+    same = same.to_numpy()  # of a cell: one number that is another makes it another
     paired = same_draws(*plans)
     columns: dict[str, Any] = {"pairing": np.where(same, SAME_KEY, PAIRED if paired else UNPAIRED)}
     for name, at in (("first", theirs), ("second", ours)):

@@ -177,7 +177,7 @@ def redo_report(
     versus: Sequence[str] = (),
     tables: Sequence[str] = (),
     compared: Compared = _with_nothing,
-) -> tuple[WrittenReport, tuple[Damage, ...], list[str], int]:
+) -> tuple[WrittenReport, tuple[Damage, ...], list[str], int, int]:
     """Write the report of a results folder again.
 
     Parameters
@@ -201,6 +201,8 @@ def redo_report(
         The metrics of the config whose code nobody named.
     missing : int
         How many repeats of the plan are in no journal.
+    without : int
+        How many lack their test rows, where these are kept.
 
     Raises
     ------
@@ -225,7 +227,9 @@ def redo_report(
     written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared)
     update_manifest(folder, files)
     left_out = sorted(set(config.metrics) - set(config.at_hand))
-    return written, reading.damages, left_out, plan.size - there
+    counted = reading.records.items() if plan.config.predictions else ()
+    without = plan.held(place for place, one in counted if one.counts is not None and one.predictions is None)
+    return written, reading.damages, left_out, plan.size - there, without
 
 
 def _write_tables(folder: Path, tables: list[Document]) -> None:

@@ -12,7 +12,7 @@ import fairbench_cli as fb
 from fairbench_cli.audit.show.tables import document
 
 ROWS = 600
-OPTIONS = {"draws": 20, "intersect": ["race,sex"], "threshold": 0.5}
+OPTIONS = {"attributes": ["race", "sex", "size"], "draws": 20, "intersect": ["race,sex"], "threshold": 0.5}
 
 
 @pytest.fixture(scope="module")

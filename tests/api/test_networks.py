@@ -162,6 +162,11 @@ def test_measures_of_arrays_are_those_of_counts():
         (lambda: fb.measure("accuracy", Y, P, S[:4]), "one value per row"),
         (lambda: fb.measure("accuracy", Y, [2, 0, 1, 1, 1], S), "not 0 or 1"),
         (lambda: fb.measure("accuracy", Y, P, ["f", None, "m", "m", "o"]), "a group is missing"),
+        (lambda: fb.measure("accuracy", Y, P, pd.Series(["f", None, *"mmo"], dtype="string")), "a group is"),
+        (
+            lambda: fb.measure("accuracy", ["yes", np.nan], ["yes", "yes"], ["f", "m"], favourable="yes"),
+            "y_true has missing values",
+        ),
         (lambda: fb.measure("accuracy", Y, P, S, weights=[-1, 1, 1, 1, 1]), "weight"),
         (lambda: fb.measure("consistency", Y, P, S, reference="m"), "needs the rows"),
         (lambda: fb.measure("accuracy", fb.Counts(("a",), np.ones((1, 2, 2))), P), "part of the Counts"),

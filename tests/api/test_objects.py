@@ -16,6 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairbench_cli as fb
 from fairbench_cli.api.objects import plain_config
+from fairbench_cli.base.definitions import NoDefinition, definition_of
 from fairbench_cli.base.plugins import find
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
@@ -217,3 +218,24 @@ def test_what_cannot_be_had_of_a_notebook_or_an_object(notebook, mine):
     assert "defined within a function" in run(notebook["outer"]())
     linecache.cache.pop("<cell 1>")
     assert "the source of Promoting cannot be read\n  fix: put it into a file" in run(notebook["Promoting"])
+
+
+def test_constants_and_functions_of_a_notebook_make_a_file_that_stands_alone(monkeypatch):
+    text = (
+        "import functools, collections\nimport numpy as np\n"
+        "SHARE = np.float64(0.5)\nPoint = collections.namedtuple('Point', 'x')\nAT = Point(1)\n"
+        "draw = np.random.default_rng(0).random\n"
+        "@functools.lru_cache\ndef cached(x): return SHARE * x\n"
+        "def mine(x): return cached(x)\n"
+        "def at(): return AT\n"
+        "def drawn(): return draw()\n"
+    )
+    name, names = "<cell 2>", {"__name__": "__main__"}
+    monkeypatch.setitem(linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name))
+    exec(compile(text, name, "exec"), names)  # noqa: S102 - as a notebook does
+    alone: dict = {}
+    exec(definition_of(names["mine"]), alone)  # noqa: S102
+    assert alone["mine"](4) == 2.0
+    for other, used in (("at", "AT"), ("drawn", "draw")):
+        with pytest.raises(NoDefinition, match=f"uses {used}, which is neither a plain value"):
+            definition_of(names[other])

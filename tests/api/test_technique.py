@@ -293,6 +293,8 @@ def test_objects_as_techniques():
         (lambda: fair(estimator="tree", encoding="codes").fit(X, y), "encoding is 'codes'"),
         (lambda: fair(deprived=None).fit(X, y), "deprived='f'"),
         (lambda: fair(deprived="w").fit(X, y), 'has no group "w"'),
+        (lambda: fair(deprived=[]).fit(X, y), "deprived names no group"),
+        (lambda: fair().fit(X.assign(sex=X["sex"].mask(X.index < 3)), y), '"sex" is missing in some rows'),
         (lambda: fair(sensitive_features="sx").fit(X, y), 'did you mean "sex"'),
         (lambda: fair(sensitive_features=9).fit(X, y), "X has 4"),
         (lambda: fair(sensitive_features=None).fit(X, y), "reweighing needs the group of each row"),
@@ -314,6 +316,11 @@ def test_mistakes_are_two_lines(call, said):
     with pytest.raises(fb.UserError, match=said) as raised:
         call()
     assert len(str(raised.value).splitlines()) == 2
+
+
+def test_a_missing_label_is_named():
+    with pytest.raises(ValueError, match="contains NaN"):
+        fair().fit(X, pd.Series(y).mask(X.index < 3))
 
 
 def test_groups_that_are_needed_and_missing():

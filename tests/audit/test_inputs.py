@@ -1,6 +1,7 @@
 """What an audit can be given: edges and sides of numbers, SQLite files, spellings; what it says to CI."""
 
 import json
+import os
 import sqlite3
 
 import numpy as np
@@ -133,7 +134,10 @@ def test_a_table_of_a_sqlite_file_is_read_as_its_csv(people, tmp_path, monkeypat
 def test_which_table_is_meant(people, tmp_path, say):
     path = tmp_path / "two.db"
     database(path, people, "preds", "old preds")
-    two_lines(say("audit", str(path)), "there are 2 tables in it: preds, old preds", "--table preds")
+    with sqlite3.connect(path) as file:
+        file.execute("CREATE VIEW seen AS SELECT * FROM preds")
+    file.close()
+    two_lines(say("audit", str(path)), "there are 2 tables in it: preds, old preds\n", "--table preds")
     result = audit(path, table="old preds", **FAST)
     assert (result.report.rows, result.report.config.resolved()["table"]) == (600, "old preds")
     with sqlite3.connect(path) as file:
@@ -143,10 +147,27 @@ def test_which_table_is_meant(people, tmp_path, say):
         audit(path, table="preds")
     with pytest.raises(UserError, match="it is no SQLite file"):
         audit(__file__, table="preds")
+    with pytest.raises(UserError, match='it is no SQLite file\n  fix: leave out "sqlite:///"'):
+        audit(f"sqlite:///{__file__}")
     with pytest.raises(UserError, match="a data frame has no tables"):
         audit(people, table="preds")
     with pytest.raises(UserError, match="databases other than SQLite files are not read"):
         audit("postgresql://me@host/base")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_file_with_a_log_in_a_folder_that_cannot_be_written_to(people, tmp_path):
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    with sqlite3.connect(folder / "wal.db") as file:
+        file.execute("PRAGMA journal_mode=wal")
+        people.to_sql("preds", file, index=False)
+    file.close()
+    folder.chmod(0o555)
+    try:
+        assert audit(folder / "wal.db", **FAST).report.rows == 600
+    finally:
+        folder.chmod(0o755)
 
 
 def test_other_spellings(people, tmp_path, say):

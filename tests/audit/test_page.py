@@ -96,7 +96,7 @@ window.onload = () => {
 class Outline(html.parser.HTMLParser):
     """Collects headings, ids and what is opened and closed."""
 
-    VOID = frozenset({"meta", "link", "br"})
+    VOID = frozenset({"meta", "link", "br", "col"})
 
     def __init__(self):
         super().__init__()

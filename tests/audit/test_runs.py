@@ -4,12 +4,16 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
-from conftest import Finished, edit_lines, plain, two_lines
+from conftest import Finished, edit_lines, plain, run_plan, two_lines
 
 import fairbench_cli as fb
+from fairbench_cli.audit.scan.runs import _expanded, _one_cell
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.experiment.plan import CELL_COLUMNS
+from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.report.repeats import COUNT_COLUMNS
 
 ONE = "intervention=massaging,beta=1"
@@ -79,6 +83,28 @@ def test_the_command_takes_folders_and_their_names(finished: Finished, say, tmp_
 )
 def test_what_is_not_one_cell_or_not_in_counts_is_refused(finished: Finished, say, options, words):
     two_lines(say("audit", finished.folder, *options), *words)
+
+
+def test_a_cell_that_only_lacks_a_parameter_is_told_how_to_name(tmp_path: Path):
+    cell = dict(zip(CELL_COLUMNS, ("d", "s", "original", 0, "massaging", False, "tree"), strict=True))
+    tuned = {"tune": {"for": "accuracy", "on": "train", "over": ["ranker"]}}
+    cells = [
+        cell | {"key": str(i), "parameters": json.dumps(given), "classifier_parameters": "{}"}
+        for i, given in enumerate(({"ranker": "tree"}, tuned))
+    ]
+    plan = run_plan(cells, [])
+    with pytest.raises(UserError, match="tune accuracy") as error:
+        _one_cell(tmp_path, plan, ())
+    example = str(error.value).rpartition("such as ")[2]
+    for only in example.split(","):
+        assert _one_cell(tmp_path, plan, (only,)) in cells
+
+
+def test_attributes_called_as_the_rows_columns_keep_their_levels():
+    protected = ProtectedAttributes((ProtectedAttribute("label", ("f", "m"), ("f",), ("m",)),))
+    frame, _ = _expanded(np.array([[[1.0, 2], [0, 0]], [[0, 0], [1, 0]]]), protected)
+    assert frame["label_"].tolist() == ["f", "f", "f", "m"]
+    assert frame[["label", "decision"]].to_numpy().tolist() == [[0, 0], [0, 1], [0, 1], [1, 0]]
 
 
 def test_only_and_repeat_are_for_runs(say, tmp_path: Path):

@@ -126,3 +126,12 @@ def test_times():
     assert times(["1", "2.5", "x"]) is None
     assert times(["2014Q1", "2013Q4"]) is None  # not in their order
     assert times(["2014W05", "2014W52"]) is not None
+
+
+def test_two_slices_and_one_without_a_comparison(planted):
+    _, frame, _ = planted
+    two = frame[frame.quarter.isin(QUARTERS[:2])]
+    some = two[(two.quarter == QUARTERS[0]) | (two.g == two.g.iloc[0])]
+    sentence = headline(audit(some, attributes=["g"], slice="quarter", draws=0).report).sentence
+    assert ", both slices by quarter together:" in sentence
+    assert f"The last, {QUARTERS[1]}, is not decided: there is nothing to compare." in sentence

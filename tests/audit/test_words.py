@@ -207,7 +207,13 @@ def test_an_interval_that_leaves_out_1_beside_an_open_verdict_is_explained():
     assert "not decided: could be chance among 7" in to_html(report)
     assert any(line.startswith("could be chance among 7: ") for line in legend(report))
     exact = headline(of({"a": (7, 3), "b": (55, 5)}, ref={"g": "b"}, ref_method="given")).sentences[0].text
-    assert ", which could be chance (p 0.081 by Fisher's exact test); whether" in exact
+    surer = "by Fisher's exact test, which few rows mislead less than the interval); whether"
+    assert f", which could be chance (p 0.081 {surer}" in exact
+    beyond = headline(of({"a": (0, 500), "b": (1, 40)})).sentences[0].text
+    assert (
+        "at least 3.17 times as often, which could be chance (p 0.076 by Fisher's exact test, which few"
+        in beyond
+    )
 
 
 def test_what_fails_and_what_is_shown_outside_are_told_apart():
@@ -392,7 +398,9 @@ def test_no_abbreviation_is_unexplained():
 
 def test_a_single_comparison_is_not_counted():
     assert failures([]) == "0 of 0 comparisons fail."
-    row = next(row for row in of({"a": (400, 600), "b": (150, 850)}).disparities if row.group == "b")
+    report = of({"a": (400, 600), "b": (150, 850)})
+    row = next(row for row in report.disparities if row.group == "b")
+    assert "1 comparisons" not in to_markdown(report)
     assert failures([row]) == "The only comparison fails."
 
 

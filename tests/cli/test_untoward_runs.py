@@ -37,7 +37,7 @@ def test_names_that_are_not_utf8(say, tmp_path):
     config = write_config(folder / "c\udce9.yaml", datasets=["./own.yaml"], **REAL)
     said = say("run", config, "-o", "r\udce9", "--jobs", "1", "--data-dir", folder)
     assert said.code == 0, said.err
-    assert "r�/: groups" in said.err
+    assert "r�/report.html: the page" in said.err
     assert (
         str(tmp_path / folder / "own.yaml")
         in json.loads(Path("r\udce9/plan.json").read_text("utf-8"))["config"]["datasets"][0]
@@ -120,5 +120,5 @@ def test_a_run_with_closed_and_full_outputs(tmp_path):
     )
     assert (done.stdout, done.returncode) == ("0\n", 2), done
     full = "error: cannot write the output: No space left on device\n  fix: send it elsewhere\n"
-    assert done.stderr == full
+    assert done.stderr.endswith(full)
     assert (tmp_path / "out/results.csv").is_file()

@@ -95,7 +95,7 @@ WRONG = [
     ("header: false", "mine.yaml:7: error: a file without header needs its columns named"),
     ("separator: ', '", "mine.yaml:7: error: separator must be one character"),
     ("separator: '\"'", "mine.yaml:7: error: a quote or line end cannot separate cells"),
-    ("comment: ''", "mine.yaml:7: error: comment must be one character"),
+    ("comment: ''", "mine.yaml:7: error: comment must not be empty"),
     ("format: arf", 'mine.yaml:7: error: format has the unknown value "arf"\n  fix: did you mean "arff"?'),
     ("format: arff\nheader: false", "mine.yaml:8: error: header has no effect on an ARFF file"),
     ("format: arff\nseparator: ;", "mine.yaml:8: error: separator has no effect on an ARFF file"),

@@ -194,6 +194,7 @@ def test_a_run_is_tested_on_them_and_on_nothing_else(tmp_path: Path, warm_server
         ({"test": "./nothing.csv"}, ("nothing.csv", "next to the config")),
         ({"test": "original", "sample": {"from": "data"}}, ("from: data", "test_files")),
         ({"test": "./test.csv", "sample": {"from": "data", "balanced": 40}}, ("balanced",)),
+        ({"test": "./train.csv", "sample": {"from": "data"}}, ("train.csv is the data of toy", "holdout")),
     ],
 )
 def test_what_does_not_go_is_refused(tmp_path: Path, say, changes, words):

@@ -303,8 +303,7 @@ def folder(monkeypatch, tmp_path):
     plan, records = run_of([{}, {"representation": "numerical"}])
     read = type("Reading", (), {"records": records, "damages": ()})
     base = "fairbench_cli.papers.compare."
-    monkeypatch.setattr(base + "read_plan", lambda _: plan)
-    monkeypatch.setattr(base + "read_journals", lambda _: read)
+    monkeypatch.setattr(base + "read_results", lambda _: (plan, read))
     monkeypatch.setattr(base + "read_published", lambda *_: published(*ROWS))
     (tmp_path / "run").mkdir()
     return tmp_path / "run"

@@ -13,6 +13,7 @@ from conftest import run_plan
 
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.config.components import ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.config.config import DatasetSpec
 from fairbench_cli.experiment.plan import write_plan
 from fairbench_cli.measures.counts import PAIR, Counts
@@ -118,7 +119,62 @@ def test_a_technique_that_refuses_everybody_is_never_better_and_never_on_the_fro
     run = run_results(Path(), plan, records, plan.config.metrics)
     (setting,) = answer_of(run).settings
     assert (setting.finding("massaging").kind, setting.outcome) == ("constant", "nothing shown")
-    assert "massaging refuses everybody (1 of 6 repeats)" in markdown(answer_document(run))
+    text = markdown(answer_document(run))
+    assert text.count("massaging refuses everybody (1 of 6 repeats)") == 3  # never as if it always did
+    assert "No technique is shown to narrow the gap on bank. massaging refuses" in text
+
+
+def test_with_none_alone_no_technique_is_said_to_fail():
+    assert answered({"none": PLAIN})[1] == "The plain model alone was run on bank."
+    assert answered({"none": PLAIN, "massaging": "failed"})[1] == "No technique gave a value on bank."
+
+
+def test_the_best_of_few_repeats_is_said_to_be_of_few():
+    plan, records = run_of({"bank": WORLDS["winner"]})
+    for repeat in range(3, 6):
+        key = "bank-massaging-0.0"
+        records[key, repeat] = Repeat(key, repeat, "infeasible", "why not", None)
+    text = markdown(answer_document(run_results(Path(), plan, records, plan.config.metrics)))
+    assert re.search(r"Best: massaging, [23]\.\d points left, accuracy −\d\.\d, 3 of 6 repeats\.", text)
+
+
+def test_a_gap_that_wavers_less_is_no_narrower_gap():
+    rng = np.random.default_rng(2)
+    plan, records = run_of({"bank": {"none": PLAIN, "massaging": PLAIN}}, repeats=12)
+    for repeat in range(12):
+        for name, gap in (("none", 0.08 * (-1) ** repeat), ("massaging", 0.01)):
+            made = counts((0.32, 0.32 + gap), 0.8, rng)
+            records[f"bank-{name}-0.0", repeat] = Repeat(f"bank-{name}-0.0", repeat, "ok", "", made)
+    (setting,) = answer_of(run_results(Path(), plan, records, plan.config.metrics)).settings
+    one = setting.finding("massaging")
+    assert abs(one.value.mean) > abs(setting.plain.value.mean)
+    assert (one.verdict, one.kind, setting.outcome) == ("better", "not shown", "no gap shown")
+
+
+def test_each_technique_is_next_to_the_plain_model_that_sees_as_much():
+    plan, records = run_of({"bank": WORLDS["winner"]})
+    seen = [cell | {"include_protected": True, "key": f"{cell['key']}+s"} for cell in plan.cells]
+    rng, rates = np.random.default_rng(4), {"none": (0.18, 0.42), "massaging": (0.36, 0.37)}
+    for cell, repeat in itertools.product(seen, range(6)):
+        made = counts(rates.get(cell["intervention"], (0.18, 0.42)), 0.8, rng)
+        records[cell["key"], repeat] = Repeat(cell["key"], repeat, "ok", "", made)
+    plan = replace(plan, cells=plan.cells + seen)
+    document = answer_document(run_results(Path(), plan, records, plan.config.metrics))
+    assert re.search(r"on bank \(2[34]\.\d to [01]\.\d points\)\.", document.answer.headline.text)
+    assert "techniques that see as much are compared with it" in document.answer.statements[0].text
+
+
+def test_techniques_and_data_sets_have_the_names_that_a_config_gives():
+    two = {"none": PLAIN, "massaging": ((0.30, 0.33), 0.82), "reweighing": ((0.28, 0.37), 0.80)}
+    plan, records = run_of({"bank": two})
+    spec = TechniqueSpec(ComponentSpec("massaging", alias="M"), include_protected=False)
+    more = {"interventions": (*plan.config.interventions, spec)}
+    datasets = (plan.config.datasets[0].model_copy(update={"title": "A bank"}),)
+    plan = replace(plan, config=plan.config.model_copy(update=more | {"datasets": datasets}))
+    text = markdown(answer_document(run_results(Path(), plan, records, plan.config.metrics)))
+    assert re.search(r"\*\*M narrows the gap on A bank|2 techniques narrow the gap on A bank", text)
+    assert "Best: M," in text
+    assert "massaging" not in text
 
 
 def test_the_only_one_that_is_better_is_the_best():
@@ -155,7 +211,7 @@ def test_a_gap_of_the_labels_alone_is_not_one_of_the_model():
     assert setting.outcome == "no gap shown"
     assert setting.labels == pytest.approx(0.15)
     assert (setting.plain.shown, setting.plain.ideal) == (False, True)
-    assert headline == "The plain model shows no gap on bank."
+    assert headline == "No gap of the plain model is shown on bank."
     assert "No gap, shown to be less than 1 point: " in text
     assert "(labels: 15.0" in text
 
@@ -182,9 +238,11 @@ def test_without_a_plain_model_values_are_said():
 
 
 def test_one_repeat_shows_nothing():
-    setting, _, text = answered(WORLDS["winner"], repeats=1)
+    setting, headline, text = answered(WORLDS["winner"], repeats=1)
     assert {one.kind for one in setting.findings} == {"untested"}
-    assert setting.outcome == "no gap shown"
+    assert setting.outcome == "untested"
+    assert headline == "Nothing can be tested on bank."
+    assert "no gap" not in text.partition("## ")[0]
     assert "Not tested: massaging (" in text
     assert "nothing can be said of chance" in text
 

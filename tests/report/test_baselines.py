@@ -190,13 +190,19 @@ def brute_force(name: str) -> pd.DataFrame:
         s, y, plain, u = rows_of(repeat, True)
         own = decided(name, plain, s, y, u)
         gap, plain_gap = (abs(d[s == 1].mean() - d[s == 0].mean()) for d in (own, plain))
-        kept = min(1.0, gap / plain_gap)
-        line = kept * (plain == y).mean() + (1 - kept) * (y == 0).mean()
-        accuracy = (own == y).mean()
-        found.append((accuracy, gap, 1 - kept, line, accuracy - line, accuracy - (y == 0).mean()))
-    return pd.DataFrame(
-        found, columns=["accuracy", "gap", "share", "mutated_accuracy", "difference", "constant"]
-    )
+        found.append(((own == y).mean(), gap, plain_gap, (plain == y).mean(), (y == 0).mean()))
+    each = pd.DataFrame(found, columns=["accuracy", "gap", "plain_gap", "plain", "refusing"])
+    means = each.mean()
+    kept = min(1.0, means["gap"] / means["plain_gap"])
+    price = (means["plain"] - means["refusing"]) / means["plain_gap"] if kept < 1 else 0.0
+    line = kept * each["plain"] + (1 - kept) * each["refusing"]
+    line += price * (each["gap"] - kept * each["plain_gap"])
+    return each.assign(
+        share=1 - kept,
+        mutated_accuracy=line,
+        difference=each["accuracy"] - line,
+        constant=each["accuracy"] - each["refusing"],
+    )[["accuracy", "gap", "share", "mutated_accuracy", "difference", "constant"]]
 
 
 def test_techniques_are_compared_with_the_line_at_their_own_gap():
@@ -268,6 +274,15 @@ def test_what_is_on_the_line_is_rarely_above_or_below():
     own, none = (
         Counts(PAIR, np.stack([rows - accepted, accepted], axis=-1).astype(float))
         for accepted in (half, plain)
+    )
+    p = paired_test(LineComparison(own, none, majority=False).excess).p
+    assert (p < 0.05).sum() <= stats.binom.ppf(0.999, runs, 0.05)
+    # A model as good as the plain one is not above the line either, though half of its gaps are smaller.
+    runs, repeats = 500, 30
+    rows = rng.multinomial(ROWS, [0.35, 0.15, 0.3, 0.2], (runs, repeats)).reshape(runs, repeats, 2, 2)
+    own, none = (
+        Counts(PAIR, np.stack([rows - accepted, accepted], axis=-1).astype(float))
+        for accepted in rng.binomial(rows, chances, (2, *rows.shape))
     )
     p = paired_test(LineComparison(own, none, majority=False).excess).p
     assert (p < 0.05).sum() <= stats.binom.ppf(0.999, runs, 0.05)

@@ -151,6 +151,21 @@ def test_a_technique_is_compared_with_none_of_the_same_repeat_at_its_own_gap(con
             assert row["difference"] > 0 or row["chosen_difference"] < 0
 
 
+def test_thresholds_are_those_of_none_of_the_same_representation():
+    """A run with two representations says of each what a run with that one alone says."""
+    parts = []
+    for number, how in enumerate(("original", "numerical")):
+        cells = [cell | {"representation": how, "key": cell["key"] + how} for cell in CELLS]
+        own = [replace(record(cell, k + 50 * number), repeat=k) for cell in cells for k in range(REPEATS)]
+        parts.append((cells, own))
+    (cells, own), (more_cells, more) = parts
+    alone = pd.concat([distance_frame(run_of(study(cells), records)) for cells, records in parts])
+    both = distance_frame(run_of(study(cells + more_cells), own + more))
+    columns = [*[*CELLS[0]][1:], "constraint"]
+    one, other = (frame.sort_values(columns).reset_index(drop=True) for frame in (both, alone))
+    pd.testing.assert_frame_equal(one, other)
+
+
 def test_none_is_never_above_its_own_thresholds():
     for moved in RUN.moved:
         for place, cell in enumerate(moved.data.cells):

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import fairbench_cli as fb
 from fairbench_cli.experiment.decisions import PredictedRows, crc_of_rows, pack_rows, unpack_rows
 from fairbench_cli.experiment.journal.journal import read_journals
+from fairbench_cli.experiment.running.verify import verify
 from fairbench_cli.report.repeats import COUNT_COLUMNS
 
 GIVEN: dict[str, Any] = {
@@ -138,6 +139,21 @@ def test_what_has_no_line_is_not_read_and_what_was_changed_is_refused(kept, tmp_
     rows.write_bytes(whole[:40] + bytes([whole[40] ^ 1]) + whole[41:])
     next((tmp_path / "predictions").glob("*none*")).write_bytes(b"")  # so that it is made again
     two_lines(say("report", tmp_path), ".rows", "changed or damaged", "run again")
+
+
+def test_verify_reads_the_rows_and_a_report_says_that_they_are_gone(kept, tmp_path, say):
+    rows = rows_of_a_copy(kept, tmp_path)
+    whole = rows.read_bytes()
+    own = tmp_path / "predictions/mine.parquet"
+    duckdb.sql("SELECT 1 AS a").write_parquet(str(own))
+    assert verify(tmp_path, cells=1).good
+    rows.write_bytes(bytes(byte ^ 1 for byte in whole))
+    (found,) = verify(tmp_path, cells=1).different
+    assert found.differences[0].startswith("predictions: damaged → ")
+    rows.unlink()
+    done = say("report", tmp_path)
+    assert "the test rows of 4 repeats are in no journal/*.rows" in " ".join(done.err.split())
+    assert [path.name for path in (tmp_path / "predictions").iterdir()] == ["mine.parquet"]
 
 
 def test_a_line_names_no_file_elsewhere(kept, tmp_path):

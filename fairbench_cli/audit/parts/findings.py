@@ -84,7 +84,13 @@ def _difference(row: Disparity, report: Report) -> str:
         of = f"not among {report.family:,} comparisons (p {writing.p_value(row.p_holm)})"
         return f", more than chance would do taken alone (p {alone}), {of}, so it could be chance"
     by = " by Fisher's exact test" if row.test == "fisher" else ""
+    by += ", which few rows mislead less than the interval" if by and not _holds_1(row) else ""
     return f", which could be chance (p {alone}{by})"
+
+
+def _holds_1(row: Disparity) -> bool:
+    """Return whether equal rates are within the interval of the ratio, or there is none."""
+    return not (row.ratio.low > 1 or row.ratio.high < 1)
 
 
 def _limit(row: Disparity, report: Report) -> str:

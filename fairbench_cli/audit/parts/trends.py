@@ -28,6 +28,7 @@ from fairbench_cli.audit.parts.part import Part, Row, View, Whole
 from fairbench_cli.audit.parts.rates import (
     attribute_sections,
     decisive,
+    failures,
     minor_groups,
     of_attribute,
     verdict_table,
@@ -281,14 +282,16 @@ def _fit(counted: Floats, when: Sequence[float], base: Report) -> RatioTrend:
 
 def about(found: Over, report: Report) -> str:
     """Return what the slices are called together: "all 8 slices by quarter"."""
-    return f"all {len(found.slices)} slices by {report.config.sliced_by}"
+    many = len(found.slices)
+    return f"{'both' if many == 2 else f'all {many}'} slices by {report.config.sliced_by}"
 
 
 def in_short(found: Over, report: Report) -> str:
     """Return how many trends are shown, and the verdict on the last slice."""
     last = [row for verdict in report.judged for row in decisive(verdict, report)]
     by = "by which the gate goes, " if report.config.fail or report.config.failing_metrics else ""
-    end = f" The last, {report.last}, {by}{LAST[report.verdict]}: {_share(last)}."
+    said = failures(last) if last else "there is nothing to compare."
+    end = f" The last, {report.last}, {by}{LAST[report.verdict]}: {said[0].lower()}{said[1:]}"
     if not found.ordered:
         return f"No trend is tested: {_why_not(found, report)}.{end}"
     shown: dict[Word, list[Trend]] = {
@@ -321,11 +324,6 @@ def _those(rows: Sequence[Trend]) -> str:
     named = [f"{RATES[row.metric].label} of {writing.named(row.group)} ({row.attribute})" for row in rows]
     more = len(named) - MOST_NAMED
     return ", ".join(named[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-
-
-def _share(rows: Sequence[Disparity]) -> str:
-    n = sum(row.verdict == "fail" for row in rows)
-    return f"{n:,} of {writing.counted_words(len(rows), 'comparison')} {'fails' if n == 1 else 'fail'}"
 
 
 def _why_not(found: Over, report: Report) -> str:

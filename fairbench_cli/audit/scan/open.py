@@ -45,7 +45,15 @@ from fairbench_cli.audit.scan.roles import (
     words_below,
 )
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name
-from fairbench_cli.audit.scan.source import FRAME, ArrowStream, Source, open_file, open_frame, start_database
+from fairbench_cli.audit.scan.source import (
+    FRAME,
+    ArrowStream,
+    Source,
+    open_file,
+    open_frame,
+    progress_of,
+    start_database,
+)
 from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import Flag, shown, user_error
 from fairbench_cli.base.files import scratch_folder
@@ -130,10 +138,8 @@ def _watched(database: "DuckDBPyConnection", tell: Tell) -> Iterator[Far | None]
     if tell is to_nobody:
         yield None
         return
-    for setting in ("enable_progress_bar=true", "enable_progress_bar_print=false"):
-        database.execute(f"SET {setting}")
     try:
-        yield database.query_progress
+        yield progress_of(database)
     finally:
         tell("computing intervals and tests", None)
 

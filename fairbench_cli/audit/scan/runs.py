@@ -142,7 +142,7 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
         "have them: one model. Repeats are not put together, as they may share their test rows.",
         *(["Its decisions are drawn at random; counts are those expected, to whole rows."] if drawn else []),
     )
-    columns = {"scores": ("decision",), "label": "label", "attributes": protected.names}
+    columns = {"scores": ("decision",), "label": "label", "attributes": tuple(frame.columns[:-2])}
     return RunRows(frame, columns, name, notes)
 
 
@@ -155,13 +155,17 @@ def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str,
     cells, facts = [*compress(plan.cells, kept)], [*compress(facts, kept)]
     if len({cell["key"] for cell in cells}) == 1:
         return cells[0]
-    values = {key: [text_of(one[key]) for one in facts if key in one] for key in facts[0]}
-    open_keys = {key: list(dict.fromkeys(own)) for key, own in values.items() if len(set(own)) > 1}
+    keys = dict.fromkeys(key for one in facts for key in one)
+    values = {key: dict.fromkeys(text_of(one[key]) for one in facts if key in one) for key in keys}
+    everywhere = {key for key in keys if all(key in one for one in facts)}
+    open_keys = {key: [*own] for key, own in values.items() if key in everywhere and len(own) > 1}
+    equals = "=" if open_keys else "!="  # a filter keeps those that lack a key
+    open_keys = open_keys or {key: [*own] for key, own in values.items() if key not in everywhere}
     listed = "; ".join(
         f"{key} {', '.join(own[:MOST_CHOICES])}{', …' if len(own) > MOST_CHOICES else ''}"
         for key, own in open_keys.items()
     )
-    example = ",".join([*only, *(f"{key}={own[0]}" for key, own in open_keys.items())])
+    example = ",".join([*only, *(f"{key}{equals}{own[0]}" for key, own in open_keys.items())])
     what = f"{len(cells)} cells of {shown_path(folder)} match, and one is audited: {listed}"
     raise user_error(what, f"name one, such as {example}", Flag("only"))
 
@@ -187,16 +191,14 @@ def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, 
     """
     import pandas as pd
 
+    from fairbench_cli.report.predictions import level_columns
+
     rows = np.rint(n.sum(axis=-1)).astype(np.intp)
     accepted = np.minimum(np.rint(n[..., 1]).astype(np.intp), rows)
     times = np.stack([rows - accepted, accepted], axis=-1).ravel()
     group, label, decision = (np.repeat(codes.ravel(), times) for codes in np.indices(n.shape, dtype=np.intp))
-    codes = protected.split(group)
-    columns = {
-        attribute.name: pd.Categorical.from_codes(codes[attribute.name], pd.Index(attribute.levels))
-        for attribute in protected.attributes
-    }
-    return pd.DataFrame(columns | {"label": label, "decision": decision}), bool((n % 1 != 0).any())
+    columns = level_columns(protected, group) | {"label": label, "decision": decision}
+    return pd.DataFrame(columns), bool((n % 1 != 0).any())
 
 
 def _attributes_of_predictions(path: Path) -> tuple[str, ...] | None:

@@ -25,8 +25,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, Type
 
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
-from fairbench_cli.base.errors import Flag, UserError, user_error
-from fairbench_cli.base.telling import Tell, to_nobody
+from fairbench_cli.base.errors import Flag, UserError, Words, user_error
+from fairbench_cli.base.telling import Far, Tell, to_nobody
 from fairbench_cli.base.text import shown_path
 
 if TYPE_CHECKING:
@@ -239,6 +239,13 @@ def start_database(folder: Path) -> "DuckDBPyConnection":
     return database
 
 
+def progress_of(database: "DuckDBPyConnection") -> Far:
+    """Return what says how far a query is, in per cent."""
+    for setting in ("enable_progress_bar=true", "enable_progress_bar_print=false"):
+        database.execute(f"SET {setting}")
+    return database.query_progress
+
+
 def in_parts(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
     """Yield a sequence in parts of a size."""
     yield from (values[start : start + size] for start in range(0, len(values), size))
@@ -338,7 +345,8 @@ def open_file(
             columns = [_as_number(f"x{i}") for i in range(len(names))]
             return _view(Source(database, name, (), "sqlite", path), table, names, columns)
         if sql_table is not None or source.startswith(ADDRESS):
-            raise user_error("it is no SQLite file", ("leave out ", Flag("table")), name)
+            fix: Words = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
+            raise user_error("it is no SQLite file", fix, name)
         found = Source(database, name, (), _format(name, zipped, head), path, zipped)
         if found.format == "parquet":
             return _parquet(found)
@@ -402,7 +410,7 @@ def path_of(source: str) -> str:
     """
     if source.startswith(ADDRESS):
         return source.removeprefix(ADDRESS).partition("?")[0]
-    if re.match(r"[a-z][a-z0-9+]*://", source):
+    if re.match(r"(postgres|mysql|mariadb|mssql|oracle|duckdb)[a-z0-9+]*://", source):
         what = "databases other than SQLite files are not read"
         raise user_error(what, "export the table as CSV or Parquet, and name that", shown_path(source))
     return source

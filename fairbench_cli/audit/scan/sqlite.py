@@ -1,5 +1,6 @@
 """A table of an SQLite file, copied into DuckDB: its own reader of SQLite would have to be downloaded."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -47,13 +48,23 @@ def copy_table(
         When there is no such table, or several, or the file cannot be read.
     """
     try:
-        with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)) as file:
+        with closing(sqlite3.connect(f"file:{quote(str(path))}?{_mode(path)}", uri=True)) as file:
             return _copied(database, file, _chosen(file, name, table), tell)
     except sqlite3.Error as error:
         if "UTF-8" in str(error):
             raise user_error("the text is not UTF-8", "save the table with UTF-8 texts", name) from None
         what = f"cannot be read as SQLite: {error}"
         raise user_error(what, "check the file, and that nobody has locked it", name) from None
+
+
+def _mode(path: Path) -> str:
+    """Return how a file is opened: one with a log of writes (WAL) needs a folder that can be written to.
+
+    Where that cannot be, and nothing is left in a log, nobody writes, and the file is read as it is.
+    """
+    whole = path.resolve()
+    still = os.access(whole.parent, os.W_OK) or whole.with_name(f"{whole.name}-wal").exists()
+    return "mode=ro" if still else "immutable=1"
 
 
 def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
@@ -70,7 +81,7 @@ def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
     if not tables:
         raise user_error("there is no table in it", "name a file with a table of predictions", name)
     if len(tables) > 1:
-        what = f"there are {len(tables)} tables in it: {', '.join(kinds)}"
+        what = f"there are {len(tables)} tables in it: {', '.join(tables)}"
         raise user_error(what, ("name one with ", Flag("table", tables[0])), name)
     return tables[0]
 

@@ -20,6 +20,7 @@ def to_ci(report: Report) -> str:
     deciding = [row for row in report.disparities if row.deciding and report.last in ("", row.model)]
     deciding = [] if report.without_verdict else deciding
     counts = Counter(row.verdict for row in deciding)
+    comparisons = {verdict: counts[verdict] for verdict in ("fail", "pass", "undecided")}
     judged = () if report.without_verdict else report.judged
     found: dict[str, Any] = {
         "format": FORMAT,
@@ -30,7 +31,7 @@ def to_ci(report: Report) -> str:
         "rows": report.rows,
         "gate": {"stops": report.gate.stops, "reason": report.gate.reason},
         "exit_code": int(report.gate.stops),
-        "comparisons": {verdict: counts[verdict] for verdict in ("fail", "pass", "undecided")},
+        "comparisons": None if report.without_verdict else comparisons,
         "attributes": [
             {
                 "model": row.model,

@@ -11,7 +11,7 @@ from fairbench_cli.audit.metrics import ROLL_UPS
 from fairbench_cli.audit.parts import parts_of, whole_of
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS, decisive, reason_words, verdict_table
-from fairbench_cli.audit.parts.writing import LIMIT_OPEN, REASONS, named, thousands
+from fairbench_cli.audit.parts.writing import LIMIT_OPEN, REASONS, counted_words, named, thousands
 from fairbench_cli.audit.show.headline import Sentence, headline, meaning
 from fairbench_cli.audit.show.pictures import rate_chart
 from fairbench_cli.base.text import shown_path
@@ -248,7 +248,7 @@ def _of_numbers(report: Report) -> str:
     return (
         f"Square brackets: the {level(report)} interval of this comparison alone. p: how often rates that "
         "are equal would give numbers like these; p (Holm): adjusted for "
-        f"{report.family} comparisons{decides}."
+        f"{counted_words(report.family, 'comparison')}{decides}."
     )
 
 

@@ -45,9 +45,9 @@ def changed_inputs(then: RunPlan, now: RunPlan, sources: Iterable[tuple[str, str
         before, after = then.dataset(name, attribute), now.dataset(name, attribute)
         files = [(one.get("sha256") or {}) | (one.get("test_sha256") or {}) for one in (before, after)]
         yield from _changed_files(name, *files)
-        given, found = before.get("inputs", {}), after["inputs"]
+        given, found = (one.get("inputs", {}) for one in (before, after))  # old plans have none
         for part, words in _INPUTS.items():
-            if part in given and given[part] != found.get(part):
+            if found and part in given and given[part] != found.get(part):
                 yield RunChange("data", words.format(name))
         if before["sample_size"] != after["sample_size"]:
             what = f"size of {name} {before['sample_size']} → {after['sample_size']}"

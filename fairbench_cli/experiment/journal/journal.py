@@ -246,7 +246,7 @@ class RepeatLine(BaseModel):
         if repeat.decisions is not None:
             more["decisions"] = repeat.decisions
         if isinstance(repeat.predictions, RowsPlace):
-            more["predictions"] = _RowsPlace(**vars(repeat.predictions))
+            more["predictions"] = _RowsPlace.model_construct(**vars(repeat.predictions))
         return cls.model_construct(
             key=repeat.key,
             repeat=repeat.repeat,
@@ -347,14 +347,15 @@ class Journal:
             When it cannot be written; what was written before stays. As `check` raises.
         """
         try:
-            self.path.parent.mkdir(exist_ok=True)
+            if self._file is None:
+                self.path.parent.mkdir(exist_ok=True)
+            self.check()
             if isinstance(repeat.predictions, bytes):
                 repeat = replace(repeat, predictions=self._keep(repeat.predictions))
             line = repeat_line(repeat) + b"\n"
             if self._file is None:
                 self._file = open(self.path, "xb", opener=_appending)  # noqa: SIM115 - as it has no opener
                 line = header_line(self.header) + b"\n" + line
-            self.check()
             self._size += self._file.write(line)
             self._file.flush()
             if time.monotonic() - self._synced >= 1.0:

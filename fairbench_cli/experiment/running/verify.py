@@ -16,7 +16,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
-from fairbench_cli.experiment.decisions import crc_of_rows, unpacked
+from fairbench_cli.experiment.decisions import RowsPlace, crc_of_rows, read_rows, unpacked
 from fairbench_cli.experiment.journal.changes import SHOWN, RunChange, changed_inputs, changed_versions
 from fairbench_cli.experiment.journal.journal import (
     RETRIED,
@@ -176,7 +176,7 @@ def verify(
         found = [
             Recomputed(
                 pairs[key],
-                records[key, repeat],
+                _with_rows(records[key, repeat], folder / "journal"),
                 now[pairs[key].key, repeat],
                 reading.files[reading.file_number((key, repeat))].header,
             )
@@ -242,6 +242,18 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
         more = f" and {len(changed) - 1} more" * (len(changed) > 1)
         old_value, new_value = (text or '""' for text in both)
         yield f"{_place_in_words(field, first, groups)}: {old_value} → {new_value}{more}"
+
+
+def _with_rows(record: Repeat, journals: Path) -> Repeat:
+    """Return a record whose checksum of kept rows says so where the rows are no longer those."""
+    kept = record.predictions
+    if not isinstance(kept, RowsPlace) or record.counts is None:
+        return record
+    try:
+        read_rows(journals, kept, round(record.counts.n.sum()))
+    except (OSError, ValueError):
+        return replace(record, predictions=replace(kept, crc="damaged"))
+    return record
 
 
 def _crc(repeat: Repeat) -> str | None:

@@ -1,0 +1,93 @@
+"""The page of a run: odd runs, odd names, the same digits as elsewhere, names in charts that can be read."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from report.test_answer import PLAIN, REFUSED, WORLDS, run_of
+
+from fairbench_cli.document.charts import WIDTH, Axis, Track, cloud
+from fairbench_cli.document.html import html
+from fairbench_cli.report.page import run_page
+from fairbench_cli.report.page_numbers import GRAIN, Scale, grains
+from fairbench_cli.report.reading import signed
+from fairbench_cli.report.results import run_results
+
+ODD = "a <b>name</b> \"&'</script><!--]]>"
+
+
+def page_of(worlds, *, more=(), **given):
+    """Return the page of an invented run, and its data."""
+    plan, records = run_of(worlds, **given)
+    metrics = tuple(dict.fromkeys([*plan.config.metrics, "discrimination", "accuracy", *more]))
+    text = html(run_page(run_results(Path(), plan, records, metrics)))
+    (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)
+    return text, json.loads(data)
+
+
+ALL = ("overestimation", "underestimation")
+
+
+@pytest.mark.parametrize(
+    ("techniques", "more"),
+    [
+        ({"none": PLAIN}, {"repeats": 1}),
+        ({"massaging": PLAIN}, {}),
+        ({"none": "infeasible", "massaging": "infeasible"}, {"betas": (0.0, 1 / 3)}),
+        ({"none": (REFUSED, 0.7), "massaging": (REFUSED, 0.7)}, {}),
+        ({"none": PLAIN, "massaging": None}, {"repeats": 2}),
+        ({"none": "failed", "massaging": PLAIN}, {"repeats": 1}),
+        ({ODD: PLAIN, "none": PLAIN, "massaging": "infeasible"}, {"betas": (0.0, 1 / 3)}),
+    ],
+)
+def test_odd_runs_have_a_page(techniques, more):
+    text, data = page_of({"bank": techniques}, more=ALL, **more)
+    assert ODD not in text
+    assert text.count("</script>") == 3
+    assert not re.search(r"\b(nan|None|undefined|inf)\b", text.partition("<h1>")[2].partition("<script>")[0])
+    for panel in data["panels"]:
+        assert len(panel["betas"]) == 1 or ",".join(panel["at"]) in data["betas"]
+
+
+def test_the_metric_that_is_drawn_is_the_one_that_is_chosen():
+    text, data = page_of(WORLDS, metrics=("impact-ratio", "accuracy"), more=ALL)
+    assert data["chosen"]["metric"] == "impact-ratio"
+    options = text.partition('name="metric"')[2]
+    chosen, *_ = re.findall(r'<option value="([^"]*)" selected>', options)
+    assert chosen == "impact-ratio"
+
+
+@given(st.floats(-1, 1), st.sampled_from(["points", ""]))
+@example(0.1584996, "points")
+def test_a_number_has_the_digits_that_it_has_elsewhere(value, unit):
+    scale = Scale("metric", unit, 1 if unit else 3, 0, True, (0, 1, 1))
+    (whole,) = grains([value], scale)
+    assert scale.written(whole) == signed(value * scale.times, scale.digits, "")
+    assert abs(whole / GRAIN - value) < 1 / GRAIN
+
+
+def test_names_in_a_plane_stand_on_no_mark_and_no_other_name():
+    ways = [(f"technique number {i}", [(0.9 + 0.02 * (i % 3), 0.5 + 0.02 * i, "said")]) for i in range(6)]
+    svg = cloud("t", Axis(0, 1, 44, 348), Axis(0, 1, 216, 20), [Track(*way) for way in ways], "x", "y")
+    found = re.findall(r'class="point[^>]*translate\(([\d.]+) ([\d.]+)\)', svg)
+    marks = [tuple(map(float, at)) for at in found]
+    names = re.findall(r'class="name" x="([\d.]+)" y="([\d.]+)" text-anchor="(\w+)">([^<]*)', svg)
+    assert len(marks) == len(names) == 6
+    boxes = []
+    for x, y, side, name in names:
+        left = float(x) - 6 * len(name) * (side == "end")
+        boxes.append((left, float(y) - 8, left + 6 * len(name), float(y)))
+    assert all(one[0] >= 0 and one[2] <= WIDTH for one in boxes)
+    for i, (left, top, right, bottom) in enumerate(boxes):
+        assert not any(left < x < right and top < y < bottom for x, y in marks)
+        assert not any(left < b[2] and b[0] < right and top < b[3] and b[1] < bottom for b in boxes[:i])
+
+
+def test_groups_stay_whatever_is_compared_and_rows_say_what_they_are_of():
+    text, _ = page_of(WORLDS, more=ALL)
+    groups = text.partition('id="groups"')[2].partition('id="numbers"')[0]
+    assert 'data-dataset="nothing"' in groups
+    assert "data-compared" not in groups
