@@ -196,7 +196,7 @@ class Answer:
                 self.note(f"{where}, {technique}", gap, "–")
                 continue
             one = setting.known[technique]
-            points = 100 * self.sign if self.form == "points" else 1
+            points = 100 if self.form == "points" else 1  # the sign of the metric, as in results.csv
             digits = {"points": 1, "times": 2, "number": 3}[self.form]
             self.note(
                 f"{where}, {technique}: gap",
@@ -205,7 +205,7 @@ class Answer:
             )
             self.note(f"{where}, {technique}: accuracy", accuracy, minus(100 * one["accuracy"], 1))
             for text, key, unit, places, plus in (
-                (change, self.metric, points, digits, ""),
+                (change, self.metric, points, digits, "+"),
                 (cost, "accuracy", 100, 1, "+"),
             ):
                 row = setting.row(technique, key)

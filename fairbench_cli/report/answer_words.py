@@ -528,18 +528,27 @@ def _section(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
 
 
 def _table(settings: Sequence[RunSetting], reading: MetricReading) -> TextTable:
-    """Return the numbers behind the sentences of a block, a row per β and technique."""
+    """Return the numbers behind the sentences of a block, a row per β and technique.
+
+    Differences have the sign of the metric, as in every other table and file.
+    """
     rows = [
         (setting, one)
         for setting in settings
         for one in ((setting.plain,) if setting.plain else ()) + setting.findings
     ]
-    gap = {"points": "gap, points", "times": "ratio", "number": reading.name}[reading.form]
+    own = "gap" if reading.shift else reading.name
+    gap = {"points": f"{own}, points", "times": "ratio", "number": reading.name}[reading.form]
+    sign = -1 if reading.turned and reading.form == "points" else 1  # as `shown` has it
+
+    def turn(value: float) -> float:
+        return sign * reading.shown(value)
+
     columns: dict[str, Callable[[tuple[RunSetting, TechniqueFinding]], TableCell]] = {
         "β": lambda row: TableCell(f"{row[0].beta:g}", value=row[0].beta),
         "technique": lambda row: TableCell(row[1].technique),
-        gap: lambda row: _estimate(row[1].value, reading.shown, reading),
-        "change": lambda row: _estimate(row[1].change, _of_change(reading), reading),
+        gap: lambda row: _estimate(row[1].value, turn, reading),
+        "change": lambda row: _estimate(row[1].change, reading.change, reading, plus="+"),
         "accuracy, %": lambda row: _percent(row[1].accuracy),
         "its change": lambda row: _percent(row[1].cost, plus="+"),
         "what": lambda row: TableCell(_what(row[1])),
@@ -547,17 +556,15 @@ def _table(settings: Sequence[RunSetting], reading: MetricReading) -> TextTable:
     return table_of("", columns, rows)
 
 
-def _of_change(reading: MetricReading) -> Callable[[float], float]:
-    return lambda value: reading.change(value) * (-1 if reading.turned and reading.form == "points" else 1)
-
-
-def _estimate(one: Estimate, shown: Callable[[float], float], reading: MetricReading) -> TableCell:
+def _estimate(
+    one: Estimate, shown: Callable[[float], float], reading: MetricReading, plus: str = ""
+) -> TableCell:
     if math.isnan(one.mean):
         return TableCell("–")
     digits = {"points": 1, "times": 2, "number": 3}[reading.form]
     mean, *ends = (shown(value) for value in (one.mean, one.low, one.high))
     fine = "" if math.isnan(ends[0]) else f"[{', '.join(signed(end, digits, '') for end in sorted(ends))}]"
-    return TableCell(signed(mean, digits, ""), fine, mean)
+    return TableCell(signed(mean, digits, plus), fine, mean)
 
 
 def _percent(one: Estimate, plus: str = "") -> TableCell:
