@@ -299,7 +299,7 @@ class Answer:
             settings = self.settings(block)
             main.setdefault(block["dataset"], []).append(settings[_main(settings)])
         text = re.sub(r"^β = [\d.]+: ", "", text)
-        text = re.sub(r"; (on [^;]*?) none is shown to", r"; none is shown to \1", text)
+        text = re.sub(r"; (on [^;]*?) none is shown to", r"; none is shown \1", text)
 
         def narrows(match: re.Match) -> None:
             known = set()
