@@ -11,7 +11,7 @@ variance would be another than that of the test.
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from statistics import NormalDist
 from typing import Literal
 
@@ -189,7 +189,7 @@ def approximate_chances(
     shape = np.broadcast_shapes(*(np.shape(each) for each in (n, m, rate, ratio)))
     own, other, q, r = (np.asarray(each, dtype=np.float64)[..., None] for each in (n, m, rate, ratio))
     p = np.where(q * r <= 1, q * r, np.nan)
-    u, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    u, weights = _nodes()
     deviation, skew = _normal(q, other)
     seen = np.clip(q + deviation * (u + skew * (u * u - 1) / 6), 0.0, 1.0)
 
@@ -206,6 +206,12 @@ def approximate_chances(
         end, start = (_at_most(_edge(seen, own, other, *at), p, own) for at in ends)
         passes = expectation(np.maximum(end - start, 0.0))
     return Chances(below, above, passes)
+
+
+@cache
+def _nodes() -> tuple[Floats, Floats]:
+    """Return the nodes and the weights of Gauss and Hermite's quadrature."""
+    return np.polynomial.hermite_e.hermegauss(NODES)
 
 
 def _normal(p: Floats, n: Floats) -> tuple[Floats, Floats]:

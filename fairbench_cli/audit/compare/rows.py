@@ -98,20 +98,18 @@ def _needed(table: Compared, places: Sequence[tuple[int, int]], family: int) -> 
     """Return about how many rows of both groups would decide, were the rates as measured, where known."""
     part, config = table.part, table.config
     found: dict[tuple[int, int], float] = {}
-    for m in dict.fromkeys(m for _, m in places):
-        name, at = table.names[m], int(table.at[m])
-        g = np.array([g for g, column in places if column == m])
+    places = [(g, m) for g, m in places if not RATES[table.names[m]].of_all]
+    for tau in dict.fromkeys(tau_of(table.names[m], config) for _, m in places):
+        own = [(g, m) for g, m in places if tau_of(table.names[m], config) == tau]  # all of them at once
+        g, m = np.array(own).T
+        at = table.at[m]
         x, n, y, k = (side[g, m] for rows in table.rows for side in (rows.above, rows.below))
-        rule = Criterion(tau_of(name, config), max(1, family), config.confidence)
+        rule = Criterion(tau, max(1, family), config.confidence)
         needed = rows_needed(divide(y, k), divide(x * k, n * y), divide(n, n + k), rule)
-        both = part.rows.sum() if at == REST else part.rows[g] + part.rows[at]
+        both = np.where(at == REST, part.rows.sum(), part.rows[g] + part.rows[at])
         # As many times the rows at hand as the rate needs of those that it counts.
         total = divide(needed, n + k) * both
-        if not RATES[name].of_all:
-            found |= {
-                (int(group), m): float(rows)
-                for group, rows in zip(g, np.where(total > both, total, np.nan), strict=True)
-            }
+        found |= dict(zip(own, map(float, np.where(total > both, total, np.nan)), strict=True))
     return found
 
 
