@@ -198,7 +198,7 @@ class Answer:
                 self.note(f"{where}, {technique}", gap, "–")
                 continue
             one = setting.known[technique]
-            points = 100 * self.sign if self.form == "points" else 1
+            points = 100 if self.form == "points" else 1  # the sign of the metric, as in results.csv
             digits = {"points": 1, "times": 2, "number": 3}[self.form]
             self.note(
                 f"{where}, {technique}: gap",
@@ -207,7 +207,7 @@ class Answer:
             )
             self.note(f"{where}, {technique}: accuracy", accuracy, minus(100 * one["accuracy"], 1))
             for text, key, unit, places, plus in (
-                (change, self.metric, points, digits, ""),
+                (change, self.metric, points, digits, "+"),
                 (cost, "accuracy", 100, 1, "+"),
             ):
                 row = setting.row(technique, key)
@@ -301,7 +301,7 @@ class Answer:
             settings = self.settings(block)
             main.setdefault(block["dataset"], []).append(settings[_main(settings)])
         text = re.sub(r"^β = [\d.]+: ", "", text)
-        text = re.sub(r"; (on [^;]*?) none is shown to", r"; none is shown to \1", text)
+        text = re.sub(r"; (on [^;]*?) none is shown to", r"; none is shown \1", text)
 
         def narrows(match: re.Match) -> None:
             known = set()

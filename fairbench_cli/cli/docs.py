@@ -46,7 +46,7 @@ def docs(
     from rich.markdown import Markdown, TableElement
     from rich.table import Table
 
-    class WholeTable(TableElement):
+    class FoldedTable(TableElement):
         """A table whose cells are folded where they do not fit, instead of cut."""
 
         def __rich_console__(self, *given: Any) -> Iterator[Any]:
@@ -55,9 +55,9 @@ def docs(
                     column.overflow = "fold"
                 yield table
 
-    class WholePage(Markdown):
+    class FoldedPage(Markdown):
         """A page with such tables."""
 
-        elements: ClassVar = Markdown.elements | {"table_open": WholeTable}
+        elements: ClassVar = Markdown.elements | {"table_open": FoldedTable}
 
-    console.print(WholePage(text))
+    console.print(FoldedPage(text))

@@ -532,31 +532,35 @@ def _section(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
 
 
 def _table(settings: Sequence[RunSetting], reading: MetricReading) -> TextTable:
-    """Return the numbers behind the sentences of a block, a row per β and technique."""
+    """Return the numbers behind the sentences of a block, a row per β and technique.
+
+    Differences have the sign of the metric, as in every other table and file.
+    """
     rows = [
         (setting, one)
         for setting in settings
         for one in ((setting.plain,) if setting.plain else ()) + setting.findings
     ]
-    gap = {"points": "gap, points", "times": "ratio", "number": reading.name}[reading.form]
+    own = "gap" if reading.shift else reading.name
+    gap = {"points": f"{own}, points", "times": "ratio", "number": reading.name}[reading.form]
+    sign = -1 if reading.turned and reading.form == "points" else 1  # as `shown` has it
+
+    def turn(value: float) -> float:
+        return sign * reading.shown(value)
+
+    def change(value: float) -> float:
+        return math.nan if reading.turned and reading.form == "times" else reading.change(value)
+
     columns: dict[str, Callable[[tuple[RunSetting, TechniqueFinding]], TableCell]] = {
         "β": lambda row: TableCell(f"{row[0].beta:g}", value=row[0].beta),
         "technique": lambda row: TableCell(row[1].technique),
-        gap: lambda row: _estimate(row[1].value, reading.shown, reading.digits),
-        "change": lambda row: _estimate(row[1].change, _of_change(reading), reading.digits),
+        gap: lambda row: _estimate(row[1].value, turn, reading.digits),
+        "change": lambda row: _estimate(row[1].change, change, reading.digits, plus="+"),
         "accuracy, %": lambda row: _estimate(Estimate(row[1].accuracy.mean), _percent),
         "its change": lambda row: _estimate(row[1].cost, _percent, plus="+"),
         "what": lambda row: TableCell(_what(row[1])),
     }
     return table_of("", columns, rows)
-
-
-def _of_change(reading: MetricReading) -> Callable[[float], float]:
-    if not reading.turned:
-        return reading.change
-    return lambda value: (
-        -reading.change(value) if reading.form == "points" else math.nan
-    )  # of a ratio's inverse
 
 
 def _estimate(one: Estimate, said: Callable[[float], float], digits: int = 1, plus: str = "") -> TableCell:

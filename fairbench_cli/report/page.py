@@ -227,8 +227,9 @@ def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section
     )
     yield Section("", (KEY,), charts=(Chart("", key_of_forests()),))
     planes = tuple(map(_clouds, panels))
-    yield Section("Fairness and accuracy", (PLANES,), sections=planes, tiled=True, anchor="planes")
     several = tuple(_curves(one) for one in panels if len(one.panel.betas) > 1)
+    key = f"{PLANES} {WAYS}" if several else PLANES
+    yield Section("Fairness and accuracy", (key,), sections=planes, tiled=True, anchor="planes")
     yield Section("Over β", (CURVES,), sections=several, tiled=True, anchor="curves")
     moved = tuple(section for one in panels if (section := _moved(run, one)))
     yield Section("Moved thresholds", (MOVED,), sections=moved, tiled=True, anchor="thresholds")
@@ -238,12 +239,11 @@ def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section
 
 
 KEY = (
-    "Each mark stands at the difference to the square, with the 95 % interval of that difference over "
-    "training and test rows. The upright line is the best value, the dotted one what all are compared with."
+    "Each mark is as far from the square as its technique differs from it; the bar is the 95 % interval of "
+    "that difference, over training and test rows. The upright line is the best value, the dotted one what "
+    "all are compared with."
 )
-PLANES = (
-    "Means over the repeats; the way of each technique over β, from light to dark. Dashed: no difference."
-)
+PLANES, WAYS = "Means over the repeats. Dashed: no difference.", "From light to dark: each technique over β."
 CURVES = "Means over the repeats with 95 % intervals."
 MOVED = (
     "The line: the best that a threshold for each group reaches with the model of none, chosen with the "

@@ -85,6 +85,17 @@ def test_the_page_shows_lines_and_all_together_before_each_slice(planted):
     assert len(sections) < 6
 
 
+def test_every_group_of_a_chart_of_trends_is_drawn_or_named():
+    share = {"a": 400 * [1, 0], "b": 80 * [1, 0, 0, 0], "c": 10 * [1, 0]}  # of c nothing is shown
+    frames = [pd.DataFrame({"score": own, "g": name}) for name, own in share.items()]
+    frame = pd.concat([one.assign(quarter=quarter) for one in frames for quarter in QUARTERS[:4]])
+    report = audit(frame, attributes=["g"], slice="quarter").report
+    (trends,) = [one for one in audit_document(report).sections if one.title.startswith("Trends")]
+    ((drawn, caption),) = [(one.svg, one.caption) for one in trends.charts]
+    assert [name for name in "bc" if f", {name}: " in drawn] == ["b"]
+    assert caption == "not drawn, 1 more group: c"
+
+
 def test_slices_that_have_no_order_have_no_trend():
     frame = rows(1.0, 2000)
     late = np.where(frame.quarter < "2014Q3", "south", "west")

@@ -355,7 +355,8 @@ def trend_words(found: Over, row: Pair, metric: str) -> str:
 def slice_chart(found: Over, report: Report, row: Pair, metric: str, *, rest: bool = True) -> Chart:
     """Return the ratios of an attribute's groups slice by slice, that of `row` first.
 
-    Groups of which nothing is shown over all slices, and those that are too many, are folded.
+    Groups of which nothing is shown over all slices, and those that are too many, are folded; without `rest`
+    they are named below it.
     """
     rows, groups = of_attribute(Place("", row.decision, row.attribute), found.report)
     minor = minor_groups(groups)
@@ -369,11 +370,12 @@ def slice_chart(found: Over, report: Report, row: Pair, metric: str, *, rest: bo
     to = against.pop() if len(against) == 1 else "the reference"
     title = f"{row.attribute}: {label}, ratio to {to} by {report.config.sliced_by}"
     folded: tuple[Chart, ...] = ()
+    head = f"{writing.counted_words(len(others), 'more group')}: "
+    head += writing.listed([writing.named(one.group) for one in others])
     if others and rest:
-        head = f"{writing.counted_words(len(others), 'more group')}: "
-        head += writing.listed([writing.named(one.group) for one in others])
         folded = (Chart(head, _lines(f"{title}; {head}", found, report, others[:MOST_LINES])),)
-    return Chart(title, _lines(title, found, report, main), folded=folded)
+    caption = f"not drawn, {head}" if others and not rest else ""
+    return Chart(title, _lines(title, found, report, main), caption, folded=folded)
 
 
 def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -> str:
