@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -98,6 +99,9 @@ def executed(*arguments: str | Path, cwd: Path | None = None, **env: str) -> sub
     )
 
 
+ONE_BIRTH = Lock()
+
+
 @cache
 def nursery() -> Nursery:
     """Return the process that forks the command lines of this session."""
@@ -111,7 +115,8 @@ def fairbench(
     if sys.platform != "linux":
         return executed(*arguments, cwd=cwd, **env)
     command = list(map(str, arguments))
-    process = nursery().start(command, cwd, environment(**env))
+    with ONE_BIRTH:  # of threads that start some at once, the first makes the nursery
+        process = nursery().start(command, cwd, environment(**env))
     try:
         out, err = process.communicate(timeout=240)
     finally:

@@ -1,7 +1,7 @@
 """What an audit is asked to do: every key, its default and its meaning; from flags, a YAML file or Python."""
 
-import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -173,7 +173,10 @@ def _bins(value: Any) -> int | Edges:
     if isinstance(listed, str):
         listed = [scalar(part.strip()) for part in listed.split(",") if part.strip()]
     edges = listed if isinstance(listed, list | tuple) else [listed]
-    numbers = all(isinstance(edge, int | float) and math.isfinite(edge) for edge in edges)
+    numbers = all(
+        isinstance(edge, int | float) and not isinstance(edge, bool) and abs(edge) <= sys.float_info.max
+        for edge in edges
+    )
     if not edges or not numbers or isinstance(value, bool) or closed not in ("left", "right"):
         raise mistake(f"a number of bins or edges, not {shown(value)}", "write age=4, or age=25,45,65")
     if any(low >= high for low, high in pairwise(edges)):

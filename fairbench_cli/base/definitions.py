@@ -13,6 +13,9 @@ from typing import Any
 
 from fairbench_cli.base.plugins import packages_of
 
+AT_ONCE = ("listcomp", "setcomp", "dictcomp", "genexpr", "lambda")
+"""What the tables of symbols call functions that may run while their class is being defined."""
+
 
 class NoDefinition(Exception):  # noqa: N818 - becomes the user's error once it is known what asked
     """Why the source of a class or function cannot be had, or does not stand alone."""
@@ -91,11 +94,15 @@ class _Text:
         name, code = thing.__name__, _code(thing)
         source = _found(name, code)
         self.known[name] = thing
-        for used in sorted(_names(source)):
-            if used in self.known or used not in code.__globals__:
-                continue
-            self._add_value(used, code.__globals__[used], name)
+        self._add_names(_names(source, inside=False), code, name)
         self.definitions.append(source)
+        self._add_names(_names(source), code, name)
+
+    def _add_names(self, names: Iterator[str], code: FunctionType, user: str) -> None:
+        """Add what stands behind names that are not known yet."""
+        for used in sorted(names):
+            if used not in self.known and used in code.__globals__:
+                self._add_value(used, code.__globals__[used], user)
 
     def _add_value(self, name: str, value: Any, user: str) -> None:
         """Add what a name stands for in a notebook or script."""
@@ -157,8 +164,10 @@ def _found(name: str, function: FunctionType) -> str:
     raise NoDefinition(f"{name} is not defined at the top level")
 
 
-def _names(source: str) -> Iterator[str]:
+def _names(source: str, *, inside: bool = True) -> Iterator[str]:
     r"""Yield the names that a definition looks up outside of itself, those of builtins too.
+
+    Unless `inside` those that it needs before anything calls it: its bases, decorators and defaults.
 
     >>> sorted(_names("def f(x: int = N):\n    y = x\n    return [g(z) for z in y]"))
     ['N', 'g', 'int']
@@ -166,7 +175,11 @@ def _names(source: str) -> Iterator[str]:
     tables = [symtable.symtable(source, "", "exec")]
     while tables:
         table = tables.pop()
-        tables += table.get_children()
+        tables += [
+            each
+            for each in table.get_children()
+            if inside or each.get_type() != "function" or each.get_name() in AT_ONCE
+        ]
         for symbol in table.get_symbols():
             outside = symbol.is_global() or table.get_type() == "module"
             if outside and symbol.is_referenced() and not symbol.get_name().startswith("__"):

@@ -55,9 +55,9 @@ def docs(
                     column.overflow = "fold"
                 yield table
 
-    class Page(Markdown):
+    class WholePage(Markdown):
         """A page with such tables."""
 
         elements: ClassVar = Markdown.elements | {"table_open": WholeTable}
 
-    console.print(Page(text))
+    console.print(WholePage(text))

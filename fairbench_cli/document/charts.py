@@ -6,6 +6,7 @@ a mark shows is its title, which pages show to a pointer and say to those who ca
 """
 
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -17,6 +18,7 @@ PLOT = 200  # the height of a plot
 APART = 44  # texts at an axis need as much
 LETTER = 12  # and as much a letter, where they are long
 MOST_NAME = 34  # characters of a name
+LONG_WORD = 13  # characters of a word that a narrow column of names has room for
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_MARKS = 10  # on a line
 SYMBOL = 12  # a symbol takes so much width
@@ -385,10 +387,12 @@ def forest(
     empty = f'<td colspan="{len(others)}"></td>' if others else ""
     body = "".join(_forest_row(row, ideal) for row in rows)
     caption = f'<caption class="unseen">{escape(title)}</caption>'
+    longest = max((len(word) for row in rows for word in re.split("[ -]", row.name)), default=0)
+    long = " long" if longest > LONG_WORD else ""
     sizes = f"<colgroup>{'<col>' * (2 + len(others))}</colgroup>"
     foot = f'<tr><td></td><td class="plot"><div>{places}</div></td>{empty}</tr>'
     return (
-        f'<table class="forest">{caption}{sizes}<thead>{head}</thead><tbody>{body}</tbody>'
+        f'<table class="forest{long}">{caption}{sizes}<thead>{head}</thead><tbody>{body}</tbody>'
         f'<tfoot aria-hidden="true">{foot}</tfoot></table>'
     )
 

@@ -41,7 +41,7 @@
     const against = panel.against[base];
     const side = m === data.accuracy ? [] : [aside(panel, against, i)];
     if (mean === null) {
-      const why = panel.why[i] ?? "no value";
+      const why = panel.why[i] ?? "no finite value";
       return [name, "open", null, null, null, null, `${name}: ${why}`, [["-", ""], ...side], why];
     }
     const n = Array.isArray(panel.n[m]) ? panel.n[m][i] : panel.n[m];
@@ -76,7 +76,7 @@
     const n = Array.isArray(panel.n[m]) ? panel.n[m][i] : panel.n[m];
     const of = [`${n} of ${panel.repeats}`, "", n];
     const mean = at(panel.mean[m], i);
-    if (mean === null) return [["-", "", null], ["", "", null], [panel.why[i] ?? "no value", "", null], ["", "", null], of];
+    if (mean === null) return [["-", "", null], ["", "", null], [panel.why[i] ?? "no finite value", "", null], ["", "", null], of];
     const against = panel.against[base];
     const difference = against ? at(against.difference[m], i) : null;
     let letter = against ? against.kind[m][i] : "-";
@@ -109,7 +109,8 @@
     const heads = others.map((head) => `<th scope="col" class="n">${head}</th>`).join("");
     const below = ticks(scale).map(([x, words]) => `<span class="tick" style="left:${short(x)}%">${words}</span>`).join("");
     const title = `${panel.name}: ${scale.name} against ${base} at β = ${panel.at[beta]}`;
-    return `<table class="forest"><caption class="unseen">${escaped(title)}</caption><colgroup>${"<col>".repeat(2 + others.length)}</colgroup><thead><tr><th scope="col" colspan="2">${escaped(about)}</th>${heads}</tr></thead>` +
+    const long = panel.techniques.some((name) => name.split(/[ -]/).some((word) => word.length > 13));
+    return `<table class="forest${long ? " long" : ""}"><caption class="unseen">${escaped(title)}</caption><colgroup>${"<col>".repeat(2 + others.length)}</colgroup><thead><tr><th scope="col" colspan="2">${escaped(about)}</th>${heads}</tr></thead>` +
       `<tbody>${rows}</tbody><tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>${below}</div></td><td colspan="${others.length}"></td></tr></tfoot></table>`;
   }
   // Curves over β as `curves` in Python draws them, and `plot` below it.
@@ -237,6 +238,8 @@
     draw();
   }
   form.addEventListener("change", (event) => {
+    // Where nothing is of all that is chosen, the other switches go back to all.
+    if (data.panels.every((panel) => away(panel.about))) for (const name of Object.keys(data.panels[0].about)) if (selects[name] && selects[name] !== event.target) selects[name].value = "";
     const kept = new URLSearchParams();
     for (const [name, one] of Object.entries(selects)) if (one.value !== first[name]) kept.set(name, one.value);
     history.replaceState(null, "", `#${kept}`);

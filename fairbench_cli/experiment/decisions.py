@@ -12,13 +12,15 @@ import binascii
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from pydantic import ConfigDict, Field
 
 from fairbench_cli.data.table import Labels, Table
 
+ROWS = ".rows"  # the ending of a file of packed rows
 BITS, BYTES = b"\x01", b"\x08"  # a row takes: the first byte of what is compressed
 STEPS = 255  # of a chance that takes a byte
 
@@ -109,10 +111,12 @@ class RowsPlace:
         CRC-32 of what is packed, in hexadecimal.
     """
 
-    file: str
-    at: int
-    bytes: int
-    crc: str
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    file: Annotated[str, Field(pattern=rf"^[A-Za-z0-9][A-Za-z0-9-]*\{ROWS}$")]
+    at: Annotated[int, Field(ge=0)]
+    bytes: Annotated[int, Field(ge=1)]
+    crc: Annotated[str, Field(pattern="^[0-9a-f]{8}$")]
 
 
 _KEPT = ("row", "<i4"), ("group", "<i4"), ("label", "u1"), ("decision", "u1")
@@ -164,20 +168,6 @@ def unpack_rows(packed: bytes, rows: int) -> PredictedRows:
     ValueError
         When the bytes are none of `pack_rows`, or of another number of rows.
     """
-    body = _body(packed, rows)
-    found: dict[str, NDArray[Any]] = {}
-    at = 0
-    for name, kind in _KEPT:
-        found[name] = np.frombuffer(body, kind, rows, at)
-        at += found[name].nbytes
-        if kind == "<i4":
-            found[name] = np.cumsum(found[name])
-    score = np.frombuffer(body, _SCORE, rows, at) if len(body) > at else None
-    return PredictedRows(**found, score=score)
-
-
-def _body(packed: bytes, rows: int) -> bytes:
-    """Return what `pack_rows` compressed, of a length that fits the rows; raises as `unpack_rows`."""
     least = rows * sum(np.dtype(kind).itemsize for _, kind in _KEPT)
     most = least + rows * np.dtype(_SCORE).itemsize
     unpacking = zlib.decompressobj()
@@ -187,7 +177,15 @@ def _body(packed: bytes, rows: int) -> bytes:
         raise ValueError(f"no rows: {error}") from None
     if not unpacking.eof or len(body) not in (least, most):
         raise ValueError(f"no {rows} rows")
-    return body
+    found: dict[str, NDArray[Any]] = {}
+    at = 0
+    for name, kind in _KEPT:
+        found[name] = np.frombuffer(body, kind, rows, at)
+        at += found[name].nbytes
+        if kind == "<i4":
+            found[name] = np.cumsum(found[name])
+    score = np.frombuffer(body, _SCORE, rows, at) if len(body) > at else None
+    return PredictedRows(**found, score=score)
 
 
 def crc_of_rows(packed: bytes) -> str:

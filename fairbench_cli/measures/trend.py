@@ -88,10 +88,14 @@ def ratio_trend(
     slope, lower, upper = (low + high) / 2
     statistic, _ = _score(x, n, y, m, time, np.zeros(x.shape[:-1]))
     _, start = _score(x, n, y, m, time, slope)
-    lower = np.where(lower < SURE - EDGE, -np.inf, lower)
-    upper = np.where(upper > EDGE - SURE, np.inf, upper)
-    found = (np.exp(start), np.exp(start + slope), *(np.exp(each) for each in (slope, lower, upper)))
+    found = (*map(_ratio, (start, start + slope)), np.exp(slope), *map(_ratio, (lower, upper)))
     return RatioTrend(*(np.where(informative, each, np.nan) for each in (*found, normal_p(statistic))))
+
+
+def _ratio(logarithm: Floats) -> Floats:
+    """Return a ratio; 0 or infinity where its logarithm is at an edge."""
+    logarithm = np.where(logarithm < SURE - EDGE, -np.inf, logarithm)
+    return np.exp(np.where(logarithm > EDGE - SURE, np.inf, logarithm))
 
 
 def _score(x: Floats, n: Floats, y: Floats, m: Floats, time: Floats, slope: Floats) -> tuple[Floats, Floats]:

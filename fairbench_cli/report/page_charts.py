@@ -80,7 +80,7 @@ def forest_row(
     against = panel["against"].get(base)
     side = [] if m == accuracy else [_aside(panel, scales[accuracy], accuracy, against, i)]
     if mean is None:
-        why = panel["why"].get(str(i), "no value")
+        why = panel["why"].get(str(i), "no finite value")
         return ForestRow(name, "open", None, None, None, None, f"{name}: {why}", [("-", ""), *side], why)
     n = panel["n"][m] if isinstance(panel["n"][m], int) else panel["n"][m][i]
     same = panel["same"].get(str(i), "")
@@ -141,28 +141,23 @@ def _aside(panel: Data, scale: Scale, m: int, against: Data | None, i: int) -> t
 
 def key_of_forests() -> str:
     """Return what the marks of forests mean."""
-    letters = "BLbowsc."
-    return key((FORM_OF[letter][1], GAP_WORDS[letter]) for letter in letters)
+    words = GAP_WORDS | {".": "no difference shown, or not tested"}
+    return key((FORM_OF[letter][1], words[letter]) for letter in "BLbowsc.")
 
 
 def axis_of(scale: Scale, start: float, end: float) -> Axis:
     """Return the axis of a metric in a picture, in the unit that it is written in."""
-    low, high, step = (each / _one(scale) for each in scale.axis)
+    low, high, step = (each / (GRAIN / scale.times) for each in scale.axis)
     return Axis(low, high, start, end, step=step)
 
 
 def own_axis(scale: Scale, numbers: Sequence[int | None], start: float, end: float) -> Axis:
     """Return an axis for some numbers of a metric, and for its ideal where that is 0."""
-    known = [each / _one(scale) for each in numbers if each is not None]
+    known = [each / (GRAIN / scale.times) for each in numbers if each is not None]
     ends = [*known, 0.0] if scale.ideal == 0 else known
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     room = 0.08 * (high - low) or 0.5
     return Axis(low - room, high + room, start, end)
-
-
-def _one(scale: Scale) -> float:
-    """Return how many grains are 1 in the unit of a metric."""
-    return GRAIN / 100 if scale.unit else GRAIN
 
 
 def _named(scale: Scale) -> str:
@@ -210,7 +205,7 @@ def _points(
         same = panel["same"].get(str(t * count + k), "")
         both = f"{across.name} {across.written(a)}, {up.name} {up.written(b)}"
         said = f"{panel['techniques'][t]}, β = {beta:g}: {both}"
-        yield a / _one(across), b / _one(up), f"{said}, {same}" if same else said
+        yield a / (GRAIN / across.times), b / (GRAIN / up.times), f"{said}, {same}" if same else said
 
 
 def curves(panel: Data, scales: Sequence[Scale], m: int, part: Sequence[int]) -> str:
@@ -225,9 +220,9 @@ def curves(panel: Data, scales: Sequence[Scale], m: int, part: Sequence[int]) ->
                 continue
             said = f"{panel['techniques'][t]}, β = {beta:g}: {scale.written(mean)}"
             if low is not None and high is not None:
-                limits.append((beta, low / _one(scale), high / _one(scale)))
+                limits.append((beta, low / (GRAIN / scale.times), high / (GRAIN / scale.times)))
                 said += f" ({scale.written(low)} to {scale.written(high)})"
-            points.append((beta, mean / _one(scale), said))
+            points.append((beta, mean / (GRAIN / scale.times), said))
         lines.append(ChartLine(panel["techniques"][t], points, limits))
     title = f"{panel['name']}: {scale.name} over β"
     return plot(title, _betas(panel["betas"]), axis_of(scale, PLOT, 12), lines, f"β; up: {_named(scale)}")
@@ -246,7 +241,13 @@ def number_cells(
     mean = at(panel["mean"][m], i)
     if mean is None:
         nothing = "", "", None
-        return [("-", "", None), nothing, (panel["why"].get(str(i), "no value"), "", None), nothing, of]
+        return [
+            ("-", "", None),
+            nothing,
+            (panel["why"].get(str(i), "no finite value"), "", None),
+            nothing,
+            of,
+        ]
     against = panel["against"].get(base)
     difference = None if against is None else at(against["difference"][m], i)
     letter = "-" if against is None else against["kind"][m][i]

@@ -270,7 +270,7 @@ def panels_of(
         place: np.full((4, len(order), len(techniques), len(betas)), np.nan)
         for place, (techniques, betas) in cells.items()
     }
-    found = mean_and_interval(np.where(np.isfinite(results.values), results.values, np.nan))
+    found = mean_and_interval(results.values)
     numbers = np.stack([found[name] for name in ("mean", "low", "high", "n_ok")], axis=1)
     for (place, technique, beta, metric), own in zip(rows, numbers, strict=True):
         techniques, betas = cells[place]
@@ -369,9 +369,10 @@ def _of_cells(
 
 
 def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
-    """Return how a metric is written and drawn: on one axis in all panels, for all means and the ideal."""
+    """Return how a metric is written and drawn, on one axis in all panels."""
     unit = unit_of(metric)
-    means = np.concatenate([panel.mean[m].ravel() for panel in panels] or [np.zeros(0)])
+    own = [np.append(panel.mean[m], panel.labels[m]) for panel in panels]
+    means = np.concatenate(own or [np.zeros(0)])
     means = means[np.abs(means) < MOST]
     ends = [metric.ideal] if metric.ideal is not None and np.isfinite(metric.ideal) else []
     if metric.direction in ("higher", "lower") and unit == "%":

@@ -1,8 +1,7 @@
 """Two runs against each other: what is in both, with differences and tests, and what changed between them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from fairbench_cli.experiment.journal.manifest import read_manifest, read_result
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.experiment.select import facts_of, select
 from fairbench_cli.experiment.versions import Versions
-from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.counts import Counts
 from fairbench_cli.report.inference import RowDesign, row_design
 from fairbench_cli.report.paired import IDENTICAL, differences_frame, written
 from fairbench_cli.report.population import BASES
@@ -170,24 +169,24 @@ def _joined(data: DatasetRepeats, theirs: DatasetRepeats, design: RowDesign) -> 
     halves = (data, ours), (theirs, [places[key_of(data.cells[i])] for i in ours])
     repeats = max(data.status.shape[1], theirs.status.shape[1])
 
-    def stacked(values_of: Callable[[DatasetRepeats], Any], nothing: str | float) -> Any:
+    def stacked(of_both: Iterable[Any], nothing: str | float) -> Any:
         parts = []
-        for one, at in halves:
-            values = values_of(one)[at]
+        for (_, at), values in zip(halves, of_both, strict=True):
+            values = values[at]
             rest = [(0, 0), (0, repeats - values.shape[1]), *[(0, 0)] * (values.ndim - 2)]
             parts.append(np.pad(values, rest, constant_values=nothing))
         return np.concatenate(parts)
 
     values = {
-        name: stacked(partial(_row_values, name), np.nan)
+        name: stacked((one.row_values[name] for one, _ in halves), np.nan)
         for name in data.row_values.keys() & theirs.row_values.keys()
     }
     return replace(
         data,
         cells=[one.cells[i] for one, at in halves for i in at],
-        status=stacked(lambda one: one.status, ""),
-        reason=stacked(lambda one: one.reason, ""),
-        counts=Counts(data.counts.groups, stacked(lambda one: one.counts.n, np.nan)),
+        status=stacked((one.status for one, _ in halves), ""),
+        reason=stacked((one.reason for one, _ in halves), ""),
+        counts=Counts(data.counts.groups, stacked((one.counts.n for one, _ in halves), np.nan)),
         swept=[],
         row_values=values,
         swept_repeats=[],
@@ -195,10 +194,6 @@ def _joined(data: DatasetRepeats, theirs: DatasetRepeats, design: RowDesign) -> 
         decisions=[one.decisions[i] for one, at in halves for i in at],
         design=design,
     )
-
-
-def _row_values(name: str, data: DatasetRepeats) -> Floats:
-    return data.row_values[name]
 
 
 def _design(source: tuple[str, str], plans: Plans) -> RowDesign:

@@ -229,6 +229,8 @@ def test_constants_and_functions_of_a_notebook_make_a_file_that_stands_alone(mon
         "def mine(x): return cached(x)\n"
         "def at(): return AT\n"
         "def drawn(): return draw()\n"
+        "class Base:\n    def other(self): return Sub()\n"
+        "class Sub(Base):\n    all = [mine(x) for x in range(2)]\n    def own(self): return 1\n"
     )
     name, names = "<cell 2>", {"__name__": "__main__"}
     monkeypatch.setitem(linecache.cache, name, (len(text), None, text.splitlines(keepends=True), name))
@@ -236,6 +238,9 @@ def test_constants_and_functions_of_a_notebook_make_a_file_that_stands_alone(mon
     alone: dict = {}
     exec(definition_of(names["mine"]), alone)  # noqa: S102
     assert alone["mine"](4) == 2.0
+    for first in ("Base", "Sub"):  # each uses the other
+        exec(definition_of(names[first]), alone)  # noqa: S102
+        assert alone["Base"]().other().own() == 1
     for other, used in (("at", "AT"), ("drawn", "draw")):
         with pytest.raises(NoDefinition, match=f"uses {used}, which is neither a plain value"):
             definition_of(names[other])

@@ -83,6 +83,8 @@ def test_a_side_is_an_attribute_of_two_groups_and_a_reference(people):
     [
         ({"bins": "age=45,25"}, "edges rise", "age=25,45,65"),
         ({"bins": "age=x,y"}, "a number of bins or edges", "age=4, or age=25,45,65"),
+        ({"bins": {"age": [True, 40]}}, "a number of bins or edges", "age=4, or age=25,45,65"),
+        ({"bins": {"age": [10**400]}}, "a number of bins or edges", "age=4, or age=25,45,65"),
         ({"bins": {"age": {"edges": [1], "closed": "both"}}}, "a number of bins or edges", ""),
         ({"attribute": ["age<25", "age<40"]}, "age<40 cuts age, which is cut otherwise", "--bins age=25,40"),
         ({"bins": "age=4", "ref": "age<40"}, "age<40 cuts age, which is cut otherwise", "--bins age=40"),
@@ -168,6 +170,13 @@ def test_a_file_with_a_log_in_a_folder_that_cannot_be_written_to(people, tmp_pat
         assert audit(folder / "wal.db", **FAST).report.rows == 600
     finally:
         folder.chmod(0o755)
+
+
+def test_what_pandas_cuts_is_read(people):
+    cut = people.assign(age=pd.cut(people.age, [0, 40, 200]))
+    named = people.assign(age=cut.age.astype(str).replace("nan", ""))
+    wanted = audit(named, attribute="age", **FAST).to_json()
+    assert audit(cut, attribute="age", **FAST).to_json() == wanted
 
 
 def test_other_spellings(people, tmp_path, say):

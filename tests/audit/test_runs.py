@@ -78,6 +78,7 @@ def test_the_command_takes_folders_and_their_names(finished: Finished, say, tmp_
         (["--only", ONE, "--curves"], ("not the scores", "predictions: true")),
         (["--only", ONE, "--explain", "sex"], ("not the rows", "predictions: true")),
         (["--only", ONE, "--cluster", "sex"], ("not the rows",)),
+        (["--only", ONE, "--label", "label"], ("by group and label", "leave it out")),
         (["--only", ONE, "--plan"], ("leave one of the two out",)),
     ],
 )

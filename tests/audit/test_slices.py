@@ -117,6 +117,20 @@ def test_times():
     assert times(["2014W05", "2014W52"]) is not None
 
 
+def test_quarters_of_pandas_and_the_chart_of_slices(planted):
+    _, frame, result = planted
+    periods = frame.assign(quarter=pd.PeriodIndex(frame.quarter, freq="Q"))
+    assert audit(periods, attributes=["g"], slice="quarter").to_json() == result.to_json()
+    assert result.plot("g").svg in result.to_html()
+
+
+def test_what_is_printed_with_all_is_below(planted):
+    for everything, place in ((False, "see --all."), (True, "below.")):
+        document = audit_document(planted[2].report, everything=everything, brief=True)
+        (each,) = (section for section in document.sections if section.title == "Each quarter")
+        assert each.notes[0].endswith(place)
+
+
 def test_two_slices_and_one_without_a_comparison(planted):
     _, frame, _ = planted
     two = frame[frame.quarter.isin(QUARTERS[:2])]

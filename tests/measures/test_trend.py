@@ -66,6 +66,13 @@ def test_laws():
     assert three.change == pytest.approx(two.change**2, rel=1e-3)
 
 
+def test_a_ratio_to_nobody_is_infinite():
+    found = ratio_trend([5, 6, 7], [50] * 3, [0] * 3, [50] * 3, [1, 2, 3])
+    assert (found.first, found.last, found.low, found.high) == (np.inf, np.inf, 0, np.inf)
+    found = ratio_trend([0] * 3, [50] * 3, [5, 6, 7], [50] * 3, [1, 2, 3])
+    assert (found.first, found.last, found.low, found.high) == (0, 0, 0, np.inf)
+
+
 def test_of_two_slices_it_is_the_change_between_them():
     found = ratio_trend([300, 240], [1000, 1000], [400, 400], [1000, 1000], [0, 1])
     assert float(found.change) == pytest.approx(240 / 300, rel=1e-6)

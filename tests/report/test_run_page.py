@@ -91,3 +91,24 @@ def test_groups_stay_whatever_is_compared_and_rows_say_what_they_are_of():
     groups = text.partition('id="groups"')[2].partition('id="numbers"')[0]
     assert 'data-dataset="nothing"' in groups
     assert "data-compared" not in groups
+
+
+def test_what_is_drawn_stands_where_it_is():
+    small = {"none": ((0.30, 0.33), 0.8), "massaging": ((0.31, 0.33), 0.8)}  # the labels are 15 points apart
+    _, data = page_of({"bank": small}, more=ALL)
+    (scale,) = [one for one in data["scales"] if one["name"] == "discrimination"]
+    (panel,) = data["panels"]
+    labels = panel["labels"][data["scales"].index(scale)]
+    assert labels == 15_000
+    assert scale["axis"][0] < 0 < labels < scale["axis"][1]
+
+
+def test_a_mean_that_is_infinite_is_none():
+    never = {"none": ((0.0, 0.4), 0.8), "massaging": PLAIN}
+    metrics = ("discrimination", "accuracy", "likelihood-ratio")
+    _, data = page_of({"bank": never}, metrics=metrics, more=ALL)
+    (m,) = [i for i, one in enumerate(data["scales"]) if one["name"] == "likelihood-ratio"]
+    none, massaging = data["panels"][0]["mean"][m]
+    assert none is None
+    assert massaging > 100_000
+    assert data["panels"][0]["n"][m] == 6

@@ -322,8 +322,7 @@ def _verb(word: Word, rows: Sequence[Trend]) -> str:
 def _those(rows: Sequence[Trend]) -> str:
     """Return which ratios: "selection rate of African-American (race)"; the last of many are counted."""
     named = [f"{RATES[row.metric].label} of {writing.named(row.group)} ({row.attribute})" for row in rows]
-    more = len(named) - MOST_NAMED
-    return ", ".join(named[:MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+    return writing.listed(named, MOST_NAMED)
 
 
 def _why_not(found: Over, report: Report) -> str:
@@ -426,7 +425,7 @@ def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]
         for one, anchor in ((whole, "w"), (report, "a"))
     )
     sections = attribute_sections(whole, view, "w")
-    place = "see --all" if view.brief else "below"
+    place = "below" if view.shown is None else "see --all"
     return (
         Section(
             f"{about(found, report).capitalize()} together",

@@ -235,10 +235,10 @@ def named(group: str) -> str:
     return "everybody else" if group == REST_NAME else short
 
 
-def listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
     """Return names in a note, the first of many."""
-    more = len(names) - MOST_LISTED
-    return ", ".join(names[:MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def group_cell(name: str, small: bool, fine: str = "", *, muted: bool = False) -> TableCell:

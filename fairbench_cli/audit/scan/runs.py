@@ -35,8 +35,8 @@ NEEDS_ROWS = {
     "identifier": FEATURELESS,
     "against": FEATURELESS,
     "scores": SCORELESS,
-    "label": SCORELESS,
-    "favourable": SCORELESS,
+    "label": FEATURELESS,
+    "favourable": FEATURELESS,
     "threshold": SCORELESS,
     "top_k": SCORELESS,
     "top_share": SCORELESS,
@@ -47,6 +47,7 @@ NEEDS_ROWS = {
 OF_PREDICTIONS = ("repeat", "row"), ("label", "decision", "score")
 """How the columns of a file of predictions begin and end; between them are the protected attributes."""
 
+COLUMNS: dict[str, Any] = {"scores": ("decision",), "label": "label"}
 MOST_CHOICES = 6
 
 
@@ -108,13 +109,11 @@ def rows_of_run(
     if only:
         what, fix = "cells are those of a folder of results", "audit the folder that `fairbench run` wrote"
         raise user_error(what, f"{fix}, or leave it out", Flag("only"))
-    attributes = _attributes_of_predictions(path) if path is not None else None
-    if path is not None and attributes is not None:
-        return _of_predictions(path, attributes, repeat or 0)
-    if repeat is not None:
+    found = _of_predictions(path, repeat or 0) if path is not None else None
+    if found is None and repeat is not None:
         what = "only runs have repeats"
         raise user_error(what, "audit a folder of results or a file of its predictions", Flag("repeat"))
-    return None
+    return found
 
 
 def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: int | None) -> RunRows:
@@ -138,11 +137,10 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
     called = [f"{key}={cell[key]}" for key in ("dataset", "attribute", "intervention", "classifier")]
     name = f"{shown_path(folder)}, {', '.join(called)}, beta={cell['beta']:g}, repeat {number}"
     notes = (
-        f"These are the {len(frame):,} test rows of repeat {number} (of {plan.config.repeats}) as its counts "
-        "have them: one model. Repeats are not put together, as they may share their test rows.",
+        _note(frame, f"{number} (of {plan.config.repeats}) as its counts have them"),
         *(["Its decisions are drawn at random; counts are those expected, to whole rows."] if drawn else []),
     )
-    columns = {"scores": ("decision",), "label": "label", "attributes": tuple(frame.columns[:-2])}
+    columns = COLUMNS | {"attributes": tuple(frame.columns[:-2])}
     return RunRows(frame, columns, name, notes)
 
 
@@ -177,8 +175,7 @@ def _with_counts(records: "dict[int, Repeat | None]", number: int, folder: Path)
         return record
     there = [n for n, one in records.items() if one is not None and one.counts is not None]
     why = "has not been run" if record is None else f"is {record.status}: {record.reason}"
-    fix = f"give one of {', '.join(map(str, there[:MOST_CHOICES]))}" if there else "run the cell"
-    raise user_error(f"repeat {number} of this cell in {shown_path(folder)} {why}", fix, Flag("repeat"))
+    raise _no_repeat(f"repeat {number} of this cell in {shown_path(folder)} {why}", there)
 
 
 def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, bool]":
@@ -201,40 +198,34 @@ def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, 
     return pd.DataFrame(columns), bool((n % 1 != 0).any())
 
 
-def _attributes_of_predictions(path: Path) -> tuple[str, ...] | None:
-    """Return the protected attributes of a file of predictions; None of any other file."""
+def _of_predictions(path: Path, number: int) -> RunRows | None:
+    """Return the rows of one repeat of a file of predictions; None of any other file."""
     if path.suffix != ".parquet" or not path.is_file():
         return None
     import duckdb
 
     try:
-        names = tuple(duckdb.connect().read_parquet(str(path)).columns)
+        relation = duckdb.connect().read_parquet(str(path))
     except duckdb.Error:
         return None  # what is wrong with it is said when it is read
-    (first, last) = OF_PREDICTIONS
-    whole = names[: len(first)] == first and names[-len(last) :] == last
-    return names[len(first) : -len(last)] if whole else None
-
-
-def _of_predictions(path: Path, attributes: tuple[str, ...], repeat: int) -> RunRows:
-    """Return the rows of one repeat of a file of predictions."""
-    import duckdb
-
-    relation = duckdb.connect().read_parquet(str(path))
-    frame = relation.filter(duckdb.ColumnExpression("repeat") == repeat).df().drop(columns=["repeat", "row"])
+    names, (first, last) = tuple(relation.columns), OF_PREDICTIONS
+    if (names[: len(first)], names[-len(last) :]) != OF_PREDICTIONS:
+        return None
+    frame = relation.filter(duckdb.ColumnExpression("repeat") == number).df().drop(columns=[*first])
     if frame.empty:
-        there = [str(n) for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
-        raise _no_repeat(path, repeat, there)
+        there = [n for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
+        raise _no_repeat(f"{shown_path(path)} has no repeat {number}", there)
     if frame["score"].isna().all():
         frame = frame.drop(columns="score")
-    columns = {"scores": ("decision",), "label": "label", "attributes": attributes}
-    note = (
-        f"These are the {len(frame):,} test rows of repeat {repeat}: one model. Repeats are not put "
-        "together, as they may share their test rows."
-    )
-    return RunRows(frame, columns, f"{shown_path(path)}, repeat {repeat}", (note,))
+    columns = COLUMNS | {"attributes": names[len(first) : -len(last)]}
+    return RunRows(frame, columns, f"{shown_path(path)}, repeat {number}", (_note(frame, str(number)),))
 
 
-def _no_repeat(path: Path, repeat: int, there: list[str]) -> UserError:
-    fix = f"give one of {', '.join(there[:MOST_CHOICES])}" if there else "run the cell"
-    return user_error(f"{shown_path(path)} has no repeat {repeat}", fix, Flag("repeat"))
+def _note(frame: "pd.DataFrame", repeat: str) -> str:
+    what = f"These are the {len(frame):,} test rows of repeat {repeat}: one model."
+    return f"{what} Repeats are not put together, as they may share their test rows."
+
+
+def _no_repeat(what: str, there: list[int]) -> UserError:
+    fix = f"give one of {', '.join(map(str, there[:MOST_CHOICES]))}" if there else "run the cell"
+    return user_error(what, fix, Flag("repeat"))

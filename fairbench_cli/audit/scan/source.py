@@ -432,6 +432,9 @@ class _Streamed:
         return self.frame.__arrow_c_stream__(requested_schema)
 
 
+SPANS = ("period", "interval")
+
+
 def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
     """Return the names of a frame's columns and what DuckDB can read of it, again and again.
 
@@ -445,7 +448,11 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
         names = list(map(str, frame.column_names if library == "pyarrow" else frame.columns))
         new = [f"v{i}" for i in range(len(names))]
         if library == "pandas":
-            return names, frame.set_axis(new, axis=1)
+            renamed = frame.set_axis(new, axis=1)
+            # Quarters and what `pd.cut` makes, which DuckDB does not know, are what they are called.
+            of = {name: getattr(kind, "categories", kind) for name, kind in renamed.dtypes.items()}
+            spans = [name for name, kind in of.items() if str(getattr(kind, "dtype", kind)).startswith(SPANS)]
+            return names, renamed.astype(dict.fromkeys(spans, "string")) if spans else renamed
         known = new if library == "pyarrow" else dict(zip(names, new, strict=True))
         return names, frame.rename_columns(known) if library == "pyarrow" else frame.rename(known)
     if isinstance(frame, ArrowStream):

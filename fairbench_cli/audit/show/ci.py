@@ -3,13 +3,20 @@
 from collections import Counter
 from typing import Any
 
-from fairbench_cli.audit.compare.report import Disparity, Report
+from fairbench_cli.audit.compare.report import Report
+from fairbench_cli.audit.parts.writing import flat
 from fairbench_cli.audit.show.document import source_name
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.audit.show.tables import json_text
 
 FORMAT = 1
 """Keys may be added without a new number; none goes, and none changes its meaning."""
+
+COLUMNS = (
+    *("model", "decision", "attribute", "group", "reference", "metric", "value", "reference_value"),
+    *("ratio", "ratio_low", "ratio_high", "difference", "tau", "p_holm", "shown_outside"),
+)
+"""Of a comparison that fails."""
 
 
 def to_ci(report: Report) -> str:
@@ -42,27 +49,9 @@ def to_ci(report: Report) -> str:
             }
             for row in judged
         ],
-        "failing": [_comparison(row) for row in deciding if row.verdict == "fail"],
+        "failing": [
+            {name: cells[name] for name in COLUMNS}
+            for cells in (flat(row) for row in deciding if row.verdict == "fail")
+        ],
     }
     return json_text(found)
-
-
-def _comparison(row: Disparity) -> dict[str, Any]:
-    """Return a comparison by its names, rates, ratio with interval, and p."""
-    return {
-        "model": row.model,
-        "decision": row.decision,
-        "attribute": row.attribute,
-        "group": row.group,
-        "reference": row.reference,
-        "metric": row.metric,
-        "value": row.value,
-        "reference_value": row.reference_value,
-        "ratio": row.ratio.value,
-        "ratio_low": row.ratio.low,
-        "ratio_high": row.ratio.high,
-        "difference": row.difference.value,
-        "tau": row.tau,
-        "p_holm": row.p_holm,
-        "shown_outside": row.shown_outside,
-    }

@@ -82,7 +82,7 @@ def charts_of(report: Report) -> dict[str, Chart]:
     """Return the chart of each attribute that the answer speaks of, in its order."""
     charts: dict[str, Chart] = {}
     for one in headline(report).sentences:
-        charts.setdefault(one.attribute, rate_chart(one, report))
+        charts.setdefault(one.attribute, _chart(one, report))
     return charts
 
 

@@ -25,13 +25,12 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError,
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.experiment.cell import Repeat, Status
-from fairbench_cli.experiment.decisions import RowsPlace, crc_of_rows
+from fairbench_cli.experiment.decisions import ROWS, RowsPlace, crc_of_rows
 from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.measures.counts import Counts
 
 FORMAT = 1
-ROWS = ".rows"  # the ending of a file of packed rows
 HEAD = b'{"journal": '
 _SEAL = b', "crc": "'
 _SEALED = len(_SEAL) + 8 + len(b'"}')
@@ -191,17 +190,6 @@ class _Tuning(BaseModel):
         return Curve(self.chosen, tuple(map(_float, self.values)), Counts(_numbered(size), n))
 
 
-class _RowsPlace(BaseModel):
-    """Where packed rows stand, as it is in a line."""
-
-    model_config = ConfigDict(strict=True, extra="forbid")
-
-    file: str = Field(pattern=rf"^[A-Za-z0-9][A-Za-z0-9-]*\{ROWS}$")
-    at: int = Field(ge=0)
-    bytes: int = Field(ge=1)
-    crc: str = Field(pattern="^[0-9a-f]{8}$")
-
-
 class RepeatLine(BaseModel):
     """A repeat as it stands in a line, read or to be written; NaN and Infinity are no JSON.
 
@@ -222,7 +210,7 @@ class RepeatLine(BaseModel):
     swept: list[ByGroup] | None = None
     tuning: _Tuning | None = None
     decisions: str | None = None
-    predictions: _RowsPlace | None = None
+    predictions: RowsPlace | None = None
 
     @model_validator(mode="after")
     def _same_groups(self) -> Self:
@@ -246,7 +234,7 @@ class RepeatLine(BaseModel):
         if repeat.decisions is not None:
             more["decisions"] = repeat.decisions
         if isinstance(repeat.predictions, RowsPlace):
-            more["predictions"] = _RowsPlace.model_construct(**vars(repeat.predictions))
+            more["predictions"] = repeat.predictions
         return cls.model_construct(
             key=repeat.key,
             repeat=repeat.repeat,
@@ -268,8 +256,7 @@ class RepeatLine(BaseModel):
         values = {name: _float(value) for name, value in self.values.items()}
         tuning = None if self.tuning is None else self.tuning.curve()
         so_far = self.key, self.repeat, self.status, self.reason, counts, self.facts, self.seconds
-        kept = None if self.predictions is None else RowsPlace(**self.predictions.model_dump())
-        return Repeat(*so_far, values, swept, tuning, self.decisions, kept)
+        return Repeat(*so_far, values, swept, tuning, self.decisions, self.predictions)
 
 
 def repeat_line(repeat: Repeat) -> bytes:
