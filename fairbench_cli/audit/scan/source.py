@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import select
 import shutil
 import stat
 import sys
@@ -485,7 +486,7 @@ def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
 def _spool(stream: BinaryIO, path: Path, name: str) -> Path:
     """Keep what can be read only once; refuse a device, and what takes over half of the free space."""
     with path.open("wb") as file:
-        while chunk := stream.read(CHUNK):
+        while chunk := _read_some(stream):
             if _is_device(stream):
                 raise user_error("it is a device", "name a file, or give the rows through a pipe", name)
             file.write(chunk)
@@ -495,6 +496,18 @@ def _spool(stream: BinaryIO, path: Path, name: str) -> Path:
                 fix = "write it to a file and name that, or set TMPDIR to a larger disk"
                 raise user_error(what, fix, name)
     return path
+
+
+def _read_some(stream: BinaryIO) -> bytes:
+    """Read what is there; wait for it, and for signals.
+
+    A signal that comes just before a read that blocks is heard only when that read ends, so none blocks.
+    """
+    with suppress(OSError, ValueError):  # in memory, or not a pipe of POSIX
+        while not select.select([stream], [], [], 0.5)[0]:
+            pass
+    some: bytes = getattr(stream, "read1", stream.read)(CHUNK)
+    return some
 
 
 def _is_device(stream: BinaryIO) -> bool:
