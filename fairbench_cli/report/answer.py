@@ -16,8 +16,8 @@ import pandas as pd
 
 from fairbench_cli.experiment.config.config import ExperimentConfig, attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
-from fairbench_cli.measures.metric import OF_LABELS, Metric
-from fairbench_cli.measures.registry import METRICS, find, measure
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import find
 from fairbench_cli.report.baselines import short_of
 from fairbench_cli.report.kinds import Kind, kinds, own_frame
 from fairbench_cli.report.paired import APART, LEVEL, PARETO_METRICS, paired_of, pareto_frame, pareto_of
@@ -31,7 +31,7 @@ from fairbench_cli.report.repeats import (
     key_of,
     mean_and_interval,
 )
-from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.results import RunResults, labels_measured
 from fairbench_cli.report.tables import names_of, why_nothing
 
 FAIRNESS, ACCURACY = PARETO_METRICS
@@ -246,9 +246,8 @@ def answer_of(run: RunResults) -> RunAnswer:
     for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
         cells = [cell for cell in run.plan.cells if (cell["dataset"], cell["attribute"]) == place]
         data = held.get(place)
-        labels = {} if data is None else _labels(data, metric, run)
         for compared in (place[1],) if data is None else data.asked(run.attributes):
-            settings += _settings(run, metric, cells, compared, data, found, labels.get(compared, np.nan))
+            settings += _settings(run, metric, cells, compared, data, found)
     return RunAnswer(metric, tuple(settings))
 
 
@@ -274,15 +273,6 @@ def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any,
     return dict(zip(keys, frame.to_dict("records"), strict=True))
 
 
-def _labels(data: DatasetRepeats, metric: Metric, run: RunResults) -> dict[str, float]:
-    """Return the mean of a metric of the labels of the test rows by groups compared, if labels have it."""
-    name = metric.name + OF_LABELS
-    if name not in METRICS or METRICS[name].needs != "counts":
-        return {}
-    values = {one: measure(name, data.levels(data.labels, one)) for one in data.asked(run.attributes)}
-    return {compared: float(mean_and_interval(own)["mean"]) for compared, own in values.items()}
-
-
 def _settings(
     run: RunResults,
     metric: Metric,
@@ -290,13 +280,14 @@ def _settings(
     compared: str,
     data: DatasetRepeats | None,
     found: CellRows,
-    labels: float,
 ) -> Iterator[RunSetting]:
     """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
     called = names_of(run.plan.config)
     rows = {} if data is None else {key_of(cell): i for i, cell in enumerate(data.cells)}
+    of_labels = None if data is None else labels_measured(metric.name, data.levels(data.labels, compared))
+    labels = np.nan if of_labels is None else float(mean_and_interval(of_labels)["mean"])
     apart: dict[tuple[Any, ...], list[TechniqueFinding]] = {}
     for cell in cells:
         key = key_of(cell)

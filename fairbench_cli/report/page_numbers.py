@@ -14,14 +14,13 @@ import pandas as pd
 from fairbench_cli.document.charts import Form
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.metric import OF_LABELS, Metric
+from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import rate_by_group
-from fairbench_cli.measures.registry import METRICS, measure
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.paired import Baseline
 from fairbench_cli.report.reading import signed
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, mean_and_interval
-from fairbench_cli.report.results import Results, RunResults
+from fairbench_cli.report.results import Results, RunResults, labels_measured
 from fairbench_cli.report.tables import BLOCK, Names, names_of, why_nothing
 
 FORM_OF: dict[str, tuple[Kind | str, Form]] = {
@@ -299,11 +298,7 @@ def panels_of(
 def _labels(data: DatasetRepeats, compared: str, metrics: Iterable[str]) -> Floats:
     """Return metrics of the labels of the test rows, means over the repeats."""
     levels = data.levels(data.labels, compared)
-    values = []
-    for name in metrics:
-        own = METRICS.get(name + OF_LABELS)
-        known = own if own is not None and own.needs == "counts" else None
-        values.append(np.full(1, np.nan) if known is None else measure(known, levels))
+    values = [labels_measured(name, levels) for name in metrics]
     return np.array([mean_and_interval(np.where(np.isfinite(own), own, np.nan))["mean"] for own in values])
 
 

@@ -362,6 +362,12 @@ def paired_of(run: RunResults) -> pd.DataFrame:
     return paired_frame(run.asked(run.metrics))
 
 
+@lru_cache(maxsize=1)  # all tables and numbers for print are of one run
+def own_paired_of(run: RunResults) -> pd.DataFrame:
+    """Return `paired_of` the groups of each cell's own attribute, whatever groups are asked for."""
+    return paired_frame(run.own) if run.attributes else paired_of(run)
+
+
 def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) -> pd.DataFrame:
     """Return which techniques are on the Pareto front, per data set, attribute, groups, classifier and β.
 
@@ -408,6 +414,11 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
 def pareto_of(run: RunResults) -> pd.DataFrame:
     """Return pareto.csv: `pareto_frame` of discrimination and accuracy."""
     return pareto_frame(run.asked(PARETO_METRICS))
+
+
+def own_pareto_of(run: RunResults) -> pd.DataFrame:
+    """Return `pareto_of` the groups of each cell's own attribute, whatever groups are asked for."""
+    return pareto_frame(run.own) if run.attributes else pareto_of(run)
 
 
 def pareto_table(name: str, run: RunResults) -> Document:

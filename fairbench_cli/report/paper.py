@@ -11,7 +11,7 @@ from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.report.paired import LEVEL, adjusted, away_from_ideals, paired_frame, paired_of
+from fairbench_cli.report.paired import LEVEL, adjusted, away_from_ideals, own_paired_of
 from fairbench_cli.report.population import over_population
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,
@@ -55,7 +55,7 @@ def paper_table(name: str, run: RunResults) -> Document:
     cells: Cells = {}
     metrics = TABLES[name].metrics
     own = _own_of(run, metrics)
-    paired = paired_frame(own) if run.attributes else paired_of(run)
+    paired = own_paired_of(run)
     verdicts = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["population_verdict"].to_dict()
     keys = list(own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
     best = {key for key, is_best in zip(keys, best_of(own), strict=True) if is_best}
@@ -164,8 +164,7 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
     names = names_of(run.plan.config)
     tables = run.plan.config.tables or ("difference-to-none",)
     metrics = dict.fromkeys(metric for name in tables for metric in TABLES[name].metrics)
-    own = _own_of(run, tuple(metrics))
-    paired = paired_frame(own) if run.attributes else paired_of(run)
+    paired = own_paired_of(run)
     differences = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["difference"].to_dict()
     labelled = set()
     for data in run.datasets:

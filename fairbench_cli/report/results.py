@@ -14,8 +14,8 @@ from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
-from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.registry import find, measure
+from fairbench_cli.measures.metric import OF_LABELS, Metric
+from fairbench_cli.measures.registry import METRICS, find, measure
 from fairbench_cli.measures.sweep import RATES
 from fairbench_cli.report.moved import MovedThresholds, moved_thresholds
 from fairbench_cli.report.repeats import (
@@ -121,6 +121,18 @@ def results_of(
         return Results(pd.DataFrame(columns=ROW_COLUMNS), np.zeros((0, 0)), np.zeros((0, 0), dtype=object))
     arrays = np.concatenate(values), np.concatenate(status), own, datasets, np.concatenate(place)
     return Results(pd.concat(rows, ignore_index=True), *arrays)
+
+
+def labels_measured(name: str, levels: Counts) -> Floats:
+    """Return a metric of labels, repeat by repeat; one NaN where labels have no such metric.
+
+    Parameters
+    ----------
+    levels : Counts
+        Of the labels of the test rows, as `DatasetRepeats.labels` has them, by the groups compared.
+    """
+    own = METRICS.get(name + OF_LABELS)
+    return measure(own, levels) if own is not None and own.needs == "counts" else np.full(1, np.nan)
 
 
 def results_frame(results: Results) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """The rows in DuckDB: the format and the columns of what holds them, all read as text; its settings.
 
 A file, a frame or an Arrow stream becomes a `Source`, whose queries name its columns as ``text_3``,
-``number_3`` and so on. Only `Source.engine` changes the settings of DuckDB.
+``number_3`` and so on. Only `Source.engine` and `progress_of` change the settings of DuckDB.
 """
 
 import codecs

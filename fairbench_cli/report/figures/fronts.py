@@ -30,7 +30,7 @@ from fairbench_cli.report.figures.canvas import (
 )
 from fairbench_cli.report.figures.pages import Page, TechniqueLook
 from fairbench_cli.report.moved import GAPS, TOLERANCES, MovedThresholds
-from fairbench_cli.report.paired import PARETO_METRICS, pareto_frame
+from fairbench_cli.report.paired import PARETO_METRICS, own_pareto_of
 from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey, is_baseline, mean_and_interval
 from fairbench_cli.report.results import RunResults
 
@@ -89,7 +89,7 @@ Cloud = Mapping[TechniqueLook, Point]
 def points_of(run: RunResults) -> dict[CellKey, Point]:
     """Return the cells that have both metrics in some repeat; keys are values of `CELL_COLUMNS`."""
     points = {}
-    frame = pareto_frame(run.own)
+    frame = own_pareto_of(run)
     for *cell, free in frame[[*CELL_COLUMNS, "front"]].itertuples(index=False, name=None):
         key = tuple(cell)
         both = np.stack([run.found[*key, name].values for name in PARETO_METRICS])
