@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -62,7 +62,7 @@ class ExactWorld:
     beta: float
     include_protected: bool
     features: str
-    numbers: dict[tuple[str, str, str, str], ExactNumber]
+    numbers: dict[tuple[str, str, str, str], ExactNumber] = field(default_factory=dict)
 
     @property
     def rules(self) -> tuple[str, ...]:
@@ -216,7 +216,7 @@ def worlds_of(frame: pd.DataFrame) -> ExactWorlds:
     found: dict[tuple[Any, ...], ExactWorld] = {}
     for row in frame[COLUMNS].itertuples(index=False, name=None):
         *place, rule, quantity, labels, group, value, error, how = row
-        world = found.setdefault(tuple(place), ExactWorld(*place, {}))
+        world = found.setdefault(tuple(place), ExactWorld(*place))
         world.numbers[rule, quantity, labels, group] = ExactNumber(value, error, how)
     return ExactWorlds(frame, tuple(found.values()))
 
