@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.data.table import Floats
+from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.measures.counts import PAIR, Counts, divide
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import GroupPoints, Held, frontier, group_points
@@ -29,7 +29,6 @@ from fairbench_cli.network.world import YES, World
 
 Labels = Literal["true", "recorded"]
 How = Literal["exact", "draws"]
-Ints = NDArray[np.intp]
 FactRow = tuple[str, str, str, str, float, float, How]
 """Rule, quantity, labels, group, value, standard error, how."""
 
@@ -138,6 +137,9 @@ class _View:
     seed: int
 
 
+_BY_PERSON = ("mass", "batch", "group", "seen", "score", "truth", "unseen", "rows")
+
+
 @dataclass(frozen=True, eq=False)
 class _People:
     """People, as cells of a joint distribution or drawn: with their group, and the scores they get.
@@ -160,19 +162,19 @@ class _People:
 
     how: How
     mass: Floats
-    batch: Ints
-    group: Ints
-    seen: Ints
+    batch: Rows
+    group: Rows
+    seen: Rows
     score: Floats
     truth: Floats
     unseen: NDArray[np.bool_]
-    rows: Ints
+    rows: Rows
     parents: tuple[str, ...]
 
     def take(self, which: NDArray[np.bool_]) -> "_People":
         """Return some of the people."""
-        parts = self.mass, self.batch, self.group, self.seen, self.score, self.truth, self.unseen, self.rows
-        return _People(self.how, *(part[which] for part in parts), self.parents)
+        parts = {name: getattr(self, name)[which] for name in _BY_PERSON}
+        return replace(self, **parts)
 
     @property
     def weight(self) -> Floats:
@@ -300,7 +302,7 @@ def _people(view: _View, labels: Labels) -> _People:
 
 def _cells(
     net: BayesNet, nodes: Sequence[str], outcome: str, favourable: str, given: Mapping[str, str]
-) -> tuple[dict[str, Ints], Floats] | None:
+) -> tuple[dict[str, Rows], Floats] | None:
     """Return the cells of nodes that have mass, and it by outcome; None where there are too many cells."""
     sizes = [len(net.columns[net.index(name)].levels) for name in (*nodes, outcome)]
     if prod(sizes) > MOST_CELLS:
@@ -317,7 +319,7 @@ def _cells(
 
 def _drawn(
     view: _View, net: BayesNet, nodes: Sequence[str], outcome: str, given: Mapping[str, str]
-) -> tuple[dict[str, Ints], Floats]:
+) -> tuple[dict[str, Rows], Floats]:
     """Return drawn people, each with the chance of either outcome given all else of them."""
     world = view.world
     rows = sample(net, ceil(DRAWS / (world.share_included if given else 1.0)), view.seed)
@@ -384,11 +386,11 @@ def _values(
     for g, group in enumerate(PAIR):
         discordant = _by_batch(truth, g, _discordant)
         yield ("discordant", "", group), discordant
-        yield ("kept", "", group), np.array([float(not discordant.any())])
+        yield ("kept", "", group), np.array([0.0 if discordant.any() else 1.0])
         yield from _odds(view, truth, g, group)
     accuracy = [measure("accuracy", counts[rule, "true"]) for rule in ("truth", "oracle-thresholds")]
     yield ("thresholds-lose", "true", ""), accuracy[0] - accuracy[1]
-    yield ("unseen", "", ""), np.bincount(truth.batch, truth.weight * truth.unseen)
+    yield ("unseen", "", ""), np.asarray(np.bincount(truth.batch, truth.weight * truth.unseen), np.float64)
 
 
 def _by_batch(people: _People, group: int, of: Callable[[_People], float]) -> Floats:
@@ -426,7 +428,7 @@ def _discordant(people: _People) -> float:
     return float(found / differ) if differ > EQUAL * w.sum() ** 2 else 0.0
 
 
-def _ranks(values: Floats, nearest: float) -> Ints:
+def _ranks(values: Floats, nearest: float) -> Rows:
     """Return the rank of each value; values no further apart than `nearest` have the same."""
     order = np.argsort(values, kind="stable")
     ranks = np.zeros(len(values), np.intp)
@@ -434,9 +436,7 @@ def _ranks(values: Floats, nearest: float) -> Ints:
     return ranks
 
 
-def _odds(
-    view: _View, truth: _People, g: int, group: str
-) -> Iterator[tuple[tuple[str, str, str], Floats]]:
+def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tuple[str, str, str], Floats]]:
     """Yield by how much the odds of p' are those of p: for a group or, if need be, by row of the outcome."""
     p, q = truth.truth, truth.score
     ratio = divide(q * (1 - p), (1 - q) * p)
@@ -480,11 +480,11 @@ def total_variation(world: World, seed: int = 0) -> Floats:
     if not differ:
         return np.zeros(1)
     if prod(len(world.base.columns[world.base.index(name)].levels) for name in differ) <= MOST_CELLS:
-        tables = posterior(world.network, differ, given).table, posterior(world.base, differ).table
-        return np.array([np.abs(tables[0] - tables[1]).sum() / 2])
+        one, another = posterior(world.network, differ, given), posterior(world.base, differ)
+        return np.array([np.abs(one.table - another.table).sum() / 2])
     rows = sample(world.base, DRAWS, seed)
-    ratio = np.full(DRAWS, exp(size - other) / world.share_included)
+    ratio: Floats = np.full(DRAWS, exp(size - other) / world.share_included)
     for tables, power in ((record, 1), (truth, -1)):
         for columns, table in tables.items():
             ratio *= table[tuple(rows[name] for name in columns)] ** power
-    return np.maximum(0.0, 1.0 - ratio).reshape(BATCHES, -1).mean(1)
+    return np.asarray((1.0 - ratio).clip(0.0).reshape(BATCHES, -1).mean(1))

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairbench_cli.base.errors import Flag, UserError, suggest, user_error
-from fairbench_cli.data.table import Codes, Floats, Table
+from fairbench_cli.data.table import Codes, Floats, Rows, Table
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.pomegranate import loopy_posterior
@@ -145,9 +145,7 @@ def factors_of(
     return found, exponent
 
 
-def _sum_out(
-    factors: Sequence[Factor], gone: Collection[int], net: BayesNet
-) -> tuple[list[Factor], float]:
+def _sum_out(factors: Sequence[Factor], gone: Collection[int], net: BayesNet) -> tuple[list[Factor], float]:
     """Return the factors of the sum of a product over some columns, over a power of e, and the exponent.
 
     One column after another, the one that makes the smallest table first. Where the product is 0 everywhere,
@@ -207,7 +205,9 @@ def markov_boundary(
     return tuple(net.names[j] for j in sorted(found))
 
 
-def _around(net: BayesNet, own: int, seen: Collection[int], known: Collection[int]) -> tuple[set[int], set[int]]:
+def _around(
+    net: BayesNet, own: int, seen: Collection[int], known: Collection[int]
+) -> tuple[set[int], set[int]]:
     """Return the boundary of a column among those seen, and the column with the hidden ones within it."""
     families = [{j, *net.parents[j]} for j in _ancestors(net, {own, *seen, *known})]
     boundary: set[int] = set()
@@ -226,7 +226,7 @@ def chances(
     of: str,
     level: str,
     seen: Collection[str],
-    rows: Mapping[str, Codes],
+    rows: Mapping[str, Codes | Rows],
     given: Mapping[str, str] | None = None,
 ) -> Floats:
     """Return P(column = level | the columns seen, and the levels given) of each row; all else is summed over.
@@ -238,7 +238,7 @@ def chances(
     seen : collection of str
         The columns that are known of each row.
     rows : mapping of str to int array, shape (rows,)
-        The codes of at least the columns of `markov_boundary`.
+        The codes of one or more columns, those of `markov_boundary` among them.
     given : mapping of str to str
         The level of columns that are the same for all rows.
 
