@@ -70,7 +70,7 @@ class LabelBias:
     def apply(self, world: World) -> World:
         """Return the world whose outcomes are recorded once more, some of them flipped."""
         columns, mask = concerned(world, self.whose, self.given)
-        levels = world.base.columns[world.base.index(world.label)].levels
+        levels = world.levels(world.label)
         plus = np.array([level == world.favourable for level in levels])
         taken, goal = (plus, ~plus) if self.to == "unfavourable" else (~plus, plus)
         other = "favourable" if self.to == "unfavourable" else "unfavourable"

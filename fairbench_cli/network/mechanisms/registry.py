@@ -7,5 +7,6 @@ MECHANISMS = Registry(
     "fairbench_cli.network.mechanisms",
     {
         "label": "label:LabelBias",
+        "selection": "selection:SelectionBias",
     },
 )
