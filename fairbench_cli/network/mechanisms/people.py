@@ -52,6 +52,30 @@ def concerned(
     return columns, mask
 
 
+def percent(share: float) -> str:
+    """Return a share as text.
+
+    >>> percent(0.5), percent(1 / 3)
+    ('50 %', '33.3333 %')
+    """
+    return f"{100 * share:.6g} %"
+
+
+def in_words(of: Group, given: Mapping[str, Sequence[str]] | None = None) -> str:
+    """Return whom a mechanism concerns as a phrase.
+
+    >>> in_words("deprived", {"edu_level": ("5", "6"), "age": ("4",)})
+    'the deprived whose edu_level is 5 or 6 and age is 4'
+    """
+    who = "everybody" if of == "everybody" else f"the {of}"
+    return f"{who} whose {levels_in_words(given)}" if given else who
+
+
+def levels_in_words(given: Mapping[str, Sequence[str]]) -> str:
+    """Return levels by column as a phrase: ``edu_level is 5 or 6``."""
+    return " and ".join(f"{name} is {' or '.join(levels)}" for name, levels in given.items())
+
+
 def check_somebody(world: World, columns: Sequence[str], mask: NDArray[np.bool_], who: str) -> None:
     """Check that some of the included have levels at which `mask` is true.
 

@@ -8,5 +8,10 @@ MECHANISMS = Registry(
     {
         "label": "label:LabelBias",
         "selection": "selection:SelectionBias",
+        "measurement": "measurement:MeasurementError",
+        "history": "history:HistoricalBias",
+        "omission": "omission:OmittedColumn",
+        "group": "group:GroupNoise",
+        "representation": "representation:GroupShare",
     },
 )

@@ -17,7 +17,10 @@ from fairbench_cli.network.mechanisms.people import (
     concerned,
     given_problems,
     group_problems,
+    in_words,
     label_problems,
+    levels_in_words,
+    percent,
 )
 from fairbench_cli.network.world import World
 
@@ -53,6 +56,7 @@ class SelectionBias:
 
     strength: ClassVar[str | None] = "drop"
     neutral: ClassVar[bool] = True
+    features: ClassVar[bool] = False
 
     drop: Strength
     label: Outcomes | None = None
@@ -69,6 +73,14 @@ class SelectionBias:
     def outcomes(self) -> Outcomes:
         """The outcomes of those who are left out."""
         return self.label or ("any" if self.by else "favourable")
+
+    @property
+    def words(self) -> str:
+        """What it does, as a phrase without a full stop."""
+        who = in_words(self.whose, self.given)
+        outcome = "" if self.outcomes == "any" else f" with the {self.outcomes} outcome"
+        policy = f", but nobody whose {levels_in_words(self.by)}" if self.by else ""
+        return f"{percent(self.drop)} of {who}{outcome} are left out of the record{policy}"
 
     def check(
         self, columns: Sequence[Column], label: str, favourable: str, groups: Groups
