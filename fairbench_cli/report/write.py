@@ -161,10 +161,11 @@ def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
     frame = frame.drop(columns=[name for name in OF_WORLDS if name in frame and not plan.has_worlds])
     if "world" in frame:
         config, at = plan.config, [*frame.columns].index("world") + 1
-        labels = frame.get("labels", config.test_labels)
-        frame = frame.drop(columns="labels", errors="ignore")
-        frame.insert(at, "labels", labels)
-        frame.insert(at + 1, "features", config.test_features)
+        own = {"labels": config.test_labels, "features": config.test_features}
+        values = {name: frame.get(name, value) for name, value in own.items()}
+        frame = frame.drop(columns=[*own], errors="ignore")
+        for name, value in reversed(values.items()):
+            frame.insert(at, name, value)
     text: str = frame.to_csv(index=False, lineterminator="\n")
     return text
 
