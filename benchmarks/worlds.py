@@ -18,12 +18,13 @@ import argparse
 from collections.abc import Iterator
 from itertools import product
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
 from fairbench_cli.api.network import learn
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.table import Floats
+from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.network.bias import Groups
 from fairbench_cli.network.exact import facts_of
 from fairbench_cli.network.files import open_network
@@ -37,15 +38,37 @@ from fairbench_cli.network.mechanisms.selection import SelectionBias
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import chances, markov_boundary, posterior
 from fairbench_cli.network.recovery import grid, recoveries
-from fairbench_cli.network.world import YES, World, beta_world, draw, world_of
+from fairbench_cli.network.world import YES, Mechanism, World, beta_world, draw, world_of
 
 HALF = 0.5
 NETWORKS = {"dutch": ("sex", "edu_level"), "compas": ("race", "decile_score"), "adult": ("sex", "education")}
 """The protected attribute, and the column that is measured."""
 
 
-def networks() -> Iterator[tuple[str, BayesNet, str, str, Groups, Groups, str]]:
-    """Yield each network: its name, outcome, favourable level, groups, those that β acts on, and a column."""
+class Case(NamedTuple):
+    """A network, its roles, the groups that β acts on, and a column that other mechanisms act on."""
+
+    name: str
+    net: BayesNet
+    label: str
+    favourable: str
+    groups: Groups
+    edited: Groups
+    column: str
+
+    def world(self, *mechanisms: Mechanism) -> World:
+        """Return the world of some mechanisms."""
+        return world_of(self.net, self.label, self.favourable, self.groups, mechanisms)
+
+    @property
+    def tilted(self) -> World:
+        """The world of eq. (4)."""
+        of = self.net, self.label, self.favourable, self.groups
+        return beta_world(*of, [(self.edited, 1.0)], HALF)
+
+
+def cases() -> Iterator[Case]:
+    """Yield each network, as learned and with an outcome that has no children."""
     for name, (attribute, column) in NETWORKS.items():
         card = read_card(find_card(name))
         shipped = open_network(name)[0]
@@ -55,21 +78,19 @@ def networks() -> Iterator[tuple[str, BayesNet, str, str, Groups, Groups, str]]:
         arcs = [(parent, roles.label) for parent in edited]
         sink = learn(name, outcome_sink=roles.label, require_arcs=arcs).net
         for kind, net in (("as learned", shipped), ("outcome_sink", sink)):
-            yield f"{name}, {kind}", net, roles.label, roles.favourable, groups, edited, column
+            yield Case(f"{name}, {kind}", net, roles.label, roles.favourable, groups, edited, column)
 
 
-def six_worlds(
-    net: BayesNet, label: str, favourable: str, groups: Groups, edited: Groups, column: str
-) -> dict[str, tuple[World, bool]]:
+def six_worlds(case: Case) -> dict[str, tuple[World, bool]]:
     """Return the worlds of the table, and whether rules are judged on recorded features."""
-    of = net, label, favourable, groups
+    noise = MeasurementError(column=case.column, noise=HALF)
     return {
-        "no bias": (world_of(*of), False),
-        "eq. (4)": (beta_world(*of, [(edited, 1.0)], HALF), False),
-        "label": (world_of(*of, [LabelBias(flip=HALF)]), False),
-        "selection": (world_of(*of, [SelectionBias(drop=HALF)]), False),
-        f"measurement of {column}": (world_of(*of, [MeasurementError(column=column, noise=HALF)]), True),
-        "label, only where p ≥ ½": (flipped_where_likely(world_of(*of)), False),
+        "no bias": (case.world(), False),
+        "eq. (4)": (case.tilted, False),
+        "label": (case.world(LabelBias(flip=HALF)), False),
+        "selection": (case.world(SelectionBias(drop=HALF)), False),
+        f"measurement of {case.column}": (case.world(noise), True),
+        "label, only where p ≥ ½": (flipped_where_likely(case.world()), False),
     }
 
 
@@ -104,10 +125,10 @@ DOSSIER = """
 def table() -> None:
     """Print the accuracies, and by how much those of dutch are off the known ones."""
     known = np.array([line.split() for line in DOSSIER.strip().splitlines()], dtype=float)
-    for name, net, *of in networks():
-        print(f"\n{name}\n{'':32} true: plain, DP, EO, oracle, truth; recorded: plain, DP, EO; kept; TV")
+    for case in cases():
+        print(f"\n{case.name}\n{'':32} true: plain, DP, EO, oracle, truth; recorded: plain, DP, EO; kept; TV")
         found = []
-        for said, (world, recorded) in six_worlds(net, *of).items():
+        for said, (world, recorded) in six_worlds(case).items():
             facts = facts_of(world, features="recorded" if recorded else "true")
             own = [facts.measure(rule) for rule in ROWS]
             own += [facts.measure(rule, labels="recorded") for rule in ROWS[:3]]
@@ -116,49 +137,50 @@ def table() -> None:
             kept = "yes" if all(facts.value("kept", group=g) for g in ("deprived", "favoured")) else "no"
             line = " ".join(f"{number:.3f}" for number in numbers)
             print(f"{said:32} {line}  {kept:3}  {facts.value('total-variation'):.3f}  {facts.how}")
-        if name == "dutch, as learned":
+        if case.name == "dutch, as learned":
             off = np.abs(np.array(found) - known)
             print(f"of {off.size} known numbers: off by {off.max():.4f} at most, {off.mean():.4f} on average")
 
 
-def every_mechanism(
-    net: BayesNet, label: str, favourable: str, groups: Groups, edited: Groups, column: str
-) -> dict[str, World]:
+def every_mechanism(case: Case) -> dict[str, World]:
     """Return a world of each mechanism, of equation (4), and of several at once."""
-    of = net, label, favourable, groups
-    levels = net.columns[net.index(column)].levels
-    some = {column: list(levels[: len(levels) // 2])}
-    flips, noise = LabelBias(flip=0.4), MeasurementError(column=column, noise=HALF)
+    levels = case.net.columns[case.net.index(case.column)].levels
+    some, column = {case.column: levels[: len(levels) // 2]}, case.column
+    group, flips, noise = GroupNoise(noise=0.1), LabelBias(flip=0.4), MeasurementError(column, HALF)
     dropped = SelectionBias(drop=HALF)
-    past = HistoricalBias(column=column, shift=HALF, towards=levels[0], of="everybody")
     return {
-        "eq. (4)": beta_world(*of, [(edited, 1.0)], HALF),
-        "label": world_of(*of, [flips]),
-        "label to favourable": world_of(*of, [LabelBias(flip=0.3, to="favourable")]),
-        "label given": world_of(*of, [LabelBias(flip=HALF, given=some)]),
-        "selection": world_of(*of, [dropped]),
-        "screening": world_of(*of, [SelectionBias(drop=0.8, by=some)]),
-        "measurement": world_of(*of, [noise]),
-        "history": world_of(*of, [past]),
-        "omission": world_of(*of, [OmittedColumn(column=column)]),
-        "group": world_of(*of, [GroupNoise(noise=0.1)]),
-        "representation": world_of(*of, [GroupShare(share=0.1)]),
-        "all together": world_of(*of, [GroupNoise(noise=0.1), noise, flips, dropped]),
+        "eq. (4)": case.tilted,
+        "label": case.world(flips),
+        "label to favourable": case.world(LabelBias(flip=0.3, to="favourable")),
+        "label given": case.world(LabelBias(flip=HALF, given=some)),
+        "selection": case.world(dropped),
+        "screening": case.world(SelectionBias(drop=0.8, by=some)),
+        "measurement": case.world(noise),
+        "history": case.world(HistoricalBias(column, HALF, towards=levels[0], of="everybody")),
+        "omission": case.world(OmittedColumn(column)),
+        "group": case.world(group),
+        "representation": case.world(GroupShare(share=0.1)),
+        "all together": case.world(group, noise, flips, dropped),
     }
 
 
 def draws(n: int = 1_000_000) -> None:
     """Print the largest z of drawn shares against p'(x) and against the probability of each cell."""
     print("network, mechanism, cells; largest z of p', of cells; 95 % of such maxima are below")
-    worst = 0.0
-    for i, (name, net, *of) in enumerate(networks()):
-        for j, (said, world) in enumerate(every_mechanism(net, *of).items()):
+    worst, every = 0.0, 0
+    for i, case in enumerate(cases()):
+        for j, (said, world) in enumerate(every_mechanism(case).items()):
             cells, by_outcome, by_cell = largest(world, n, seed=100 * i + j)
-            usual = NormalDist().inv_cdf(1 - (1 - 0.95 ** (1 / cells)) / 2)
-            worst = max(worst, by_outcome)
+            usual = usual_largest(cells)
+            worst, every = max(worst, by_outcome), every + cells
             numbers = f"{cells:7} {by_outcome:6.2f} {by_cell:6.2f} {usual:6.2f}"
-            print(f"{name:20} {said:20} {numbers}", flush=True)
-    print(f"largest z of p' in all: {worst:.2f}")
+            print(f"{case.name:20} {said:20} {numbers}", flush=True)
+    print(f"largest z of p' in all {every:,} cells: {worst:.2f} (usual up to {usual_largest(every):.2f})")
+
+
+def usual_largest(cells: int) -> float:
+    """Return what the largest |z| of so many cells stays below in 95 % of all cases."""
+    return NormalDist().inv_cdf(1 - (1 - 0.95 ** (1 / cells)) / 2)
 
 
 def largest(world: World, n: int, seed: int) -> tuple[int, float, float]:
@@ -187,7 +209,7 @@ def largest(world: World, n: int, seed: int) -> tuple[int, float, float]:
     return len(drawn), float(by_outcome.max()), float(by_cell.max())
 
 
-def tails(k: Floats, n: Floats, p: Floats) -> Floats:
+def tails(k: Rows, n: Rows, p: Floats) -> Floats:
     """Return |z| of the smaller binomial tail of each count."""
     from scipy.stats import binom, norm
 
