@@ -58,6 +58,7 @@ def report(
     all_: AllTables = False,
 ) -> None:
     """Write the answer, page, CSVs, tables and figures of a run again from its journal. No training."""
+    from fairbench_cli.base.errors import user_error
     from fairbench_cli.base.plugins import is_file
     from fairbench_cli.cli.console import print_report, print_tables, talk, talk_of_damage
     from fairbench_cli.experiment.journal.lock import locked_if_results
@@ -65,6 +66,9 @@ def report(
     from fairbench_cli.papers.pages import with_paper
     from fairbench_cli.report.write import redo_report
 
+    if all_ and (table or versus):
+        what = f"--all shows every table, and {'--table' if table else '--versus'} some of them"
+        raise user_error(what, "give one of the two", "--all")
     with locked_if_results(results, talk):
         written, damages, left_out, missing, without = redo_report(
             results, attribute or (), metric or (), versus or (), table or (), compared=with_paper
@@ -263,7 +267,10 @@ def verify(
     set_: Set = None,
     data_dir: DataDir = None,
 ) -> int:
-    """Compute some finished repeats again and compare them with the journal, bit for bit. Writes nothing."""
+    """Compute some finished repeats again and compare them with the journal, bit for bit. Writes nothing.
+
+    Exit code 0: all are the same; 1: some differ.
+    """
     from fairbench_cli.base.errors import user_error
     from fairbench_cli.cli.console import say, talk
     from fairbench_cli.experiment.config.read import read_config

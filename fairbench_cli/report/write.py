@@ -27,6 +27,7 @@ from fairbench_cli.report.predictions import write_predictions
 from fairbench_cli.report.repeats import groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
+from fairbench_cli.report.worlds import worlds_frame
 
 ANSWER, PAGE = "answer.md", "report.html"
 
@@ -60,7 +61,8 @@ def write_report(
     """Write answer.md, report.html, groups, results, summary, paired and pareto.csv, tables/ and figures/.
 
     Also baselines.csv and baselines_distance.csv; with a sweep sweep.csv, frontier.csv and
-    frontier_distance.csv; where parameters are tuned tuning.csv and tuning_gain.csv.
+    frontier_distance.csv; where parameters are tuned tuning.csv and tuning_gain.csv; where the run keeps what
+    is known exactly of its worlds worlds.csv.
 
     Parameters
     ----------
@@ -109,6 +111,7 @@ def write_report(
         "frontier_distance": distance_frame(run) if config.sweep else None,
         "tuning": curves_frame(run) if config.tuned_for else None,
         "tuning_gain": gains_frame(run) if config.tuned_for else None,
+        "worlds": worlds_frame(run),
     }
     for output, files in registry.FRAMES.items():
         with_it = output in asked or output in config.figures
