@@ -147,6 +147,7 @@ def arrows() -> dict[str, set[str]]:
 WITHIN = {
     "audit": ("", "show", "parts", "compare", "scan", "options.py", "config.py", "metrics.py"),
     "experiment": ("cluster", "running", "journal", "", "config"),
+    "network": ("mechanisms", ""),
 }
 
 

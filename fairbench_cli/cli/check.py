@@ -28,7 +28,10 @@ def check(
         ),
     ] = None,
 ) -> int:
-    """Try a technique or classifier on small samples: seeds, weights, empty cells, unseen levels and more."""
+    """Try a technique or classifier on small samples: seeds, weights, empty cells, unseen levels and more.
+
+    Exit code 0: all that was tried holds; 1: something does not; 2: it cannot be tried.
+    """
     from fairbench_cli.base.errors import UserError
     from fairbench_cli.base.strict_yaml import YamlDocument, laid_over
     from fairbench_cli.experiment.config.components import named

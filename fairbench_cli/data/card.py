@@ -124,7 +124,9 @@ class Card(StrictModel):
     licence: str = ""
     citation: str = ""
     note: str = ""
-    files: Annotated[tuple[DataFile, ...], BeforeValidator(as_tuple)] = Field(min_length=1)
+    files: Annotated[tuple[DataFile, ...], BeforeValidator(as_tuple)] = Field(
+        description="Its data files; [] of a data set that is its fitted network alone."
+    )
     test_files: Annotated[tuple[DataFile, ...], BeforeValidator(as_tuple)] = Field(
         default=(), description="Files with rows that are tested on, and never trained on."
     )

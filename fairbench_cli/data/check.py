@@ -290,12 +290,14 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
         codes, values = pd.factorize(cells.to_numpy(dtype=object))
         where = rows.card.where("columns", name)
         if len(values) == 1:
-            yield Finding(name, f'has one value in all {len(cells)} rows: "{values[0]}"', _drop(name), where)
+            yield Finding(
+                name, f'has one value in all {len(cells):,} rows: "{values[0]}"', _drop(name), where
+            )
             continue
         own = rows.card.columns.get(name, ColumnCard())
         most = len(cells) / 2 if own.kind == "nominal" else len(cells) - 1
         if name not in protected and own.kind in ("nominal", "integer") and len(values) > most:
-            what = f"has {len(values)} different values in {len(cells)} rows"
+            what = f"has {len(values):,} different values in {len(cells):,} rows"
             other = "merge values with recode" if own.kind == "nominal" else "cut it into bins"
             yield Finding(name, what, f"{_drop(name)} if it only names the row; otherwise {other}", where)
         # Codes are numbered as values appear, so one-to-one columns have the same codes.

@@ -10,7 +10,7 @@ from typing import Any
 
 import platformdirs
 
-from fairbench_cli.base.errors import Problem, UserError
+from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.data.card import Card, DataFile, find_card, read_card
 
 TIMEOUT_SECONDS = 60
@@ -43,8 +43,11 @@ def locate(card: Card, places: list[Path], files: Sequence[DataFile] | None = No
     Raises
     ------
     UserError
-        Naming each file that is missing or whose checksum is not the card's.
+        Naming each file that is missing or whose checksum is not the card's; or when the card has no files.
     """
+    if not card.files:
+        fix = "run it with `sample: {from: shipped}` and `test: network`, or name files of rows"
+        raise user_error(f"{card.name} has no data files: it is a network alone", fix, card.where("files"))
     problems: list[Problem] = []
     paths: list[Path] = []
     hashes: dict[str, str] = {}

@@ -4,8 +4,9 @@ Equation (4) of Cardoso, Meira, Almeida & Zaki (2019), "A framework for benchmar
 models in machine learning": P'(+ | s = deprived, rest) = P(+ | s = deprived, rest) (1 - β).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,48 @@ from fairbench_cli.network.model import BayesNet
 
 Groups = Mapping[str, tuple[Sequence[str], Sequence[str]]]
 """Deprived and favoured levels, by column: of a protected attribute, or of a proxy of it."""
+
+BiasKind = Literal["label bias", "prior shift", "mixture"]
+
+
+def bias_kind(
+    names: Sequence[str], parents: Sequence[Collection[int]], outcome: str, edited: Collection[str]
+) -> BiasKind:
+    """Return what equation (4) does to people, which the arcs of the outcome decide.
+
+    An outcome without children is flipped, whatever the features: *label bias*, p' = (1 - β) p. The children
+    of an outcome are drawn after it, so that P(children | outcome) stays and P(outcome) moves: *prior shift*,
+    odds' = c · odds, where all parents of the outcome are edited columns. An outcome that has both children
+    and other parents gives a *mixture*: given the parents alone p' = (1 - β) p, then a prior shift of the
+    children.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Columns of the network.
+    parents : sequence of collections of int
+        Indices of each column's parents.
+    outcome : str
+        The outcome's column.
+    edited : collection of str
+        Columns whose levels decide whom β acts on.
+
+    Raises
+    ------
+    KeyError
+        When there is no such outcome.
+
+    >>> bias_kind(["s", "y"], [(), (0,)], "y", ["s"])
+    'label bias'
+    >>> bias_kind(["s", "y", "x"], [(), (0,), (1,)], "y", ["s"])
+    'prior shift'
+    >>> bias_kind(["s", "y", "x", "z"], [(), (0, 3), (1,), ()], "y", ["s"])
+    'mixture'
+    """
+    own = {name: j for j, name in enumerate(names)}[outcome]
+    if not any(own in nodes for nodes in parents):
+        return "label bias"
+    return "prior shift" if {names[i] for i in parents[own]} <= set(edited) else "mixture"
 
 
 def shift(

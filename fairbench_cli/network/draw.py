@@ -1,5 +1,6 @@
 """Draw rows from a network: forward sampling by inverse CDF, one random stream per column."""
 
+from collections.abc import Callable, Collection, Mapping
 from hashlib import sha256
 
 import numpy as np
@@ -41,17 +42,56 @@ def sample(net: BayesNet, n: int, seed: int) -> Table:
     if n < 0 or seed < 0:
         raise ValueError(f"n and seed must be 0 or more, not {n} and {seed}")
     codes: Codes = np.zeros((n, len(net.columns)), dtype=np.int16, order="F")
-    for j in net.order:
-        cpt, stream = net.cpts[j], _stream(seed, net.names[j])
-        cdf = _cdf(cpt)
-        for start in range(0, n, BLOCK):
-            block = codes[start : start + BLOCK]
-            row = np.zeros(len(block), dtype=np.intp)
-            for parent, levels in zip(net.parents[j], cpt.shape, strict=False):
-                row *= levels
-                row += block[:, parent]
-            block[:, j] = _invert(cdf, row, stream.random(len(block)))
+    fill = drawer(net, seed)
+    for start in range(0, n, BLOCK):
+        fill(codes[start : start + BLOCK])
     return Table(net.columns, codes)
+
+
+def drawer(
+    net: BayesNet, seed: int, streams: Mapping[str, str] | None = None, known: Collection[str] = ()
+) -> Callable[[Codes], None]:
+    """Return a function that draws the next rows of a sample into an array, as many as it has.
+
+    Rows do not depend on how many of them are drawn at a time.
+
+    Parameters
+    ----------
+    net : BayesNet
+        The network.
+    seed : int
+        0 or more, of any size.
+    streams : mapping of str to str, optional
+        The names of columns' random streams; a column that is not listed has its own name.
+    known : collection of str
+        Columns that are not drawn: their levels stand in the array.
+
+    Returns
+    -------
+    callable
+        Takes an int16 array, shape (rows, columns of the network).
+
+    >>> from fairbench_cli.data.table import Column
+    >>> half = BayesNet((Column("s", ("f", "m")),), ((),), (np.array([0.5, 0.5]),))
+    >>> fill, rows = drawer(half, seed=1), np.zeros((6, 1), np.int16)
+    >>> fill(rows[:2])
+    >>> fill(rows[2:])
+    >>> bool(np.array_equal(rows, sample(half, 6, seed=1).codes))
+    True
+    """
+    named = {} if streams is None else streams
+    drawn = [j for j in net.order if net.names[j] not in known]
+    steps = [(j, _cdf(net.cpts[j]), _stream(seed, named.get(net.names[j], net.names[j]))) for j in drawn]
+
+    def fill(rows: Codes) -> None:
+        for j, cdf, stream in steps:
+            row = np.zeros(len(rows), dtype=np.intp)
+            for parent, levels in zip(net.parents[j], net.cpts[j].shape, strict=False):
+                row *= levels
+                row += rows[:, parent]
+            rows[:, j] = _invert(cdf, row, stream.random(len(rows)))
+
+    return fill
 
 
 def _stream(seed: int, name: str) -> np.random.Generator:

@@ -62,6 +62,15 @@ def test_what_is_missing_says_where_it_was_looked_for_and_how_to_get_it(tmp_path
     assert "fix: give its folder with --data-dir or $FAIRBENCH_DATA" in second
 
 
+def test_a_card_without_files_is_a_network_alone(tmp_path):
+    start, end = CARD.index("files"), CARD.index("label")
+    (tmp_path / "mine.yaml").write_text(f"{CARD[:start]}files: []\n{CARD[end:]}")
+    with pytest.raises(
+        UserError, match=r"mine\.yaml:2: error: mine has no data files: it is a network alone"
+    ):
+        locate(read_card(tmp_path / "mine.yaml"), [tmp_path])
+
+
 def test_a_shipped_card_is_fetched_by_its_name(tmp_path):
     with pytest.raises(UserError, match="run `fairbench data fetch dutch`"):
         locate(read_card(find_card("dutch")), [tmp_path])

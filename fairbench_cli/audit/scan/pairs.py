@@ -5,6 +5,7 @@ of ``against``, becomes one more column of scores, the one that the scores of th
 with; from there on it is the same as two columns of one file.
 """
 
+import re
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath
@@ -331,7 +332,7 @@ def _between(before: Slice, after: Slice, groups: tuple[str, ...], sides: TwoSid
 
 
 def _in_order(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[Slice, ...]:
-    """Sort slices by the value that they have in common: as numbers where all are numbers, else as text."""
+    """Sort slices by the value that they have in common: as numbers, or as text with numbers: m2, m10."""
     values = list(dict.fromkeys(part.model for part in slices))
     if MISSING in values:
         rows = next(int(part.rows.sum()) for part in slices if part.model == MISSING)
@@ -346,8 +347,19 @@ def _in_order(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[Sli
     try:
         place = {value: (float(value), value) for value in values}
     except ValueError:
-        return slices
+        return tuple(sorted(slices, key=lambda part: _numbers_in(part.model)))
     return tuple(sorted(slices, key=lambda part: place[part.model]))
+
+
+def _numbers_in(text: str) -> list[tuple[int, str]]:
+    """Return a text cut where whole numbers begin and end, so that these sort as numbers, however long.
+
+    >>> sorted(["m10", "m2", "m1"], key=_numbers_in)
+    ['m1', 'm2', 'm10']
+    """
+    parts = re.split(r"([0-9]+)", text)
+    digits = (part.lstrip("0") if at % 2 else "" for at, part in enumerate(parts))
+    return [(len(own), own or part) for part, own in zip(parts, digits, strict=True)]
 
 
 def _apart(before: Slice, after: Slice) -> BeforeAfter:

@@ -167,7 +167,7 @@ def _given(table: RawCells, group: Group, roles: GivenRoles, kinds: dict[str, st
     known = table.known(group.column)
     what = "the label" if group == roles.label else "protected"
     missing = len(table.cells) - len(known)
-    left_out = f"; {missing} rows have none and are left out" if missing else ""
+    left_out = f"; {missing:,} rows have none and are left out" if missing else ""
     if group.cut is None:
         return ColumnGuess(group.column, ColumnCard(), f"{what}, {known.nunique()} levels{left_out}")
     card = ColumnCard.model_validate(
@@ -199,7 +199,7 @@ def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
         change.append(f"Edges of your own: bins: {{edges: [{_edges(numbers)}]}}")
     if missing:
         card["if_missing"] = "level"
-        why += f"; {missing} cells ({missing / len(table.cells):.1%}) are missing: a level of their own"
+        why += f"; {missing:,} cells ({missing / len(table.cells):.1%}) are missing: a level of their own"
         change.append(f"Filled in: if_missing: {'mode' if card['kind'] == 'nominal' else 'median'}")
         change.append("Rows left out: no if_missing, and missing_rows: drop")
     return ColumnGuess(name, ColumnCard.model_validate(card), why, ". ".join(change))

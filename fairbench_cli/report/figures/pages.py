@@ -40,7 +40,7 @@ class TechniqueLook:
 
 @dataclass(frozen=True)
 class Page:
-    """A data set, a protected attribute, a world and a classifier, with the β and techniques of the plan."""
+    """A data set, an attribute, a world and a classifier, with the β and techniques of the plan."""
 
     dataset: str
     attribute: str

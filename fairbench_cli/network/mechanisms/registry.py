@@ -1,0 +1,11 @@
+"""The mechanisms of bias by name: a new one is a file and a line here; tests and schema follow."""
+
+from fairbench_cli.base.registry import Registry
+
+MECHANISMS = Registry(
+    "mechanism",
+    "fairbench_cli.network.mechanisms",
+    {
+        "label": "label:LabelBias",
+    },
+)

@@ -1,0 +1,438 @@
+"""Worlds: a network of true people, and of what is recorded of them.
+
+A world is itself a Bayesian network. Next to each true column that is recorded wrongly stands what is
+recorded of it, and whether a person is included in the record is a node too. All that holds for a network
+therefore holds for a world: rows can be drawn, and probabilities are exact.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count, takewhile
+from math import ceil
+from typing import ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.data.table import Codes, Column, Floats, Table
+from fairbench_cli.network.bias import Groups, shift
+from fairbench_cli.network.draw import BLOCK, drawer, sample
+from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.query import posterior
+
+NO, YES = "no", "yes"
+"""The levels of an inclusion node."""
+
+FEWEST_INCLUDED = 1e-4
+"""The smallest share of people that may be included: all others are drawn in vain."""
+
+WEAKER = "lower the strength of the bias, or change whom it concerns"
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """True people, what is recorded of them, and who is included, as one network.
+
+    Parameters
+    ----------
+    network : BayesNet
+        What is recorded has the column's own name. Where it may differ from the truth, the true column is
+        ``NAME.true``; of a column that is recorded several times, one after another, ``NAME.1`` and so on are
+        what was recorded before the last.
+    base : BayesNet
+        The network that the world was made of: the truth P, whose columns the record has in that order.
+    label, favourable : str
+        The outcome's column and its favourable level.
+    groups : mapping of str to (deprived, favoured)
+        Levels of the protected attribute; of a joint one, deprived is who is so by any of the columns.
+    included : tuple of str
+        Nodes with the levels "no" and "yes": a person is recorded whose levels are all "yes".
+    omitted : tuple of str
+        Columns that are not recorded.
+    """
+
+    network: BayesNet
+    base: BayesNet
+    label: str
+    favourable: str
+    groups: Groups
+    included: tuple[str, ...] = ()
+    omitted: tuple[str, ...] = ()
+
+    def true_name(self, column: str) -> str:
+        """Return the node that is a column's truth; `KeyError` when there is no such column."""
+        return self._chain(column)[0]
+
+    @property
+    def altered(self) -> tuple[str, ...]:
+        """Columns whose record may differ from the truth, in the order of the base."""
+        return tuple(name for name in self.base.names if self.true_name(name) != name)
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """Columns of the record, in the order of the base."""
+        return tuple(name for name in self.base.names if name not in self.omitted)
+
+    @property
+    def streams(self) -> dict[str, str]:
+        """The names of the random streams of those nodes that do not have their own name's.
+
+        A true column has the stream of the column's plain name, so that the same people are drawn in every
+        world; what is recorded, first, second and so on, and inclusion have others.
+        """
+        found = {name: f"{name}\nincluded" for name in self.included}
+        for column in self.altered:
+            for i, name in enumerate(self._chain(column)):
+                found[name] = f"{column}\nrecorded {i}" if i else column
+        return found
+
+    def _chain(self, column: str) -> list[str]:
+        """Return the nodes of a column, its truth first and what is recorded last."""
+        nodes = {*self.network.names} - {*self.base.names}
+        if f"{column}.true" not in nodes:
+            return [self.base.names[self.base.index(column)]]
+        between = takewhile(nodes.__contains__, (f"{column}.{i}" for i in count(1)))
+        return [f"{column}.true", *between, column]
+
+    def joint(self, columns: Sequence[str]) -> Floats:
+        """Return the joint distribution of some nodes among the included, with an axis for each."""
+        return posterior(self.network, columns, dict.fromkeys(self.included, YES)).table
+
+    def recording(self, columns: Sequence[str], given: Sequence[str], table: Floats) -> "World":
+        """Return the world in which some columns are recorded once more.
+
+        What is recorded of them so far becomes ``NAME.true`` or, where the column was recorded wrongly
+        before, ``NAME.1`` and so on.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            Columns of the record.
+        given : sequence of str
+            Other nodes that decide what is recorded.
+        table : float64 array
+            P(new | given, old): axes for the nodes of `given`, the columns as recorded so far, and the
+            columns as they are recorded now.
+
+        Raises
+        ------
+        UserError
+            When the network has a column of such a name.
+        """
+        network = self.network
+        at = [network.index(name) for name in columns]
+        parents = [*(network.index(name) for name in given), *at]
+        nodes, arcs, cpts = list(network.columns), list(network.parents), list(network.cpts)
+        last = table.ndim - len(columns)
+        for i, j in enumerate(at):
+            column = network.columns[j]
+            chain = self._chain(column.name)
+            older = f"{column.name}.{len(chain) - 1}" if len(chain) > 1 else f"{column.name}.true"
+            _check_free(older, self.network)
+            nodes[j] = replace(column, name=older)
+            # The chain rule: one node after another, each given those before it.
+            both = table.sum(axis=tuple(range(last + i + 1, table.ndim)))
+            total = both.sum(axis=-1, keepdims=True)
+            level = np.full_like(both, 1 / both.shape[-1])  # of what cannot be: any row will do
+            cpts.append(np.divide(both, total, out=level, where=total > 0))
+            arcs.append((*parents, *(len(network.columns) + k for k in range(i))))
+            nodes.append(column)
+        return replace(self, network=BayesNet(tuple(nodes), tuple(arcs), tuple(cpts)))
+
+    def including(self, given: Sequence[str], chance: Floats) -> "World":
+        """Return the world in which fewer people are included.
+
+        Parameters
+        ----------
+        given : sequence of str
+            Nodes that decide on it.
+        chance : float64 array
+            P(included | given), an axis for each of these nodes.
+
+        Raises
+        ------
+        UserError
+            When next to nobody is left, or the network has a column of such a name.
+        """
+        network, own = self.network, f"included.{len(self.included) + 1}" if self.included else "included"
+        _check_free(own, network)
+        node, cpt = Column(own, (NO, YES)), np.stack([1 - chance, chance], axis=-1)
+        more = BayesNet(
+            (*network.columns, node),
+            (*network.parents, tuple(network.index(name) for name in given)),
+            (*network.cpts, cpt),
+        )
+        found = replace(self, network=more, included=(*self.included, own))
+        share = found.share_included
+        if share < FEWEST_INCLUDED:
+            what = f"{share:.2g} of all people are included" if share else "nobody is included in the record"
+            raise user_error(what, WEAKER)
+        return found
+
+    @property
+    def share_included(self) -> float:
+        """P(included): the share of the people who are recorded at all."""
+        if not self.included:
+            return 1.0
+        return float(posterior(self.network, self.included).table[(1,) * len(self.included)])
+
+    def of_group(self, group: str) -> NDArray[np.bool_]:
+        """Return which levels are a group's, with an axis for each column of `groups`.
+
+        Parameters
+        ----------
+        group : {"deprived", "favoured"}
+            Deprived is who is so by any column, favoured who is so by all of them.
+        """
+        sizes = [len(self.base.columns[self.base.index(name)].levels) for name in self.groups]
+        found = np.zeros(sizes, bool) if group == "deprived" else np.ones(sizes, bool)
+        for axis, (name, (deprived, favoured)) in enumerate(self.groups.items()):
+            levels = self.base.columns[self.base.index(name)].levels
+            shape = [-1 if i == axis else 1 for i in range(len(sizes))]
+            own = np.array([level in (deprived if group == "deprived" else favoured) for level in levels])
+            found = found | own.reshape(shape) if group == "deprived" else found & own.reshape(shape)
+        return found
+
+
+def _check_free(name: str, network: BayesNet) -> None:
+    if name in network.names:
+        raise user_error(f'the data have a column "{name}", which a world has too', "rename the column")
+
+
+class Mechanism(Protocol):
+    """One bias: a frozen dataclass whose fields are its keys in a config; see `network/mechanisms`."""
+
+    strength: ClassVar[str | None]
+    """The field that is its strength, in [0, 1]; None where it has none."""
+    neutral: ClassVar[bool]
+    """Whether strength 0 changes nothing."""
+
+    def check(
+        self, columns: Sequence[Column], label: str, favourable: str, groups: Groups
+    ) -> Iterator[Problem]:
+        """Yield what is wrong with it for a table of such columns."""
+
+    def apply(self, world: World) -> World:
+        """Return the world with one bias more; `UserError` for what only the CPTs tell."""
+
+
+def world_of(
+    net: BayesNet, label: str, favourable: str, groups: Groups, mechanisms: Sequence[Mechanism] = ()
+) -> World:
+    """Return the world that some biases make of a network, one after another.
+
+    Each bias acts on the record as those before it leave it: a label that is flipped after a selection is
+    flipped among all people, but a selection after the flips looks at flipped labels.
+
+    Parameters
+    ----------
+    net : BayesNet
+        The truth.
+    label, favourable : str
+        The outcome's column and its favourable level.
+    groups : mapping of str to (deprived, favoured)
+        Levels of the protected attribute, by column; of a joint one of all its parts.
+    mechanisms : sequence of Mechanism
+        None of them: what is recorded is the truth.
+
+    Raises
+    ------
+    UserError
+        For a mechanism that does not fit the columns or changes nothing, and for a world with no person of a
+        group, or none of an outcome in a group.
+
+    >>> from fairbench_cli.network.mechanisms.label import LabelBias
+    >>> net = BayesNet(
+    ...     (Column("s", ("f", "m")), Column("y", ("no", "yes"))),
+    ...     ((), (0,)),
+    ...     (np.array([0.5, 0.5]), np.array([[0.5, 0.5], [0.25, 0.75]])),
+    ... )
+    >>> world = world_of(net, "y", "yes", {"s": (["f"], ["m"])}, [LabelBias(flip=0.5)])
+    >>> world.network.names, world.network.parents_of("y")
+    (('s', 'y.true', 'y'), ('s', 'y.true'))
+    >>> world.joint(["s", "y"]).tolist()
+    [[0.375, 0.125], [0.125, 0.375]]
+    """
+    problems = [
+        problem
+        for mechanism in mechanisms
+        for problem in (
+            *_strength_problems(mechanism),
+            *mechanism.check(net.columns, label, favourable, groups),
+        )
+    ]
+    if problems:
+        raise UserError(*dict.fromkeys(problems))
+    world = World(net, net, label, favourable, groups)
+    for mechanism in mechanisms:
+        if not (mechanism.neutral and mechanism.strength and getattr(mechanism, mechanism.strength) == 0):
+            world = mechanism.apply(world)
+    if mechanisms:
+        _check_possible(world)
+    return world
+
+
+def _strength_problems(mechanism: Mechanism) -> Iterator[Problem]:
+    name = mechanism.strength
+    if name is not None and not 0 <= getattr(mechanism, name) <= 1:
+        yield Problem(f"{name} is {getattr(mechanism, name)}", f"give a {name} from 0 to 1")
+
+
+def _check_possible(world: World) -> None:
+    """Check that the record has people of both groups, and of both outcomes in each."""
+    label = world.base.columns[world.base.index(world.label)]
+    by_label = np.moveaxis(world.joint([*world.groups, world.label]), -1, 0)
+    plus = label.levels.index(world.favourable)
+    for group in ("deprived", "favoured"):
+        found = by_label[:, world.of_group(group)].sum(axis=1)
+        if not found.sum() > 0:
+            raise user_error(f"in this world nobody who is recorded is {group}", WEAKER)
+        missing = "favourable" if not found[plus] > 0 else "unfavourable"
+        if not found[plus] > 0 or not np.delete(found, plus).sum() > 0:
+            what = f'in this world no {group} person has the {missing} outcome of "{world.label}"'
+            raise user_error(what, WEAKER)
+
+
+def beta_world(
+    net: BayesNet,
+    label: str,
+    favourable: str,
+    groups: Groups,
+    edits: Sequence[tuple[Groups, float]],
+    beta: float,
+    both: bool = False,
+) -> World:
+    """Return equation (4) as a world: the outcome's table is tilted, and all is recorded as it is then.
+
+    Parameters
+    ----------
+    net, label, favourable, groups
+        As for `world_of`.
+    edits : sequence of (groups, float)
+        Whose outcomes β changes, one after another, each with the share of β; see `shift`.
+    beta : float
+        In [0, 1].
+    both : bool
+        Whether the favoured are tilted too.
+
+    Raises
+    ------
+    UserError
+        As `shift`.
+    """
+    tilted = net
+    for edited, share in edits:
+        tilted = shift(tilted, label, favourable, edited, beta * share, both=both)
+    return World(tilted, net, label, favourable, groups)
+
+
+@dataclass(frozen=True, eq=False)
+class WorldRows:
+    """Rows of a world.
+
+    Parameters
+    ----------
+    recorded : Table
+        What is recorded, under the columns' own names; those that are omitted are not there.
+    true : Table
+        The truth about the same people: every column of the base.
+    included : bool array, shape (rows,)
+        Who is included in the record.
+    """
+
+    recorded: Table
+    true: Table
+    included: NDArray[np.bool_]
+
+
+def draw(world: World, n: int, seed: int) -> WorldRows:
+    """Return `n` people of the record: rows of the world are drawn until so many are included.
+
+    A smaller `n` gives the first of the same people. The true columns of all people are those of every other
+    world of the same base and seed, before some are left out; without bias the rows are those of `sample`.
+
+    Parameters
+    ----------
+    world : World
+        The world.
+    n : int
+        Number of included people, 0 or more.
+    seed : int
+        0 or more, of any size.
+
+    Raises
+    ------
+    ValueError
+        `n` or `seed` is negative.
+    """
+    if world.network is world.base:
+        table = sample(world.network, n, seed)
+        return WorldRows(_recorded_of(world, table), table, np.ones(n, bool))
+    if n < 0 or seed < 0:
+        raise ValueError(f"n and seed must be 0 or more, not {n} and {seed}")
+    names = world.network.names
+    fill = drawer(world.network, seed, world.streams)
+    rows: Codes = np.zeros((n, len(names)), dtype=np.int16, order="F")
+    at = [world.network.index(name) for name in world.included]
+    found, tried = 0, 0
+    while found < n:
+        most = ceil((n - found) * (tried + 1) / (found + 1)) if at else n - found
+        block: Codes = np.zeros((min(most, BLOCK), len(names)), dtype=np.int16, order="F")
+        fill(block)
+        tried += len(block)
+        if at:
+            block = block[block[:, at].all(axis=1)]
+        block = block[: n - found]
+        rows[found : found + len(block)] = block
+        found += len(block)
+    return _rows_of(world, rows, np.ones(n, bool))
+
+
+def record(world: World, true: Table, seed: int) -> WorldRows:
+    """Return what is recorded of given people, included or not.
+
+    Parameters
+    ----------
+    world : World
+        The world.
+    true : Table
+        The truth about them, with the columns of the base.
+    seed : int
+        0 or more, of any size.
+
+    Raises
+    ------
+    ValueError
+        When the columns are not those of the base, or `seed` is negative.
+    """
+    if true.columns != world.base.columns:
+        raise ValueError("the columns of the people are not those of the world's network")
+    if seed < 0:
+        raise ValueError(f"the seed must be 0 or more, not {seed}")
+    network, known = world.network, [world.true_name(name) for name in world.base.names]
+    rows: Codes = np.zeros((len(true), len(network.columns)), dtype=np.int16, order="F")
+    rows[:, [network.index(name) for name in known]] = true.codes
+    fill = drawer(network, seed, world.streams, known)
+    for start in range(0, len(rows), BLOCK):
+        fill(rows[start : start + BLOCK])
+    at = [network.index(name) for name in world.included]
+    return _rows_of(world, rows, np.asarray(rows[:, at].all(axis=1)), true)
+
+
+def _rows_of(world: World, rows: Codes, included: NDArray[np.bool_], true: Table | None = None) -> WorldRows:
+    """Return the record and the truth of rows of all nodes."""
+    network, names = world.network, world.base.names
+    if true is None:
+        at = [network.index(world.true_name(name)) for name in names]
+        true = Table(world.base.columns, np.asfortranarray(rows[:, at]))
+    if not world.altered:
+        return WorldRows(_recorded_of(world, true), true, included)
+    at = [network.index(name) for name in world.recorded]
+    columns = tuple(network.columns[j] for j in at)
+    return WorldRows(Table(columns, np.asfortranarray(rows[:, at])), true, included)
+
+
+def _recorded_of(world: World, true: Table) -> Table:
+    """Return the record where all that is recorded is true."""
+    return true.without(*world.omitted) if world.omitted else true

@@ -1,0 +1,57 @@
+"""The networks of configs/baumann2023 are the generator's: against rows drawn by its formulas."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from conftest import study_of
+
+from fairbench_cli.network.files import load
+
+STUDY = study_of("baumann2023")
+ROWS = 200_000
+EVERYTHING = STUDY.Generator(1.0, 0.5, 2.0, 1.0, 3.0, 0.2, 0.1)
+
+
+@pytest.mark.parametrize("name", STUDY.NETWORKS)
+def test_the_files_are_those_of_the_formulas(name):
+    shipped, meta = load(STUDY.FOLDER / f"{name}.network.json")
+    made = STUDY.network_of(STUDY.NETWORKS[name])
+    assert (shipped.columns, shipped.parents) == (made.columns, made.parents)
+    for own, cpt in zip(made.cpts, shipped.cpts, strict=True):
+        np.testing.assert_allclose(cpt, own, atol=1e-12)
+    assert meta.source["rows"] == STUDY.ROWS
+
+
+@pytest.mark.parametrize("given", [*STUDY.NETWORKS.values(), replace(EVERYTHING, history_r=0.0), EVERYTHING])
+def test_tables_against_rows_drawn_by_the_formulas(given):
+    network, rows = STUDY.network_of(given), drawn(given, np.random.default_rng(2023))
+    worst, tested = 0.0, 0
+    for name, cpt in zip(network.names, network.cpts, strict=True):
+        family = (*network.parents_of(name), name)
+        cells = np.ravel_multi_index([rows[column] for column in family], cpt.shape)
+        counts = np.bincount(cells, minlength=cpt.size).reshape(cpt.shape)
+        totals = np.broadcast_to(counts.sum(axis=-1, keepdims=True), cpt.shape)
+        assert not counts[cpt == 0].any()
+        large = (totals * cpt > 20) & (totals * (1 - cpt) > 20)
+        z = (counts - totals * cpt)[large] / np.sqrt(totals * cpt * (1 - cpt))[large]
+        worst, tested = max(worst, float(np.abs(z).max())), tested + int(large.sum())
+    assert tested > 100
+    # The mean of S is that of these rows: it moves P(Y) by less than a standard error of a table's row.
+    assert worst < 4.5
+
+
+def drawn(given, rng):
+    """Return rows of the generator, cut into the bins of its network."""
+    a = rng.integers(0, 2, ROWS)
+    r = rng.gamma(2, 3, ROWS) - given.history_r * a
+    q = rng.binomial(3, 1 / (1 + np.exp(given.r_to_q * r - given.history_q * a)))
+    score = r - given.q_weight * q - given.history_y * a + given.interaction * r * a
+    score += rng.normal(0, given.sigma, ROWS)
+    cut = (score - given.measured_y * a).mean()
+    rows = {"A": a, "R": np.searchsorted(STUDY.EDGES, r, side="right"), "Q": q, "Y": score > cut}
+    if given.measured_r is not None:
+        proxy = r - given.measured_r * a + rng.normal(0, 2, ROWS)
+        rows["P"] = np.searchsorted(STUDY.EDGES, proxy, side="right")
+    rows["near"] = rows["Y"] & (score <= cut + given.measured_y)
+    return {name: np.asarray(codes, np.intp) for name, codes in rows.items()}
