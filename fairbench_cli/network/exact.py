@@ -295,13 +295,26 @@ def _people(view: _View, labels: Labels) -> _People:
     seen = (~deprived[tuple(codes[view.shown[name]] for name in world.groups)]).astype(np.intp)
     shown = {name: codes[node] for name, node in view.shown.items()}
     score = chances(world.network, own, world.favourable, view.seen, shown, view.given)
-    never = np.isnan(score)
+    never = np.isnan(score) | _never_recorded(view, shown)
     score = np.where(never, view.fallback[seen], score)
     truth = chances(view.judged, true, world.favourable, view.best, codes)
     sizes = [len(net.columns[net.index(name)].levels) for name in rows]
     row = np.ravel_multi_index([codes[name] for name in rows], sizes) if rows else np.zeros(len(mass), int)
     how: How = "exact" if cells else "draws"
     return _People(how, mass, batch, group, seen, score, truth, never, row.astype(np.intp), rows)
+
+
+def _never_recorded(view: _View, shown: Mapping[str, Rows]) -> NDArray[np.bool_]:
+    """Return whose levels, of the columns that p' depends on, nobody in the record has."""
+    found = np.zeros(len(next(iter(shown.values()))), bool)
+    names = [name for name in shown if name in view.seen]
+    try:
+        tables, _ = factors_of(view.world.network, names, view.given) if names else ({}, 0.0)
+    except UserError:  # what is summed out needs too large a table
+        return found
+    for columns, table in tables.items():
+        found |= table[tuple(shown[name] for name in columns)] == 0
+    return found
 
 
 def _cells(
