@@ -58,7 +58,7 @@ class Cell:
     world : tuple of ComponentSpec
         The mechanisms of its world, with every number; none where β acts on the outcome's table, if at all.
     world_name : str
-        What results call the world; empty without one.
+        What results call the world; empty without bias and in a run without worlds.
     """
 
     dataset: str
@@ -332,8 +332,8 @@ class _Cell(BaseModel):
     key: str
     dataset: str
     attribute: str
-    representation: Representation
     world: str = ""
+    representation: Representation
     beta: float
     intervention: str
     parameters: Json[dict[str, Any]]
