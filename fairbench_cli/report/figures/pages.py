@@ -10,6 +10,7 @@ from fairbench_cli.report.figures.canvas import GREY, Look
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import (
+    NO_BIAS,
     OWN_MODEL,
     Names,
     distinct_models,
@@ -39,25 +40,28 @@ class TechniqueLook:
 
 @dataclass(frozen=True)
 class Page:
-    """A data set, a protected attribute and a classifier, with the β and techniques of the plan."""
+    """A data set, an attribute, a world and a classifier, with the β and techniques of the plan."""
 
     dataset: str
     attribute: str
+    world: str
     representation: str
     classifier: tuple[str, str]
     techniques: tuple[TechniqueLook, ...]
     betas: tuple[float, ...]
     names: Names = field(default_factory=Names, repr=False)
+    place: tuple[str, ...] = ()
 
     def key(self, technique: TechniqueLook, beta: float) -> CellKey:
         """Return the values of `CELL_COLUMNS` of a cell."""
-        return (self.dataset, self.attribute, self.representation, beta, *technique.own, *self.classifier)
+        place = self.dataset, self.attribute, self.world, self.representation
+        return (*place, beta, *technique.own, *self.classifier)
 
     @property
     def title(self) -> str:
-        """Return data set, attribute and classifier, for people."""
-        called = self.names.dataset(self.dataset), self.attribute, self.names.classifier(*self.classifier)
-        title = ", ".join(called)
+        """Return data set, attribute, world and classifier, for people."""
+        called = self.names.dataset(self.dataset), self.attribute, *self.place
+        title = ", ".join((*called, self.names.classifier(*self.classifier)))
         return title if self.representation == "original" else f"{title}, {self.representation}"
 
 
@@ -70,11 +74,11 @@ DASHES = ("-", "--", "-.", ":")
 def pages_of(plan: RunPlan) -> list[Page]:
     """Split a plan into pages, in the order of its cells."""
     looks = technique_looks(plan)
-    found: dict[tuple[str, str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
+    found: dict[tuple[str, str, str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
     for cell in plan.cells:
         own = tuple(cell[name] for name in TECHNIQUE)
         classifier = cell["classifier"], cell["classifier_parameters"]
-        name = cell["dataset"], cell["attribute"], cell["representation"], classifier
+        name = cell["dataset"], cell["attribute"], cell["world"], cell["representation"], classifier
         found.setdefault(name, {})[looks[own], cell["beta"]] = None
     return [
         Page(
@@ -82,6 +86,7 @@ def pages_of(plan: RunPlan) -> list[Page]:
             tuple(dict.fromkeys(t for t, _ in drawn)),
             tuple(sorted({beta for _, beta in drawn})),
             names_of(plan.config),
+            world_name(plan, name[2]),
         )
         for name, drawn in found.items()
     ]
@@ -91,7 +96,10 @@ def drawn_pages(run: RunResults) -> dict[str, Page]:
     """Return the pages of a run by file name, those of data sets without any result left out."""
     pages = [page for page in pages_of(run.plan) if (page.dataset, page.attribute) in run.with_results]
     names = (
-        (page.dataset, page.attribute, *representation_name(page.representation), page.classifier[0])
+        (
+            *(page.dataset, page.attribute, *representation_name(page.representation)),
+            *(*page.place, page.classifier[0]),
+        )
         for page in pages
     )
     return dict(zip(slugs(names), pages, strict=True))
@@ -100,6 +108,11 @@ def drawn_pages(run: RunResults) -> dict[str, Page]:
 def representation_name(how: str) -> tuple[str, ...]:
     """Return how a representation is named, which the original one is not."""
     return () if how == "original" else (how,)
+
+
+def world_name(plan: RunPlan, world: str) -> tuple[str, ...]:
+    """Return how a world is named among those of a run; nothing in a run without worlds."""
+    return (world or NO_BIAS,) if plan.has_worlds else ()
 
 
 def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]:
@@ -230,11 +243,12 @@ class Mark:
 
 
 def cells_by_page(run: RunResults) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-    """Return title and cells of every data set and β of a run, by file name."""
-    pages: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    """Return title and cells of every data set, world and β of a run, by file name."""
+    pages: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for data in run.datasets:
         for cell in data.cells:
-            pages.setdefault((data.dataset, cell["beta"]), []).append(cell)
+            place = data.dataset, *world_name(run.plan, cell["world"]), cell["beta"]
+            pages.setdefault(place, []).append(cell)
     return by_name(pages, names_of(run.plan.config))
 
 
