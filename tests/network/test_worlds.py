@@ -302,6 +302,8 @@ def possible(net: BayesNet, groups: Mapping[str, Any], mechanisms: Sequence[Any]
                 return False
             if how.towards == "favoured" and not set(above) & set(net.parents[x]):
                 return False
+            if how.towards == "marginal" and not net.parents[x]:  # it has its marginal already
+                return False
     omissions = sum(isinstance(how, OmittedColumn) for how in mechanisms)
     return omissions < (2 if len(groups) == 1 else 1)
 
@@ -749,6 +751,8 @@ def test_history_needs_a_way_from_the_group_to_the_column():
     alone = BayesNet(columns, ((), (0,), ()), (np.array([0.2, 0.3, 0.5]), np.full((3, 2), 0.5), half))
     with pytest.raises(UserError, match="does not depend on the group"):
         world_of(alone, "y", "+", ONE, [HistoricalBias("z", 0.5, "favoured")])
+    with pytest.raises(UserError, match='"z" stays as it is'):
+        world_of(alone, "y", "+", ONE, [HistoricalBias("z", 0.5, "marginal")])
     world = world_of(alone, "y", "+", ONE, [HistoricalBias("z", 0.5, "1")])
     assert world.network.parents_of("z") == ("s",)
     assert world.network.cpt("z").tolist() == [[0.25, 0.75], [0.5, 0.5], [0.25, 0.75]]
