@@ -321,6 +321,19 @@ def test_a_list_of_mechanisms_does_to_every_person_what_its_formulas_say(seed, g
     assert np.allclose(truth_and_record(world), person_by_person(net, groups, mechanisms), atol=1e-12)
 
 
+@pytest.mark.parametrize("groups", [ONE, JOINT])
+def test_levels_of_the_groups_own_columns_may_be_asked_for(groups):
+    mechanisms = [
+        LabelBias(0.5, given={"s": ("a",), "x": ("10", "1")}),
+        SelectionBias(0.5, by={"s": ("b",), "z": ("0",)}),
+        SelectionBias(0.3, given={"s": ("c",), "z": ("0",)}),
+    ]
+    for seed in range(3):
+        world = world_of(small_net(seed), "y", "+", groups, mechanisms)
+        wanted = person_by_person(world.base, groups, mechanisms)
+        assert np.allclose(truth_and_record(world), wanted, atol=1e-12)
+
+
 def test_every_mechanism_is_among_them():
     assert list(KINDS) == list(MECHANISMS)
 
