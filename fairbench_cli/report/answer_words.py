@@ -57,7 +57,7 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
         sections = tuple(_section(settings, answer, reading) for settings in _blocks(answer))
         return Document(run.plan.config.name, Answer(headline, said), (), sections, limits)
     points = "Points: of accuracy on true labels. " * answer.has_worlds
-    limits = (f"{points}{_rows_and_beta(run.plan)} {_chance(run.plan)}",)
+    limits = (f"{points}{_rows_and_beta(run.plan, brief=True)} {_chance(run.plan)}",)
     room = MOST_LINES - 3 - _lines([headline.text, *limits])  # two blank ones, and where the files are
     for detail in (2, 1, 0, -1):
         texts = statements_of(answer, reading, detail)
@@ -671,8 +671,8 @@ def _groups(answer: RunAnswer, plan: RunPlan) -> str:
     return f"{'. '.join(parts)}. Labels: the same gap of the outcomes of the test rows themselves."
 
 
-def _rows_and_beta(plan: RunPlan) -> str:
-    """Return where test rows are from and what β does to training rows."""
+def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
+    """Return where test rows are from and what β does to training rows; in brief what it is called."""
     config = plan.config
     if config.sample.source == "data" and config.tested != "holdout":
         return f"Test rows: {plan.test_rows}."
@@ -684,11 +684,12 @@ def _rows_and_beta(plan: RunPlan) -> str:
         what = {"true": "true labels", "recorded": "labels and groups as recorded, of the rows included"}
         return f"{text[:-1]}, {what[config.test_labels]}. β: the strength of a world's first mechanism."
     if any(config.sample.beta):
-        text += " β: the share of its favourable outcomes that the deprived group loses in training"
+        kinds = bias_in_words(plan.datasets, names_of(config).dataset, brief=brief)
+        share = "the share of its favourable outcomes that the deprived group loses in training"
+        text += f" β: {kinds if brief and kinds else share}"
         both = _those(plan, lambda one: one.get("bias_direction") == "both")
         text += f" (on {both} the favoured group of the other one)." if both else "."
-        kinds = bias_in_words(plan.datasets, names_of(plan.config).dataset)
-        text += f" It is {kinds}." if kinds else ""
+        text += f" It is {kinds}." if kinds and not brief else ""
         idle = _those(plan, lambda one: not one["arc_to_outcome"])
         text += f" It changes nothing on {idle}." if idle else ""
     return text
