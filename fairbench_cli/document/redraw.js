@@ -25,6 +25,7 @@
     return found;
   }
   const letters = (scale) => data.words[scale.gap ? 1 : 0];
+  const grainsOf = (scale) => data.grain / (scale.unit ? 100 : 1);
   const named = (scale) => (scale.unit ? `${scale.name}, ${scale.unit}` : scale.name);
   const ofBeta = (values, beta) => (Array.isArray(values) ? values[beta] : values);
   const strength = (panel, beta, before = "") => (panel.strength ? `${before}${panel.strength} = ${panel.at[beta]}` : "");
@@ -170,7 +171,7 @@
   function curves(panel, m, part) {
     const scale = data.scales[m];
     const count = panel.betas.length;
-    const one = scale.unit ? data.grain / 100 : data.grain;
+    const one = grainsOf(scale);
     const [low, high, step] = scale.axis;
     const across = axis(panel.betas[0], panel.betas[count - 1], 44, 348);
     const x = (beta) => across.at(beta);
@@ -228,7 +229,7 @@
   }
   // Planes as `drawn_cloud` in Python draws them, and `cloud` below it.
   function ownAxis(scale, numbers, start, end) {
-    const one = data.grain / scale.times;
+    const one = grainsOf(scale);
     const ends = [...numbers.filter((value) => value !== null).map((value) => value / one), ...(scale.ideal === 0 ? [0] : [])];
     const [low, high] = ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1];
     const room = 0.08 * (high - low) || 0.5;
@@ -241,7 +242,7 @@
     const [sx, sy] = [data.scales[xm], data.scales[ym]];
     const count = panel.betas.length;
     const [x, y] = [ownAxis(sx, panel.mean[xm], 44, 348), ownAxis(sy, panel.mean[ym], 216, 20)];
-    const placed = (a, b, told) => [x.at(a / (data.grain / sx.times)), y.at(b / (data.grain / sy.times)), told];
+    const placed = (a, b, told) => [x.at(a / (grainsOf(sx))), y.at(b / (grainsOf(sy))), told];
     const both = (a, b) => `${sx.name} ${written(sx, a)}, ${sy.name} ${written(sy, b)}`;
     const tracks = part.map((t) => [panel.techniques[t], panel.betas.flatMap((_, k) => {
       const [a, b] = [xm, ym].map((m) => at(panel.mean[m], t * count + k));
@@ -255,7 +256,7 @@
       const found = new Map();
       values.forEach((a, k) => {
         const b = (ups[name] ?? [])[k] ?? null;
-        if (a === null || b === null || !inside(x, a / (data.grain / sx.times)) || !inside(y, b / (data.grain / sy.times)) || found.has(`${a} ${b}`)) return;
+        if (a === null || b === null || !inside(x, a / (grainsOf(sx))) || !inside(y, b / (grainsOf(sy))) || found.has(`${a} ${b}`)) return;
         found.set(`${a} ${b}`, placed(a, b, `${name}${strength(panel, k, ", ")}: ${both(a, b)}`));
       });
       return [name, [...found.values()]];
@@ -316,7 +317,7 @@
       return (apt ? `<figcaption><strong>${escaped(short)}</strong>${long ? ` <span class="fine">${escaped(long)}</span>` : ""}</figcaption>\n` : "") + forest(panel, metric(), chosen("base"), step(panel));
     },
     curves: (panel, part) => (panel.betas.length > 1 ? curves(panel, metric(), panel.parts[part]) : which(panel) + `<figcaption class="fine">One strength only.</figcaption>`),
-    planes: (panel, part, x, y) => `<figcaption><strong>${escaped(`${data.scales[x].name} × ${data.scales[y].name}`)}</strong></figcaption>\n\n` + cloud(panel, Number(x), Number(y), panel.parts[part]),
+    planes: (panel, part, x, y) => `<figcaption><strong>${escaped(`${data.scales[x].name} × ${data.scales[y].name}`)}</strong></figcaption>\n` + cloud(panel, Number(x), Number(y), panel.parts[part]),
   };
   function filter() {
     for (const part of document.querySelectorAll(".of")) part.classList.toggle("off", away(part.dataset));

@@ -40,7 +40,7 @@ from fairbench_cli.report.page_charts import (
     number_cells,
     parts_of,
 )
-from fairbench_cli.report.page_network import network_charts
+from fairbench_cli.report.page_network import network_charts, world_networks
 from fairbench_cli.report.page_numbers import (
     FORM_OF,
     GRAIN,
@@ -52,6 +52,7 @@ from fairbench_cli.report.page_numbers import (
     panels_of,
     scale_of,
 )
+from fairbench_cli.report.page_worlds import world_sections
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
@@ -284,7 +285,11 @@ def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section
         tiled=True,
         anchor="differences",
     )
-    yield Section("", (KEY,), charts=(Chart("", key_of_forests()),))
+    known = any(np.isfinite(panel.known).any() for one in panels for panel, _ in one.worlds)
+    key = (KEY, ABOUT_KNOWN) if known else (KEY,)
+    yield Section("", key, charts=(Chart("", key_of_forests(known=known)),))
+    worlds = tuple(world_sections(run))
+    yield Section("What each world does, and what can be undone", sections=worlds, tiled=True, anchor="worlds")
     planes = tuple(map(_clouds, panels))
     several = tuple(_curves(one) for one in panels if any(len(own.betas) > 1 for own, _ in one.worlds))
     key = f"{PLANES} {WAYS}" if several else PLANES
@@ -295,7 +300,8 @@ def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section
     yield Section("Moved thresholds", (MOVED,), sections=moved, tiled=True, anchor="thresholds")
     yield Section("Groups", (GROUPS,), sections=tuple(_groups(panels)), anchor="groups")
     yield Section("All numbers", tables=_numbers(panels), anchor="numbers")
-    yield Section("Networks", charts=tuple(network_charts(run)), anchor="networks")
+    charts, sections = tuple(network_charts(run)), tuple(world_networks(run))
+    yield Section("Networks", charts=charts, sections=sections, anchor="networks")
 
 
 KEY = (
@@ -303,6 +309,7 @@ KEY = (
     "that difference, over training and test rows. The upright line is the best value, the dotted one what "
     "all are compared with."
 )
+ABOUT_KNOWN = "Without training: " + "; ".join(f"{rule}: {words}" for rule, words in KNOWN.items()) + "."
 PLANES, WAYS = "Means over the repeats. Dashed: no difference.", "From light to dark: each technique over β."
 CURVES = "Means over the repeats with 95 % intervals."
 MOVED = (

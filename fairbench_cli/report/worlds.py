@@ -103,13 +103,18 @@ class ExactWorld:
         values = [self.value(cell, labels=labels, group=group, rule=rule) for group in PAIR for cell in CELLS]
         return None if np.isnan(values).any() else Counts(PAIR, np.array(values).reshape(2, 2, 2))
 
+    def accuracy(self, rule: str, labels: Labels) -> ExactNumber | None:
+        """Return the accuracy of a rule; None where it is not known."""
+        own, counts = self.number("accuracy", labels, "", rule), self.counts(rule, labels)
+        if own is not None or counts is None:
+            return own
+        return ExactNumber(float(counts.n[:, [0, 1], [0, 1]].sum() / counts.n.sum()))
+
     def constant(self, labels: Labels) -> str:
         """Return the rule that decides the same for everybody and is the more accurate one."""
-        accuracies = [
-            sum(self.value(cell, labels, group, rule) for group in PAIR for cell in ("tn", "tp"))
-            for rule in CONSTANT
-        ]
-        return CONSTANT[accuracies[1] > accuracies[0]]
+        found = [self.accuracy(rule, labels) for rule in CONSTANT]
+        refuse, accept = (0.0 if one is None else one.value for one in found)
+        return CONSTANT[accept > refuse]
 
     def metric(self, rule: str, metric: Metric, labels: Labels) -> float:
         """Return a metric of the decisions of a rule; NaN where it is not known.
