@@ -304,7 +304,8 @@
   const selects = Object.fromEntries([...form.elements].filter((one) => one.name).map((one) => [one.name, one]));
   const chosen = (name) => (selects[name] ? selects[name].value : data.chosen[name] ?? "");
   const metric = () => data.scales.findIndex((scale) => scale.name === chosen("metric"));
-  const step = (panel) => Math.max(0, panel.at.indexOf(chosen("beta")));
+  const far = (panel, k) => Math.abs(panel.betas[k] - Number(chosen("beta")));
+  const step = (panel) => panel.betas.reduce((best, _, k) => (far(panel, k) < far(panel, best) ? k : best), 0);
   const away = (about) => Object.entries(about).some(([name, value]) => (name === "slot" ? data.slots[value].every((k) => away(data.panels[k].about)) : chosen(name) && value !== chosen(name)));
   const labelled = (k) => (chosen("labels") === data.chosen.labels ? data.panels : data.others)[k];
   const panelOf = (slot) => labelled(data.slots[slot].find((k) => !away(data.panels[k].about)) ?? data.slots[slot][0]);
@@ -390,6 +391,6 @@
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", () => { if (/=|^#?$/.test(location.hash)) read(); });
-  if (/=/.test(location.hash)) read();
+  if (/=/.test(location.hash) || data.chosen.world) read();
   window.redraw = draw;
 }

@@ -52,7 +52,7 @@ from fairbench_cli.report.page_numbers import (
     panels_of,
     scale_of,
 )
-from fairbench_cli.report.page_worlds import world_sections
+from fairbench_cli.report.page_worlds import ABOUT_WORLDS, world_sections
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
@@ -89,11 +89,13 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     betas = sorted({beta for panel in panels for beta in panel.betas})
     labels = list(dict.fromkeys(label for panel in panels for label in panel.against))
     worlds = list(dict.fromkeys(panel.world for panel in panels)) if run.plan.has_worlds else []
+    world = next((one for one in worlds if one != NO_BIAS), "")
+    strengths = sorted({beta for panel in panels for beta in panel.betas if panel.world == world or not world})
     chosen = {
-        "beta": f"{betas[len(betas) // 2]:g}" if betas else "",
+        "beta": f"{strengths[len(strengths) // 2]:g}" if strengths else "",
         "metric": metric,
         "base": labels[0] if labels else "",
-        "world": next((one for one in worlds if one != NO_BIAS), ""),
+        "world": world,
         "labels": run.labels if worlds else "",
     }
     slots: dict[Any, list[int]] = {}
@@ -118,13 +120,12 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     for number, places in enumerate(slots.values()):
         first = next((i for i, k in enumerate(places) if panels[k].world == chosen["world"]), 0)
         own = [(panels[k], drawn[k]) for k in places]
-        at = own[first][1]["at"]
-        beta = at.index(chosen["beta"]) if chosen["beta"] in at else 0
+        beta = nearest(own[first][0].betas, chosen["beta"])
         whole.append(PanelParts(number, own, first, scales, metric, chosen["base"], beta))
     sections = [one for one in _sections(run, whole) if one.sections or one.tables or one.charts]
     sections += [*([compared] if compared else []), provenance_of(run)]
     every = dict.fromkeys([metric, *FIRST, *names])
-    strengths = {panel.strength for panel in panels}
+    named_beta = "β" if all(panel.strength == BETA for panel in panels) else "Strength"
     return Document(
         config.name,
         Answer(answer.answer.headline) if answer.answer else None,
@@ -135,12 +136,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
             *_switch("compared", "Groups of", [panel.of["compared"] for panel in panels], "all"),
             *_switch("classifier", "Classifier", [panel.classifier for panel in panels], "all"),
             *_switch("world", "World", worlds, chosen=chosen["world"]),
-            *_switch(
-                "beta",
-                "β" if strengths <= {BETA} else "Strength",
-                [f"{one:g}" for one in betas],
-                chosen=chosen["beta"],
-            ),
+            *_switch("beta", named_beta, [f"{one:g}" for one in betas], chosen=chosen["beta"]),
             *_switch("labels", "Labels", [one.labels for one in runs], chosen=run.labels),
             *_switch("metric", "Metric", every, chosen=metric),
             *_switch("base", "Against", labels, chosen=chosen["base"]),
@@ -148,6 +144,15 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         notes=answer.notes,
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":")),
     )
+
+
+def nearest(betas: Sequence[float], chosen: str) -> int:
+    """Return the place of the β that is chosen, or of the one that is nearest to it, the first of two.
+
+    >>> nearest([0.0, 0.5], "0.5"), nearest([0.0, 0.5], "0.25"), nearest([0.1], "")
+    (1, 0, 0)
+    """
+    return min(range(len(betas)), key=lambda k: abs(betas[k] - float(chosen or 0)))
 
 
 def _panels(run: RunResults, results: Results, metric: str, most: int) -> list[PanelNumbers]:
@@ -289,7 +294,7 @@ def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section
     key = (KEY, ABOUT_KNOWN) if known else (KEY,)
     yield Section("", key, charts=(Chart("", key_of_forests(known=known)),))
     worlds = tuple(world_sections(run))
-    yield Section("What each world does, and what can be undone", sections=worlds, tiled=True, anchor="worlds")
+    yield Section(UNDONE, ABOUT_WORLDS, sections=worlds, tiled=True, anchor="worlds")
     planes = tuple(map(_clouds, panels))
     several = tuple(_curves(one) for one in panels if any(len(own.betas) > 1 for own, _ in one.worlds))
     key = f"{PLANES} {WAYS}" if several else PLANES
@@ -310,6 +315,7 @@ KEY = (
     "all are compared with."
 )
 ABOUT_KNOWN = "Without training: " + "; ".join(f"{rule}: {words}" for rule, words in KNOWN.items()) + "."
+UNDONE = "What each world does, and what can be undone"
 PLANES, WAYS = "Means over the repeats. Dashed: no difference.", "From light to dark: each technique over β."
 CURVES = "Means over the repeats with 95 % intervals."
 MOVED = (
@@ -394,7 +400,7 @@ def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | N
     ]
     if not found:
         return None
-    moved, beta = found[0], panel.betas[min(one.beta, len(panel.betas) - 1)]
+    moved, beta = found[0], panel.betas[nearest(panel.betas, one.data["at"][one.beta])]
     own = [i for i, cell in enumerate(moved.data.cells) if panel.holds(cell) and cell["beta"] == beta]
     plain = next((i for i in own if moved.baseline[i] == i), None)
     gaps, accuracies = (mean_and_interval(each)["mean"] for each in (moved.own_gap, moved.own_accuracy))

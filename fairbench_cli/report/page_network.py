@@ -9,6 +9,8 @@ from fairbench_cli.document.charts import element, picture, short, stroke, text
 from fairbench_cli.document.model import Chart, Section
 from fairbench_cli.experiment.config.worlds import read_worlds
 from fairbench_cli.experiment.plan import edited_columns
+from fairbench_cli.measures.groups import ProtectedAttributes
+from fairbench_cli.network.bias import Groups
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.world import World, world_of
@@ -47,12 +49,11 @@ def world_networks(run: RunResults) -> Iterator[Section]:
     """
     called = names_of(run.plan.config)
     for source, net in _networks(run):
-        protected = run.plan.protected(source["dataset"], source["attribute"])
+        groups = _groups_of(run.plan.protected(source["dataset"], source["attribute"]), source["attribute"])
         whole = {one["world"]: one for one in source.get("worlds", ()) if one["beta"] and one["mechanisms"]}
         for name, one in whole.items():
             (spec,) = read_worlds([one["mechanisms"]])
             mechanisms = [each.build(MECHANISMS) for each in spec.mechanisms]
-            groups = groups_of(protected, source["attribute"])
             try:
                 world = world_of(net, source["label"], source["favourable"], groups, mechanisms)
             except UserError:
@@ -68,6 +69,12 @@ def world_networks(run: RunResults) -> Iterator[Section]:
                 charts=(Chart("", drawn_network(world.network, marks, title), about),),
                 about=(("dataset", dataset), ("world", name)),
             )
+
+
+def _groups_of(protected: ProtectedAttributes, attribute: str) -> Groups:
+    """Return the deprived and the favoured levels of an attribute, or of each part of a joint one."""
+    parts = next((joint.of for joint in protected.joint if joint.name == attribute), (attribute,))
+    return {one.name: (one.deprived, one.favoured) for one in protected.attributes if one.name in parts}
 
 
 def added_nodes(world: World) -> dict[str, str]:

@@ -21,7 +21,7 @@ from fairbench_cli.report.paired import Baseline
 from fairbench_cli.report.reading import signed
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults, labels_measured
-from fairbench_cli.report.tables import BLOCK, NO_BIAS, Names, names_of, why_nothing
+from fairbench_cli.report.tables import BLOCK, NO_BIAS, TRUTH, Names, names_of, why_nothing
 from fairbench_cli.report.worlds import facts_of_run, strength_of
 
 FORM_OF: dict[str, tuple[Kind | str, Form]] = {
@@ -48,8 +48,6 @@ MOST = 1e6  # in absolute value: other numbers are none to a page
 FAVOURABLE = "selection-rate"
 REFUSES, ACCEPTS = "refuses everybody", "accepts everybody"
 NOT_RUN = "not run yet"
-UPPER = "trained-on-truth"
-"""The technique that learns of true labels: what a record without bias would give."""
 
 Whole = list[int | None]
 Place = tuple[Any, ...]
@@ -494,7 +492,7 @@ def panel_data(panel: PanelNumbers, scales: Sequence[Scale], repeats: int) -> di
         "strength": panel.strength,
         "about": dict(panel.about) | ({"world": panel.world} if panel.on else {}),
         "techniques": panel.names,
-        "upper": [t for t, one in enumerate(panel.techniques) if one[own] == UPPER],
+        "upper": [t for t, one in enumerate(panel.techniques) if one[own] == TRUTH],
         "betas": panel.betas,
         "at": [f"{beta:g}" for beta in panel.betas],
         "mean": listed(panel.mean),

@@ -1,5 +1,6 @@
 """What each world of a run does to people and to the record, and what can be undone, for its page."""
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -14,7 +15,8 @@ from fairbench_cli.report.worlds import ExactNumber, ExactWorld, facts_of_run, s
 
 NOTHING_LOST = 0.0005  # of accuracy: it is written as 0.0 points
 
-Row = tuple[str, Callable[[ExactWorld], TableCell]]
+Write = Callable[[ExactWorld], TableCell]
+Row = tuple[str, Write]
 
 
 def world_sections(run: RunResults) -> Iterator[Section]:
@@ -34,12 +36,12 @@ def world_sections(run: RunResults) -> Iterator[Section]:
         groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
         strength = strength_of(source, world)
         heads = [f"{strength} = {one.beta:g}" if strength else (world or NO_BIAS) for one in own]
-        rows = [
-            (TableCell(name), *cells)
-            for name, write in _rows(groups)
-            if any((cells := [write(one) for one in own])) and any(cell.text != "-" for cell in cells)
-        ]
-        table = TextTable("", ("", *heads), tuple(rows), words=1)
+        rows = []
+        for name, write in _rows(groups, own):
+            cells = [write(one) for one in own]
+            if any(cell.text != "-" for cell in cells):
+                rows.append((TableCell(name), *cells))
+        table = TextTable("", ("what", *heads), tuple(rows), _how(own), words=1)
         words = [f"{groups[0]} against {groups[1]}"]
         words += ["rules see " + attribute] * first[0]
         words += ["recorded features"] * (first[1] == "recorded")
@@ -47,7 +49,6 @@ def world_sections(run: RunResults) -> Iterator[Section]:
             f"{called.dataset(dataset)}: {world or NO_BIAS}",
             tuple(filter(None, (_done(source, world), undone(own, groups, strength)))),
             (table,),
-            notes=(_how(own),),
             about=(("dataset", called.dataset(dataset)), ("compared", attribute), ("world", world or NO_BIAS)),
             fine=" · ".join(words),
         )
@@ -84,26 +85,26 @@ def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str)
         What the strength is called; empty where there is none.
     """
     known = [one for one in worlds if all(one.kept(group) is not None for group in PAIR)]
-    if not known:
-        return ""
     lost = {one.beta: one.value("thresholds-lose") for one in known}
+    if not known or any(map(math.isnan, lost.values())):
+        return ""
     at, most = max(lost.items(), key=lambda one: one[1])
     ranked = "The record ranks people within each group as the truth does"
     if all(one.kept(group) for one in known for group in PAIR):
         if most < NOTHING_LOST:
             return f"{ranked}: a threshold for each group recovers all of it."
-        return f"{ranked}, yet the best thresholds lose {_points(most)} points of accuracy."
+        return f"{ranked}, yet the best thresholds lose {_percent(most)} of accuracy."
     where = []
     for group, called in zip(PAIR, groups, strict=True):
         first = next((one.beta for one in known if not one.kept(group)), None)
         if first is not None:
             since = f" from {strength} = {first:g} on" if strength and first != known[0].beta else ""
             where.append(f"{called}{since}")
-    end = f" at {strength} = {at:g}" if strength and len(known) > 1 else ""
-    loses = f"the best lose {_points(most)} points of accuracy{end}"
+    words = f"The record ranks {' and '.join(where)} otherwise than the truth"
     if most < NOTHING_LOST:
-        loses = "the best lose no accuracy all the same"
-    return f"The record ranks {' and '.join(where)} otherwise than the truth: no threshold recovers it; {loses}."
+        return f"{words}; the best thresholds lose no accuracy all the same."
+    end = f" at {strength} = {at:g}" if strength and len(known) > 1 else ""
+    return f"{words}: no threshold recovers all of it, the best lose {_percent(most)} of accuracy{end}."
 
 
 def _how(worlds: Sequence[ExactWorld]) -> str:
@@ -113,72 +114,74 @@ def _how(worlds: Sequence[ExactWorld]) -> str:
     return "Where a number has ±, it is of draws from the network, with its standard error; all else is exact."
 
 
-def _points(value: float) -> str:
-    return f"{100 * value:.1f}"
+def _percent(value: float) -> str:
+    return f"{signed(100 * value, 1, '')} points"
 
 
-def _rows(groups: tuple[str, str]) -> Iterator[Row]:
+def _rows(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row]:
     """Yield what a world is described by: a head, and a function that writes its cell at a strength."""
-    for group, called in zip(PAIR, groups, strict=True):
-        yield f"favourable label, {called}, %", _both("favourable", group)
-    yield "gap of the labels, points", _both("disparity", "")
-    yield f"{groups[0]} among all, %", _both("share", PAIR[0])
-    yield "total variation, %", lambda one: _cell(one.number("total-variation"))
-    for group, called in zip(PAIR, groups, strict=True):
-        yield f"odds of the record to those of the truth, {called}", _odds(group)
-    for group, called in zip(PAIR, groups, strict=True):
-        yield f"order within {called}", _order(group)
-    for group, called in zip(PAIR, groups, strict=True):
-        yield f"AUC within {called}", _auc(group)
+    called = dict(zip(PAIR, groups, strict=True))
+    for group, name in called.items():
+        yield f"favourable, {name}", _both("favourable", group)
+    yield "gap of the labels", _both("disparity", "")
+    shares = [[one.value("share", labels, PAIR[0]) for labels in ("true", "recorded")] for one in worlds]
+    if any(abs(true - recorded) >= NOTHING_LOST for true, recorded in shares):
+        yield f"{groups[0]} among all", _both("share", PAIR[0])
+    yield "total variation", lambda one: _cell(one.number("total-variation"))
+    for group, name in called.items():
+        yield f"odds, {name}", lambda one, of=group: _cell(one.number("prior-shift", "", of), 1, 2, "", "× ")
+    for group, name in called.items():
+        yield f"order, {name}", _order(group)
+    for group, name in called.items():
+        yield f"AUC, {name}", _auc(group)
     for rule, name in RULES_IN_WORDS.items():
-        yield f"accuracy, {name}, %", _accuracy(rule)
+        yield name, _accuracy(rule)
+    yield "constant", lambda one: _accuracy(one.constant("true"))(one)
 
 
 RULES_IN_WORDS = {
-    "truth": "whoever is rather favourable in truth",
-    "oracle-thresholds": "best thresholds, the truth known",
-    "bayes": "whoever is rather favourable in the record",
-    "equal-opportunity": "equal opportunity, best on the record",
-    "demographic-parity": "demographic parity, best on the record",
-    "constant-accept": "everybody accepted",
-    "constant-refuse": "everybody refused",
+    "truth": "Bayes, truth",
+    "oracle-thresholds": "best thresholds",
+    "bayes": "Bayes, record",
+    "equal-opportunity": "equal opportunity",
+    "demographic-parity": "demographic parity",
 }
-"""Rules whose decisions are known, by what they are called in `worlds.csv`."""
+"""Rules whose accuracy is told, by what they are called in `worlds.csv`."""
+
+ABOUT_WORLDS = (
+    "Large is what is recorded, small the truth: how many have the favourable label, how far apart the groups "
+    "are, how much of the record's distribution is another (total variation), by which factor all odds of a "
+    "favourable label changed, where it is one.",
+    "Order: whether the record ranks people within a group as the truth does, else the share of pairs that it "
+    "does not. AUC and accuracies are of the truth, small of the record: of whoever is rather favourable "
+    "in truth and in the record (Bayes), of the best threshold for each group, the truth known, of the best "
+    "thresholds on the record with equal TPR and with equal selection rates, and of the same decision for all.",
+)
 
 
-def _cell(number: ExactNumber | None, times: float = 100, digits: int = 1, fine: str = "") -> TableCell:
+def _cell(
+    number: ExactNumber | None, times: float = 100, digits: int = 1, fine: str = "", before: str = ""
+) -> TableCell:
+    """Return a number with its error, and in small print something else."""
     if number is None:
         return TableCell("-")
     error = f"± {times * number.error:.{digits}f}" if number.error else ""
     small = ", ".join(filter(None, (error, fine)))
-    return TableCell(signed(times * number.value, digits, ""), small, number.value)
+    text = f"{before}{signed(times * number.value, digits, '')}{' %' * (times == 100)}"
+    return TableCell(text, small, number.value)
 
 
-def _both(quantity: str, group: str) -> Callable[[ExactWorld], TableCell]:
+def _both(quantity: str, group: str) -> Write:
     """Return a function that writes what is recorded, and small behind it the truth."""
 
     def write(one: ExactWorld) -> TableCell:
-        true, recorded = (one.number(quantity, labels, group) for labels in ("true", "recorded"))
+        true, recorded = one.number(quantity, "true", group), one.number(quantity, "recorded", group)
         return _cell(recorded, fine="" if true is None else f"truth {signed(100 * true.value, 1, '')}")
 
     return write
 
 
-def _odds(group: str) -> Callable[[ExactWorld], TableCell]:
-    def write(one: ExactWorld) -> TableCell:
-        same = one.number("prior-shift", "", group)
-        if same is not None:
-            return _cell(same, 1, 2, "for all")
-        ends = [one.number(f"odds-ratio-{end}", "", group) for end in ("least", "most")]
-        if None in ends:
-            return TableCell("-")
-        low, high = (signed(end.value, 2, "") for end in ends if end is not None)
-        return TableCell(f"{low} to {high}", value=ends[0].value if ends[0] else None)
-
-    return write
-
-
-def _order(group: str) -> Callable[[ExactWorld], TableCell]:
+def _order(group: str) -> Write:
     def write(one: ExactWorld) -> TableCell:
         kept, apart = one.kept(group), one.number("discordant", "", group)
         if kept is None:
@@ -189,17 +192,17 @@ def _order(group: str) -> Callable[[ExactWorld], TableCell]:
     return write
 
 
-def _auc(group: str) -> Callable[[ExactWorld], TableCell]:
+def _auc(group: str) -> Write:
     def write(one: ExactWorld) -> TableCell:
-        true, recorded = (one.number("auc", labels, group) for labels in ("true", "recorded"))
+        true, recorded = one.number("auc", "true", group), one.number("auc", "recorded", group)
         return _cell(true, 1, 3, "" if recorded is None else f"record {signed(recorded.value, 3, '')}")
 
     return write
 
 
-def _accuracy(rule: str) -> Callable[[ExactWorld], TableCell]:
+def _accuracy(rule: str) -> Write:
     def write(one: ExactWorld) -> TableCell:
-        true, recorded = (one.accuracy(rule, labels) for labels in ("true", "recorded"))
+        true, recorded = one.accuracy(rule, "true"), one.accuracy(rule, "recorded")
         return _cell(true, fine="" if recorded is None else f"record {signed(100 * recorded.value, 1, '')}")
 
     return write
