@@ -312,7 +312,6 @@ def plot(
         parts.append(stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5"))
         parts.append(text("tick", x.start - 5, at + 4, words, "end"))
     parts += [under, below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
-    parts += _known_lines(x, y, known)
     parts += [area(x, y, each.limits, i, f"{each.name}: interval") for i, each in enumerate(lines)]
     level = y.start + 48
     for i, each in enumerate(lines):
@@ -325,6 +324,7 @@ def plot(
         parts += [line(PLACES, PLACES, sample, i, each.name), scatter(PLACES, PLACES, sample[1:2], i)]
         parts.append(text("name", SIDE + 42, level, shortened(each.name)))
         level += 16
+    parts += _known_lines(x, y, known)
     if beside:
         ends = [
             (x.at(each.points[-1][0]), y.at(each.points[-1][1]), each.name) for each in lines if each.points

@@ -183,17 +183,6 @@
       parts += text("tick", 39, y(k * step) + 4, general((k * step) / one), "end");
     }
     parts += below(across, 200) + text("tick", 180, 230, `${over}; up: ${named(scale)}`, "middle");
-    const ends = [];
-    for (const [name, values] of knownOf(panel, m)) {
-      const there = values.flatMap((value, k) => (value === null || value < low || value > high ? [] : [[x(panel.betas[k]), y(value)]]));
-      if (!there.length) continue;
-      parts += path("way known", `M${there.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}`, name, "#767676", "1.2", "1 3");
-      const level = there[there.length - 1][1];
-      const near = ends.find(([other]) => Math.abs(other - level) < 11);
-      if (near) near[1].push(name);
-      else ends.push([level, [name]]);
-    }
-    for (const [level, names] of ends) parts += text("tick", 348, Math.max(level - 3, 20), names.join(", "), "end");
     const lines = part.map((t) => {
       const points = [];
       const limits = [];
@@ -224,14 +213,30 @@
       parts += text("name", 54, level, name.length <= 34 ? name : `${name.slice(0, 33)}…`);
       level += 16;
     });
+    const ends = [];
+    for (const [name, values] of knownOf(panel, m)) {
+      const there = values.flatMap((value, k) => (value === null || value < low || value > high ? [] : [[x(panel.betas[k]), y(value)]]));
+      if (!there.length) continue;
+      parts += path("way known", `M${there.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}`, name, "#767676", "1.2", "1 3");
+      const level = there[there.length - 1][1];
+      const near = ends.find(([other]) => Math.abs(other - level) < 11);
+      if (near) near[1].push(name);
+      else ends.push([level, [name]]);
+    }
+    for (const [level, names] of ends) parts += text("tick", 348, Math.max(level - 3, 20), names.join(", "), "end");
     const size = short(level - 4);
     return which(panel) + picture(`${panel.name}: ${scale.name} over ${over}`, size, parts);
   }
   // Planes as `drawn_cloud` in Python draws them, and `cloud` below it.
-  function ownAxis(scale, numbers, start, end) {
+  function ownAxis(scale, numbers, start, end, held) {
     const one = grainsOf(scale);
     const ends = [...numbers.filter((value) => value !== null).map((value) => value / one), ...(scale.ideal === 0 ? [0] : [])];
-    const [low, high] = ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1];
+    let [low, high] = ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1];
+    const [first, most] = [low, 2.5 * (high - low)];
+    const near = held.flat().filter((value) => value !== null).map((value) => value / one);
+    for (const value of near.sort((a, b) => Math.abs(a - first) - Math.abs(b - first))) {
+      if (Math.max(high, value) - Math.min(low, value) <= most) [low, high] = [Math.min(low, value), Math.max(high, value)];
+    }
     const room = 0.08 * (high - low) || 0.5;
     return axis(low - room, high + room, start, end);
   }
@@ -241,7 +246,8 @@
   function cloud(panel, xm, ym, part) {
     const [sx, sy] = [data.scales[xm], data.scales[ym]];
     const count = panel.betas.length;
-    const [x, y] = [ownAxis(sx, panel.mean[xm], 44, 348), ownAxis(sy, panel.mean[ym], 216, 20)];
+    const held = [xm, ym].map((m) => knownOf(panel, m).map(([, values]) => values));
+    const [x, y] = [ownAxis(sx, panel.mean[xm], 44, 348, held[0]), ownAxis(sy, panel.mean[ym], 216, 20, held[1])];
     const placed = (a, b, told) => [x.at(a / (grainsOf(sx))), y.at(b / (grainsOf(sy))), told];
     const both = (a, b) => `${sx.name} ${written(sx, a)}, ${sy.name} ${written(sy, b)}`;
     const tracks = part.map((t) => [panel.techniques[t], panel.betas.flatMap((_, k) => {

@@ -90,7 +90,9 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     labels = list(dict.fromkeys(label for panel in panels for label in panel.against))
     worlds = list(dict.fromkeys(panel.world for panel in panels)) if run.plan.has_worlds else []
     world = next((one for one in worlds if one != NO_BIAS), "")
-    strengths = sorted({beta for panel in panels for beta in panel.betas if panel.world == world or not world})
+    strengths = sorted(
+        {beta for panel in panels for beta in panel.betas if panel.world == world or not world}
+    )
     chosen = {
         "beta": f"{strengths[len(strengths) // 2]:g}" if strengths else "",
         "metric": metric,
@@ -125,7 +127,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     sections = [one for one in _sections(run, whole) if one.sections or one.tables or one.charts]
     sections += [*([compared] if compared else []), provenance_of(run)]
     every = dict.fromkeys([metric, *FIRST, *names])
-    named_beta = "β" if all(panel.strength == BETA for panel in panels) else "Strength"
+    named_beta = "β" if strengths_are_beta(whole) else "Strength"
     return Document(
         config.name,
         Answer(answer.answer.headline) if answer.answer else None,
@@ -283,6 +285,11 @@ class PanelParts:
         return Section(self.panel.dataset, charts=charts, about=self.about, fine=fine)
 
 
+def strengths_are_beta(parts: Iterable[PanelParts]) -> bool:
+    """Return whether every strength is β, as in all runs without worlds."""
+    return all(panel.strength == BETA for one in parts for panel, _ in one.worlds)
+
+
 def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section]:
     yield Section(
         "Who, by how much, at what cost",
@@ -291,22 +298,23 @@ def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section
         anchor="differences",
     )
     known = any(np.isfinite(panel.known).any() for one in panels for panel, _ in one.worlds)
-    key = (KEY, ABOUT_KNOWN) if known else (KEY,)
-    yield Section("", key, charts=(Chart("", key_of_forests(known=known)),))
+    marks = (KEY, ABOUT_KNOWN) if known else (KEY,)
+    yield Section("", marks, charts=(Chart("", key_of_forests(known=known)),))
     worlds = tuple(world_sections(run))
     yield Section(UNDONE, ABOUT_WORLDS, sections=worlds, tiled=True, anchor="worlds")
     planes = tuple(map(_clouds, panels))
     several = tuple(_curves(one) for one in panels if any(len(own.betas) > 1 for own, _ in one.worlds))
-    key = f"{PLANES} {WAYS}" if several else PLANES
+    over = "β" if strengths_are_beta(panels) else "the strength"
+    key = f"{PLANES} {WAYS.format(over)}" if several else PLANES
     yield Section("Fairness and accuracy", (key,), sections=planes, tiled=True, anchor="planes")
-    yield Section("Over β", (CURVES,), sections=several, tiled=True, anchor="curves")
+    yield Section(f"Over {over}", (CURVES,), sections=several, tiled=True, anchor="curves")
     each = [(one, panel) for one in panels for panel, _ in one.worlds]
     moved = tuple(section for one, panel in each if (section := _moved(run, one, panel)))
     yield Section("Moved thresholds", (MOVED,), sections=moved, tiled=True, anchor="thresholds")
     yield Section("Groups", (GROUPS,), sections=tuple(_groups(panels)), anchor="groups")
     yield Section("All numbers", tables=_numbers(panels), anchor="numbers")
     charts, sections = tuple(network_charts(run)), tuple(world_networks(run))
-    yield Section("Networks", charts=charts, sections=sections, anchor="networks")
+    yield Section("Networks", charts=charts, sections=sections, tiled=True, anchor="networks")
 
 
 KEY = (
@@ -316,7 +324,7 @@ KEY = (
 )
 ABOUT_KNOWN = "Without training: " + "; ".join(f"{rule}: {words}" for rule, words in KNOWN.items()) + "."
 UNDONE = "What each world does, and what can be undone"
-PLANES, WAYS = "Means over the repeats. Dashed: no difference.", "From light to dark: each technique over β."
+PLANES, WAYS = "Means over the repeats. Dashed: no difference.", "From light to dark: each technique over {}."
 CURVES = "Means over the repeats with 95 % intervals."
 MOVED = (
     "The line: the best that a threshold for each group reaches with the model of none, chosen with the "
@@ -449,7 +457,8 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
                 rates = groups["rates"][t * count + one.beta]
                 cells.append(_share(rates[g] if rates else None))
             rows.append(tuple(cells))
-        title = "Favourable decisions, %" + (", at the β that is chosen" if count > 1 else "")
+        named = "β" if strengths_are_beta(panels) else "world and strength"
+        title = "Favourable decisions, %" + (f", at the {named} that is chosen" if count > 1 else "")
         heads = ("group", "test rows", "labels", *one.panel.names)
         table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
         of = one.panel.of
@@ -489,7 +498,7 @@ def _numbers(parts: Sequence[PanelParts]) -> tuple[TextTable, ...]:
                 cells = number_cells(drawn, one.scales, m, accuracy, one.base, t, k)
                 words = [*map(TableCell, named), TableCell(f"{beta:g}", value=beta), TableCell(technique)]
                 rows.append((*words, *(TableCell(text, fine, value) for text, fine, value in cells)))
-    strength = "β" if all(panel.strength == BETA for _, panel, _ in whole) else "strength"
+    strength = "β" if strengths_are_beta(parts) else "strength"
     heads = (*left, strength, "technique", "value", "difference", "verdict", "accuracy", "repeats")
     title = "The metric that is chosen, against the technique that is chosen"
     return (TextTable(title, heads, tuple(rows), key="numbers"),)

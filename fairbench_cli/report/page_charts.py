@@ -113,7 +113,9 @@ def _known_rows(
         value, right = (at(panel["known"][which], r * count + beta) for which in (m, accuracy))
         if value is None:
             continue
-        side = [] if m == accuracy else [("-" if right is None else f"{scales[accuracy].written(right)} %", "")]
+        side = (
+            [] if m == accuracy else [("-" if right is None else f"{scales[accuracy].written(right)} %", "")]
+        )
         said = f"{name}: {scale.written(value)}{f' {scale.unit}' if scale.unit else ''}; {KNOWN[name]}"
         texts = [(scale.written(value), ""), *side]
         yield ForestRow(name, "known", scale.place(value), None, None, None, said, texts)
@@ -200,13 +202,26 @@ def axis_of(scale: Scale, start: float, end: float) -> Axis:
     return Axis(low, high, start, end, step=step)
 
 
-def own_axis(scale: Scale, numbers: Sequence[int | None], start: float, end: float) -> Axis:
-    """Return an axis for some numbers of a metric, and for its ideal where that is 0."""
-    known = [each / (GRAIN / scale.times) for each in numbers if each is not None]
+def own_axis(
+    scale: Scale, numbers: Sequence[int | None], start: float, end: float, held: Sequence[int | None] = ()
+) -> Axis:
+    """Return an axis for some numbers of a metric, and for its ideal where that is 0.
+
+    Those that they are `held` against are on it as far as that makes it no more than `MOST_WIDER` as long.
+    """
+    one = GRAIN / scale.times
+    known = [each / one for each in numbers if each is not None]
     ends = [*known, 0.0] if scale.ideal == 0 else known
     low, high = min(ends, default=0.0), max(ends, default=1.0)
+    most = MOST_WIDER * (high - low)
+    for value in sorted((each / one for each in held if each is not None), key=lambda x: abs(x - low)):
+        if max(high, value) - min(low, value) <= most:
+            low, high = min(low, value), max(high, value)
     room = 0.08 * (high - low) or 0.5
     return Axis(low - room, high + room, start, end)
+
+
+MOST_WIDER = 2.5  # times as long as an axis of the techniques alone
 
 
 def _named(scale: Scale) -> str:
@@ -233,15 +248,14 @@ def parts_of(panel: Data) -> Iterator[list[int]]:
 
 
 def known_of(panel: Data, m: int) -> Iterator[tuple[str, list[int | None]]]:
-    """Yield what others are held against, by name, with its numbers over β: rules, then who knows the truth."""
+    """Yield what techniques are held against, with its numbers over β: rules, then who knows the truth."""
     count = len(panel["betas"])
-    numbers = [(RULES, panel["known"][m], range(len(RULES)))]
-    numbers.append((panel["techniques"], panel["mean"][m], [t for t in panel["upper"] if t]))
-    for names, own, places in numbers:
-        for i in places:
-            values = [at(own, i * count + k) for k in range(count)]
-            if any(value is not None for value in values):
-                yield names[i], values
+    rules = [(name, panel["known"][m], r) for r, name in enumerate(RULES)]
+    upper = [(panel["techniques"][t], panel["mean"][m], t) for t in panel["upper"] if t]
+    for name, own, i in (*rules, *upper):
+        values = [at(own, i * count + k) for k in range(count)]
+        if any(value is not None for value in values):
+            yield name, values
 
 
 def clouds(panel: Data, scales: Sequence[Scale], x: int, y: int) -> list[str]:
@@ -256,20 +270,19 @@ def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequ
     """Return the picture of some of the techniques; those that are left out are in its axes, too."""
     across, up = scales[x], scales[y]
     title = f"{panel['name']}: {across.name} and {up.name}"
+    held = [[value for _, own in known_of(panel, m) for value in own] for m in (x, y)]
     axes = (
-        own_axis(across, panel["mean"][x], LEFT, WIDTH - SIDE),
-        own_axis(up, panel["mean"][y], PLOT + 16, 20),
+        own_axis(across, panel["mean"][x], LEFT, WIDTH - SIDE, held[0]),
+        own_axis(up, panel["mean"][y], PLOT + 16, 20, held[1]),
     )
     tracks = [Track(panel["techniques"][t], list(_points(panel, across, up, x, y, t))) for t in part]
     known = [
         Track(name, list(_known_points(panel, across, up, axes, name, a, dict(known_of(panel, y)).get(name))))
         for name, a in known_of(panel, x)
     ]
-    shown = [one for one in tracks if one.points]
-    held = [one for one in known if one.points]
-    return which(panel) + cloud(
-        title, *axes, shown, _named(across), _named(up), zero=across.ideal == 0, known=held
-    )
+    shown, known = ([one for one in own if one.points] for own in (tracks, known))
+    names = _named(across), _named(up)
+    return which(panel) + cloud(title, *axes, shown, *names, zero=across.ideal == 0, known=known)
 
 
 def _known_points(
@@ -324,18 +337,17 @@ def curves(panel: Data, scales: Sequence[Scale], m: int, part: Sequence[int]) ->
             points.append((beta, mean / (GRAIN / scale.times), said))
         lines.append(ChartLine(panel["techniques"][t], points, limits))
     axes = _betas(panel["betas"]), axis_of(scale, PLOT, 12)
-    known = [
-        ChartLine(name, [(beta, value / (GRAIN / scale.times), name) for beta, value in there])
-        for name, values in known_of(panel, m)
-        if (there := [(beta, one) for beta, one in zip(panel["betas"], values, strict=True) if _inside(scale, one)])
-    ]
+    known = []
+    for name, values in known_of(panel, m):
+        there = [
+            (beta, value / (GRAIN / scale.times), name)
+            for beta, value in zip(panel["betas"], values, strict=True)
+            if value is not None and scale.axis[0] <= value <= scale.axis[1]
+        ]
+        known += [ChartLine(name, there)] * bool(there)
     strength = panel["strength"] or "β"
     title, about = f"{panel['name']}: {scale.name} over {strength}", f"{strength}; up: {_named(scale)}"
     return which(panel) + plot(title, *axes, lines, about, known=known)
-
-
-def _inside(scale: Scale, grains: int | None) -> bool:
-    return grains is not None and scale.axis[0] <= grains <= scale.axis[1]
 
 
 def number_cells(

@@ -29,7 +29,8 @@ BIASED = ("recorded", "recorded before", "inclusion")
 def network_charts(run: RunResults) -> Iterator[Chart]:
     """Yield a picture of each network that the run drew from and that is still where it left it."""
     for source, net in _networks(run):
-        marks = Marks(source.get("label"), source["attribute"], edited_columns(source))
+        edited = () if source.get("worlds") else edited_columns(source)
+        marks = Marks(source.get("label"), source["attribute"], edited)
         title = f"{source['dataset']}, {source['attribute']}"
         yield Chart(title, drawn_network(net, marks, title), about_network(net, source))
 
@@ -82,7 +83,10 @@ def added_nodes(world: World) -> dict[str, str]:
     found = dict.fromkeys(world.included, "inclusion") | dict.fromkeys(world.omitted, "not recorded")
     for column in world.altered:
         nodes = {name for name in world.network.names if name.rpartition(".")[0] == column}
-        found |= dict.fromkeys(nodes, "recorded before") | {world.true_name(column): "truth", column: "recorded"}
+        found |= dict.fromkeys(nodes, "recorded before") | {
+            world.true_name(column): "truth",
+            column: "recorded",
+        }
     return found
 
 

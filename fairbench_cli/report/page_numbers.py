@@ -335,7 +335,7 @@ def panels_of(
                 why,
                 same,
                 {label: one[place] for label, one in against.items() if place in one},
-                _labels(data, of, list(betas), order),
+                _labels(data, of, list(betas), list(order)),
                 _known(run, of, list(techniques), list(betas), metrics),
                 on,
                 strength_of(source, of["world"]),
@@ -346,15 +346,15 @@ def panels_of(
     return panels
 
 
-def _labels(data: DatasetRepeats, of: Mapping[str, Any], betas: Iterable[float], metrics: list[str]) -> Floats:
+def _labels(
+    data: DatasetRepeats, of: Mapping[str, Any], betas: Iterable[float], metrics: list[str]
+) -> Floats:
     """Return metrics of the labels of the test rows, means over the repeats: shape (metrics, β)."""
     means = []
     for beta in betas:
         levels = data.levels(data.labels_at(of["world"], beta), of["compared"])
         values = [labels_measured(name, levels) for name in metrics]
-        means.append(
-            [mean_and_interval(np.where(np.isfinite(own), own, np.nan))["mean"] for own in values]
-        )
+        means.append([mean_and_interval(np.where(np.isfinite(own), own, np.nan))["mean"] for own in values])
     return np.array(means, dtype=np.float64).T
 
 
@@ -453,7 +453,10 @@ def _of_cells(
 def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     """Return how a metric is written and drawn, on one axis in all panels."""
     unit = unit_of(metric)
-    own = [np.concatenate([panel.mean[m].ravel(), panel.labels[m], panel.known[m, 1:].ravel()]) for panel in panels]
+    own = [
+        np.concatenate([panel.mean[m].ravel(), panel.labels[m], panel.known[m, 1:].ravel()])
+        for panel in panels
+    ]
     means = np.concatenate(own or [np.zeros(0)])
     means = means[np.abs(means) < MOST]
     ends = [metric.ideal] if metric.ideal is not None and np.isfinite(metric.ideal) else []
@@ -558,7 +561,9 @@ def _groups(panel: PanelNumbers) -> dict[str, Any]:
     for beta in panel.betas:
         labels = [data.levels(data.labels_at(panel.of["world"], beta), CROSS.join(name)) for name in names]
         rows.append(grains(np.concatenate([_means(one.group_total) for one in labels]) / GRAIN))
-        shares.append(grains(np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in labels]), SHARE))
+        shares.append(
+            grains(np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in labels]), SHARE)
+        )
     return {
         "of": [CROSS.join(name) for name, one in zip(names, levels, strict=True) for _ in one.groups],
         "names": [str(group) for one in levels for group in one.groups],

@@ -49,7 +49,11 @@ def world_sections(run: RunResults) -> Iterator[Section]:
             f"{called.dataset(dataset)}: {world or NO_BIAS}",
             tuple(filter(None, (_done(source, world), undone(own, groups, strength)))),
             (table,),
-            about=(("dataset", called.dataset(dataset)), ("compared", attribute), ("world", world or NO_BIAS)),
+            about=(
+                ("dataset", called.dataset(dataset)),
+                ("compared", attribute),
+                ("world", world or NO_BIAS),
+            ),
             fine=" · ".join(words),
         )
 
@@ -85,7 +89,7 @@ def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str)
         What the strength is called; empty where there is none.
     """
     known = [one for one in worlds if all(one.kept(group) is not None for group in PAIR)]
-    lost = {one.beta: one.value("thresholds-lose") for one in known}
+    lost = {one.beta: one.value("thresholds-lose", "true") for one in known}
     if not known or any(map(math.isnan, lost.values())):
         return ""
     at, most = max(lost.items(), key=lambda one: one[1])
@@ -111,7 +115,9 @@ def _how(worlds: Sequence[ExactWorld]) -> str:
     """Say whether the numbers are exact or drawn."""
     if all(one.how == "exact" for one in worlds):
         return "Exact, by inference on the network; nothing is trained."
-    return "Where a number has ±, it is of draws from the network, with its standard error; all else is exact."
+    return (
+        "Where a number has ±, it is of draws from the network, with its standard error; all else is exact."
+    )
 
 
 def _percent(value: float) -> str:
@@ -129,7 +135,7 @@ def _rows(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row
         yield f"{groups[0]} among all", _both("share", PAIR[0])
     yield "total variation", lambda one: _cell(one.number("total-variation"))
     for group, name in called.items():
-        yield f"odds, {name}", lambda one, of=group: _cell(one.number("prior-shift", "", of), 1, 2, "", "× ")
+        yield f"odds, {name}", _odds(group)
     for group, name in called.items():
         yield f"order, {name}", _order(group)
     for group, name in called.items():
@@ -149,13 +155,14 @@ RULES_IN_WORDS = {
 """Rules whose accuracy is told, by what they are called in `worlds.csv`."""
 
 ABOUT_WORLDS = (
-    "Large is what is recorded, small the truth: how many have the favourable label, how far apart the groups "
-    "are, how much of the record's distribution is another (total variation), by which factor all odds of a "
-    "favourable label changed, where it is one.",
-    "Order: whether the record ranks people within a group as the truth does, else the share of pairs that it "
-    "does not. AUC and accuracies are of the truth, small of the record: of whoever is rather favourable "
-    "in truth and in the record (Bayes), of the best threshold for each group, the truth known, of the best "
-    "thresholds on the record with equal TPR and with equal selection rates, and of the same decision for all.",
+    "Large is what is recorded, small the truth: how many have the favourable label, how far apart the "
+    "groups are, how much of the distribution is another in the record (total variation), and by which "
+    "factor all odds of a favourable label changed, where it is one.",
+    "Order: whether the record ranks people within a group as the truth does, else the share of pairs "
+    "that it does not. AUC and accuracies are of the truth, small of the record: of whoever is rather "
+    "favourable in truth and in the record (Bayes); of the best threshold for each group, the truth "
+    "known; of the best thresholds on the record with equal TPR and with equal selection rates; of one "
+    "decision for everybody.",
 )
 
 
@@ -179,6 +186,10 @@ def _both(quantity: str, group: str) -> Write:
         return _cell(recorded, fine="" if true is None else f"truth {signed(100 * true.value, 1, '')}")
 
     return write
+
+
+def _odds(group: str) -> Write:
+    return lambda one: _cell(one.number("prior-shift", "", group), 1, 2, before="× ")
 
 
 def _order(group: str) -> Write:
