@@ -303,19 +303,19 @@ def named_sources(
 
 
 LABEL_BIAS = "label bias"
-_KINDS = {
-    "prior shift": "prior shift",
-    "mixture": "a mixture of prior shift and label bias",
-    LABEL_BIAS: LABEL_BIAS,
-}
+_KINDS = {"prior shift": "prior shift", "mixture": "a mixture", LABEL_BIAS: LABEL_BIAS}
 
 
-def bias_in_words(sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str) -> str:
+def bias_in_words(
+    sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str, *, brief: bool = False
+) -> str:
     """Say which bias β is, of what a plan says about data sets; empty where it is not known or is none.
 
     >>> one = {"dataset": "a", "attribute": "sex", "bias_kind": "prior shift"}
     >>> bias_in_words([one])
     'prior shift (the outcome has children; `outcome_sink: true` for label bias)'
+    >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "mixture"}], brief=True)
+    'prior shift on a, a mixture on b (`outcome_sink: true` for label bias)'
     >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "label bias"}])
     'prior shift on a (the outcome has children; `outcome_sink: true` for label bias), label bias on b'
     """
@@ -323,11 +323,13 @@ def bias_in_words(sources: Sequence[Mapping[str, Any]], called: Callable[[str], 
     kinds = [kind for kind in _KINDS if any(one["bias_kind"] == kind for one in known)]
     parts = []
     for kind in kinds:
+        of = f" of prior shift and {LABEL_BIAS}" * (kind == "mixture" and not brief)
         names = named_sources(known, partial(_is_kind, kind), called)
-        parts.append(_KINDS[kind] + f" on {', '.join(names)}" * (len(kinds) > 1))
+        parts.append(f"{_KINDS[kind]}{of}" + f" on {', '.join(names)}" * (len(kinds) > 1))
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
     if shifted:
-        parts[shifted - 1] += f" (the outcome has children; `outcome_sink: true` for {LABEL_BIAS})"
+        why = "" if brief else "the outcome has children; "
+        parts[shifted - 1] += f" ({why}`outcome_sink: true` for {LABEL_BIAS})"
     return ", ".join(parts)
 
 
