@@ -52,7 +52,7 @@ class Cell:
     Parameters
     ----------
     beta : float
-        How strong the bias is: of eq. (4), or of the first mechanism of the world.
+        How strong the bias is: of eq. (4), or of the world, as `CellWorld` has it.
     real : bool
         Whether it trains on real rows, so that cells of one data set share the same splits.
     world : tuple of ComponentSpec
