@@ -36,7 +36,7 @@ CELL_COLUMNS = (
     "include_protected",
     "classifier",
 )
-"""What names a cell on a command line; the world in runs that have some."""
+"""What names a cell on a command line."""
 
 FILE = "plan.json"
 
@@ -57,8 +57,8 @@ class Cell:
         Whether it trains on real rows, so that cells of one data set share the same splits.
     world : tuple of ComponentSpec
         The mechanisms of its world, with every number; none where β acts on the outcome's table, if at all.
-    world_name : str or None
-        What results call the world; None in a run without worlds.
+    world_name : str
+        What results call the world; empty without one.
     """
 
     dataset: str
@@ -70,7 +70,7 @@ class Cell:
     real: bool
     key: str
     world: tuple[ComponentSpec, ...] = ()
-    world_name: str | None = None
+    world_name: str = ""
 
     @property
     def source(self) -> tuple[str, str]:
@@ -83,7 +83,7 @@ class Cell:
             "key": self.key,
             "dataset": self.dataset,
             "attribute": self.attribute,
-            **({} if self.world_name is None else {"world": self.world_name}),
+            "world": self.world_name,
             "representation": self.technique.representation,
             "beta": self.beta,
             "intervention": self.technique.spec.name,
@@ -124,7 +124,7 @@ def component_seed(seed: int, spec: ComponentSpec) -> int:
 def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
     """Return every combination of data set, classifier, technique and world, in the order of the config."""
     cells = []
-    real, named = config.sample.source == "data", config.has_worlds
+    real = config.sample.source == "data"
     for dataset in datasets:
         source = canonical(dataset.decisive)  # long, and the same for all of its cells
         worlds = [(world, _of_world(config, world)) for world in config.worlds(dataset.spec)]
@@ -135,7 +135,7 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
             parts = {key: canonical(value) for key, value in decisive.items()} | {"source": source}
             for world, own in worlds:
                 key = digest_of(parts | own)
-                how = world.mechanisms, world.name if named else None
+                how = world.mechanisms, world.name
                 cells.append(
                     Cell(*dataset.name, world.beta, technique, classifier, config.seed, real, key, *how)
                 )
@@ -236,6 +236,11 @@ class RunPlan:
         return next(one for one in self.datasets if (one["dataset"], one["attribute"]) == (name, attribute))
 
     @property
+    def has_worlds(self) -> bool:
+        """Return whether some cell trains in a world of its own, which a column of the results names."""
+        return any(cell["world"] for cell in self.cells)
+
+    @property
     def test_rows(self) -> str:
         """Return in words where test rows come from that all repeats share."""
         files = dict.fromkeys(name for one in self.datasets for name in one.get("test_sha256", ()))
@@ -295,7 +300,10 @@ def _of_run(config: ExperimentConfig, dataset: PreparedDataset) -> dict[str, Any
 
 def write_plan(folder: Path, plan: RunPlan) -> None:
     """Write the plan next to the results."""
-    data = {"config": plan.config.plain(), "datasets": plan.datasets, "cells": plan.cells}
+    cells = plan.cells
+    if not plan.has_worlds:
+        cells = [{name: value for name, value in cell.items() if name != "world"} for cell in cells]
+    data = {"config": plan.config.plain(), "datasets": plan.datasets, "cells": cells}
     write_json(folder / FILE, signed(data))
 
 
@@ -303,7 +311,7 @@ class _Cell(BaseModel):
     key: str
     dataset: str
     attribute: str
-    world: str | None = None
+    world: str = ""
     representation: Representation
     beta: float
     intervention: str
@@ -396,4 +404,4 @@ def read_plan(folder: Path) -> RunPlan:
         raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))
     if len({canonical(cell) for cell in data["cells"]}) < len(data["cells"]):
         raise user_error("not the plan of a run (a cell is listed twice)", again, str(path))
-    return RunPlan(config, data["datasets"], data["cells"])
+    return RunPlan(config, data["datasets"], [{"world": ""} | cell for cell in data["cells"]])

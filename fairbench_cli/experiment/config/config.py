@@ -49,7 +49,7 @@ from fairbench_cli.experiment.config.components import (
     read_interventions,
 )
 from fairbench_cli.experiment.config.metrics import OwnMetric, RequestedRowMetrics
-from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES
+from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES, TestLabels
 from fairbench_cli.experiment.config.worlds import CellWorld, Worlds, worlds_at
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
@@ -112,7 +112,7 @@ def _rows_of(value: Any) -> Any:
 
 Beta = Annotated[float, Field(ge=0, le=1)]
 RowsOf = Annotated[
-    Literal["true", "recorded"],
+    TestLabels,
     BeforeValidator(_rows_of, json_schema_input_type=Literal[True, "true", "recorded"]),
 ]
 Share = Annotated[float, Field(gt=0, le=1)]
@@ -398,13 +398,14 @@ class ExperimentConfig(StrictModel):
     )
     test_labels: RowsOf = Field(
         default="true",
-        description="With a `bias`: which labels and groups of the test rows tables, figures and answers are "
-        "about, `true` or `recorded`; results.csv has both. Another value computes nothing again.",
+        description="With a `bias`: the labels and groups of test rows that tables, answer and page are "
+        "about, the `true` ones, or those that the world has `recorded`, of the rows that it includes. "
+        "Decides no numbers: results.csv and groups.csv have both.",
     )
     test_features: RowsOf = Field(
         default="true",
-        description="With a `bias`: which features of test rows techniques see, `true` ones or, where the "
-        "measuring instrument stays, `recorded` ones.",
+        description="With a `bias`: the features of the test rows that models decide by. `recorded`: as the "
+        "world records them, where what measures them stays.",
     )
     include_protected: bool = Field(
         default=False,
@@ -578,7 +579,8 @@ class ExperimentConfig(StrictModel):
         """Return the config as plain data, with every default spelled out; it runs as it is."""
         hidden, unsaid = WITHOUT_EFFECT[self.sample.source][0], set[str]()
         if not self.has_worlds:
-            hidden, unsaid = hidden | {"bias"}, {"test_labels", "test_features"}
+            unsaid = {key for key in ("test_labels", "test_features") if getattr(self, key) == "true"}
+            hidden |= {"bias"}
         of_beta = () if any(spec.bias is None for spec in self.datasets) else OF_BETA
         sample = {*hidden, *of_beta, *(() if self.takes_beta else ("beta",))}
         written = {metric.name: metric.plain for metric in self._own}
