@@ -92,8 +92,7 @@ class PreparedDataset:
     def groups(self) -> Groups:
         """Return the deprived and the favoured levels of the protected attribute, or of each of its parts."""
         levels = {column.name: column.levels for column in self.columns}
-        parts = [self.card.roles(name, levels) for name in self.roles.of or (self.roles.attribute,)]
-        return {part.attribute: (part.deprived, part.favoured) for part in parts}
+        return self.card.groups(self.roles.attribute, levels)
 
     @property
     def edited(self) -> tuple[str, ...]:
