@@ -7,12 +7,12 @@ difference is its kind (`kinds.py`). Where there are many settings, statements c
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
-from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.plan import RunPlan, bias_in_words, named_sources
 from fairbench_cli.measures.rates import EVENTS
 from fairbench_cli.report.answer import (
     NOT_RUN,
@@ -23,10 +23,16 @@ from fairbench_cli.report.answer import (
     TechniqueFinding,
     answer_of,
 )
+from fairbench_cli.report.answer_worlds import (
+    headline_of_worlds,
+    said_of_world,
+    settings_in_words,
+    statements_on_worlds,
+)
 from fairbench_cli.report.kinds import Kind
-from fairbench_cli.report.reading import MetricReading, reading_of, signed
+from fairbench_cli.report.reading import MetricReading, listed, reading_of, signed
 from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import names_of
+from fairbench_cli.report.tables import NO_BIAS, names_of
 
 MOST_WORDS = 30  # of the headline
 MOST_NAMES = 3  # techniques named in a clause
@@ -79,6 +85,11 @@ def _lines(texts: Iterable[str]) -> int:
 
 def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
     """Return the answer to a run in one or two sentences of at most `MOST_WORDS` words."""
+    if answer.labels == "recorded":
+        return f"On recorded labels, not on true ones: {_uncapital(_counted(answer))}"
+    if answer.has_worlds:
+        *longer, shortest = headline_of_worlds(answer)
+        return next((text for text in longer if len(text.split()) <= MOST_WORDS), shortest)
     main = [_main(settings) for settings in _blocks(answer)]
     betas = len({one.beta for one in answer.settings}) > 1
     constant = _constants_of_all(answer)
@@ -96,6 +107,10 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
 def _begun(text: str) -> str:
     """Return a sentence with a capital letter, unless it begins with a name."""
     return f"{text[0].upper()}{text[1:]}" if text.startswith(_FIXED) else text
+
+
+def _uncapital(text: str) -> str:
+    return f"{text[0].lower()}{text[1:]}"
 
 
 _FIXED = ("the ", "no ", "every ", "nothing ")
@@ -198,7 +213,7 @@ def _constants_of_all(answer: RunAnswer) -> str:
 
 
 def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) -> list[str]:
-    """Return a statement per block of settings, or where there are more than `FEW`, counts.
+    """Return a statement per world or, without worlds, per block of settings; of more than `FEW`, counts.
 
     Parameters
     ----------
@@ -206,6 +221,8 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
         How much is said of a block: 3 is everything of one β and exceptions of the others, 2 and 1 less of
         these. 0 counts the settings of the same groups compared, -1 those of a data set.
     """
+    if answer.has_worlds:
+        return statements_on_worlds(answer, detail)
     blocks = _blocks(answer)
     if detail > 0 and len(blocks) <= FEW:
         return [_of_block(settings, answer, reading, detail) for settings in blocks]
@@ -255,12 +272,12 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
         head = f"{first.dataset_label}{on}, {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.plain is not None and one.plain.n]
     if pairs > 1:
-        parts = [f"{head}, {_settings(len(tried))}"]
+        parts = [f"{head}, {settings_in_words(len(tried))}"]
     else:
         plain = sorted((one.plain.value.mean for one in tried if one.plain), key=reading.shown)
         side = {reading.side(value) for value in (plain[0], plain[-1])}
         labels = _labels(first.labels, side.pop() if len(side) == 1 else None, reading)
-        parts = [f"{head}: {_range(plain[0], plain[-1], reading)} in {_settings(len(tried))}{labels}"]
+        parts = [f"{head}: {_range(plain[0], plain[-1], reading)} in {settings_in_words(len(tried))}{labels}"]
     for what, chosen in _COUNTED.items():
         often = Counter(one.technique for setting in tried for one in setting.findings if chosen(one))
         n = sum(any(map(chosen, setting.findings)) for setting in tried)
@@ -317,6 +334,7 @@ def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
         parts += _others(setting, reading, named, detail)
     parts += _without_value(setting, brief=detail < 2)
     parts += _below(setting, detail)
+    parts += said_of_world(setting)
     return " ".join(f"{part}." for part in parts)
 
 
@@ -609,6 +627,7 @@ def _place(setting: RunSetting, answer: RunAnswer, more: str = "") -> str:
     """Name a setting by its data set and what else its settings differ in: "german (sex, c45: more)"."""
     mine = [one for one in answer.settings if one.dataset == setting.dataset]
     parts = {
+        "world": (setting.world or NO_BIAS) * answer.has_worlds,
         "attribute": setting.attribute,
         "compared": setting.compared if setting.compared != setting.attribute else "",
         "representation": setting.representation,
@@ -619,15 +638,8 @@ def _place(setting: RunSetting, answer: RunAnswer, more: str = "") -> str:
     return f"{setting.dataset_label} ({inside})" if inside else setting.dataset_label
 
 
-def _settings(n: int) -> str:
-    return f"{n} setting{'s' * (n != 1)}"
-
-
 def _listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Join texts with commas; the last ones are counted where there are many."""
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return listed(names, most)
 
 
 def limits_of(answer: RunAnswer, plan: RunPlan) -> tuple[str, ...]:
@@ -661,22 +673,23 @@ def _rows_and_beta(plan: RunPlan) -> str:
         return f"Test rows: those of {config.repeats} random splits that are not trained on."
     drawn = "drawn from the same network, without bias" if config.test == "network" else plan.test_rows
     text = f"Test rows: {drawn}."
+    if plan.has_worlds:
+        what = {"true": "true labels", "recorded": "labels and groups as recorded, of the rows included"}
+        return f"{text[:-1]}, {what[config.test_labels]}. β: the strength of a world's first mechanism."
     if any(config.sample.beta):
         text += " β: the share of its favourable outcomes that the deprived group loses in training"
         both = _those(plan, lambda one: one.get("bias_direction") == "both")
         text += f" (on {both} the favoured group of the other one)." if both else "."
+        kinds = bias_in_words(plan.datasets, names_of(plan.config).dataset)
+        text += f" It is {kinds}." if kinds else ""
         idle = _those(plan, lambda one: not one["arc_to_outcome"])
         text += f" It changes nothing on {idle}." if idle else ""
     return text
 
 
-def _those(plan: RunPlan, chosen: Callable[[dict[str, Any]], bool]) -> str:
+def _those(plan: RunPlan, chosen: Callable[[Mapping[str, Any]], bool]) -> str:
     """Name data sets, with the attribute where it is not so of all of theirs: "adult, compas (sex)"."""
-    called = names_of(plan.config).dataset
-    others = {one["dataset"] for one in plan.datasets if not chosen(one)}
-    found = [(one["dataset"], one["attribute"]) for one in plan.datasets if chosen(one)]
-    texts = [called(name) + f" ({attribute})" * (name in others) for name, attribute in found]
-    return _listed(list(dict.fromkeys(texts)))
+    return _listed(named_sources(plan.datasets, chosen, names_of(plan.config).dataset))
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
@@ -687,6 +700,12 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
     if answer is None:
         return f"Shown: beyond chance, for other training and test rows too (5 %, Holm; {n} repeats)."
     tables = len(_blocks(answer))
+    worlds = (
+        " What a bias costs: the accuracy of the plain model less that of one trained without it; gained: "
+        "that of a technique less that of the plain model of its world. Lost on recorded labels and gained "
+        "on true ones: both are shown, of the same decisions; the recorded trade-off of such a technique is "
+        "an artefact. What Bayes' rule and thresholds reach is known of the world without training."
+    ) * answer.has_worlds
     many = f" Of {tables} of these one in twenty may show what is not there." if tables > FEW else ""
     less = _margin(reading_of(answer.metric))
     return (
@@ -694,7 +713,7 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
         "other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data set, "
         f"attribute and classifier.{many} Intervals are 95 %, of one number by itself. No change: shown to "
         f"be less than {less}. On the front: none is nearer to no gap and more accurate, on average. What is "
-        "not shown may still be there."
+        f"not shown may still be there.{worlds}"
     )
 
 

@@ -98,6 +98,11 @@ def kinds(
         include_protected=paired["baseline_include_protected"],
     )
     other = _looked_up(own, theirs)
+    return kinds_between(paired, mine, other)
+
+
+def kinds_between(paired: pd.DataFrame, mine: pd.DataFrame, other: pd.DataFrame) -> NDArray[np.object_]:
+    """Return what became of each row of `differences_frame`, given the rows of `own_frame` of both sides."""
     turned = mine["side"].to_numpy() * other["side"].to_numpy() == -1
     verdict = paired["population_verdict"].to_numpy()
     # Tests are of distances, repeat by repeat: one that wavers less may be nearer though its mean is not.

@@ -209,7 +209,7 @@ class PanelParts:
 
     def section(self, *charts: Chart) -> Section:
         """Return a section of charts on it."""
-        _, attribute, compared, representation, *_ = map(str, self.panel.place)
+        _, attribute, compared, _, representation, *_ = map(str, self.panel.place)
         deprived, favoured = groups_in_words(self.panel.data.protected, compared)
         words = [f"{deprived} against {favoured}", self.panel.classifier]
         words += [f"techniques work on {attribute}"] * (compared != attribute)
@@ -370,7 +370,7 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
         title = "Favourable decisions, %" + (", at the β that is chosen" if count > 1 else "")
         heads = ("group", "test rows", "labels", *one.panel.names)
         table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
-        _, attribute, _, representation, *_ = map(str, one.panel.place)
+        _, attribute, _, _, representation, *_ = map(str, one.panel.place)
         words = [one.panel.classifier, *[f"techniques work on {attribute}"] * several]
         words += [representation] * (representation != "original")
         about = tuple(each for each in one.panel.about if each[0] != "compared")

@@ -241,7 +241,7 @@ class PanelNumbers:
     @property
     def classifier(self) -> str:
         """What the classifier is called."""
-        return self.called.classifier(*self.place[4:])
+        return self.called.classifier(*self.place[5:])
 
 
 def panels_of(

@@ -27,6 +27,7 @@ from fairbench_cli.report.page import run_page
 from fairbench_cli.report.paired import VERSUS, paired_of, pareto_of, versus_of
 from fairbench_cli.report.paper import NUMBERS, numbers_tex
 from fairbench_cli.report.predictions import write_predictions
+from fairbench_cli.report.remedies import remedies_of
 from fairbench_cli.report.repeats import OF_WORLDS, groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
@@ -107,6 +108,7 @@ def write_report(
         "summary": summary_frame(results, config.repeats),
         "paired": paired[paired["metric"].isin(config.at_hand)],
         "pareto": pareto_of(run),
+        "remedies": remedies_of(run) if plan.has_worlds else None,
         "baselines": baselines_frame(run),
         "baselines_distance": distances_of(run),
         "sweep": sweep_frame(run) if config.sweep else None,
