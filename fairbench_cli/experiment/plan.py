@@ -59,7 +59,7 @@ class Cell:
     world : tuple of ComponentSpec
         The mechanisms of its world, with every number; none where β acts on the outcome's table, if at all.
     world_name : str
-        What results call the world; empty without one.
+        What results call the world; empty without bias and in a run without worlds.
     """
 
     dataset: str
