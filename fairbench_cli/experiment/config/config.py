@@ -579,8 +579,7 @@ class ExperimentConfig(StrictModel):
         """Return the config as plain data, with every default spelled out; it runs as it is."""
         hidden, unsaid = WITHOUT_EFFECT[self.sample.source][0], set[str]()
         if not self.has_worlds:
-            unsaid = {key for key in ("test_labels", "test_features") if getattr(self, key) == "true"}
-            hidden |= {"bias"}
+            hidden, unsaid = hidden | {"bias"}, {"test_labels", "test_features"}
         of_beta = () if any(spec.bias is None for spec in self.datasets) else OF_BETA
         sample = {*hidden, *of_beta, *(() if self.takes_beta else ("beta",))}
         written = {metric.name: metric.plain for metric in self._own}
