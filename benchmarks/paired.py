@@ -50,7 +50,8 @@ DESIGNS = {"original": RowDesign("shared"), "data": RowDesign("split", 1.0), "ne
 SEX = ProtectedAttributes((ProtectedAttribute("sex", PAIR, PAIR[:1], PAIR[1:]),))
 CELL = {
     "key": "k", "dataset": "adult", "attribute": "sex", "representation": "original", "beta": 0.0,
-    "parameters": "{}", "include_protected": False, "classifier": "nb", "classifier_parameters": "{}",
+    "parameters": "{}", "include_protected": False, "classifier": "nb",
+    "world": "", "classifier_parameters": "{}",
 }  # fmt: skip
 
 Codes = NDArray[np.intp]

@@ -7,7 +7,7 @@ import typer
 
 from fairbench_cli.cli import options
 from fairbench_cli.cli.options import AllTables, DataDir, Set, config_path
-from fairbench_cli.experiment.config.outputs import TABLES
+from fairbench_cli.experiment.config.outputs import TABLES, TestLabels
 from fairbench_cli.papers.registry import PAPERS
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -55,6 +55,14 @@ def report(
             show_default=False,
         ),
     ] = None,
+    labels: Annotated[
+        TestLabels | None,
+        typer.Option(
+            help="In a run with worlds: which labels of test rows all is about, the `true` ones, or those "
+            "that the world has `recorded`.",
+            show_default="the config's",
+        ),
+    ] = None,
     all_: AllTables = False,
 ) -> None:
     """Write the answer, page, CSVs, tables and figures of a run again from its journal. No training."""
@@ -71,7 +79,7 @@ def report(
         raise user_error(what, "give one of the two", "--all")
     with locked_if_results(results, talk):
         written, damages, left_out, missing, without = redo_report(
-            results, attribute or (), metric or (), versus or (), table or (), compared=with_paper
+            results, attribute or (), metric or (), versus or (), table or (), labels, compared=with_paper
         )
     for line in mixture_in_words(results):
         talk(line)
@@ -180,6 +188,7 @@ def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | 
     from fairbench_cli.document.html import html
     from fairbench_cli.document.markdown import markdown
     from fairbench_cli.report.runs import compare_runs
+    from fairbench_cli.report.write import comma_separated
 
     if len(folders) != 2:
         what = f"{len(folders)} folder{'s' * (len(folders) > 1)} and no paper to compare with"
@@ -190,7 +199,7 @@ def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | 
     talk_of_damage(found.damages)
     if output is not None:
         make_folder(output)
-        write_text(output / "runs.csv", found.frame.to_csv(index=False, lineterminator="\n"))
+        write_text(output / "runs.csv", comma_separated(found.frame, found.plan))
         write_text(output / "runs.md", markdown(found.document))
         write_text(output / "runs.html", html(found.document))
         talk(f"{output}/: runs.csv, runs.md, runs.html")

@@ -290,7 +290,9 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
         codes, values = pd.factorize(cells.to_numpy(dtype=object))
         where = rows.card.where("columns", name)
         if len(values) == 1:
-            yield Finding(name, f'has one value in all {len(cells):,} rows: "{values[0]}"', _drop(name), where)
+            yield Finding(
+                name, f'has one value in all {len(cells):,} rows: "{values[0]}"', _drop(name), where
+            )
             continue
         own = rows.card.columns.get(name, ColumnCard())
         most = len(cells) / 2 if own.kind == "nominal" else len(cells) - 1

@@ -40,6 +40,9 @@ class Repeat:
         without a result.
     values : dict
         Metrics that need more than counts, by the name under which they are kept.
+    recorded : Counts or None
+        The same decisions counted on what a world records of the test rows: labels and groups, of those that
+        it includes. None where it changes none of these.
     swept : Counts or None
         The counts at every acceptance rate, shape (rates, groups, 2, 2): no rates where the model has no
         scores, None where nobody asked for them.
@@ -63,6 +66,7 @@ class Repeat:
     tuning: Curve | None = None
     decisions: str | None = None
     predictions: bytes | RowsPlace | None = None
+    recorded: Counts | None = None
 
     def __post_init__(self) -> None:
         if self.status not in get_args(Status):

@@ -74,6 +74,7 @@ class Cell:
             "dataset": self.dataset,
             "attribute": self.attribute,
             "representation": self.technique.representation,
+            "world": "",
             "beta": self.beta,
             "intervention": self.technique.spec.name,
             "parameters": canonical(self.technique.described),
@@ -211,6 +212,11 @@ class RunPlan:
         return next(one for one in self.datasets if (one["dataset"], one["attribute"]) == (name, attribute))
 
     @property
+    def has_worlds(self) -> bool:
+        """Return whether some cell trains in a world of its own, which a column of the results names."""
+        return any(cell["world"] for cell in self.cells)
+
+    @property
     def test_rows(self) -> str:
         """Return in words where test rows come from that all repeats share."""
         files = dict.fromkeys(name for one in self.datasets for name in one.get("test_sha256", ()))
@@ -262,7 +268,10 @@ def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: 
 
 def write_plan(folder: Path, plan: RunPlan) -> None:
     """Write the plan next to the results."""
-    data = {"config": plan.config.plain(), "datasets": plan.datasets, "cells": plan.cells}
+    cells = plan.cells
+    if not plan.has_worlds:
+        cells = [{name: value for name, value in cell.items() if name != "world"} for cell in cells]
+    data = {"config": plan.config.plain(), "datasets": plan.datasets, "cells": cells}
     write_json(folder / FILE, signed(data))
 
 
@@ -271,6 +280,7 @@ class _Cell(BaseModel):
     dataset: str
     attribute: str
     representation: Representation
+    world: str = ""
     beta: float
     intervention: str
     parameters: Json[dict[str, Any]]
@@ -362,4 +372,4 @@ def read_plan(folder: Path) -> RunPlan:
         raise UserError(*(Problem(problem.what, again, str(path)) for problem in problems))
     if len({canonical(cell) for cell in data["cells"]}) < len(data["cells"]):
         raise user_error("not the plan of a run (a cell is listed twice)", again, str(path))
-    return RunPlan(config, data["datasets"], data["cells"])
+    return RunPlan(config, data["datasets"], [{"world": ""} | cell for cell in data["cells"]])

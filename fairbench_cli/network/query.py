@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairbench_cli.base.errors import Flag, UserError, suggest, user_error
-from fairbench_cli.data.table import Codes, Floats, Table
+from fairbench_cli.data.table import Codes, Floats, Rows, Table
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.pomegranate import loopy_posterior
@@ -100,31 +100,178 @@ def _by_pomegranate(net: BayesNet, asked: Sequence[int], known: Mapping[int, int
 
 def _eliminate(net: BayesNet, asked: Sequence[int], known: Mapping[int, int]) -> tuple[Floats, float]:
     """Return P(asked, known) over a power of e, one axis per column asked for, and the exponent."""
-    sizes, exponent = [len(column.levels) for column in net.columns], 0.0
-    factors: list[Factor] = []
-    waiting = [_restrict(net, j, known) for j in _ancestors(net, [*asked, *known])]
-    left = {j for columns, _ in waiting for j in columns} - set(asked)
+    factors, exponent = _factors(net, asked, known)
+    size = prod(len(net.columns[j].levels) for j in asked)
+    if size > LARGEST:
+        raise _too_large(size)
+    if any(not columns for columns, _ in factors):
+        return np.zeros([len(net.columns[j].levels) for j in asked]), 0.0
+    return _product(factors, tuple(asked))[1], exponent
+
+
+def _factors(net: BayesNet, asked: Sequence[int], known: Mapping[int, int]) -> tuple[list[Factor], float]:
+    """Return tables whose product is P(asked, known) over a power of e, and the exponent."""
+    tables = [_restrict(net, j, known) for j in _ancestors(net, [*asked, *known])]
+    return _sum_out(tables, {j for columns, _ in tables for j in columns} - set(asked), net)
+
+
+def factors_of(
+    net: BayesNet, of: Sequence[str], given: Mapping[str, str] | None = None
+) -> tuple[dict[tuple[str, ...], Floats], float]:
+    """Return tables whose product is P(of, given) over a power of e, and the exponent.
+
+    None of them needs to be as large as the joint distribution: all columns may be asked for.
+
+    Returns
+    -------
+    tables : dict of tuple of str to float64 array
+        By the columns that are its axes, in the order of `of`.
+    exponent : float
+        Of e.
+
+    Raises
+    ------
+    UserError
+        As `posterior`.
+    """
+    known = _codes(net, given or {})
+    place = {j: i for i, j in enumerate(_asked(net, of, known))}
+    factors, exponent = _factors(net, [*place], known)
+    found: dict[tuple[str, ...], Floats] = {}
+    for columns, table in factors:
+        names = tuple(of[i] for i in sorted(place[j] for j in columns))
+        moved = np.transpose(table, sorted(range(table.ndim), key=lambda axis: place[columns[axis]]))
+        found[names] = found[names] * moved if names in found else moved
+    return found, exponent
+
+
+def _sum_out(factors: Sequence[Factor], gone: Collection[int], net: BayesNet) -> tuple[list[Factor], float]:
+    """Return the factors of the sum of a product over some columns, over a power of e, and the exponent.
+
+    One column after another, the one that makes the smallest table first. Where the product is 0 everywhere,
+    one table of a single 0 is left.
+    """
+    sizes = [len(column.levels) for column in net.columns]
+    waiting, left, exponent = list(factors), set(gone), 0.0
+    kept: list[Factor] = []
     while True:
         for columns, table in waiting:  # scaled, as the product of many small numbers is none
             top = float(table.max())
             if top == 0:
-                return np.zeros([sizes[j] for j in asked]), 0.0
+                return [((), np.zeros(()))], 0.0
             exponent += log(top)
-            factors += [(columns, table / top)] if columns else []
+            kept += [(columns, table / top)] if columns else []
         if not left:
-            break
-        scopes = {j: set().union(*(columns for columns, _ in factors if j in columns)) for j in left}
-        cost, gone = min((prod(sizes[i] for i in scope), j) for j, scope in scopes.items())
+            return kept, exponent
+        scopes = {j: set().union(*(columns for columns, _ in kept if j in columns)) for j in left}
+        cost, own = min((prod(sizes[i] for i in scope), j) for j, scope in scopes.items())
         if cost > LARGEST:
             raise _too_large(cost)
-        left.remove(gone)
-        own = [factor for factor in factors if gone in factor[0]]
-        factors = [factor for factor in factors if gone not in factor[0]]
-        waiting = [_product(own, tuple(sorted(scopes[gone] - {gone})))]
-    size = prod(sizes[j] for j in asked)
-    if size > LARGEST:
-        raise _too_large(size)
-    return _product(factors, tuple(asked))[1], exponent
+        left.remove(own)
+        mine = [factor for factor in kept if own in factor[0]]
+        kept = [factor for factor in kept if own not in factor[0]]
+        waiting = [_product(mine, tuple(sorted(scopes[own] - {own})))]
+
+
+def markov_boundary(
+    net: BayesNet, of: str, seen: Collection[str], given: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return those of the columns seen that, with those given, say all that can be known of a column.
+
+    It is independent of all other columns seen, given these: in the moral graph of what the columns descend
+    from, every path to them passes one of these (Lauritzen, Dawid, Larsen & Leimer 1990).
+
+    Parameters
+    ----------
+    of : str
+        The column.
+    seen, given : collections of str
+        Columns whose levels are known. All others, but `of`, are summed over.
+
+    Returns
+    -------
+    tuple of str
+        In the order of the network.
+
+    >>> from fairbench_cli.data.table import Column
+    >>> columns = tuple(Column(name, ("0", "1")) for name in "abcd")
+    >>> chain = BayesNet(
+    ...     columns, ((), (0,), (1,), (2,)), (np.full(2, 0.5), *[np.array([[0.7, 0.3], [0.2, 0.8]])] * 3)
+    ... )
+    >>> markov_boundary(chain, "b", ["a", "c", "d"]), markov_boundary(chain, "b", ["a", "d"])
+    (('a', 'c'), ('a', 'd'))
+    """
+    found, _ = _around(net, net.index(of), {net.index(name) for name in seen}, {*map(net.index, given)})
+    return tuple(net.names[j] for j in sorted(found))
+
+
+def _around(
+    net: BayesNet, own: int, seen: Collection[int], known: Collection[int]
+) -> tuple[set[int], set[int]]:
+    """Return the boundary of a column among those seen, and the column with the hidden ones within it."""
+    families = [{j, *net.parents[j]} for j in _ancestors(net, {own, *seen, *known})]
+    boundary: set[int] = set()
+    inside, frontier = {own}, [own]
+    while frontier:
+        at = frontier.pop()
+        near = set().union(*(family for family in families if at in family)) - inside - set(known)
+        boundary |= near & set(seen)
+        inside |= near - set(seen)
+        frontier += near - set(seen)
+    return boundary, inside
+
+
+def chances(
+    net: BayesNet,
+    of: str,
+    level: str,
+    seen: Collection[str],
+    rows: Mapping[str, Codes | Rows],
+    given: Mapping[str, str] | None = None,
+) -> Floats:
+    """Return P(column = level | the columns seen, and the levels given) of each row; all else is summed over.
+
+    Parameters
+    ----------
+    of, level : str
+        The column and its level.
+    seen : collection of str
+        The columns that are known of each row.
+    rows : mapping of str to int array, shape (rows,)
+        The codes of one or more columns, those of `markov_boundary` among them.
+    given : mapping of str to str
+        The level of columns that are the same for all rows.
+
+    Returns
+    -------
+    array, shape (rows,)
+        NaN where the network rules out what is known of a row.
+
+    >>> from fairbench_cli.data.table import Column
+    >>> net = BayesNet(
+    ...     (Column("s", ("f", "m")), Column("y", ("no", "yes"))),
+    ...     ((), (0,)),
+    ...     (np.array([0.5, 0.5]), np.array([[0.75, 0.25], [0.25, 0.75]])),
+    ... )
+    >>> chances(net, "y", "yes", ["s"], {"s": np.array([0, 1])}).tolist()
+    [0.25, 0.75]
+    """
+    own, known = net.index(of), _codes(net, given or {})
+    places = {net.index(name) for name in seen}
+    boundary, inside = _around(net, own, places, known)
+    relevant = _ancestors(net, {own, *places, *known})
+    tables = [_restrict(net, j, known) for j in relevant if inside & {j, *net.parents[j]}]
+    factors, _ = _sum_out(tables, inside - {own}, net)
+    codes = {j: rows[net.names[j]] for j in boundary}
+    many = len(next(iter(rows.values())))
+    mass: Floats = np.ones((many, len(net.columns[own].levels)))
+    for columns, table in factors:
+        if own in columns:
+            at = tuple(codes[j] for j in columns if j != own)
+            mass *= np.moveaxis(table, columns.index(own), -1)[at]
+        elif not columns:
+            mass *= table
+    return divide(mass[:, net.columns[own].levels.index(level)], mass.sum(1))
 
 
 def _restrict(net: BayesNet, j: int, fixed: Mapping[int, int]) -> Factor:

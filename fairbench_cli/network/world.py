@@ -5,7 +5,7 @@ recorded of it, and whether a person is included in the record is a node too. Al
 therefore holds for a world: rows can be drawn, and probabilities are exact.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count, takewhile
 from math import ceil
@@ -185,14 +185,37 @@ class World:
         group : {"deprived", "favoured"}
             Deprived is who is so by any column, favoured who is so by all of them.
         """
-        sizes = [len(self.base.columns[self.base.index(name)].levels) for name in self.groups]
-        found = np.zeros(sizes, bool) if group == "deprived" else np.ones(sizes, bool)
-        for axis, (name, (deprived, favoured)) in enumerate(self.groups.items()):
-            levels = self.base.columns[self.base.index(name)].levels
-            shape = [-1 if i == axis else 1 for i in range(len(sizes))]
-            own = np.array([level in (deprived if group == "deprived" else favoured) for level in levels])
-            found = found | own.reshape(shape) if group == "deprived" else found & own.reshape(shape)
+        if group == "favoured":
+            return self.having(
+                [*self.groups], {name: favoured for name, (_, favoured) in self.groups.items()}
+            )
+        others = {
+            name: [level for level in self.levels(name) if level not in deprived]
+            for name, (deprived, _) in self.groups.items()
+        }
+        return ~self.having([*self.groups], others)
+
+    def having(self, columns: Sequence[str], wanted: Mapping[str, Sequence[str]]) -> NDArray[np.bool_]:
+        """Return at which levels of some columns a person has one of the wanted levels in every one.
+
+        Parameters
+        ----------
+        columns : sequence of str
+            The axes of the result.
+        wanted : mapping of str to levels
+            For some of these columns.
+        """
+        levels = [self.levels(name) for name in columns]
+        found = np.ones([len(own) for own in levels], bool)
+        for axis, name in enumerate(columns):
+            if name in wanted:
+                own = np.array([level in wanted[name] for level in levels[axis]])
+                found &= own.reshape([-1 if i == axis else 1 for i in range(len(columns))])
         return found
+
+    def levels(self, column: str) -> tuple[str, ...]:
+        """Return the levels of a column, true and recorded."""
+        return self.base.columns[self.base.index(column)].levels
 
 
 def _check_free(name: str, network: BayesNet) -> None:
@@ -207,6 +230,12 @@ class Mechanism(Protocol):
     """The field that is its strength, in [0, 1]; None where it has none."""
     neutral: ClassVar[bool]
     """Whether strength 0 changes nothing."""
+    features: ClassVar[bool]
+    """Whether recorded features may differ from the true ones."""
+
+    @property
+    def words(self) -> str:
+        """What it does, as a phrase without a full stop."""
 
     def check(
         self, columns: Sequence[Column], label: str, favourable: str, groups: Groups
@@ -239,8 +268,8 @@ def world_of(
     Raises
     ------
     UserError
-        For a mechanism that does not fit the columns or changes nothing, and for a world with no person of a
-        group, or none of an outcome in a group.
+        For a mechanism that does not fit the columns or changes nothing, and for a world whose record has
+        nobody of a group.
 
     >>> from fairbench_cli.network.mechanisms.label import LabelBias
     >>> net = BayesNet(
@@ -280,18 +309,11 @@ def _strength_problems(mechanism: Mechanism) -> Iterator[Problem]:
 
 
 def _check_possible(world: World) -> None:
-    """Check that the record has people of both groups, and of both outcomes in each."""
-    label = world.base.columns[world.base.index(world.label)]
-    by_label = np.moveaxis(world.joint([*world.groups, world.label]), -1, 0)
-    plus = label.levels.index(world.favourable)
+    """Check that the record has people of both groups; one outcome alone is a result, as under β = 1."""
+    recorded = world.joint([*world.groups])
     for group in ("deprived", "favoured"):
-        found = by_label[:, world.of_group(group)].sum(axis=1)
-        if not found.sum() > 0:
+        if not recorded[world.of_group(group)].sum() > 0:
             raise user_error(f"in this world nobody who is recorded is {group}", WEAKER)
-        missing = "favourable" if not found[plus] > 0 else "unfavourable"
-        if not found[plus] > 0 or not np.delete(found, plus).sum() > 0:
-            what = f'in this world no {group} person has the {missing} outcome of "{world.label}"'
-            raise user_error(what, WEAKER)
 
 
 def beta_world(

@@ -22,6 +22,7 @@ from fairbench_cli.report.results import Results
 
 FRESH, SPLITS = "fresh test rows", "random splits"
 ROW_BY_ROW, FROM_COUNTS = "decisions row by row", "bound from counts"
+ON_RECORD = "bound from recorded counts"
 OTHER_ROWS = "none: other test rows"
 OF_ROWS, OF_SIZE, NO_SLOPE = "none: not from counts", "none: a test statistic", "none: no derivative"
 
@@ -33,6 +34,8 @@ BASES = {
     "repeats, from what was decided on each.",
     FROM_COUNTS: "All repeats share their test rows, and decisions on them were not kept: the largest "
     "variance that the counts allow is added, so differences are harder to show.",
+    ON_RECORD: "All repeats share their test rows, whose recorded labels each draws anew: the largest "
+    "variance between test rows that the counts allow is added, so differences are harder to show.",
 }
 """What the answer for the population rests on, as paired.csv names it, and in words."""
 
@@ -143,8 +146,10 @@ def _shared(
         own_variance = row_variance(model, other, *both)
         found[:, known] = own_variance.variance, own_variance.freedom
         if model.rows is None or other.rows is None:
-            basis[known] = FROM_COUNTS
-    basis[np.isnan(found[0]) & there.any(axis=1) & np.isin(basis, [ROW_BY_ROW, FROM_COUNTS])] = NO_SLOPE
+            on_record = data.recorded is not None and bool(data.recorded[cell])
+            basis[known] = ON_RECORD if on_record else FROM_COUNTS
+    known_bases = [ROW_BY_ROW, FROM_COUNTS, ON_RECORD]
+    basis[np.isnan(found[0]) & there.any(axis=1) & np.isin(basis, known_bases)] = NO_SLOPE
     return RowVariance(*found), basis
 
 

@@ -1,7 +1,7 @@
 """The repeats in a journal as arrays, one `DatasetRepeats` per data set and attribute, and their means."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from scipy.special import stdtrit
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Rows
+from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
@@ -20,10 +21,12 @@ from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.report.inference import RowDesign, row_design
 
-SITUATION = ["dataset", "attribute", "representation", "beta", "classifier", "classifier_parameters"]
+SITUATION = ["dataset", "attribute", "world", "representation", "beta", "classifier", "classifier_parameters"]
 TECHNIQUE = ["intervention", "parameters", "include_protected"]
-CELL_COLUMNS = [*SITUATION[:4], *TECHNIQUE, *SITUATION[4:]]
+CELL_COLUMNS = [*SITUATION[:5], *TECHNIQUE, *SITUATION[5:]]
 COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
+OF_WORLDS = ["world", "labels", "features"]
+"""The columns that no file of a run without worlds has."""
 
 Texts = NDArray[np.object_]
 CellKey = tuple[Any, ...]
@@ -59,7 +62,7 @@ class DatasetRepeats:
         Empty where a repeat has not been run.
     counts : Counts
         Of the joint levels of all protected attributes, shape (cells, repeats, groups, 2, 2); NaN where a
-        repeat has none.
+        repeat has none. On the labels that the plan's config asks for (`test_labels`), as all that follows.
     swept : list of Counts
         For each cell the counts at every acceptance rate, shape (repeats, rates, groups, 2, 2), of the
         repeats that have them.
@@ -73,6 +76,9 @@ class DatasetRepeats:
         For each cell what was decided on shared test rows, by repeat, as `decisions.packed` makes it.
     design : RowDesign
         How the test rows of the repeats hang together.
+    recorded : bool array, shape (cells,), or None
+        Of which cells the counts are of recorded labels and groups that differ from the true ones; None: of
+        none.
     """
 
     attribute: str
@@ -87,6 +93,7 @@ class DatasetRepeats:
     curves: list[dict[int, Curve]] = field(default_factory=list)
     decisions: list[dict[int, str]] = field(default_factory=list)
     design: RowDesign = field(default_factory=RowDesign)
+    recorded: NDArray[np.bool_] | None = None
 
     @property
     def dataset(self) -> str:
@@ -103,9 +110,18 @@ class DatasetRepeats:
     def labels(self) -> Counts:
         """The labels of the test rows, taken for decisions, by joint level: shape (repeats, groups, 2, 2).
 
-        All cells of a repeat share their test rows; NaN where none has a result.
+        All cells of a repeat share their test rows and these their true labels; NaN where none has a result.
+        Recorded labels are those of one world: `labels_at`.
         """
-        n = self.counts.n[self.done.argmax(axis=0), np.arange(self.done.shape[1])]
+        return self._labels_of(np.ones(len(self.cells), dtype=bool))
+
+    def labels_at(self, world: str, beta: float) -> Counts:
+        """Return the labels of the test rows as one world has them, in the shape of `labels`."""
+        return self._labels_of(np.array([(one["world"], one["beta"]) == (world, beta) for one in self.cells]))
+
+    def _labels_of(self, cells: NDArray[np.bool_]) -> Counts:
+        done = self.done[cells]
+        n = self.counts.n[cells][done.argmax(axis=0), np.arange(done.shape[1])]
         return Counts(self.counts.groups, n).of_labels()
 
     @property
@@ -221,6 +237,7 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
     swept, swept_repeats = [], []
     tuned: list[dict[int, Curve]] = [{} for _ in cells]
     decisions: list[dict[int, str]] = [{} for _ in cells]
+    recorded = _recorded(plan, records, cells)
     for i, cell in enumerate(cells):
         curves, at = [], []
         for repeat in range(plan.config.repeats):
@@ -228,6 +245,8 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
             if record is None:
                 continue
             status[i, repeat], reason[i, repeat] = record.status, record.reason
+            if recorded[i]:
+                record = on_record(record)
             if record.counts is not None:
                 n[i, repeat] = record.counts.n
             for name in requested.names:
@@ -243,7 +262,26 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
         swept_repeats.append(np.array(at, dtype=np.intp))
     counts = Counts(groups, n)
     known = attribute, protected, cells, status, reason, counts, swept, row_values, swept_repeats
-    return DatasetRepeats(*known, tuned, decisions, row_design(plan.config))
+    return DatasetRepeats(*known, tuned, decisions, row_design(plan.config), recorded)
+
+
+def on_record(repeat: Repeat) -> Repeat:
+    """Return a repeat as it is counted on recorded labels and groups, without what is of true ones alone.
+
+    No counts where it is a repeat of another world, as that of a technique trained on the truth.
+    """
+    return replace(repeat, counts=repeat.recorded, swept=None, decisions=None)
+
+
+def _recorded(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> NDArray[np.bool_]:
+    """Return which cells are counted on recorded labels: those of worlds that change some, if asked for."""
+    asked = range(plan.config.repeats if plan.config.test_labels == "recorded" else 0)
+    changing = {
+        (cell["world"], cell["beta"])
+        for cell in cells
+        if any((found := records.get((cell["key"], i))) is not None and found.recorded for i in asked)
+    }
+    return np.array([(cell["world"], cell["beta"]) in changing for cell in cells], dtype=bool)
 
 
 def t_interval(mean: Floats, sd: Floats, n: NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -1,7 +1,7 @@
 """Every metric of every repeat as arrays, their means and intervals, and what a report is written from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Rows
+from fairbench_cli.experiment.config.outputs import TestLabels
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
@@ -213,6 +214,8 @@ class RunResults:
         With the metrics of the config and of all tables and figures.
     attributes : tuple of str
         The attributes and intersections whose groups are compared; empty: those that the cells work on.
+    records : dict, optional
+        What `datasets` were collected from.
     """
 
     folder: Path
@@ -220,6 +223,24 @@ class RunResults:
     datasets: list[DatasetRepeats]
     results: Results
     attributes: tuple[str, ...] = ()
+    records: Records = field(default_factory=dict)
+
+    @property
+    def labels(self) -> TestLabels:
+        """Which labels of the test rows all numbers are about."""
+        return self.plan.config.test_labels
+
+    def on(self, labels: TestLabels) -> "RunResults | None":
+        """Return the same run on true or on recorded labels; None where the two are the same ones."""
+        if labels == self.labels:
+            return self
+        return self._on_others if any(one.recorded is not None for one in self.records.values()) else None
+
+    @cached_property
+    def _on_others(self) -> "RunResults":
+        others: TestLabels = "true" if self.labels == "recorded" else "recorded"
+        plan = replace(self.plan, config=self.plan.config.model_copy(update={"test_labels": others}))
+        return run_results(self.folder, plan, self.records, self.metrics, self.attributes)
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:
@@ -305,7 +326,7 @@ def run_results(
     datasets = collect(plan, records)
     check_attributes(attributes, datasets)
     results = results_of(datasets, metrics, attributes, plan.config.own_metrics)
-    return RunResults(folder, plan, datasets, results, tuple(attributes))
+    return RunResults(folder, plan, datasets, results, tuple(attributes), records)
 
 
 def sweep_frame(run: RunResults) -> pd.DataFrame:

@@ -67,12 +67,15 @@ class RunsCompared:
         All of it in words and tables; and without the intervals, for a narrow place.
     damages : tuple of Damage
         Lines of the journals that are not used.
+    plan : RunPlan
+        Of the first run, with the cells that both have.
     """
 
     frame: pd.DataFrame
     document: Document
     console: Document
     damages: tuple[Damage, ...]
+    plan: RunPlan
 
 
 def compare_runs(
@@ -95,6 +98,8 @@ def compare_runs(
         When a folder holds no results, or the runs have no cell, or no metric, in common.
     """
     (plan, reading), (other, their_reading) = (read_results(folder) for folder in folders)
+    labels = {"test_labels": plan.config.test_labels}  # one kind, of both
+    other = replace(other, config=other.config.model_copy(update=labels))
     plans, readings = (plan, other), (reading, their_reading)
     metrics = [name for name in plan.config.at_hand if name in other.config.at_hand]
     metrics = [name for name in metrics if _alike(name, *plans)]
@@ -138,7 +143,7 @@ def compare_runs(
         for made in (_document(names, run, frame, said, brief=brief) for brief in (False, True))
     )
     damages = tuple(damage for reading in readings for damage in reading.damages)
-    return RunsCompared(frame.drop(columns="same_key"), document, console, damages)
+    return RunsCompared(frame.drop(columns="same_key"), document, console, damages, kept_plan)
 
 
 def _alike(metric: str, plan: RunPlan, other: RunPlan) -> bool:
@@ -193,6 +198,7 @@ def _joined(data: DatasetRepeats, theirs: DatasetRepeats, design: RowDesign) -> 
         curves=[],
         decisions=[one.decisions[i] for one, at in halves for i in at],
         design=design,
+        recorded=None if data.recorded is None else data.recorded[ours].repeat(2),
     )
 
 

@@ -3,6 +3,9 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
+
+import pandas as pd
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import make_folder, write_text
@@ -10,7 +13,7 @@ from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document, Section
 from fairbench_cli.experiment.config.metrics import find_metrics
-from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES, ReportOutput
+from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES, ReportOutput, TestLabels
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
 from fairbench_cli.experiment.journal.manifest import checked, refuse_lost, update_manifest
 from fairbench_cli.experiment.plan import RunPlan, read_plan
@@ -24,7 +27,7 @@ from fairbench_cli.report.page import run_page
 from fairbench_cli.report.paired import VERSUS, paired_of, pareto_of, versus_of
 from fairbench_cli.report.paper import NUMBERS, numbers_tex
 from fairbench_cli.report.predictions import write_predictions
-from fairbench_cli.report.repeats import groups_frame
+from fairbench_cli.report.repeats import OF_WORLDS, groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
 from fairbench_cli.report.worlds import worlds_frame
@@ -99,8 +102,8 @@ def write_report(
     against, differences = versus_of(run, results, versus)
     paired = paired_of(run)
     frames = {
-        "groups": groups_frame(run.datasets),
-        "results": results_frame(results),
+        "groups": _on_all_labels(run, lambda one: groups_frame(one.datasets)),
+        "results": _on_all_labels(run, lambda one: results_frame(one.asked(config.at_hand))),
         "summary": summary_frame(results, config.repeats),
         "paired": paired[paired["metric"].isin(config.at_hand)],
         "pareto": pareto_of(run),
@@ -122,8 +125,7 @@ def write_report(
         if frame is None:
             (folder / f"{name}.csv").unlink(missing_ok=True)
         else:
-            text: str = frame.to_csv(index=False, lineterminator="\n")
-            write_text(folder / f"{name}.csv", text)
+            write_text(folder / f"{name}.csv", comma_separated(frame, plan))
     made = {name: registry.TABLES[name].load()(name, run) for name in (*asked, *always)}
     _write_tables(folder / "tables", [table for table in made.values() if table.sections])
     write_text(folder / "tables" / NUMBERS, numbers_tex(run))
@@ -142,6 +144,30 @@ def write_report(
         *["predictions/"] * bool(kept),
     )
     return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), names)
+
+
+def _on_all_labels(run: RunResults, frame_of: Callable[[RunResults], pd.DataFrame]) -> pd.DataFrame:
+    """Return a frame of the true labels and one of the recorded ones, one below the other."""
+    both: tuple[TestLabels, ...] = get_args(TestLabels)
+    runs = [(labels, one) for labels in both if (one := run.on(labels)) is not None]
+    return pd.concat([frame_of(one).assign(labels=labels) for labels, one in runs], ignore_index=True)
+
+
+def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
+    """Return a frame as CSV; of a run with worlds it says which labels and features its numbers are about.
+
+    A run without worlds has none of these columns, nor that of the worlds.
+    """
+    frame = frame.drop(columns=[name for name in OF_WORLDS if name in frame and not plan.has_worlds])
+    if "world" in frame:
+        config, at = plan.config, [*frame.columns].index("world") + 1
+        own = {"labels": config.test_labels, "features": config.test_features}
+        values = {name: frame.get(name, value) for name, value in own.items()}
+        frame = frame.drop(columns=[*own], errors="ignore")
+        for name, value in reversed(values.items()):
+            frame.insert(at, name, value)
+    text: str = frame.to_csv(index=False, lineterminator="\n")
+    return text
 
 
 def _check_table(name: str, plan: RunPlan) -> None:
@@ -179,6 +205,7 @@ def redo_report(
     metrics: Sequence[str] = (),
     versus: Sequence[str] = (),
     tables: Sequence[str] = (),
+    labels: TestLabels | None = None,
     compared: Compared = _with_nothing,
 ) -> tuple[WrittenReport, tuple[Damage, ...], list[str], int, int]:
     """Write the report of a results folder again.
@@ -192,6 +219,8 @@ def redo_report(
         Such code is run if it is named here, never because the results name it.
     versus, tables : sequence of str
         As in `write_report`.
+    labels : {"true", "recorded"}, optional
+        Which labels of the test rows everything is about, by default those of the config.
     compared : callable
         As in `write_report`.
 
@@ -226,6 +255,8 @@ def redo_report(
     names = [one if isinstance(one, str) else one.name for one in named]
     config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
     config = config.with_own(one for one in named if not isinstance(one, str))
+    if labels is not None:
+        config = config.model_copy(update={"test_labels": _labels_there(labels, plan)})
     own_plan = replace(plan, config=config)
     written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared)
     update_manifest(folder, files)
@@ -233,6 +264,14 @@ def redo_report(
     counted = reading.records.items() if plan.config.predictions else ()
     without = plan.held(place for place, one in counted if one.counts is not None and one.predictions is None)
     return written, reading.damages, left_out, plan.size - there, without
+
+
+def _labels_there(labels: TestLabels, plan: RunPlan) -> TestLabels:
+    """Return which labels are asked for; recorded ones differ from true ones in runs with worlds alone."""
+    if labels == "recorded" and not plan.has_worlds:
+        what = "this run records true labels, as it has no `bias` under `sample`"
+        raise user_error(what, "leave --labels out, or run an experiment with a `bias`", "--labels")
+    return labels
 
 
 def _write_tables(folder: Path, tables: list[Document]) -> None:

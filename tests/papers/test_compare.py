@@ -143,6 +143,7 @@ CELL = {
     "parameters": "{}",
     "include_protected": False,
     "classifier": "c45",
+    "world": "",
     "classifier_parameters": "{}",
 }
 

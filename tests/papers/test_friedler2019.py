@@ -103,7 +103,7 @@ def test_all_names_of_measures_are_known_here(values):
 CELL = {
     "dataset": "adult-friedler", "attribute": "race", "representation": "numerical-binary", "beta": 0.0,
     "intervention": "none", "parameters": "{}", "include_protected": False,
-    "classifier": "logistic-regression", "classifier_parameters": "{}",
+    "classifier": "logistic-regression", "world": "", "classifier_parameters": "{}",
 }  # fmt: skip
 ZAFAR = {"intervention": "zafar-di", "include_protected": True}
 TUNE = {"for": "accuracy", "over": {"level": [0.0, 1.0]}, "on": "test"}

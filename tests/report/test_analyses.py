@@ -78,7 +78,7 @@ def study(
             {
                 "key": key, "dataset": "adult", "attribute": attribute, "representation": how, "beta": 0.0,
                 "intervention": technique, "parameters": "{}", "include_protected": False,
-                "classifier": classifier, "classifier_parameters": PARAMETERS[classifier],
+                "classifier": classifier, "world": "", "classifier_parameters": PARAMETERS[classifier],
             }
         )  # fmt: skip
         for repeat in range(REPEATS):
@@ -330,7 +330,7 @@ def test_attributes_stand_side_by_side(run):
     assert ("own-model", OWN_MODEL, "cv") in rows
     assert len(set(rows["none", "svm", "accuracy"])) == 1  # one model
     assert len(set(rows["none", "svm", "cv"])) == 3  # measured by three attributes
-    cell = ("numerical", 0.0, "none", "{}", False, "svm", "{}")
+    cell = ("", "numerical", 0.0, "none", "{}", False, "svm", "{}")
     found = [run.get(("adult", attribute, *cell), "cv").mean for attribute in ATTRIBUTES]
     assert rows["none", "svm", "cv"] == tuple(f"{one.mean:.3f}" for one in found)
     assert "| technique  | classifier       | metric   |  race |   sex | race-sex |" in markdown(table)

@@ -57,7 +57,7 @@ def run_of(worlds: dict[str, dict], repeats: int = 6, betas=(0.0,), **more: obje
                 {
                     "key": key, "dataset": dataset, "attribute": "sex", "representation": "original",
                     "beta": beta, "intervention": name, "parameters": "{}", "include_protected": False,
-                    "classifier": "tree", "classifier_parameters": "{}",
+                    "classifier": "tree", "world": "", "classifier_parameters": "{}",
                 }
             )  # fmt: skip
             for repeat in range(repeats):

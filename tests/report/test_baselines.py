@@ -59,6 +59,7 @@ def cell_of(name: str, beta: float = 0.0, seen: bool = False) -> dict:
         "parameters": "{}",
         "include_protected": seen,
         "classifier": "tree",
+        "world": "",
         "classifier_parameters": "{}",
     }
 

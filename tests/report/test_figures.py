@@ -62,7 +62,7 @@ def made_up(techniques: int, betas: tuple[float, ...], repeats: int, seed: int =
                 "key": key, "dataset": "adult", "attribute": "sex", "representation": "original",
                 "beta": beta, "intervention": f"t{i}",
                 "parameters": "{}", "include_protected": False, "classifier": "tree",
-                "classifier_parameters": "{}",
+                "world": "", "classifier_parameters": "{}",
             }
         )  # fmt: skip
         for repeat in range(repeats):

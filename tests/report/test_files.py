@@ -38,6 +38,7 @@ CELL = {
     "parameters": "{}",
     "include_protected": False,
     "classifier": "tree",
+    "world": "",
     "classifier_parameters": "{}",
 }
 
@@ -71,9 +72,10 @@ def frames(plan: RunPlan, *found: Repeat):
 def test_results_are_tidy_and_follow_from_groups_by_hand(finished: Finished):
     groups = pd.read_csv(finished.folder / "groups.csv", keep_default_na=False)
     results = pd.read_csv(finished.folder / "results.csv", keep_default_na=False)
-    assert list(results.columns) == [*COMPARED, "repeat", "status", "metric", "value"]
+    columns = [*COMPARED, "repeat", "status", "metric", "value"]
+    assert list(results.columns) == [name for name in columns if name != "world"]
     assert (results["compared"] == results["attribute"]).all()
-    keys = [*CELL_COLUMNS, "repeat"]
+    keys = [name for name in (*CELL_COLUMNS, "repeat") if name != "world"]
     assert len(results) == len(groups.drop_duplicates(keys)) * 4
     assert not results.duplicated([*keys, "metric"]).any()
     some = 0

@@ -37,6 +37,7 @@ CELLS = [
         "parameters": "{}",
         "include_protected": seen,
         "classifier": "tree",
+        "world": "",
         "classifier_parameters": "{}",
     }
     for technique, beta, seen in itertools.product(TECHNIQUES, (0.0, 1.0), (False, True))

@@ -51,7 +51,7 @@ def made_up(**more) -> tuple[RunPlan, dict[tuple[str, int], Repeat]]:
                 "key": key, "dataset": "adult", "attribute": "sex", "representation": "original",
                 "beta": beta, "intervention": name,
                 "parameters": "{}", "include_protected": False, "classifier": "tree",
-                "classifier_parameters": "{}",
+                "world": "", "classifier_parameters": "{}",
             }
         )  # fmt: skip
         for repeat in range(REPEATS):

@@ -40,6 +40,7 @@ CELL = {
     "parameters": "{}",
     "include_protected": False,
     "classifier": "tree",
+    "world": "",
     "classifier_parameters": "{}",
 }
 
@@ -174,7 +175,7 @@ def test_a_family_is_one_measure_of_one_data_set_attribute_and_classifier():
                 {"dataset": "e"},
                 {"attribute": "t"},
                 {"classifier": "c45"},
-                {"classifier_parameters": "{x}"},
+                {"world": "", "classifier_parameters": "{x}"},
             )
         )
     ]

@@ -40,7 +40,7 @@ def run_of() -> RunResults:
             cells.append({
                 "key": key, "dataset": "d", "attribute": "s", "representation": "original", "beta": beta,
                 "intervention": name, "parameters": "{}", "include_protected": False,
-                "classifier": "tree", "classifier_parameters": "{}",
+                "classifier": "tree", "world": "", "classifier_parameters": "{}",
             })  # fmt: skip
             for repeat in range(REPEATS):
                 rng = np.random.default_rng([repeat, *map(ord, key)])
@@ -88,7 +88,7 @@ def test_marks_in_print_are_those_of_the_tests_and_text_elsewhere_has_none():
     assert [cell.against for cell in cells["reweighing", "accuracy"]] == ["better", ""]
     assert {cell.against for cell in cells["refuser", "discrimination"]} == {""}  # no gap, and never better
     assert not any(cell.best or cell.against or cell.spread for cell in cells["labels", "accuracy"])
-    values = RUN.get(("d", "s", "original", 0.0, "none", "{}", False, "tree", "{}"), "accuracy").values
+    values = RUN.get(("d", "s", "", "original", 0.0, "none", "{}", False, "tree", "{}"), "accuracy").values
     assert cells["none", "accuracy"][0].spread == f"{np.std(values, ddof=1):.3f}"[1:]
     text = latex(document)
     assert f"\\mathbf{{{cells['massaging', 'accuracy'][0].text}}}" in text

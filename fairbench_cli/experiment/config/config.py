@@ -49,7 +49,7 @@ from fairbench_cli.experiment.config.components import (
     read_interventions,
 )
 from fairbench_cli.experiment.config.metrics import OwnMetric, RequestedRowMetrics
-from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES
+from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES, TestLabels
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
 
@@ -379,6 +379,17 @@ class ExperimentConfig(StrictModel):
         "`network`: rows sampled at β = 0, as many as a training set has. `holdout`, the default with "
         "`from: data`: the rows that are not trained on. Or a file, `./mine.csv`: its rows.",
     )
+    test_labels: TestLabels = Field(
+        default="true",
+        description="With a `bias`: the labels and groups of test rows that tables, answer and page are "
+        "about, the `true` ones, or those that the world has `recorded`, of the rows that it includes. "
+        "Decides no numbers: results.csv and groups.csv have both.",
+    )
+    test_features: Literal["true", "recorded"] = Field(
+        default="true",
+        description="With a `bias`: the features of the test rows that models decide by. `recorded`: as the "
+        "world records them, where what measures them stays.",
+    )
     include_protected: bool = Field(
         default=False,
         description="Whether classifiers see the protected attribute; a technique may say otherwise.",
@@ -529,7 +540,8 @@ class ExperimentConfig(StrictModel):
         """Return the config as plain data, with every default spelled out; it runs as it is."""
         hidden = WITHOUT_EFFECT[self.sample.source][0]
         written = {metric.name: metric.plain for metric in self._own}
-        return self.model_dump(mode="json", by_alias=True, exclude={"sample": set(hidden)}) | {
+        unsaid = {name: True for name in ("test_labels", "test_features") if getattr(self, name) == "true"}
+        return self.model_dump(mode="json", by_alias=True, exclude={"sample": set(hidden), **unsaid}) | {
             "datasets": [spec.plain(hidden) for spec in self.datasets],
             "interventions": [technique.plain() for technique in self.interventions],
             "classifiers": [spec.plain() for spec in self.classifiers],

@@ -6,7 +6,10 @@ The functions that make them are in `report/registry.py`.
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+TestLabels = Literal["true", "recorded"]
+"""Which labels and groups of the test rows numbers are about: the true ones, or those of the record."""
 
 
 @dataclass(frozen=True)

@@ -211,10 +211,12 @@ class RepeatLine(BaseModel):
     tuning: _Tuning | None = None
     decisions: str | None = None
     predictions: RowsPlace | None = None
+    recorded: ByGroup | None = None
 
     @model_validator(mode="after")
     def _same_groups(self) -> Self:
-        if any(len(point) != len(self.counts or ()) for point in self.swept or ()):
+        others = [*(self.swept or ()), *([] if self.recorded is None else [self.recorded])]
+        if any(len(one) != len(self.counts or ()) for one in others):
             raise ValueError("counts of other groups")
         return self
 
@@ -235,6 +237,8 @@ class RepeatLine(BaseModel):
             more["decisions"] = repeat.decisions
         if isinstance(repeat.predictions, RowsPlace):
             more["predictions"] = repeat.predictions
+        if repeat.recorded is not None:
+            more["recorded"] = repeat.recorded.n.tolist()
         return cls.model_construct(
             key=repeat.key,
             repeat=repeat.repeat,
@@ -256,7 +260,8 @@ class RepeatLine(BaseModel):
         values = {name: _float(value) for name, value in self.values.items()}
         tuning = None if self.tuning is None else self.tuning.curve()
         so_far = self.key, self.repeat, self.status, self.reason, counts, self.facts, self.seconds
-        return Repeat(*so_far, values, swept, tuning, self.decisions, self.predictions)
+        recorded = None if self.recorded is None else Counts(groups, np.array(self.recorded, dtype=float))
+        return Repeat(*so_far, values, swept, tuning, self.decisions, self.predictions, recorded)
 
 
 def repeat_line(repeat: Repeat) -> bytes:

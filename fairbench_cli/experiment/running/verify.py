@@ -228,8 +228,8 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
         row["decisions"] = before["decisions"] and _decided(repeat)
         row["predictions"] = old.predictions and _crc(repeat)
     groups = () if new.counts is None else new.counts.groups
-    fields = "status", "reason", "counts", "facts", "values", "swept", "tuning", "decisions", "predictions"
-    for field in fields:
+    fields = ["status", "reason", "counts", "facts", "values", "swept", "tuning", "decisions", "predictions"]
+    for field in (*fields, "recorded"):
         was, now = dict(_leaves(before[field])), dict(_leaves(after[field]))
         changed = [place for place in was | now if was.get(place, ...) != now.get(place, ...)]
         if not changed:

@@ -17,7 +17,9 @@ from fairbench_cli.network.mechanisms.people import (
     concerned,
     given_problems,
     group_problems,
+    in_words,
     label_problems,
+    percent,
 )
 from fairbench_cli.network.world import World
 
@@ -48,6 +50,7 @@ class LabelBias:
 
     strength: ClassVar[str | None] = "flip"
     neutral: ClassVar[bool] = True
+    features: ClassVar[bool] = False
 
     flip: Strength
     to: Literal["unfavourable", "favourable"] = "unfavourable"
@@ -58,6 +61,13 @@ class LabelBias:
     def whose(self) -> Group:
         """The group whose outcomes are flipped."""
         return self.of or ("deprived" if self.to == "unfavourable" else "favoured")
+
+    @property
+    def words(self) -> str:
+        """What it does, as a phrase without a full stop."""
+        old, new = ("favourable", "unfavourable")[:: 1 if self.to == "unfavourable" else -1]
+        who = in_words(self.whose, self.given)
+        return f"{percent(self.flip)} of {who} with the {old} outcome are recorded with the {new} one"
 
     def check(
         self, columns: Sequence[Column], label: str, favourable: str, groups: Groups
@@ -70,7 +80,7 @@ class LabelBias:
     def apply(self, world: World) -> World:
         """Return the world whose outcomes are recorded once more, some of them flipped."""
         columns, mask = concerned(world, self.whose, self.given)
-        levels = world.base.columns[world.base.index(world.label)].levels
+        levels = world.levels(world.label)
         plus = np.array([level == world.favourable for level in levels])
         taken, goal = (plus, ~plus) if self.to == "unfavourable" else (~plus, plus)
         other = "favourable" if self.to == "unfavourable" else "unfavourable"

@@ -1,6 +1,6 @@
 """Whom a mechanism concerns: the deprived, the favoured or everybody, and only those with given levels."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ Strength = Annotated[float, Field(ge=0, le=1)]
 
 
 def concerned(
-    world: World, of: Group, given: Mapping[str, Sequence[str]] | None = None
+    world: World, of: Group, given: Mapping[str, Sequence[str]] | None = None, more: Collection[str] = ()
 ) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
     """Return the columns that decide whom a mechanism concerns, and at which of their levels it does.
 
@@ -34,26 +34,46 @@ def concerned(
         The group.
     given : mapping of str to levels, optional
         Levels by column, of which somebody has one in every column.
+    more : collection of str
+        Columns that have an axis too.
 
     Returns
     -------
     columns : tuple of str
-        None where all people are concerned.
+        Those of the groups first; none where all people are concerned.
     mask : bool array
         With an axis for each column.
     """
-    wanted = given or {}
-    columns = tuple(dict.fromkeys((*(() if of == "everybody" else world.groups), *wanted)))
-    levels = [world.base.columns[world.base.index(name)].levels for name in columns]
-    mask = np.ones([len(own) for own in levels], bool)
-    if of != "everybody":  # the columns of the groups come first
+    columns = tuple(dict.fromkeys((*(() if of == "everybody" else world.groups), *(given or ()), *more)))
+    mask = world.having(columns, given or {})
+    if of != "everybody":
         own = world.of_group(of)
-        mask &= own.reshape(*own.shape, *(1 for _ in columns[own.ndim :]))
-    for axis, name in enumerate(columns):
-        if name in wanted:
-            kept = np.array([level in wanted[name] for level in levels[axis]])
-            mask &= kept.reshape([-1 if i == axis else 1 for i in range(len(columns))])
+        mask = mask & own.reshape(*own.shape, *(1 for _ in columns[own.ndim :]))
     return columns, mask
+
+
+def percent(share: float) -> str:
+    """Return a share as text.
+
+    >>> percent(0.5), percent(1 / 3)
+    ('50 %', '33.3333 %')
+    """
+    return f"{100 * share:.6g} %"
+
+
+def in_words(of: Group, given: Mapping[str, Sequence[str]] | None = None) -> str:
+    """Return whom a mechanism concerns as a phrase.
+
+    >>> in_words("deprived", {"edu_level": ("5", "6"), "age": ("4",)})
+    'the deprived whose edu_level is 5 or 6 and age is 4'
+    """
+    who = "everybody" if of == "everybody" else f"the {of}"
+    return f"{who} whose {levels_in_words(given)}" if given else who
+
+
+def levels_in_words(given: Mapping[str, Sequence[str]]) -> str:
+    """Return levels by column as a phrase: ``edu_level is 5 or 6``."""
+    return " and ".join(f"{name} is {' or '.join(levels)}" for name, levels in given.items())
 
 
 def check_somebody(world: World, columns: Sequence[str], mask: NDArray[np.bool_], who: str) -> None:

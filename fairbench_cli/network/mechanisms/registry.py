@@ -7,5 +7,11 @@ MECHANISMS = Registry(
     "fairbench_cli.network.mechanisms",
     {
         "label": "label:LabelBias",
+        "selection": "selection:SelectionBias",
+        "measurement": "measurement:MeasurementError",
+        "history": "history:HistoricalBias",
+        "omission": "omission:OmittedColumn",
+        "group": "group:GroupNoise",
+        "representation": "representation:GroupShare",
     },
 )

@@ -59,7 +59,8 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
 
     From the constant to ``none``, means over the repeats; `gap` is a metric of two groups in absolute value.
     """
-    place = (page.dataset, page.attribute, page.attribute, page.representation, beta, *page.classifier)
+    known = page.dataset, page.attribute, page.attribute, page.world
+    place = (*known, page.representation, beta, *page.classifier)
     own = baselines_of(run).get(place)
     if own is None or not own.plain:
         return np.zeros((0, 2, 2))

@@ -39,10 +39,11 @@ class TechniqueLook:
 
 @dataclass(frozen=True)
 class Page:
-    """A data set, a protected attribute and a classifier, with the β and techniques of the plan."""
+    """A data set, an attribute, a world and a classifier, with the β and techniques of the plan."""
 
     dataset: str
     attribute: str
+    world: str
     representation: str
     classifier: tuple[str, str]
     techniques: tuple[TechniqueLook, ...]
@@ -51,13 +52,14 @@ class Page:
 
     def key(self, technique: TechniqueLook, beta: float) -> CellKey:
         """Return the values of `CELL_COLUMNS` of a cell."""
-        return (self.dataset, self.attribute, self.representation, beta, *technique.own, *self.classifier)
+        place = self.dataset, self.attribute, self.world, self.representation
+        return (*place, beta, *technique.own, *self.classifier)
 
     @property
     def title(self) -> str:
-        """Return data set, attribute and classifier, for people."""
-        called = self.names.dataset(self.dataset), self.attribute, self.names.classifier(*self.classifier)
-        title = ", ".join(called)
+        """Return data set, attribute, world and classifier, for people."""
+        called = self.names.dataset(self.dataset), self.attribute, self.world
+        title = ", ".join([*filter(None, called), self.names.classifier(*self.classifier)])
         return title if self.representation == "original" else f"{title}, {self.representation}"
 
 
@@ -70,11 +72,11 @@ DASHES = ("-", "--", "-.", ":")
 def pages_of(plan: RunPlan) -> list[Page]:
     """Split a plan into pages, in the order of its cells."""
     looks = technique_looks(plan)
-    found: dict[tuple[str, str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
+    found: dict[tuple[str, str, str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
     for cell in plan.cells:
         own = tuple(cell[name] for name in TECHNIQUE)
         classifier = cell["classifier"], cell["classifier_parameters"]
-        name = cell["dataset"], cell["attribute"], cell["representation"], classifier
+        name = cell["dataset"], cell["attribute"], cell["world"], cell["representation"], classifier
         found.setdefault(name, {})[looks[own], cell["beta"]] = None
     return [
         Page(
@@ -91,7 +93,11 @@ def drawn_pages(run: RunResults) -> dict[str, Page]:
     """Return the pages of a run by file name, those of data sets without any result left out."""
     pages = [page for page in pages_of(run.plan) if (page.dataset, page.attribute) in run.with_results]
     names = (
-        (page.dataset, page.attribute, *representation_name(page.representation), page.classifier[0])
+        (
+            *filter(None, (page.dataset, page.attribute, page.world)),
+            *representation_name(page.representation),
+            page.classifier[0],
+        )
         for page in pages
     )
     return dict(zip(slugs(names), pages, strict=True))

@@ -1,0 +1,490 @@
+"""What can be said of a world without training anything, exact on its network.
+
+Two distributions are compared. The *record*: what the included people look like in it; rules come from here,
+as techniques do. The *truth*: the people of the base network; rules are judged here. The score of a rule is
+p'(x) = P(Y' = + | x', included), and p(x) = P(Y = + | x) is what it should be.
+
+Sums run over the levels of those columns alone that the outcomes depend on, given the others: their Markov
+boundaries. Where these have too many levels, sums run over drawn people, each with the exact chance of either
+outcome; then every number has a standard error.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, exp, prod
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.data.table import Floats, Rows
+from fairbench_cli.measures.counts import PAIR, Counts, divide
+from fairbench_cli.measures.registry import measure
+from fairbench_cli.measures.thresholds import GroupPoints, Held, frontier, group_points
+from fairbench_cli.network.draw import sample
+from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.query import chances, factors_of, markov_boundary, posterior
+from fairbench_cli.network.world import YES, World
+
+Labels = Literal["true", "recorded"]
+How = Literal["exact", "draws"]
+FactRow = tuple[str, str, str, str, float, float, How]
+"""Rule, quantity, labels, group, value, standard error, how."""
+
+MOST_CELLS = 2**22
+"""Combinations of levels that are summed over; of more, people are drawn."""
+DRAWS = 1_000_000
+BATCHES = 20
+"""Parts of the drawn people; standard errors are those of their mean."""
+EQUAL, TIED = 1e-9, 1e-13
+"""Scores no further apart are equal. What p orders p' must order too, so p' ties only within rounding."""
+
+HELD: dict[str, Held] = {"demographic-parity": "demographic-parity", "equal-opportunity": "tpr-parity"}
+"""Rules that hold a rate of the record equal between the groups, and which rate."""
+RULES = ("constant-accept", "constant-refuse", "bayes", "oracle-thresholds", *HELD, "truth")
+
+
+@dataclass(frozen=True, eq=False)
+class WorldFacts:
+    """Quantities of a world, and what simple rules reach in it.
+
+    Rules: ``constant-accept`` and ``constant-refuse``; ``bayes``, p'(x) ≥ ½; ``demographic-parity`` and
+    ``equal-opportunity``, the most accurate mixtures of group thresholds on p' in the record with equal
+    selection rates, or equal TPR; ``oracle-thresholds``, the best group thresholds on p' for somebody who
+    knows the truth; ``truth``, p(x) ≥ ½, which sees all true columns, also those that are recorded wrongly
+    or not at all.
+
+    Quantities: ``share`` of each group and P(+ | group), ``favourable``, by labels; ``disparity``, the latter
+    of the favoured less that of the deprived; ``total-variation`` between the record and the truth over the
+    recorded columns; ``auc`` of p' by group and labels; ``discordant``, of the pairs of people of a group
+    whose p differ the share that p' orders the other way or not at all; ``kept``, 1 where there are none, so
+    that the ranking within the group is kept; ``odds-ratio-least`` and ``odds-ratio-most`` of the odds of p'
+    over those of p, and where these are the same ``prior-shift``, of a group or else, with the group
+    ``COLUMN=LEVEL …``, of a row of the outcome's table; ``thresholds-lose``, the true accuracy of ``truth``
+    less that of ``oracle-thresholds``; ``unseen``, the share of people whose x the record never has: rules
+    give them the record's rate of +.
+
+    Parameters
+    ----------
+    how : {"exact", "draws"}
+        Whether sums run over all levels, or over drawn people.
+    counts : mapping of (str, str) to Counts
+        By rule and labels ("true" or "recorded") the probability of group, label and decision, shape
+        (batches, 2, 2, 2): one batch where exact. True: of all people. Recorded: of the included, with their
+        recorded groups and labels. NaN where no thresholds make the rates equal.
+    values : mapping of (str, str, str) to float array, shape (batches,)
+        By quantity, labels and group: "deprived", "favoured", or "" for both.
+    """
+
+    how: How
+    counts: Mapping[tuple[str, Labels], Counts]
+    values: Mapping[tuple[str, str, str], Floats]
+
+    def value(self, quantity: str, labels: str = "", group: str = "") -> float:
+        """Return a quantity; `KeyError` when there is none of that name."""
+        return float(self.values[quantity, labels, group].mean())
+
+    def measure(self, rule: str, metric: str = "accuracy", labels: Labels = "true") -> float:
+        """Return what a metric of counts says of a rule."""
+        return float(measure(metric, Counts(PAIR, self.counts[rule, labels].n.mean(0))))
+
+    def rows(self) -> list[FactRow]:
+        """Return all numbers, a row each; of a rule its accuracy and what it decides: tn, fp, fn, tp."""
+        found: list[FactRow] = [
+            ("", quantity, labels, group, *_mean(values), self.how)
+            for (quantity, labels, group), values in self.values.items()
+        ]
+        for (rule, labels), counts in self.counts.items():
+            found.append((rule, "accuracy", labels, "", *_mean(measure("accuracy", counts)), self.how))
+            for g, group in enumerate(PAIR):
+                for i, name in enumerate(("tn", "fp", "fn", "tp")):
+                    found.append((rule, name, labels, group, *_mean(counts.n[:, g, i // 2, i % 2]), self.how))
+        return found
+
+
+def _mean(values: Floats) -> tuple[float, float]:
+    """Return the mean of batches and its standard error, 0 of a single one."""
+    many = len(values)
+    return float(values.mean()), float(values.std(ddof=1)) / many**0.5 if many > 1 else 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """What rules see of a world.
+
+    Parameters
+    ----------
+    judged : BayesNet
+        The world's network with the base's tables for all that is true: people, and what is recorded of them.
+    given : dict
+        What is known of everybody in the record.
+    seen : tuple of str
+        Recorded columns that p' is given.
+    best : tuple of str
+        True nodes that p is given.
+    shown : dict
+        The columns that p' and the groups' thresholds depend on, and the node that a rule is shown of each.
+    """
+
+    world: World
+    judged: BayesNet
+    given: dict[str, str]
+    seen: tuple[str, ...]
+    best: tuple[str, ...]
+    shown: dict[str, str]
+    fallback: Floats
+    seed: int
+
+
+_BY_PERSON = ("mass", "batch", "group", "seen", "score", "truth", "unseen", "rows")
+
+
+@dataclass(frozen=True, eq=False)
+class _People:
+    """People, as cells of a joint distribution or drawn: with their group, and the scores they get.
+
+    Parameters
+    ----------
+    mass : float64 array, shape (people, 2)
+        Their probability with the unfavourable outcome and with the favourable one; sum 1 over each batch.
+    batch : int array, shape (people,)
+        All 0 for cells.
+    group, seen : int array, shape (people,)
+        Their group, and the one that a rule sees: 0 deprived, 1 favoured.
+    score, truth : float64 array, shape (people,)
+        p' and p.
+    unseen : bool array, shape (people,)
+        Whether the record never has such a person.
+    rows : int array, shape (people,)
+        The row of the outcome's table, by its `parents`.
+    """
+
+    how: How
+    mass: Floats
+    batch: Rows
+    group: Rows
+    seen: Rows
+    score: Floats
+    truth: Floats
+    unseen: NDArray[np.bool_]
+    rows: Rows
+    parents: tuple[str, ...]
+
+    def take(self, which: NDArray[np.bool_]) -> "_People":
+        """Return some of the people."""
+        parts = {name: getattr(self, name)[which] for name in _BY_PERSON}
+        return replace(self, **parts)
+
+    @property
+    def weight(self) -> Floats:
+        """Their probability, shape (people,)."""
+        return np.asarray(self.mass.sum(1))
+
+    def counts(self, chance: Floats) -> Counts:
+        """Return the counts of a rule by batch, from the chance with which it accepts each."""
+        many = int(self.batch.max()) + 1
+        at, n = self.batch * 2 + self.group, np.zeros((many, 2, 2, 2))
+        for y in (0, 1):
+            for decision, share in enumerate((1 - chance, chance)):
+                n[:, :, y, decision] = np.bincount(at, self.mass[:, y] * share, 2 * many).reshape(many, 2)
+        return Counts(PAIR, n)
+
+    @property
+    def points(self) -> GroupPoints:
+        """What thresholds on p' accept of the people."""
+        labels = np.repeat([0, 1], len(self.score))
+        return group_points(np.tile(self.score, 2), labels, self.mass.T.ravel())
+
+
+def facts_of(
+    world: World,
+    *,
+    include_protected: bool = True,
+    hidden: Sequence[str] = (),
+    features: Labels = "true",
+    seed: int = 0,
+) -> WorldFacts:
+    """Return the quantities of a world.
+
+    Parameters
+    ----------
+    world : World
+        The world.
+    include_protected : bool
+        Whether rules see the protected columns as features. Thresholds are a group's own in any case.
+    hidden : sequence of str
+        The columns that rules do not see without protected columns; by default those of the groups.
+    features : {"true", "recorded"}
+        What rules see of the people that they are judged on.
+    seed : int
+        Of the draws, where there are too many levels to sum over.
+
+    Raises
+    ------
+    UserError
+        When what is hidden needs too large a table.
+    """
+    unseen = () if include_protected else tuple(hidden) or tuple(world.groups)
+    view = _view(world, unseen, features, seed)
+    truth = _people(view, "true")
+    record = learned = _people(view, "recorded")
+    if any(name != node for name, node in view.shown.items()):
+        learned = _people(_view(world, unseen, "recorded", seed), "recorded")
+    judged: dict[Labels, _People] = {"true": truth, "recorded": record}
+    counts = {
+        (name, labels): people.counts(rule(people))
+        for name, rule in _rules(learned, truth)
+        for labels, people in judged.items()
+    }
+    values = dict(_values(view, counts, truth, record))
+    how: How = "exact" if {truth.how, record.how, learned.how} == {"exact"} else "draws"
+    return WorldFacts(how, counts, values)
+
+
+def _view(world: World, unseen: Sequence[str], features: Labels, seed: int) -> _View:
+    given = dict.fromkeys(world.included, YES)
+    out = {world.label, *unseen}
+    seen = tuple(name for name in world.recorded if name not in out)
+    boundary = markov_boundary(world.network, world.label, seen, given)
+    shown = {
+        name: name if features == "recorded" else world.true_name(name)
+        for name in dict.fromkeys([*world.groups, *boundary])
+    }
+    best = tuple(world.true_name(name) for name in world.base.names if name not in out)
+    rates = world.joint([*world.groups, world.label])
+    own = world.base.columns[world.base.index(world.label)].levels.index(world.favourable)
+    deprived = world.of_group("deprived")
+    by_group = [rates[which] for which in (deprived, ~deprived)]
+    rate = [part[:, own].sum() / part.sum() for part in by_group]
+    overall = rates[..., own].sum()
+    fallback = np.array([overall, overall] if unseen else rate)
+    return _View(world, _judged(world), given, seen, best, shown, fallback, seed)
+
+
+def _judged(world: World) -> BayesNet:
+    net, base = world.network, world.base
+    at = [net.index(world.true_name(name)) for name in base.names]
+    parents, cpts = list(net.parents), list(net.cpts)
+    for j, own in enumerate(at):
+        parents[own], cpts[own] = tuple(at[i] for i in base.parents[j]), base.cpts[j]
+    return replace(net, parents=tuple(parents), cpts=tuple(cpts))
+
+
+def _people(view: _View, labels: Labels) -> _People:
+    """Return all people with true groups and labels, or the included with the recorded ones."""
+    world, recorded = view.world, labels == "recorded"
+    net, given = (world.network, view.given) if recorded else (view.judged, {})
+    own, true = world.label, world.true_name(world.label)
+    outcome = own if recorded else true
+    groups = tuple(name if recorded else world.true_name(name) for name in world.groups)
+    of_truth = markov_boundary(view.judged, true, view.best)
+    rows = tuple(name for name in view.judged.parents_of(true) if name in {*of_truth, *groups})
+    nodes = tuple(dict.fromkeys([*groups, *view.shown.values(), *of_truth]))
+    cells = _cells(net, nodes, outcome, world.favourable, given)
+    codes, mass = cells or _drawn(view, net, nodes, outcome, given)
+    batch = np.zeros(len(mass), np.intp) if cells else np.arange(len(mass)) * BATCHES // len(mass)
+    if not cells:
+        mass = mass / np.bincount(batch)[batch, np.newaxis]
+    deprived = world.of_group("deprived")
+    group = (~deprived[tuple(codes[name] for name in groups)]).astype(np.intp)
+    seen = (~deprived[tuple(codes[view.shown[name]] for name in world.groups)]).astype(np.intp)
+    shown = {name: codes[node] for name, node in view.shown.items()}
+    score = chances(world.network, own, world.favourable, view.seen, shown, view.given)
+    never = np.isnan(score)
+    score = np.where(never, view.fallback[seen], score)
+    truth = chances(view.judged, true, world.favourable, view.best, codes)
+    sizes = [len(net.columns[net.index(name)].levels) for name in rows]
+    row = np.ravel_multi_index([codes[name] for name in rows], sizes) if rows else np.zeros(len(mass), int)
+    how: How = "exact" if cells else "draws"
+    return _People(how, mass, batch, group, seen, score, truth, never, row.astype(np.intp), rows)
+
+
+def _cells(
+    net: BayesNet, nodes: Sequence[str], outcome: str, favourable: str, given: Mapping[str, str]
+) -> tuple[dict[str, Rows], Floats] | None:
+    """Return the cells of nodes that have mass, and it by outcome; None where there are too many cells."""
+    sizes = [len(net.columns[net.index(name)].levels) for name in (*nodes, outcome)]
+    if prod(sizes) > MOST_CELLS:
+        return None
+    try:
+        table = posterior(net, (*nodes, outcome), given).table.reshape(-1, sizes[-1])
+    except UserError:  # a larger table on the way
+        return None
+    own = net.columns[net.index(outcome)].levels.index(favourable)
+    mass = np.stack([np.delete(table, own, axis=1).sum(1), table[:, own]], axis=1)
+    at = np.flatnonzero(mass.sum(1) > 0)
+    return dict(zip(nodes, np.unravel_index(at, sizes[:-1]), strict=True)), mass[at]
+
+
+def _drawn(
+    view: _View, net: BayesNet, nodes: Sequence[str], outcome: str, given: Mapping[str, str]
+) -> tuple[dict[str, Rows], Floats]:
+    """Return drawn people, each with the chance of either outcome given all else of them."""
+    world = view.world
+    rows = sample(net, ceil(DRAWS / (world.share_included if given else 1.0)), view.seed)
+    if given:
+        rows = rows.take(np.logical_and.reduce([rows[name] == 1 for name in given]))
+    of_label = {name for name in {*net.names} - {*world.base.names} if name.startswith(f"{world.label}.")}
+    known = {*net.names} - of_label - {world.label, *world.included}
+    drawn = {name: rows[name] for name in known}
+    plus = chances(net, outcome, world.favourable, known, drawn, given)
+    return {name: drawn[name].astype(np.intp) for name in nodes}, np.stack([1 - plus, plus], axis=1)
+
+
+Rule = Callable[[_People], Floats]
+"""The chance with which each of some people is accepted."""
+
+
+def _rules(learned: _People, truth: _People) -> Iterator[tuple[str, Rule]]:
+    """Yield the rules that the record gives, and two for somebody who knows the truth."""
+    yield "constant-accept", lambda people: np.ones(len(people.score))
+    yield "constant-refuse", lambda people: np.zeros(len(people.score))
+    yield "bayes", lambda people: (people.score >= 0.5 - EQUAL).astype(np.float64)
+    best = np.array([_best_threshold(truth.take(truth.seen == g).points) for g in (0, 1)])
+    yield "oracle-thresholds", lambda people: (people.score >= best[people.seen] - EQUAL).astype(np.float64)
+    pair = [learned.take(learned.seen == g).points for g in (0, 1)]
+    for name, held in HELD.items():
+        yield name, _mixture(pair, held)
+    yield "truth", lambda people: (people.truth >= 0.5 - EQUAL).astype(np.float64)
+
+
+def _best_threshold(points: GroupPoints) -> float:
+    return float(points.thresholds[np.argmax(points.tp - points.fp)])
+
+
+def _mixture(pair: Sequence[GroupPoints], held: Held) -> Rule:
+    """Return the most accurate thresholds of two groups that make a rate equal; NaN where there are none."""
+    draws = frontier(pair[0], pair[1], held, [0.0]).draws
+
+    def rule(people: _People) -> Floats:
+        chance = np.full(len(people.score), np.nan)
+        for g, draw in enumerate(draws):
+            own = people.seen == g
+            for threshold, share in ((draw.first, 1 - draw.share), (draw.second, draw.share)):
+                accepted = share[0] * (people.score[own] >= threshold[0] - EQUAL)
+                chance[own] = np.nan_to_num(chance[own]) + accepted
+        return chance
+
+    return rule
+
+
+def _values(
+    view: _View, counts: Mapping[tuple[str, Labels], Counts], truth: _People, record: _People
+) -> Iterator[tuple[tuple[str, str, str], Floats]]:
+    world = view.world
+    of_labels: tuple[tuple[Labels, _People], ...] = (("true", truth), ("recorded", record))
+    for labels, people in of_labels:
+        labelled = counts["constant-accept", labels].labelled
+        rate = divide(labelled[..., 1], labelled.sum(-1))
+        for g, group in enumerate(PAIR):
+            yield ("share", labels, group), labelled[:, g].sum(-1)
+            yield ("favourable", labels, group), rate[:, g]
+            yield ("auc", labels, group), _by_batch(people, g, _auc)
+        yield ("disparity", labels, ""), rate[:, 1] - rate[:, 0]
+    yield ("total-variation", "", ""), total_variation(world, view.seed)
+    for g, group in enumerate(PAIR):
+        discordant = _by_batch(truth, g, _discordant)
+        yield ("discordant", "", group), discordant
+        yield ("kept", "", group), np.array([0.0 if discordant.any() else 1.0])
+        yield from _odds(view, truth, g, group)
+    accuracy = [measure("accuracy", counts[rule, "true"]) for rule in ("truth", "oracle-thresholds")]
+    yield ("thresholds-lose", "true", ""), accuracy[0] - accuracy[1]
+    yield ("unseen", "", ""), np.asarray(np.bincount(truth.batch, truth.weight * truth.unseen), np.float64)
+
+
+def _by_batch(people: _People, group: int, of: Callable[[_People], float]) -> Floats:
+    """Return a number of each batch of a group, shape (batches,)."""
+    batches = range(int(people.batch.max()) + 1)
+    return np.array([of(people.take((people.batch == b) & (people.group == group))) for b in batches])
+
+
+def _auc(people: _People) -> float:
+    """Return the chance that p' ranks a positive above a negative, ties half; NaN without both."""
+    points = people.points
+    area = np.trapezoid(points.tp, points.fp)
+    return float(divide(area, points.positives * points.negatives))
+
+
+def _discordant(people: _People) -> float:
+    """Return the share of the pairs of people with different p that p' orders the other way or not at all.
+
+    Two orders are compared as in Kendall's tau: after a sort by p, the pairs that p' inverts are counted bit
+    by bit of its rank.
+    """
+    p, q = _ranks(people.truth, EQUAL), _ranks(people.score, TIED)
+    cell, at = np.unique(p * (q.max(initial=0) + 1) + q, return_inverse=True)
+    w = np.bincount(at, people.weight)
+    p, q = cell // (q.max(initial=0) + 1), cell % (q.max(initial=0) + 1)
+    differ = w.sum() ** 2 - (np.bincount(p, w) ** 2).sum()
+    found = (np.bincount(q, w) ** 2).sum() - (w**2).sum()
+    for bit in range(int(q.max(initial=0)).bit_length()):
+        order = np.argsort(q >> (bit + 1), kind="stable")
+        block, upper = (q >> (bit + 1))[order], (q[order] >> bit) & 1
+        before = np.cumsum(w[order] * upper)
+        first = np.flatnonzero(np.diff(block, prepend=-1))
+        start = (before - w[order] * upper)[first][np.cumsum(np.diff(block, prepend=-1) != 0) - 1]
+        found += 2 * (w[order] * (1 - upper) * (before - start)).sum()
+    return float(found / differ) if differ > EQUAL * w.sum() ** 2 else 0.0
+
+
+def _ranks(values: Floats, nearest: float) -> Rows:
+    """Return the rank of each value; values no further apart than `nearest` have the same."""
+    order = np.argsort(values, kind="stable")
+    ranks = np.zeros(len(values), np.intp)
+    ranks[order] = np.cumsum(np.diff(values[order], prepend=values[order][:1]) > nearest)
+    return ranks
+
+
+def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tuple[str, str, str], Floats]]:
+    """Yield by how much the odds of p' are those of p: for a group or, if need be, by row of the outcome."""
+    p, q = truth.truth, truth.score
+    ratio = divide(q * (1 - p), (1 - q) * p)
+    own = (truth.group == g) & ~np.isnan(ratio)
+    if not own.any():
+        return
+    least, most = ratio[own].min(), ratio[own].max()
+    yield ("odds-ratio-least", "", group), np.array([least])
+    yield ("odds-ratio-most", "", group), np.array([most])
+    if most - least <= EQUAL * most:
+        yield ("prior-shift", "", group), np.array([(least + most) / 2])
+        return
+    net = view.judged
+    sizes = [len(net.columns[net.index(name)].levels) for name in truth.parents]
+    for row in np.unique(truth.rows[own]):
+        least, most = (of(ratio[own & (truth.rows == row)]) for of in (np.min, np.max))
+        if most - least <= EQUAL * most:
+            levels = zip(truth.parents, np.unravel_index(row, sizes), strict=True)
+            said = " ".join(f"{name}={net.columns[net.index(name)].levels[code]}" for name, code in levels)
+            yield ("prior-shift", "", said), np.array([(least + most) / 2])
+
+
+def total_variation(world: World, seed: int = 0) -> Floats:
+    """Return the total variation between the record and the truth, over the recorded columns.
+
+    Half the sum of |P' − P|: the most by which the probability of anything that can be said of the recorded
+    columns differs. Where all else has the same conditional distribution in both, the sum over the columns
+    of those tables that differ is enough.
+
+    Returns
+    -------
+    array, shape (1,), or (batches,) where people had to be drawn
+    """
+    given = dict.fromkeys(world.included, YES)
+    record, size = factors_of(world.network, world.recorded, given)
+    truth, other = factors_of(world.base, world.recorded)
+    for columns in {*record} & {*truth}:
+        if np.array_equal(record[columns], truth[columns]):
+            del record[columns], truth[columns]
+    differ = [name for name in world.recorded if any(name in columns for columns in (*record, *truth))]
+    if not differ:
+        return np.zeros(1)
+    if prod(len(world.base.columns[world.base.index(name)].levels) for name in differ) <= MOST_CELLS:
+        one, another = posterior(world.network, differ, given), posterior(world.base, differ)
+        return np.array([np.abs(one.table - another.table).sum() / 2])
+    rows = sample(world.base, DRAWS, seed)
+    ratio: Floats = np.full(DRAWS, exp(size - other) / world.share_included)
+    for tables, power in ((record, 1), (truth, -1)):
+        for columns, table in tables.items():
+            ratio *= table[tuple(rows[name] for name in columns)] ** power
+    return np.asarray((1.0 - ratio).clip(0.0).reshape(BATCHES, -1).mean(1))
