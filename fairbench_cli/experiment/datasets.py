@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from pydantic_core import to_jsonable_python
@@ -23,12 +23,14 @@ from fairbench_cli.data.table import Column, Roles, Sample, Table, to_sample
 from fairbench_cli.experiment.config.checks import unknown_attribute
 from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.config.metrics import RequestedRowMetrics
+from fairbench_cli.experiment.config.worlds import WorldSpec
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
-from fairbench_cli.network.bias import Groups
+from fairbench_cli.network.bias import BiasKind, Groups, bias_kind
 from fairbench_cli.network.files import FORMAT, Meta
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
+from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure, source_facts
 
@@ -87,6 +89,13 @@ class PreparedDataset:
         return _edits(self.card, self.beta_on, self.columns)
 
     @property
+    def groups(self) -> Groups:
+        """Return the deprived and the favoured levels of the protected attribute, or of each of its parts."""
+        levels = {column.name: column.levels for column in self.columns}
+        parts = [self.card.roles(name, levels) for name in self.roles.of or (self.roles.attribute,)]
+        return {part.attribute: (part.deprived, part.favoured) for part in parts}
+
+    @property
     def edited(self) -> tuple[str, ...]:
         """Return the columns that β acts on."""
         return _edited(self.edits)
@@ -94,14 +103,19 @@ class PreparedDataset:
     @property
     def without_arc(self) -> list[str]:
         """Return those of the edited columns that are no parents of the outcome: β has no axis to edit."""
-        if isinstance(self.network, BayesNet):
-            parents: tuple[str, ...] = self.network.parents_of(self.roles.label)
-        elif self.network is None:
+        if self.network is None:
             return list(self.edited)
-        else:
-            names = [column.name for column in self.columns]
-            parents = tuple(names[i] for i in self.network.parents[names.index(self.roles.label)])
+        names = [column.name for column in self.columns]
+        parents = [names[i] for i in self.network.parents[names.index(self.roles.label)]]
         return [name for name in self.edited if name not in parents]
+
+    @property
+    def bias_kind(self) -> BiasKind | Literal[""]:
+        """Return what β does to people; empty where it changes nothing."""
+        if self.network is None or self.without_arc:
+            return ""
+        names = [column.name for column in self.columns]
+        return bias_kind(names, self.network.parents, self.roles.label, self.edited)
 
     @property
     def protected(self) -> ProtectedAttributes:
@@ -141,7 +155,8 @@ class PreparedDataset:
             "joint": to_jsonable_python(self.protected.joint),
             "bias_direction": self.spec.bias_direction,
             "edited_column": self.edited[0] if len(self.edited) == 1 else [*self.edited],
-            "arc_to_outcome": not self.without_arc,
+            "arc_to_outcome": self.spec.bias is not None or not self.without_arc,  # mechanisms need none
+            **({"bias_kind": self.bias_kind} if self.network is not None and self.spec.bias is None else {}),
             "sample_size": self.size,
             **({"test_sha256": self.dataset.test_sha256} if self.dataset and self.dataset.test else {}),
             "inputs": {name: digest(value) for name, value in self.decisive.items()},
@@ -199,7 +214,9 @@ def _prepare(
         levels = {column.name: column.levels for column in prepared.columns}
         for attribute in spec.beta_on or ():
             checked_roles(card, attribute, prepared.columns, levels.__getitem__, "network")
-    if spec.missing_arc == "error" and any(config.sample.beta) and prepared.without_arc:
+    if spec.bias is not None:
+        _check_bias(prepared, spec.bias, config)
+    elif spec.missing_arc == "error" and any(config.sample.beta) and prepared.without_arc:
         raise _no_arc(prepared, config.where("datasets") or str(path))
     return prepared
 
@@ -239,6 +256,35 @@ def _check_strata(prepared: PreparedDataset, config: ExperimentConfig) -> None:
         if column not in usable:
             what = f'strata: "{column}" is the outcome or the protected attribute of {name}'
             raise user_error(what, f"use any of: {', '.join(usable)}", where)
+
+
+def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: ExperimentConfig) -> None:
+    """Check that mechanisms fit the columns, and that what they leave out is not asked for elsewhere.
+
+    Raises
+    ------
+    UserError
+        Listing what is wrong with the mechanisms of all worlds.
+    """
+    roles, problems = prepared.roles, list[Problem]()
+    counted = {*prepared.protected.names, *roles.of, roles.attribute}
+    for world in worlds:
+        columns = list(prepared.columns)
+        for mechanism, place in zip(world.at(1.0).mechanisms, world.places, strict=True):
+            own = mechanism.build(MECHANISMS)
+            found = list(own.check(columns, roles.label, roles.favourable, prepared.groups))
+            left_out = own.column if mechanism.name == "omission" else None
+            if not found and left_out in counted:
+                what = f'"{left_out}" is a protected attribute, by which rows are counted'
+                found.append(Problem(what, "leave out another column"))
+            if not found and left_out in config.strata:
+                what = f'strata: "{left_out}" is left out of what is recorded'
+                found.append(Problem(what, "measure within other strata, or leave out another column"))
+            called = f"{prepared.card.name}: {mechanism.name}"
+            problems += [Problem(f"{called}: {p.what}", p.fix, config.where(*place)) for p in found]
+            columns = [column for column in columns if column.name != left_out]
+    if problems:
+        raise UserError(*dict.fromkeys(problems))
 
 
 def _check_names(prepared: PreparedDataset, representations: Iterable[Representation]) -> None:

@@ -20,6 +20,7 @@ from fairbench_cli.data.split import split_seed
 from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import parse
+from fairbench_cli.experiment.config.worlds import CellWorld
 from fairbench_cli.experiment.datasets import PreparedDataset, rows_to_test
 from fairbench_cli.experiment.versions import CELL_VERSION
 from fairbench_cli.interventions.registry import INTERVENTIONS
@@ -28,13 +29,14 @@ from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, Pr
 CELL_COLUMNS = (
     "dataset",
     "attribute",
+    "world",
     "representation",
     "beta",
     "intervention",
     "include_protected",
     "classifier",
 )
-"""What names a cell on a command line."""
+"""What names a cell on a command line; the world in runs that have some."""
 
 FILE = "plan.json"
 
@@ -49,8 +51,14 @@ class Cell:
 
     Parameters
     ----------
+    beta : float
+        How strong the bias is: of eq. (4), or of the first mechanism of the world.
     real : bool
         Whether it trains on real rows, so that cells of one data set share the same splits.
+    world : tuple of ComponentSpec
+        The mechanisms of its world, with every number; none where β acts on the outcome's table, if at all.
+    world_name : str
+        What results call the world; empty without bias and in a run without worlds.
     """
 
     dataset: str
@@ -61,6 +69,8 @@ class Cell:
     seed: int
     real: bool
     key: str
+    world: tuple[ComponentSpec, ...] = ()
+    world_name: str = ""
 
     @property
     def source(self) -> tuple[str, str]:
@@ -73,8 +83,8 @@ class Cell:
             "key": self.key,
             "dataset": self.dataset,
             "attribute": self.attribute,
+            "world": self.world_name,
             "representation": self.technique.representation,
-            "world": "",
             "beta": self.beta,
             "intervention": self.technique.spec.name,
             "parameters": canonical(self.technique.described),
@@ -112,21 +122,35 @@ def component_seed(seed: int, spec: ComponentSpec) -> int:
 
 
 def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
-    """Return every combination of data set, classifier, technique and β, in the order of the config."""
+    """Return every combination of data set, classifier, technique and world, in the order of the config."""
     cells = []
     real = config.sample.source == "data"
-    betas = [float(given) + 0.0 for given in config.sample.beta]  # -0.0 is 0.0
     for dataset in datasets:
         source = canonical(dataset.decisive)  # long, and the same for all of its cells
+        worlds = [(world, _of_world(config, world)) for world in config.worlds(dataset.spec)]
         for classifier, technique in product(config.classifiers, config.interventions):
             if not dataset.spec.takes(technique.spec.name, classifier.name):
                 continue
             decisive = _decisive(config, dataset, technique, classifier)
             parts = {key: canonical(value) for key, value in decisive.items()} | {"source": source}
-            for beta in betas:
-                key = digest_of(parts | {"beta": canonical(beta)})
-                cells.append(Cell(*dataset.name, beta, technique, classifier, config.seed, real, key))
+            for world, own in worlds:
+                key = digest_of(parts | own)
+                how = world.mechanisms, world.name
+                cells.append(
+                    Cell(*dataset.name, world.beta, technique, classifier, config.seed, real, key, *how)
+                )
     return cells
+
+
+def _of_world(config: ExperimentConfig, world: CellWorld) -> dict[str, str]:
+    """Return what of a world decides a cell's numbers, as canonical JSON; without mechanisms that is β."""
+    decisive = world.decisive
+    if not decisive:
+        return {"beta": canonical(0.0 if world.mechanisms else world.beta)}
+    found = {"beta": canonical(0.0), "world": canonical(decisive)}
+    if config.test_features == "recorded" and world.features:
+        found["test_features"] = canonical(config.test_features)
+    return found
 
 
 def _decisive(
@@ -262,8 +286,16 @@ def arc_in_words(source: Mapping[str, Any]) -> str:
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
     """Return the plan of an experiment."""
-    described = [one.describe() | {"test_rows": rows_to_test(one, config)} for one in datasets]
+    described = [one.describe() | _of_run(config, one) for one in datasets]
     return RunPlan(config, described, [cell.describe() for cell in cells])
+
+
+def _of_run(config: ExperimentConfig, dataset: PreparedDataset) -> dict[str, Any]:
+    """Return what the plan says of a data set in a run: how many rows are tested, and its worlds."""
+    found: dict[str, Any] = {"test_rows": rows_to_test(dataset, config)}
+    if dataset.spec.bias is not None:
+        found["worlds"] = [world.described for world in config.worlds(dataset.spec)]
+    return found
 
 
 def write_plan(folder: Path, plan: RunPlan) -> None:
@@ -279,8 +311,8 @@ class _Cell(BaseModel):
     key: str
     dataset: str
     attribute: str
-    representation: Representation
     world: str = ""
+    representation: Representation
     beta: float
     intervention: str
     parameters: Json[dict[str, Any]]

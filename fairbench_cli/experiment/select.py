@@ -62,7 +62,7 @@ def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
     ``classifier.NAME``; of one that is tuned also the metric (``tune``), the rows (``tune.on``) and the
     parameters (``tune.over``).
     """
-    columns = {key: cell[key] for key in CELL_COLUMNS}
+    columns = {key: cell[key] for key in CELL_COLUMNS if key in cell}
     of_classifier = {f"classifier.{key}": v for key, v in json.loads(cell["classifier_parameters"]).items()}
     parameters = json.loads(cell["parameters"])
     tune = parameters.pop("tune", None)

@@ -22,6 +22,7 @@ from fairbench_cli.report.results import RunResults, summary_frame
 from fairbench_cli.report.tables import (
     ABOUT_LABELS,
     LABELS,
+    NO_BIAS,
     caption,
     distinct_models,
     labels_cell,
@@ -148,14 +149,14 @@ def in_columns(run: RunResults, pages: Sequence[str], columns: Sequence[str]) ->
 
 
 def by_attribute(run: RunResults) -> dict[Names, Rows]:
-    """Return the cells of data sets with several attributes, by data set, representation and β."""
-    found = in_columns(run, ("dataset", "representation", "beta"), ("attribute",))
+    """Return the cells of data sets with several attributes, by data set, representation, world and β."""
+    found = in_columns(run, ("dataset", "representation", "world", "beta"), ("attribute",))
     return {key: own for key, own in found.items() if len(columns_of(own)) > 1}
 
 
 def of_every_dataset(run: RunResults) -> dict[Names, Rows]:
-    """Return the cells by representation and β; their columns are data sets with an attribute."""
-    return in_columns(run, ("representation", "beta"), ("dataset", "attribute"))
+    """Return the cells by representation, world and β; their columns are data sets with an attribute."""
+    return in_columns(run, ("representation", "world", "beta"), ("dataset", "attribute"))
 
 
 def columns_of(rows: Rows) -> tuple[Names, ...]:
@@ -180,9 +181,9 @@ def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: st
     columns = ("technique", "classifier", "metric")
     blocks, metrics = [], two_metrics(run.plan.config)[::-1]
     used: set[str] = set()
-    several = len({beta for *_, beta in found}) > 1
+    several, worlds = len({beta for *_, beta in found}) > 1, run.plan.has_worlds
     called = names_of(run.plan.config).dataset
-    for (*names, beta), rows in found.items():
+    for (*names, world, beta), rows in found.items():
         across = columns_of(rows)
         first = {one: next(own[one] for own in rows.values() if one in own) for one in across}
         texts: list[list[str | TableCell]] = [
@@ -199,7 +200,8 @@ def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: st
             for metric in metrics
         ]
         used |= {cell.text for row in texts for cell in row if isinstance(cell, TableCell)}
-        words = [called(str(one)) for one in names if one != "original"] + [f"β = {beta:g}"] * several
+        words = [called(str(one)) for one in names if one != "original"]
+        words += [world or NO_BIAS] * worlds + [f"β = {beta:g}"] * several
         heads = (*columns, *(", ".join(map(called, map(str, one))) for one in across))
         table = plain_table("", heads, texts, len(columns), grouped=True, marks=spread_mark(run))
         blocks.append(Section(", ".join(words), tables=(table,)))
@@ -279,10 +281,11 @@ def observations(run: RunResults, **only: Any) -> Observations:
 
 
 def by_dataset(run: RunResults) -> dict[Names, Observations]:
-    """Return the observations of each data set and β."""
+    """Return the observations of each data set, world and β."""
     cells = [cell for data in run.datasets for cell in data.cells]
-    every = dict.fromkeys((cell["dataset"], cell["beta"]) for cell in cells)
-    return {(name, beta): observations(run, dataset=name, beta=beta) for name, beta in every}
+    names = "dataset", "world", "beta"
+    every = dict.fromkeys(tuple(cell[name] for name in names) for cell in cells)
+    return {own: observations(run, **dict(zip(names, own, strict=True))) for own in every}
 
 
 def every_part(run: RunResults) -> dict[str, Observations]:
@@ -425,17 +428,17 @@ def pairs_frame(run: RunResults) -> pd.DataFrame:
 
 
 def metric_pairs_frame(run: RunResults) -> pd.DataFrame:
-    """Return metric_pairs.csv: Pearson's r of every two metrics over the splits of each data set and β.
+    """Return metric_pairs.csv: Pearson's r of every two metrics over the splits of each data set, world and β.
 
     ``n`` is the number of results in which both have a value; ``r`` is empty where there is no correlation.
     """
-    parts = [pd.DataFrame(columns=["dataset", "beta", "metric", "other", "r", "n"])]
-    for (dataset, beta), seen in by_dataset(run).items():
+    parts = [pd.DataFrame(columns=["dataset", "world", "beta", "metric", "other", "r", "n"])]
+    for (dataset, world, beta), seen in by_dataset(run).items():
         matrix, there = seen.values.round(DIGITS).corr(min_periods=FEWEST), seen.values.notna().astype(int)
         i, j = np.triu_indices(len(matrix), k=1)
         names, n = matrix.index.to_numpy(), (there.T @ there).to_numpy()[i, j]
         columns = {"metric": names[i], "other": names[j], "r": matrix.to_numpy()[i, j], "n": n}
-        parts.append(pd.DataFrame({"dataset": dataset, "beta": beta} | columns))
+        parts.append(pd.DataFrame({"dataset": dataset, "world": world, "beta": beta} | columns))
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 

@@ -33,6 +33,9 @@ ABOUT_LABELS = (
     "definition; their discrimination is the difference between the groups that the data hold."
 )
 
+NO_BIAS = "no bias"
+"""What the world without a mechanism is called where there are others."""
+
 PAPER_COLUMNS = ("technique", "metric")
 
 Cells = dict[tuple[CellKey, tuple[str, ...], float], str | TableCell]

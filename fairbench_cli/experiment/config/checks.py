@@ -19,12 +19,15 @@ from fairbench_cli.experiment.config.components import (
     read_parameters,
 )
 from fairbench_cli.experiment.config.config import (
+    OF_BETA,
     WITHOUT_EFFECT,
+    BiasConfig,
     DatasetSpec,
     ExperimentConfig,
     attribute_names,
 )
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
+from fairbench_cli.experiment.config.worlds import WorldSpec, worlds_at
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
 Conflict = tuple[Place, Words, Words]  # where, what is wrong, what to do
@@ -197,6 +200,61 @@ def _nobody_favoured(given: Given) -> Iterator[Conflict]:
                     yield (*place, "bias_direction"), f"{what} {card.name} does not say", f"{fix} deprived"
 
 
+def _bias_of(given: Given) -> list[tuple[Place, tuple[WorldSpec, ...] | None]]:
+    """Return the `bias` that holds for each data set, with its place."""
+    sample, found = given.config.sample, []
+    for place, spec, _ in given.datasets:
+        own = "bias" in spec.model_fields_set
+        found.append(((*place, "bias"), spec.bias) if own else (("sample", "bias"), sample.bias))
+    return found
+
+
+def _with_bias(given: Given) -> Iterator[Conflict]:
+    """Find settings of β where worlds stand in its place, and of worlds where there are none."""
+    config, found = given.config, [worlds for _, worlds in _bias_of(given)]
+    parts: list[tuple[Place, BiasConfig, bool]] = [(("sample",), config.sample, None not in found)]
+    parts += [
+        (place, spec, worlds is not None)
+        for (place, spec, _), worlds in zip(given.datasets, found, strict=True)
+    ]
+    for place, part, in_place in parts:
+        for key in sorted(OF_BETA & part.model_fields_set) if in_place else ():
+            what = f"{key} says how β changes the outcome's table, and here a `bias` takes its place"
+            yield (*place, key), what, "remove one of the two"
+    every = [world for worlds in found for world in worlds or ()]
+    taken = None in found or any(world.takes_beta for world in every)
+    if "beta" in config.sample.model_fields_set and not taken:
+        what = "beta has no effect: every mechanism of the bias says its strength"
+        yield ("sample", "beta"), what, "remove it, or leave the strengths out"
+    for key in ("test_labels", "test_features"):
+        if key in config.model_fields_set and all(worlds is None for worlds in found):
+            what = f"{key} has no effect without a bias: what is recorded is true"
+            yield (key,), what, "remove it, or write `bias` under `sample`"
+        elif (
+            key == "test_features"
+            and config.test_features == "recorded"
+            and not any(world.at(1.0).features for world in every)
+        ):
+            what = f"{key}: recorded has no effect: no mechanism changes how features are recorded"
+            yield (key,), what, "remove it, or add `measurement` or `group` to the bias"
+
+
+def _worlds_twice(given: Given) -> Iterator[Conflict]:
+    """Find worlds of a data set that results would call alike."""
+    told = set[Place]()
+    for place, worlds in _bias_of(given):
+        seen = set[tuple[str, float]]()
+        for world in () if place in told else worlds or ():
+            for one in worlds_at([world], given.config.sample.beta):
+                if (one.name, one.beta) in seen:
+                    at = (*place, *world.places[0]) if world.places else place
+                    called = f'the world "{one.name}" of strength {one.beta:g}' if one.name else "no bias"
+                    fix = "keep one, or give one another name with `as: NAME` in a mechanism"
+                    yield at, f"{called} is listed twice", fix
+                seen.add((one.name, one.beta))
+        told.add(place)
+
+
 def _singles(card: Card, names: Iterable[str]) -> Iterator[str]:
     """Yield attributes of a card, of joint ones their parts; unknown ones are left out."""
     for name in names:
@@ -259,5 +317,7 @@ _CHECKS: tuple[tuple[set[str], Callable[[Given], Iterator[Conflict]]], ...] = (
     ({"datasets"}, _listed_twice),
     ({"datasets", "sample", "bias_direction"}, _nobody_favoured),
     ({"datasets", "sample"}, _beta_on),
+    ({"datasets", "sample", "test_labels", "test_features"}, _with_bias),
+    ({"datasets", "sample"}, _worlds_twice),
     ({"datasets", "attributes"}, _attributes),
 )

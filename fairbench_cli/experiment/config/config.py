@@ -50,6 +50,7 @@ from fairbench_cli.experiment.config.components import (
 )
 from fairbench_cli.experiment.config.metrics import OwnMetric, RequestedRowMetrics
 from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES, TestLabels
+from fairbench_cli.experiment.config.worlds import CellWorld, Worlds, worlds_at
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
 
@@ -104,7 +105,16 @@ def _test_rows(value: Any) -> Any:
     return value
 
 
+def _rows_of(value: Any) -> Any:
+    """Return ``true``, which YAML takes for a truth value, as the word."""
+    return "true" if value is True else value
+
+
 Beta = Annotated[float, Field(ge=0, le=1)]
+RowsOf = Annotated[
+    TestLabels,
+    BeforeValidator(_rows_of, json_schema_input_type=Literal[True, "true", "recorded"]),
+]
 Share = Annotated[float, Field(gt=0, le=1)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
 MetricName = Annotated[str, AfterValidator(_metric), MetricByName]
@@ -175,8 +185,13 @@ class Limits(StrictModel):
 
 
 class BiasConfig(StrictModel):
-    """How the outcome's CPT is edited; may be given per data set."""
+    """How rows are biased; may be given per data set."""
 
+    bias: Worlds = Field(
+        default=None,
+        description="Mechanisms of bias in order, such as `[label: {flip: 0.5}]`; lists of such lists are "
+        "several worlds. See below. Without it β acts on the outcome's table.",
+    )
     bias_direction: Literal["deprived", "both"] = Field(
         default="deprived",
         description="`deprived`: eq. (4) of cardoso2019, P'(+) = P(+)(1−β) in the deprived rows of the "
@@ -235,7 +250,8 @@ class SampleConfig(BiasConfig):
     )
     max_parents: int | None = Field(default=None, ge=1, description="Most parents a column may have.")
     beta: Annotated[tuple[Beta, ...], Field(min_length=1), Several("β")] = Field(
-        default=(0.0, 0.25, 0.5, 0.75, 1.0), description="Bias levels β, each in [0, 1]."
+        default=(0.0, 0.25, 0.5, 0.75, 1.0),
+        description="Bias levels β, each in [0, 1]; with a `bias` the strengths of mechanisms that say none.",
     )
 
 
@@ -296,6 +312,7 @@ class DatasetSpec(DatasetOptions):
 
     def plain(self, hidden: frozenset[str]) -> dict[str, Any]:
         """Return it as it is written in a config, without the `hidden` settings."""
+        hidden = hidden | (set() if self.bias is None else OF_BETA)
         unsaid = {key for key in ("title", "interventions", "classifiers") if not getattr(self, key)}
         written = self.model_dump(mode="json", by_alias=True, exclude={"card", *hidden, *unsaid})
         return {self.card: written | {"attribute": self.works_on}}
@@ -379,16 +396,15 @@ class ExperimentConfig(StrictModel):
         "`network`: rows sampled at β = 0, as many as a training set has. `holdout`, the default with "
         "`from: data`: the rows that are not trained on. Or a file, `./mine.csv`: its rows.",
     )
-    test_labels: TestLabels = Field(
+    test_labels: RowsOf = Field(
         default="true",
-        description="With a `bias`: the labels and groups of test rows that tables, answer and page are "
-        "about, the `true` ones, or those that the world has `recorded`, of the rows that it includes. "
-        "Decides no numbers: results.csv and groups.csv have both.",
+        description="With a `bias`: which labels and groups of the test rows tables, figures and answers are "
+        "about, `true` or `recorded`; results.csv has both. Another value computes nothing again.",
     )
-    test_features: Literal["true", "recorded"] = Field(
+    test_features: RowsOf = Field(
         default="true",
-        description="With a `bias`: the features of the test rows that models decide by. `recorded`: as the "
-        "world records them, where what measures them stays.",
+        description="With a `bias`: which features of test rows techniques see, `true` ones or, where the "
+        "measuring instrument stays, `recorded` ones.",
     )
     include_protected: bool = Field(
         default=False,
@@ -524,6 +540,28 @@ class ExperimentConfig(StrictModel):
         found = [technique.tune.metric for technique in self.interventions if technique.tune is not None]
         return tuple(dict.fromkeys(found))
 
+    @property
+    def has_worlds(self) -> bool:
+        """Return whether some data set has a `bias`, so that results name the worlds."""
+        return any(spec.bias is not None for spec in self.datasets)
+
+    @property
+    def takes_beta(self) -> bool:
+        """Return whether β has an effect: on an outcome's table, or as the strength of a mechanism."""
+        return any(
+            spec.bias is None or any(world.takes_beta for world in spec.bias) for spec in self.datasets
+        )
+
+    def worlds(self, spec: DatasetSpec) -> list[CellWorld]:
+        """Return the worlds of a data set's cells, which its config has spelled out.
+
+        Without a `bias` they have no mechanism, and β acts on the outcome's table.
+        """
+        betas = [beta + 0.0 for beta in self.sample.beta]  # -0.0 is 0.0
+        if spec.bias is None:
+            return [CellWorld("", beta, ()) for beta in betas]
+        return list(worlds_at(spec.bias, betas))
+
     def metric(self, name: str) -> Metric:
         """Return one of the metrics that are at hand."""
         return self.own_metrics.get(name) or METRICS[name]
@@ -538,10 +576,14 @@ class ExperimentConfig(StrictModel):
 
     def plain(self) -> dict[str, Any]:
         """Return the config as plain data, with every default spelled out; it runs as it is."""
-        hidden = WITHOUT_EFFECT[self.sample.source][0]
+        hidden, unsaid = WITHOUT_EFFECT[self.sample.source][0], set[str]()
+        if not self.has_worlds:
+            hidden, unsaid = hidden | {"bias"}, {"test_labels", "test_features"}
+        of_beta = () if any(spec.bias is None for spec in self.datasets) else OF_BETA
+        sample = {*hidden, *of_beta, *(() if self.takes_beta else ("beta",))}
         written = {metric.name: metric.plain for metric in self._own}
-        unsaid = {name: True for name in ("test_labels", "test_features") if getattr(self, name) == "true"}
-        return self.model_dump(mode="json", by_alias=True, exclude={"sample": set(hidden), **unsaid}) | {
+        excluded = {"sample": sample} | dict.fromkeys(unsaid, True)
+        return self.model_dump(mode="json", by_alias=True, exclude=excluded) | {
             "datasets": [spec.plain(hidden) for spec in self.datasets],
             "interventions": [technique.plain() for technique in self.interventions],
             "classifiers": [spec.plain() for spec in self.classifiers],
@@ -554,9 +596,12 @@ class ExperimentConfig(StrictModel):
         return head + dump_yaml(self.plain())
 
 
+OF_BETA = frozenset({"beta_on", "bias_direction", "missing_arc"})
+"""The settings that say how β edits the outcome's table."""
+
 _LEARNED = frozenset({"learner", "score", "max_parents", "require_arc", "outcome_sink"})
 _DIVIDED = frozenset({"train_fraction", "balanced"})
-_DRAWN = frozenset({"beta", "beta_on", "bias_direction", "missing_arc", "size"})
+_DRAWN = OF_BETA | {"bias", "beta", "size"}
 
 # The settings that say nothing where training rows come from such a source, and why.
 WITHOUT_EFFECT = {

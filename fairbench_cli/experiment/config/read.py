@@ -7,12 +7,12 @@ from pydantic import ValidationError
 from fairbench_cli.base.errors import Problem, UserError, nearest, suggest, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.base.plugins import clashes
-from fairbench_cli.base.strict_yaml import YamlDocument, laid_over, read_mapping
+from fairbench_cli.base.strict_yaml import Place, YamlDocument, laid_over, read_mapping
 from fairbench_cli.base.validation import in_file_order, problems_of
 from fairbench_cli.data.card import Card, shipped_cards
 from fairbench_cli.experiment.config.checks import Given, cross_checks
 from fairbench_cli.experiment.config.components import ReadContext
-from fairbench_cli.experiment.config.config import BiasConfig, ExperimentConfig
+from fairbench_cli.experiment.config.config import OF_BETA, BiasConfig, ExperimentConfig
 
 SUFFIXES = (".yaml", ".yml")
 ABBREVIATIONS = ("al.", "eq.")
@@ -147,10 +147,15 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
     """Spell out what data sets have from their card and from `sample`, and what follows from the source."""
     real = config.sample.source == "data"
     datasets = []
-    for spec, (path, card) in zip(config.datasets, cards, strict=True):
+    for i, (spec, (path, card)) in enumerate(zip(config.datasets, cards, strict=True)):
         shipped = path.resolve().parent == shipped_cards().resolve()
         shared = set(BiasConfig.model_fields) - spec.model_fields_set
         own = {key: getattr(config.sample, key) for key in shared}
+        bias = own.get("bias", spec.bias)
+        if bias is not None:
+            at: Place = ("sample", "bias") if "bias" in shared else ("datasets", i, spec.card, "bias")
+            own["bias"] = tuple(world.within(at) for world in bias)
+            own |= {key: BiasConfig.model_fields[key].default for key in OF_BETA}
         own |= {"card": path.stem if shipped else str(path.resolve())}
         own["name"] = spec.name or card.name
         attributes = spec.attribute or (card.attribute(None),)

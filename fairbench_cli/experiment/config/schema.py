@@ -32,6 +32,7 @@ from fairbench_cli.experiment.config.config import (
     SampleConfig,
 )
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.network.mechanisms.registry import MECHANISMS
 
 MOST_SHOWN = 5  # values of a default
 
@@ -44,10 +45,16 @@ def config_schema() -> dict[str, Any]:
         INTERVENTIONS, {"include_protected": bool, "representation": Representation}, ("tune",)
     )
     properties["classifiers"] |= _components(CLASSIFIERS, {}) | {"default": ["c45"]}
+    world = {"$ref": "#/$defs/world"}
+    for part in ("SampleConfig", "DatasetOptions"):
+        several = {"type": "array", "items": world}
+        schema["$defs"][part]["properties"]["bias"]["anyOf"] = [world, several, {"type": "null"}]
+    own = {"tune": TuneOptions.model_json_schema(by_alias=True)}
+    own["world"] = {"type": "array"} | _components(MECHANISMS, {})
     return schema | {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "fairbench experiment",
-        "$defs": schema["$defs"] | {"tune": TuneOptions.model_json_schema(by_alias=True)},
+        "$defs": schema["$defs"] | own,
         "description": "A fairbench experiment: data sets × β × interventions × classifiers × repeats.",
     }
 
@@ -67,6 +74,8 @@ def _components(kind: Registry, also: dict[str, Any], more: tuple[str, ...] = ()
             entries[name]["properties"][key] = {"anyOf": [one, {"type": "array", "items": one}]}
     named: dict[str, Any] = {"type": "object", "minProperties": 1, "maxProperties": 1}
     named["additionalProperties"] = False
+    if not kind.group:  # nobody's own code
+        return {"items": {"anyOf": [{"enum": list(kind)}, named | {"properties": entries}]}}
     theirs = {"patternProperties": {PLUGIN["pattern"]: {"type": ["object", "null"]}}}
     return {"items": {"anyOf": [{"enum": list(kind)}, PLUGIN, named | {"properties": entries} | theirs]}}
 

@@ -144,7 +144,7 @@ def prepare(
     cells = selected = make_cells(given, datasets)
     plan = make_plan(given, datasets, cells)
     if filters:
-        columns = [{key: cell[key] for key in CELL_COLUMNS} for cell in plan.cells]
+        columns = [{key: cell[key] for key in CELL_COLUMNS if key in cell} for cell in plan.cells]
         selected = list(compress(cells, select(columns, filters)))
     target = folder or Path("results") / given.name
     check_folder(target)

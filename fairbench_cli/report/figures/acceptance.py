@@ -180,18 +180,19 @@ STEPS = np.linspace(0, 1, 101)
 
 
 def draw_sweep(run: RunResults) -> dict[str, Figure]:
-    """Draw one figure per data set, protected attribute and β: rows are metrics, columns classifiers.
+    """Draw one figure per data set, attribute, world and β: rows are metrics, columns classifiers.
 
     Lines are means of sweep.csv, dots where the classifiers themselves decide. A data set on which only the
     oracle or the random classifier ran gets no figure, and neither does a run without a sweep.
     """
     if not run.plan.config.sweep:
         return {}
-    sets: dict[tuple[str, str], list[Page]] = {}
+    sets: dict[tuple[str, ...], list[Page]] = {}
     for page in pages_of(run.plan):
         own = tuple(t for t in page.techniques if t.own[0] not in BASELINES)
         if own:
-            sets.setdefault((page.dataset, page.attribute), []).append(replace(page, techniques=own))
+            place = page.dataset, page.attribute, *page.place
+            sets.setdefault(place, []).append(replace(page, techniques=own))
     found = {
         (*name, beta): (beta, pages)
         for name, pages in sets.items()
@@ -323,7 +324,8 @@ Points = Mapping[tuple[str, float], Counts]  # of the test rows, by strategy and
 def draw_oracle(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set and protected attribute on which the oracle ran.
 
-    It has one classifier and β (test rows and the oracle depend on neither), the first that have counts.
+    It has one classifier, world and β (true test rows and the oracle depend on none of them), the first that
+    have counts.
     """
     sets: dict[tuple[str, str], dict[tuple[str, float], Counts]] = {}
     for cell in run.plan.cells:

@@ -186,7 +186,7 @@ def _key(ax: Axes) -> None:
 
 
 def draw_stability(run: RunResults) -> dict[str, Figure]:
-    """Draw one figure per data set and β: a panel per representation and attribute.
+    """Draw one figure per data set, world and β: a panel per representation and attribute.
 
     A rectangle is a technique with a classifier; those that share a model are one.
     """
@@ -262,31 +262,30 @@ class _Compared:
 
 
 def draw_representations(run: RunResults) -> dict[str, Figure]:
-    """Draw one figure per data set, β and pair of representations: a panel per metric and attribute."""
-    found: dict[tuple[str, float, str, str], _Compared] = {}
+    """Draw one figure per data set, world, β and pair of representations: panels by metric and attribute."""
+    found: dict[tuple[Any, ...], _Compared] = {}
     marks = {key_of(cell): mark for cell, mark in pages.marks_of(run.plan, run.plan.cells)}
     for data, same in product(run.datasets, (False, True)):
         for cells in pairs_of(data, same=same):
             one, other = (data.cells[i] for i in cells)
             names = one["representation"], other["representation"]
-            page = found.setdefault((data.dataset, one["beta"], *names), _Compared())
+            place = data.dataset, *pages.world_name(run.plan, one["world"]), one["beta"], *names
+            page = found.setdefault(place, _Compared())
             mark = marks[key_of(one)]
             if same:
                 page.same[mark.label] = None
             else:
                 page.pairs.setdefault(data.attribute, []).append((key_of(one), key_of(other), mark))
     found = {names: page for names, page in found.items() if page.pairs}
-    several = len({names[2:] for names in found}) > 1
-    by_page = {names if several else names[:2]: (names, page) for names, page in found.items()}
+    several = len({names[-2:] for names in found}) > 1
+    by_page = {names if several else names[:-2]: (names[-2:], page) for names, page in found.items()}
     named = pages.by_name(by_page, names_of(run.plan.config))
     return {name: _representations(run, title, *own) for name, (title, own) in named.items()}
 
 
-def _representations(
-    run: RunResults, title: str, names: tuple[str, float, str, str], page: _Compared
-) -> Figure:
+def _representations(run: RunResults, title: str, names: tuple[str, str], page: _Compared) -> Figure:
     metrics, n = two_metrics(run.plan.config)[::-1], len(page.pairs)
-    first, second = names[2:]
+    first, second = names
     columns = n if n > 1 else len(metrics)
     width = 3.2 if columns == 2 else 2.7
     notes = [f"The same model in both, and not drawn: {', '.join(page.same)}."] if page.same else []
@@ -328,10 +327,13 @@ def _pairs(run: RunResults, pairs: Pairs, metric: str, ax: Axes) -> None:
 
 
 def draw_combined(run: RunResults) -> dict[str, Figure]:
-    """Draw one figure per data set with several attributes, representation and β: a panel per metric."""
+    """Draw one figure per data set with several attributes, representation, world and β.
+
+    There is a panel per metric.
+    """
     found = {
-        (dataset, *pages.representation_name(how), beta): rows
-        for (dataset, how, beta), rows in by_attribute(run).items()
+        (dataset, *pages.representation_name(how), *pages.world_name(run.plan, world), beta): rows
+        for (dataset, how, world, beta), rows in by_attribute(run).items()
         if any((dataset, *column) in run.with_results for column in columns_of(rows))
     }
     return {
@@ -374,13 +376,13 @@ def _missing_in(run: RunResults, rows: Rows, metric: str) -> list[str]:
 
 
 def draw_overview(run: RunResults) -> dict[str, Figure]:
-    """Draw one figure per representation and β: panels per metric, and per data set and attribute.
+    """Draw one figure per representation, world and β: panels per metric, and per data set and attribute.
 
     All techniques on all data sets, as Friedler et al. (2019) look at them.
     """
     found = {
-        (*(pages.representation_name(str(how)) or ("all",)), beta): rows
-        for (how, beta), rows in of_every_dataset(run).items()
+        (*(pages.representation_name(how) or ("all",)), *pages.world_name(run.plan, world), beta): rows
+        for (how, world, beta), rows in of_every_dataset(run).items()
         if not run.with_results.isdisjoint(columns_of(rows))
     }
     return {
@@ -415,10 +417,14 @@ def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
 
 
 def draw_metric_pairs(run: RunResults) -> dict[str, Figure]:
-    """Draw one figure per data set and β: a panel per pair of metrics, a dot per repeat of a cell."""
+    """Draw one figure per data set, world and β: a panel per pair of metrics, a dot per repeat of a cell."""
+    found = {
+        (dataset, *pages.world_name(run.plan, world), beta): seen
+        for (dataset, world, beta), seen in by_dataset(run).items()
+    }
     return {
         name: _metric_pairs(run, title, seen)
-        for name, (title, seen) in pages.by_name(by_dataset(run), names_of(run.plan.config)).items()
+        for name, (title, seen) in pages.by_name(found, names_of(run.plan.config)).items()
         if len(seen.values) and len(seen.values.columns) > 1
     }
 

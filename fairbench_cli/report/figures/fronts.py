@@ -59,9 +59,8 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
 
     From the constant to ``none``, means over the repeats; `gap` is a metric of two groups in absolute value.
     """
-    known = page.dataset, page.attribute, page.attribute, page.world
-    place = (*known, page.representation, beta, *page.classifier)
-    own = baselines_of(run).get(place)
+    place = page.dataset, page.attribute, page.attribute, page.world, page.representation
+    own = baselines_of(run).get((*place, beta, *page.classifier))
     if own is None or not own.plain:
         return np.zeros((0, 2, 2))
     ends = [(own.constants[own.constant], own.decided(i)) for i in own.plain.values()]

@@ -10,6 +10,7 @@ from fairbench_cli.report.figures.canvas import GREY, Look
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import (
+    NO_BIAS,
     OWN_MODEL,
     Names,
     distinct_models,
@@ -49,6 +50,7 @@ class Page:
     techniques: tuple[TechniqueLook, ...]
     betas: tuple[float, ...]
     names: Names = field(default_factory=Names, repr=False)
+    place: tuple[str, ...] = ()
 
     def key(self, technique: TechniqueLook, beta: float) -> CellKey:
         """Return the values of `CELL_COLUMNS` of a cell."""
@@ -58,8 +60,8 @@ class Page:
     @property
     def title(self) -> str:
         """Return data set, attribute, world and classifier, for people."""
-        called = self.names.dataset(self.dataset), self.attribute, self.world
-        title = ", ".join([*filter(None, called), self.names.classifier(*self.classifier)])
+        called = self.names.dataset(self.dataset), self.attribute, *self.place
+        title = ", ".join((*called, self.names.classifier(*self.classifier)))
         return title if self.representation == "original" else f"{title}, {self.representation}"
 
 
@@ -84,6 +86,7 @@ def pages_of(plan: RunPlan) -> list[Page]:
             tuple(dict.fromkeys(t for t, _ in drawn)),
             tuple(sorted({beta for _, beta in drawn})),
             names_of(plan.config),
+            world_name(plan, name[2]),
         )
         for name, drawn in found.items()
     ]
@@ -94,9 +97,8 @@ def drawn_pages(run: RunResults) -> dict[str, Page]:
     pages = [page for page in pages_of(run.plan) if (page.dataset, page.attribute) in run.with_results]
     names = (
         (
-            *filter(None, (page.dataset, page.attribute, page.world)),
-            *representation_name(page.representation),
-            page.classifier[0],
+            *(page.dataset, page.attribute, *representation_name(page.representation)),
+            *(*page.place, page.classifier[0]),
         )
         for page in pages
     )
@@ -106,6 +108,11 @@ def drawn_pages(run: RunResults) -> dict[str, Page]:
 def representation_name(how: str) -> tuple[str, ...]:
     """Return how a representation is named, which the original one is not."""
     return () if how == "original" else (how,)
+
+
+def world_name(plan: RunPlan, world: str) -> tuple[str, ...]:
+    """Return how a world is named among those of a run; nothing in a run without worlds."""
+    return (world or NO_BIAS,) if plan.has_worlds else ()
 
 
 def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]:
@@ -236,11 +243,12 @@ class Mark:
 
 
 def cells_by_page(run: RunResults) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-    """Return title and cells of every data set and β of a run, by file name."""
-    pages: dict[tuple[str, float], list[dict[str, Any]]] = {}
+    """Return title and cells of every data set, world and β of a run, by file name."""
+    pages: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for data in run.datasets:
         for cell in data.cells:
-            pages.setdefault((data.dataset, cell["beta"]), []).append(cell)
+            place = data.dataset, *world_name(run.plan, cell["world"]), cell["beta"]
+            pages.setdefault(place, []).append(cell)
     return by_name(pages, names_of(run.plan.config))
 
 

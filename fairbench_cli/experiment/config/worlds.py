@@ -1,0 +1,226 @@
+"""Worlds as a config names them: mechanisms of bias in order, whose strengths may be left to β."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer, ValidationError
+from pydantic_core import to_jsonable_python
+
+from fairbench_cli.base.errors import Problem, suggest
+from fairbench_cli.base.strict_yaml import Place
+from fairbench_cli.base.validation import Finding, findings_of, refused
+from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries, word
+from fairbench_cli.network.mechanisms.registry import MECHANISMS
+
+ALL = 1.0
+"""The strength of a mechanism that has none, such as omission: it works on everything."""
+
+
+@dataclass(frozen=True)
+class CellWorld:
+    """A world of some cells: what results call it, and its mechanisms with every number.
+
+    Parameters
+    ----------
+    name : str
+        The mechanisms and their options without the first strength; empty without a mechanism.
+    beta : float
+        The strength of the first mechanism, in [0, 1]; 0 without one.
+    mechanisms : tuple of ComponentSpec
+        In the order in which they work.
+    """
+
+    name: str
+    beta: float
+    mechanisms: tuple[ComponentSpec, ...]
+
+    @property
+    def decisive(self) -> list[Any]:
+        """Its part of a cell's key: the mechanisms that change something."""
+        return [spec.decisive for spec in self.mechanisms if changes_something(spec)]
+
+    @property
+    def features(self) -> bool:
+        """Whether features are recorded otherwise than they are."""
+        changing = [_class_of(spec) for spec in self.mechanisms if changes_something(spec)]
+        return any(getattr(own, "features", False) for own in changing)
+
+    @property
+    def described(self) -> dict[str, Any]:
+        """What the plan says of it: the mechanisms with every number, as a config has them."""
+        return {
+            "world": self.name,
+            "beta": self.beta,
+            "mechanisms": to_jsonable_python([spec.plain() for spec in self.mechanisms]),
+        }
+
+
+@dataclass(frozen=True)
+class WorldSpec:
+    """A list of mechanisms; those without a strength take that of β.
+
+    Parameters
+    ----------
+    mechanisms : tuple of ComponentSpec
+        In order; the strength is not among the parameters of one that leaves it to β.
+    places : tuple of tuple
+        Where each was given: of one that was read from a file its place there.
+    """
+
+    mechanisms: tuple[ComponentSpec, ...] = ()
+    places: tuple[Place, ...] = field(default=(), compare=False)
+
+    @property
+    def takes_beta(self) -> bool:
+        """Whether a mechanism leaves its strength to β."""
+        return any(_left_to_beta(spec) for spec in self.mechanisms)
+
+    def at(self, beta: float) -> CellWorld:
+        """Return the world with every strength that is left to β at `beta`."""
+        filled = tuple(_with_strength(spec, beta) for spec in self.mechanisms)
+        first = _strength(filled[0]) if filled else 0.0
+        return CellWorld(str(self), ALL if first is None else first + 0.0, filled)
+
+    def __str__(self) -> str:
+        """Return what results call it.
+
+        >>> flips = ComponentSpec("label", (("flip", 0.5), ("to", "favourable")))
+        >>> str(WorldSpec((ComponentSpec("label"), flips))), str(WorldSpec((flips,))), str(WorldSpec())
+        ('label + label to favourable 0.5', 'label to favourable', '')
+        """
+        parts = []
+        for i, spec in enumerate(self.mechanisms):
+            strength = _strength(spec) if i else None
+            parts.append(" ".join([_name(spec), *([] if strength is None else [f"{strength:g}"])]))
+        return " + ".join(parts)
+
+    def within(self, place: Place) -> "WorldSpec":
+        """Return it with the place in the whole config, of which its `bias` is at `place`."""
+        return replace(self, places=tuple((*place, *own) for own in self.places))
+
+    def plain(self) -> list[Any]:
+        """Return it as it is written in a config."""
+        return [spec.plain() for spec in self.mechanisms]
+
+
+def changes_something(spec: ComponentSpec) -> bool:
+    """Return whether a mechanism of this strength changes anything: not a label flipped with probability 0.
+
+    >>> changes_something(ComponentSpec("label", (("flip", 0.0),)))
+    False
+    """
+    return not (_class_of(spec).neutral and _strength(spec) == 0)
+
+
+def worlds_at(worlds: Iterable[WorldSpec], betas: Iterable[float]) -> Iterator[CellWorld]:
+    """Yield worlds with their numbers: one that leaves a strength to β at each β, any other once."""
+    levels = list(betas)
+    for world in worlds:
+        yield from (world.at(beta) for beta in (levels if world.takes_beta else levels[:1]))
+
+
+def read_worlds(value: Any) -> Any:
+    """Return the worlds that a value of ``bias`` names; None as it is.
+
+    A list of mechanisms is one world, a list of such lists several; a parameter that is a list multiplies.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        Listing everything wrong with them, each at its place.
+    """
+    if value is None or (isinstance(value, tuple) and all(isinstance(one, WorldSpec) for one in value)):
+        return value
+    listed = value if isinstance(value, list) else [value]
+    lists = [isinstance(item, list) for item in listed]
+    if any(lists) and not all(lists):
+        what, fix = (
+            "bias has a mechanism next to a list of mechanisms",
+            "put each world in brackets",
+        )
+        raise refused(((lists.index(False),), Problem(what, fix)))
+    found: list[WorldSpec] = []
+    findings: list[Finding] = []
+    for k, items in enumerate(listed if any(lists) else [listed]):
+        places: list[Place] = [((k, j) if any(lists) else (j,)) for j in range(len(items))]
+        read = [_read_mechanism(item) for item in items]
+        for place, (_, wrong) in zip(places, read, strict=True):
+            findings += [((*place, *inner), problem) for inner, problem in wrong]
+        found += [WorldSpec(chosen, tuple(places)) for chosen in product(*(specs for specs, _ in read))]
+    if findings:
+        raise refused(*findings)
+    return tuple(found)
+
+
+def _read_mechanism(item: Any) -> tuple[list[ComponentSpec], list[Finding]]:
+    """Return a mechanism with each combination of its parameters; or what is wrong with it."""
+    name, options = named(item)
+    if name is not None and name not in MECHANISMS:
+        return [], [((), Problem(f'unknown mechanism "{name}"', suggest(name, MECHANISMS)))]
+    own = None if name is None else _strength_of(name)
+    is_left = own is not None and isinstance(options, dict) and own not in options
+    given = {name: options | {own: ALL}} if is_left else item
+    try:
+        read = [spec for spec, _ in read_entries(MECHANISMS, [given], {}, ReadContext())]
+    except ValidationError as error:
+        return [], [(place[1:], problem) for place, problem in findings_of(error)]
+    if not is_left:
+        return read, []
+    return [replace(s, parameters=tuple(p for p in s.parameters if p[0] != own)) for s in read], []
+
+
+def _class_of(spec: ComponentSpec) -> Any:
+    return MECHANISMS[spec.name].load()
+
+
+def _strength_of(name: str) -> str | None:
+    """Return the parameter that is a mechanism's strength; None of one that has none."""
+    own: str | None = MECHANISMS[name].load().strength
+    return own
+
+
+def _strength(spec: ComponentSpec) -> float | None:
+    """Return the strength of a mechanism; None where it has none, or leaves it to β."""
+    value = dict(spec.parameters).get(_strength_of(spec.name) or "")
+    return None if value is None else float(value)
+
+
+def _left_to_beta(spec: ComponentSpec) -> bool:
+    return _strength_of(spec.name) is not None and _strength(spec) is None
+
+
+def _with_strength(spec: ComponentSpec, beta: float) -> ComponentSpec:
+    return spec.having({str(_strength_of(spec.name)): beta}, MECHANISMS) if _left_to_beta(spec) else spec
+
+
+def _name(spec: ComponentSpec) -> str:
+    """Return what results call a mechanism: its alias, or its name and the options that are not usual.
+
+    >>> _name(ComponentSpec("label", (("flip", 0.5), ("given", {"age": ("1", "2")}), ("of", None))))
+    'label given age=1|2'
+    """
+    if spec.alias:
+        return spec.alias
+    own = _class_of(spec)
+    given, words = dict(spec.parameters), [spec.name]
+    for option in fields(own):
+        value = given.get(option.name, option.default)
+        if option.name != own.strength and value != option.default:
+            words += [_text(value)] if option.name == "column" else [option.name, _text(value)]
+    return " ".join(words)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return " & ".join(f"{column}={_text(levels)}" for column, levels in value.items())
+    return "|".join(map(word, value)) if isinstance(value, list | tuple) else word(value)
+
+
+Worlds = Annotated[
+    tuple[WorldSpec, ...] | None,
+    BeforeValidator(read_worlds, json_schema_input_type=list[Any] | None),
+    PlainSerializer(lambda worlds: None if worlds is None else [world.plain() for world in worlds]),
+]
+"""The worlds of a `bias`, or None without one."""
