@@ -8,6 +8,7 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
 from fairbench_cli.experiment.plan import make_cells, make_plan, read_plan, write_plan
+from fairbench_cli.network.mechanisms.label import LabelBias
 
 HEAD = "name: w\nrepeats: 1\ntest: network\ninterventions: [none]\n"
 SHIPPED = HEAD + "datasets: [dutch]\nsample:\n  from: shipped\n"
@@ -71,7 +72,7 @@ def test_a_cell_has_its_mechanisms_with_every_number(tmp_path):
     plan = planned(tmp_path, f"{SHIPPED}  bias: [label: {{given: {{edu_level: 5}}}}]\n  beta: [0.5]\n")
     (world,) = plan.datasets[0]["worlds"]
     given = {"flip": 0.5, "to": "unfavourable", "of": None, "given": {"edu_level": ["5"]}}
-    assert world.pop("words").startswith("50 % of the deprived whose edu_level is 5 with the favourable")
+    assert world.pop("words") == LabelBias(0.5, given={"edu_level": ("5",)}).words
     assert world == {"world": "label given edu_level=5", "beta": 0.5, "mechanisms": [{"label": given}]}
     assert plan.datasets[0]["arc_to_outcome"]
     assert "bias_kind" not in plan.datasets[0]
