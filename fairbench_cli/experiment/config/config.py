@@ -398,9 +398,15 @@ class ExperimentConfig(StrictModel):
     )
     test_labels: RowsOf = Field(
         default="true",
+<<<<<<< HEAD
         description="With a `bias`: which labels and groups of the test rows tables, figures and answers are "
         "about, the `true` ones or those `recorded`, of the rows that the world includes; results.csv and "
         "groups.csv have both. Another value computes nothing again.",
+=======
+        description="With a `bias`: the labels and groups of test rows that tables, answer and page are "
+        "about, the `true` ones, or those that the world has `recorded`, of the rows that it includes. "
+        "Decides no numbers: results.csv and groups.csv have both.",
+>>>>>>> main
     )
     test_features: RowsOf = Field(
         default="true",
@@ -579,8 +585,7 @@ class ExperimentConfig(StrictModel):
         """Return the config as plain data, with every default spelled out; it runs as it is."""
         hidden, unsaid = WITHOUT_EFFECT[self.sample.source][0], set[str]()
         if not self.has_worlds:
-            unsaid = {key for key in ("test_labels", "test_features") if getattr(self, key) == "true"}
-            hidden |= {"bias"}
+            hidden, unsaid = hidden | {"bias"}, {"test_labels", "test_features"}
         of_beta = () if any(spec.bias is None for spec in self.datasets) else OF_BETA
         sample = {*hidden, *of_beta, *(() if self.takes_beta else ("beta",))}
         written = {metric.name: metric.plain for metric in self._own}
