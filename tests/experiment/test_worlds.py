@@ -165,7 +165,11 @@ def test_every_mistake_is_told_at_once_with_its_line(tmp_path):
         ("  bias: [label]\n  bias_direction: both", "w.yaml:9: error: bias_direction says"),
         (
             "  bias: [[label], [label: {flip: 0.5}]]",
-            'w.yaml:8: error: the world "label" of strength 0.5 is li',
+            "w.yaml:8: error: the world label of strength 0.5 is li",
+        ),
+        (
+            "  bias: [selection: {drop: 1, label: any}]",
+            "w.yaml:8: error: dutch: selection label any of strength 1: in this world nobody",
         ),
         ("  bias: [[], []]", "w.yaml:8: error: no bias is listed twice"),
         ("  beta: [0]\ntest_labels: recorded", "w.yaml:9: error: test_labels has no effect without a bias"),
