@@ -3,8 +3,9 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -36,7 +37,7 @@ CELL_COLUMNS = (
     "include_protected",
     "classifier",
 )
-"""What names a cell on a command line; the world in runs that have some."""
+"""What names a cell on a command line."""
 
 FILE = "plan.json"
 
@@ -52,13 +53,13 @@ class Cell:
     Parameters
     ----------
     beta : float
-        How strong the bias is: of eq. (4), or of the first mechanism of the world.
+        How strong the bias is: of eq. (4), or of the world, as `CellWorld` has it.
     real : bool
         Whether it trains on real rows, so that cells of one data set share the same splits.
     world : tuple of ComponentSpec
         The mechanisms of its world, with every number; none where β acts on the outcome's table, if at all.
     world_name : str
-        What results call the world; empty without bias and in a run without worlds.
+        What results call the world; empty without one.
     """
 
     dataset: str
@@ -303,6 +304,58 @@ def arc_in_words(source: Mapping[str, Any]) -> str:
     if len(columns) == 1:
         return f"{columns[0]} is {'a' if arc else 'no'} parent of the outcome"
     return f"{' and '.join(columns)} are {'' if arc else 'not all '}parents of the outcome"
+
+
+def named_sources(
+    sources: Sequence[Mapping[str, Any]],
+    chosen: Callable[[Mapping[str, Any]], bool],
+    called: Callable[[str], str] = str,
+) -> list[str]:
+    """Name data sets of a plan, with the attribute where it is not so of all of theirs.
+
+    >>> sources = [{"dataset": "a", "attribute": "sex"}, {"dataset": "a", "attribute": "race"}]
+    >>> named_sources(sources, lambda one: one["attribute"] == "sex"), named_sources(sources, bool)
+    (['a (sex)'], ['a'])
+    """
+    others = {one["dataset"] for one in sources if not chosen(one)}
+    found = [(one["dataset"], one["attribute"]) for one in sources if chosen(one)]
+    texts = [called(name) + f" ({attribute})" * (name in others) for name, attribute in found]
+    return list(dict.fromkeys(texts))
+
+
+LABEL_BIAS = "label bias"
+_KINDS = {"prior shift": "prior shift", "mixture": "a mixture", LABEL_BIAS: LABEL_BIAS}
+
+
+def bias_in_words(
+    sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str, *, brief: bool = False
+) -> str:
+    """Say which bias β is, of what a plan says about data sets; empty where it is not known or is none.
+
+    >>> one = {"dataset": "a", "attribute": "sex", "bias_kind": "prior shift"}
+    >>> bias_in_words([one])
+    'prior shift (the outcome has children; `outcome_sink: true` for label bias)'
+    >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "mixture"}], brief=True)
+    'prior shift on a, a mixture on b (`outcome_sink: true` for label bias)'
+    >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "label bias"}])
+    'prior shift on a (the outcome has children; `outcome_sink: true` for label bias), label bias on b'
+    """
+    known = [one for one in sources if one.get("bias_kind")]
+    kinds = [kind for kind in _KINDS if any(one["bias_kind"] == kind for one in known)]
+    parts = []
+    for kind in kinds:
+        of = f" of prior shift and {LABEL_BIAS}" * (kind == "mixture" and not brief)
+        names = named_sources(known, partial(_is_kind, kind), called)
+        parts.append(f"{_KINDS[kind]}{of}" + f" on {', '.join(names)}" * (len(kinds) > 1))
+    shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
+    if shifted:
+        why = "" if brief else "the outcome has children; "
+        parts[shifted - 1] += f" ({why}`outcome_sink: true` for {LABEL_BIAS})"
+    return ", ".join(parts)
+
+
+def _is_kind(kind: str, source: Mapping[str, Any]) -> bool:
+    return bool(source["bias_kind"] == kind)
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:

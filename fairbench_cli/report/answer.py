@@ -1,8 +1,9 @@
 """What a run found, as data: per setting the gap, what each technique makes of it, and what that costs.
 
-A setting is a data set, an attribute, the groups compared, a representation, a classifier and β. What is
-said of it is about the config's first metric of fairness (`fairness_metric`) and accuracy. Every word that
-has chance to reckon with is about the population (`kinds.py`). `answer_words.py` writes it out.
+A setting is a data set, an attribute, the groups compared, a world, a representation, a classifier and β.
+What is said of it is about the config's first metric of fairness (`fairness_metric`) and accuracy. Every word
+that has chance to reckon with is about the population (`kinds.py`). `answer_words.py` writes it out, and
+`answer_worlds.py` what is said of worlds.
 """
 
 from collections import Counter
@@ -14,13 +15,14 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.experiment.config.config import ExperimentConfig, attribute_names
+from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.registry import find
 from fairbench_cli.report.baselines import short_of
+from fairbench_cli.report.contrasts import Contrast, contrasts_of
 from fairbench_cli.report.kinds import Kind, kinds, own_frame
-from fairbench_cli.report.paired import APART, LEVEL, PARETO_METRICS, paired_of, pareto_frame, pareto_of
+from fairbench_cli.report.paired import APART, LEVEL, paired_of, pareto_frame, pareto_of
+from fairbench_cli.report.remedies import ACCURACY, FAIRNESS, fairness_metric, remedies_of
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,
     TECHNIQUE,
@@ -32,9 +34,9 @@ from fairbench_cli.report.repeats import (
     mean_and_interval,
 )
 from fairbench_cli.report.results import RunResults, labels_measured
-from fairbench_cli.report.tables import names_of, why_nothing
+from fairbench_cli.report.tables import TRUTH, names_of, why_nothing
+from fairbench_cli.report.worlds import ExactWorld, facts_of_run
 
-FAIRNESS, ACCURACY = PARETO_METRICS
 NOT_RUN = "not run yet"
 
 Outcome = Literal[
@@ -66,6 +68,14 @@ class Estimate:
     mean: float = np.nan
     low: float = np.nan
     high: float = np.nan
+
+
+@dataclass(frozen=True)
+class AccuracyChange:
+    """A difference in accuracy, and its `kinds.Kind`; empty where there is none."""
+
+    by: Estimate = Estimate()
+    kind: Kind | Literal[""] = ""
 
 
 @dataclass(frozen=True)
@@ -107,6 +117,10 @@ class TechniqueFinding:
         Whether no technique is ahead of it on both means, and it is not constant.
     below : tuple of str
         What does better without a technique, shown, in a clause each; of discrimination alone.
+    true, recorded : AccuracyChange
+        In a world: its accuracy on true labels and on recorded ones, less that of the plain model.
+    contrast : str
+        What these two are together, a `contrasts.Contrast`; empty where there are not both.
     """
 
     technique: str
@@ -130,6 +144,14 @@ class TechniqueFinding:
     dominated_by: tuple[str, ...] = ()
     front: bool = False
     below: tuple[str, ...] = ()
+    true: AccuracyChange = AccuracyChange()
+    recorded: AccuracyChange = AccuracyChange()
+    contrast: Contrast | Literal[""] = ""
+
+    @property
+    def intervention(self) -> str:
+        """Its name in results."""
+        return str(self.key[CELL_COLUMNS.index("intervention")])
 
     @property
     def constant(self) -> bool:
@@ -141,6 +163,24 @@ class TechniqueFinding:
         """Whether it is shown to be nearer to the ideal than the plain model, and does not overshoot."""
         return self.kind == "better"
 
+    @property
+    def gains(self) -> bool:
+        """Whether it is shown to be more accurate than the plain model on true labels."""
+        return self.true.kind == "better"
+
+    @property
+    def artefact(self) -> bool:
+        """Whether it is shown to lose accuracy on recorded labels and to gain it on true ones."""
+        return self.contrast == "artefact"
+
+    @property
+    def trades(self) -> bool:
+        """Whether it is shown to narrow the gap and to be less accurate, on true labels and recorded ones.
+
+        Where the two are the same ones there is no contrast.
+        """
+        return self.better and (self.contrast == "real" or (not self.contrast and self.true.kind == "worse"))
+
 
 @dataclass(frozen=True)
 class RunSetting:
@@ -148,7 +188,7 @@ class RunSetting:
 
     Parameters
     ----------
-    dataset, attribute, compared, representation, classifier, classifier_parameters, beta
+    dataset, attribute, compared, world, representation, classifier, classifier_parameters, beta
         What names it, as in every file.
     dataset_label, classifier_label : str
         What tables call them.
@@ -165,11 +205,18 @@ class RunSetting:
     best : tuple of str
         The techniques that it speaks of: the best, those on the front, those that are ahead, by the gap left;
         or those that overshoot.
+    truth : TechniqueFinding or None
+        The model that was trained without the bias (`TRUTH`), which is no technique.
+    lost : AccuracyChange
+        In a world: the accuracy of the plain model on true labels, less that of the one trained without bias.
+    exact : ExactWorld or None
+        What is known of the world without training.
     """
 
     dataset: str
     attribute: str
     compared: str
+    world: str
     representation: str
     classifier: str
     classifier_parameters: str
@@ -183,12 +230,20 @@ class RunSetting:
     findings: tuple[TechniqueFinding, ...]
     outcome: Outcome
     best: tuple[str, ...]
+    truth: TechniqueFinding | None = None
+    lost: AccuracyChange = AccuracyChange()
+    exact: ExactWorld | None = None
 
     @property
     def block(self) -> tuple[str, ...]:
         """What names it but β."""
-        own = (self.dataset, self.attribute, self.compared, self.representation, self.classifier)
+        own = (self.dataset, self.attribute, self.compared, self.world, self.representation, self.classifier)
         return (*own, self.classifier_parameters)
+
+    @property
+    def biased(self) -> bool:
+        """Whether its rows are trained on in a world whose bias changes something."""
+        return bool(self.world) and self.beta > 0
 
     def plain_of(self, finding: TechniqueFinding) -> TechniqueFinding | None:
         """Return the plain model that a technique is compared with: one that sees as much, if any."""
@@ -211,23 +266,18 @@ class RunAnswer:
         Of fairness.
     settings : tuple of RunSetting
         In the order of the plan.
+    labels : {"true", "recorded"}
+        Of the test rows, that everything is about but `TechniqueFinding.true` and ``recorded``.
     """
 
     metric: Metric
     settings: tuple[RunSetting, ...]
+    labels: str = "true"
 
-
-def fairness_metric(config: ExperimentConfig) -> Metric:
-    """Return the first metric of a config that compares groups and has an ideal; else discrimination.
-
-    Such as a difference or ratio of a rate; not accuracies, rates of one group and statistics of tests.
-    """
-    for name in config.at_hand:
-        metric = config.metric(name)
-        apart = metric.tested in ("parts", "rate", "ideal") and not metric.is_test
-        if apart and metric.section not in ("rate", "redlining"):
-            return metric
-    return find(FAIRNESS)
+    @property
+    def has_worlds(self) -> bool:
+        """Whether some setting has a world."""
+        return any(one.world for one in self.settings)
 
 
 @lru_cache(maxsize=1)  # the answer's text, its file and the page are of one run
@@ -239,8 +289,14 @@ def answer_of(run: RunResults) -> RunAnswer:
     paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
     paired = paired.assign(kind=kinds(paired, own))
     pareto = pareto_of(run) if metric.name == FAIRNESS else pareto_frame(results, (metric.name, ACCURACY))
-    below = short_of(run) if metric.name == FAIRNESS else {}
-    found = CellRows(_by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto), below)
+    found = CellRows(
+        _by_cell(own, "metric"),
+        _by_cell(paired, "metric"),
+        _by_cell(pareto),
+        short_of(run) if metric.name == FAIRNESS else {},
+        _of_accuracy(remedies_of(run), "labels") if run.plan.has_worlds else {},
+        _of_accuracy(contrasts_of(run)) if run.plan.has_worlds else {},
+    )
     held = {(data.dataset, data.attribute): data for data in run.datasets}
     settings: list[RunSetting] = []
     for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
@@ -248,7 +304,7 @@ def answer_of(run: RunResults) -> RunAnswer:
         data = held.get(place)
         for compared in (place[1],) if data is None else data.asked(run.attributes):
             settings += _settings(run, metric, cells, compared, data, found)
-    return RunAnswer(metric, tuple(settings))
+    return RunAnswer(metric, tuple(settings), run.labels)
 
 
 Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
@@ -258,19 +314,27 @@ Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
 class CellRows:
     """The rows of `own_frame`, `paired_of` and `pareto_of`, by cell, groups compared and, of two, metric.
 
-    `below` are the clauses of `short_of`, by the values of `COMPARED`.
+    `below` are the clauses of `short_of`, by the values of `COMPARED`; `remedies` the rows of `remedies_of`
+    on accuracy, by labels too, and `contrasts` those of `contrasts_of` on it.
     """
 
     own: Rows
     paired: Rows
     pareto: Rows
     below: Mapping[CellKey, tuple[str, ...]]
+    remedies: Rows
+    contrasts: Rows
 
 
 def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
     """Return the rows of a frame by their cell, groups compared and further columns."""
     keys = frame[[*CELL_COLUMNS, "compared", *more]].itertuples(index=False, name=None)
     return dict(zip(keys, frame.to_dict("records"), strict=True))
+
+
+def _of_accuracy(frame: pd.DataFrame, *more: str) -> Rows:
+    """Return the rows of a frame that are about accuracy, as `_by_cell` does."""
+    return _by_cell(frame[frame["metric"] == ACCURACY], *more)
 
 
 def _settings(
@@ -286,8 +350,6 @@ def _settings(
     groups = groups_in_words(run.plan.protected(*place), compared)
     called = names_of(run.plan.config)
     rows = {} if data is None else {key_of(cell): i for i, cell in enumerate(data.cells)}
-    of_labels = None if data is None else labels_measured(metric.name, data.levels(data.labels, compared))
-    labels = np.nan if of_labels is None else float(mean_and_interval(of_labels)["mean"])
     apart: dict[tuple[Any, ...], list[TechniqueFinding]] = {}
     for cell in cells:
         key = key_of(cell)
@@ -302,22 +364,37 @@ def _settings(
             why = data.status[rows[key]], data.reason[rows[key]]
             one = _found(one, (*key, compared), metric.name, why, found, called.techniques)
         apart.setdefault(tuple(cell[column] for column in _WITHIN), []).append(one)
+    facts = facts_of_run(run)
     for within, findings in apart.items():
         plain = next((one for one in findings if one.plain), None)
+        truth = next((one for one in findings if one.intervention == TRUTH), None)
         constant = {one.technique for one in findings if one.constant}
         others = tuple(
             replace(one, dominated_by=tuple(name for name in one.dominated_by if name not in constant))
             for one in findings
-            if one is not plain
+            if one is not plain and one is not truth
         )
         outcome, best = _outcome(plain, others, metric)
-        representation, classifier, parameters, beta = within
-        key = (*place, compared, representation, classifier, parameters)
+        world, representation, classifier, parameters, beta = within
+        key = (*place, compared, world, representation, classifier, parameters)
         labelled = called.dataset(place[0]), called.classifier(classifier, parameters)
-        yield RunSetting(*key, beta, *labelled, *groups, labels, plain, others, outcome, best)
+        labels = np.nan if data is None else _of_labels(run, data, metric, compared, (world, beta))
+        row = found.remedies.get((*plain.key, compared, "true"), _NO_ROW) if plain is not None else _NO_ROW
+        yield RunSetting(
+            *key, beta, *labelled, *groups, labels, plain, others, outcome, best, truth,
+            _change_of(row, "lost"), facts.at(*place, world, beta) if world else None,
+        )  # fmt: skip
 
 
-_WITHIN = ["representation", "classifier", "classifier_parameters", "beta"]
+_WITHIN = ["world", "representation", "classifier", "classifier_parameters", "beta"]
+
+
+def _of_labels(
+    run: RunResults, data: DatasetRepeats, metric: Metric, compared: str, world: tuple[str, float]
+) -> float:
+    """Return the mean metric of the labels of the test rows; NaN where labels have none."""
+    labels = data.labels if run.labels == "true" else data.labels_at(*world)
+    return float(mean_and_interval(labels_measured(metric.name, data.levels(labels, compared)))["mean"])
 
 
 def _found(
@@ -357,7 +434,16 @@ def _found(
         ),
         front=bool(front.get("front", False)),
         below=found.below.get((*place[:2], place[-1], *place[2:-1]), ()),
+        true=_change_of(found.remedies.get((*place, "true"), _NO_ROW), "change"),
+        recorded=_change_of(found.remedies.get((*place, "recorded"), _NO_ROW), "change"),
+        contrast=found.contrasts.get(place, _NO_ROW).get("contrast", ""),
     )
+
+
+def _change_of(row: Mapping[Any, Any], name: str) -> AccuracyChange:
+    """Return a difference of a row of `remedies_of`: ``change`` or ``lost``."""
+    kind = row.get("kind" if name == "change" else f"{name}_kind", "")
+    return AccuracyChange(_estimate(row, name, f"{name}_low", f"{name}_high"), kind)
 
 
 def _kind_alone(own: Mapping[Any, Any]) -> Kind | Literal[""]:

@@ -7,12 +7,12 @@ difference is its kind (`kinds.py`). Where there are many settings, statements c
 import math
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
-from fairbench_cli.experiment.plan import RunPlan
+from fairbench_cli.experiment.plan import RunPlan, bias_in_words, named_sources
 from fairbench_cli.measures.rates import EVENTS
 from fairbench_cli.report.answer import (
     NOT_RUN,
@@ -23,10 +23,16 @@ from fairbench_cli.report.answer import (
     TechniqueFinding,
     answer_of,
 )
+from fairbench_cli.report.answer_worlds import (
+    headline_of_worlds,
+    said_of_world,
+    settings_in_words,
+    statements_on_worlds,
+)
 from fairbench_cli.report.kinds import Kind
-from fairbench_cli.report.reading import MetricReading, reading_of, signed
+from fairbench_cli.report.reading import MetricReading, listed, reading_of, signed
 from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import names_of
+from fairbench_cli.report.tables import NO_BIAS, names_of
 
 MOST_WORDS = 30  # of the headline
 MOST_NAMES = 3  # techniques named in a clause
@@ -50,7 +56,8 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
         said = tuple(map(Statement, statements_of(answer, reading)))
         sections = tuple(_section(settings, answer, reading) for settings in _blocks(answer))
         return Document(run.plan.config.name, Answer(headline, said), (), sections, limits)
-    limits = (f"{_rows_and_beta(run.plan)} {_chance(run.plan)}",)
+    points = "Points: of accuracy on true labels. " * answer.has_worlds
+    limits = (f"{points}{_rows_and_beta(run.plan, brief=True)} {_chance(run.plan)}",)
     room = MOST_LINES - 3 - _lines([headline.text, *limits])  # two blank ones, and where the files are
     for detail in (2, 1, 0, -1):
         texts = statements_of(answer, reading, detail)
@@ -79,6 +86,11 @@ def _lines(texts: Iterable[str]) -> int:
 
 def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
     """Return the answer to a run in one or two sentences of at most `MOST_WORDS` words."""
+    if answer.labels == "recorded":
+        return f"On recorded labels, not on true ones: {_uncapital(_counted(answer))}"
+    if answer.has_worlds:
+        *longer, shortest = headline_of_worlds(answer)
+        return next((text for text in longer if len(text.split()) <= MOST_WORDS), shortest)
     main = [_main(settings) for settings in _blocks(answer)]
     betas = len({one.beta for one in answer.settings}) > 1
     constant = _constants_of_all(answer)
@@ -96,6 +108,10 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
 def _begun(text: str) -> str:
     """Return a sentence with a capital letter, unless it begins with a name."""
     return f"{text[0].upper()}{text[1:]}" if text.startswith(_FIXED) else text
+
+
+def _uncapital(text: str) -> str:
+    return f"{text[0].lower()}{text[1:]}"
 
 
 _FIXED = ("the ", "no ", "every ", "nothing ")
@@ -198,7 +214,7 @@ def _constants_of_all(answer: RunAnswer) -> str:
 
 
 def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) -> list[str]:
-    """Return a statement per block of settings, or where there are more than `FEW`, counts.
+    """Return a statement per world or, without worlds, per block of settings; of more than `FEW`, counts.
 
     Parameters
     ----------
@@ -206,6 +222,8 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
         How much is said of a block: 3 is everything of one β and exceptions of the others, 2 and 1 less of
         these. 0 counts the settings of the same groups compared, -1 those of a data set.
     """
+    if answer.has_worlds:
+        return statements_on_worlds(answer, detail)
     blocks = _blocks(answer)
     if detail > 0 and len(blocks) <= FEW:
         return [_of_block(settings, answer, reading, detail) for settings in blocks]
@@ -255,12 +273,12 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
         head = f"{first.dataset_label}{on}, {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.plain is not None and one.plain.n]
     if pairs > 1:
-        parts = [f"{head}, {_settings(len(tried))}"]
+        parts = [f"{head}, {settings_in_words(len(tried))}"]
     else:
         plain = sorted((one.plain.value.mean for one in tried if one.plain), key=reading.shown)
         side = {reading.side(value) for value in (plain[0], plain[-1])}
         labels = _labels(first.labels, side.pop() if len(side) == 1 else None, reading)
-        parts = [f"{head}: {_range(plain[0], plain[-1], reading)} in {_settings(len(tried))}{labels}"]
+        parts = [f"{head}: {_range(plain[0], plain[-1], reading)} in {settings_in_words(len(tried))}{labels}"]
     for what, chosen in _COUNTED.items():
         often = Counter(one.technique for setting in tried for one in setting.findings if chosen(one))
         n = sum(any(map(chosen, setting.findings)) for setting in tried)
@@ -317,6 +335,7 @@ def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
         parts += _others(setting, reading, named, detail)
     parts += _without_value(setting, brief=detail < 2)
     parts += _below(setting, detail)
+    parts += said_of_world(setting)
     return " ".join(f"{part}." for part in parts)
 
 
@@ -528,18 +547,20 @@ def _section(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
     sentences = tuple(f"β = {beta:g}: {t}" if several else f"{t[0].upper()}{t[1:]}" for beta, t in texts)
     first = settings[0]
     title = f"{_place(first, answer)}: {first.deprived} against {first.favoured}"
-    return Section(title, sentences, (_table(settings, reading),))
+    return Section(title, sentences, (_table(settings, answer.labels, reading),))
 
 
-def _table(settings: Sequence[RunSetting], reading: MetricReading) -> TextTable:
+def _table(settings: Sequence[RunSetting], labels: str, reading: MetricReading) -> TextTable:
     """Return the numbers behind the sentences of a block, a row per β and technique.
 
-    Differences have the sign of the metric, as in every other table and file.
+    Differences have the sign of the metric, as in every other table and file. In a world the change of
+    accuracy on the other labels stands next to it.
     """
     rows = [
         (setting, one)
         for setting in settings
-        for one in ((setting.plain,) if setting.plain else ()) + setting.findings
+        for one in (setting.plain, setting.truth, *setting.findings)
+        if one is not None
     ]
     own = "gap" if reading.shift else reading.name
     gap = {"points": f"{own}, points", "times": "ratio", "number": reading.name}[reading.form]
@@ -558,8 +579,12 @@ def _table(settings: Sequence[RunSetting], reading: MetricReading) -> TextTable:
         "change": lambda row: _estimate(row[1].change, change, reading.digits, plus="+"),
         "accuracy, %": lambda row: _estimate(Estimate(row[1].accuracy.mean), _percent),
         "its change": lambda row: _estimate(row[1].cost, _percent, plus="+"),
+        "on recorded labels": lambda row: _estimate(row[1].recorded.by, _percent, plus="+"),
+        "on true labels": lambda row: _estimate(row[1].true.by, _percent, plus="+"),
         "what": lambda row: TableCell(_what(row[1])),
     }
+    shown = {"true": "on recorded labels", "recorded": "on true labels"}[labels] if settings[0].world else ""
+    columns = {head: cell for head, cell in columns.items() if not head.startswith("on ") or head == shown}
     return table_of("", columns, rows)
 
 
@@ -609,6 +634,7 @@ def _place(setting: RunSetting, answer: RunAnswer, more: str = "") -> str:
     """Name a setting by its data set and what else its settings differ in: "german (sex, c45: more)"."""
     mine = [one for one in answer.settings if one.dataset == setting.dataset]
     parts = {
+        "world": (setting.world or NO_BIAS) * answer.has_worlds,
         "attribute": setting.attribute,
         "compared": setting.compared if setting.compared != setting.attribute else "",
         "representation": setting.representation,
@@ -619,15 +645,8 @@ def _place(setting: RunSetting, answer: RunAnswer, more: str = "") -> str:
     return f"{setting.dataset_label} ({inside})" if inside else setting.dataset_label
 
 
-def _settings(n: int) -> str:
-    return f"{n} setting{'s' * (n != 1)}"
-
-
 def _listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Join texts with commas; the last ones are counted where there are many."""
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+    return listed(names, most)
 
 
 def limits_of(answer: RunAnswer, plan: RunPlan) -> tuple[str, ...]:
@@ -652,8 +671,8 @@ def _groups(answer: RunAnswer, plan: RunPlan) -> str:
     return f"{'. '.join(parts)}. Labels: the same gap of the outcomes of the test rows themselves."
 
 
-def _rows_and_beta(plan: RunPlan) -> str:
-    """Return where test rows are from and what β does to training rows."""
+def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
+    """Return where test rows are from and what β does to training rows; in brief what it is called."""
     config = plan.config
     if config.sample.source == "data" and config.tested != "holdout":
         return f"Test rows: {plan.test_rows}."
@@ -661,22 +680,24 @@ def _rows_and_beta(plan: RunPlan) -> str:
         return f"Test rows: those of {config.repeats} random splits that are not trained on."
     drawn = "drawn from the same network, without bias" if config.test == "network" else plan.test_rows
     text = f"Test rows: {drawn}."
+    if plan.has_worlds:
+        what = {"true": "true labels", "recorded": "labels and groups as recorded, of the rows included"}
+        return f"{text[:-1]}, {what[config.test_labels]}. β: the strength of a world's first mechanism."
     if any(config.sample.beta):
-        text += " β: the share of its favourable outcomes that the deprived group loses in training"
+        kinds = bias_in_words(plan.datasets, names_of(config).dataset, brief=brief)
+        share = "the share of its favourable outcomes that the deprived group loses in training"
+        text += f" β: {kinds if brief and kinds else share}"
         both = _those(plan, lambda one: one.get("bias_direction") == "both")
         text += f" (on {both} the favoured group of the other one)." if both else "."
+        text += f" It is {kinds}." if kinds and not brief else ""
         idle = _those(plan, lambda one: not one["arc_to_outcome"])
         text += f" It changes nothing on {idle}." if idle else ""
     return text
 
 
-def _those(plan: RunPlan, chosen: Callable[[dict[str, Any]], bool]) -> str:
+def _those(plan: RunPlan, chosen: Callable[[Mapping[str, Any]], bool]) -> str:
     """Name data sets, with the attribute where it is not so of all of theirs: "adult, compas (sex)"."""
-    called = names_of(plan.config).dataset
-    others = {one["dataset"] for one in plan.datasets if not chosen(one)}
-    found = [(one["dataset"], one["attribute"]) for one in plan.datasets if chosen(one)]
-    texts = [called(name) + f" ({attribute})" * (name in others) for name, attribute in found]
-    return _listed(list(dict.fromkeys(texts)))
+    return _listed(named_sources(plan.datasets, chosen, names_of(plan.config).dataset))
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
@@ -687,6 +708,13 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
     if answer is None:
         return f"Shown: beyond chance, for other training and test rows too (5 %, Holm; {n} repeats)."
     tables = len(_blocks(answer))
+    worlds = (
+        " What a bias costs: the accuracy of the plain model less that of one trained without it; gained: "
+        "that of a technique less that of the plain model of its world. Lost on recorded labels and gained "
+        "on true ones: both are shown, of the same decisions; the recorded trade-off of such a technique is "
+        "an artefact. Thresholds regain x of y points: y is what Bayes' rule of the record lacks to that of "
+        "the truth, which is known of the world without training."
+    ) * answer.has_worlds
     many = f" Of {tables} of these one in twenty may show what is not there." if tables > FEW else ""
     less = _margin(reading_of(answer.metric))
     return (
@@ -694,7 +722,7 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
         "other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data set, "
         f"attribute and classifier.{many} Intervals are 95 %, of one number by itself. No change: shown to "
         f"be less than {less}. On the front: none is nearer to no gap and more accurate, on average. What is "
-        "not shown may still be there."
+        f"not shown may still be there.{worlds}"
     )
 
 

@@ -21,7 +21,7 @@ from fairbench_cli.report.inference import EQUAL, PairedTest, RowVariance, paire
 from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
-from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, names_of, technique_label
+from fairbench_cli.report.tables import BLOCK, TRUTH, Cells, blocks_of, names_of, technique_label
 
 LEVEL = 0.05
 IDENTICAL = "same"
@@ -385,7 +385,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     value and the mean ``…_distance``, ``constant`` (bool: it accepts nobody, or everybody, in some repeat),
     ``front`` (bool: neither dominated nor constant), and labels joined by ``"; "``: ``dominated_by``,
     ``clearly_dominated_by`` (on these test rows) and ``population_clearly_dominated_by``. Cells without a
-    value, such as infeasible ones, are absent.
+    value, such as infeasible ones, are absent, and so is the model without the bias (`TRUTH`).
 
     Parameters
     ----------
@@ -401,7 +401,8 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     one, other = (results.take((results.rows["metric"] == name).to_numpy()) for name in metrics)
     values = np.stack([one.values, other.values])
     values = np.where(np.isfinite(values).all(axis=0), values, np.nan)
-    some = np.flatnonzero(~np.isnan(values[0]).all(axis=1))
+    is_technique = (one.rows["intervention"] != TRUTH).to_numpy()
+    some = np.flatnonzero(~np.isnan(values[0]).all(axis=1) & is_technique)
     cells = one.rows.iloc[some][COMPARED].reset_index(drop=True)
     parts = [
         _front(cells.iloc[at], values[:, some[at]], metrics, (one.take(some[at]), other.take(some[at])))

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.base.text import slugs
 from fairbench_cli.document.model import SIDES, Document, TableCell
-from fairbench_cli.experiment.config.outputs import TABLES
+from fairbench_cli.experiment.config.outputs import TABLES, TestLabels
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.paired import LEVEL, adjusted, away_from_ideals, own_paired_of
@@ -25,11 +25,15 @@ from fairbench_cli.report.tables import (
     ABOUT_LABELS,
     BLOCK,
     LABELS,
+    LABELS_MEANT,
+    NO_BIAS,
     NOT_RUN,
+    TRUTH,
     Cells,
     blocks_of,
     caption,
     labels_cell,
+    labels_of,
     mean_cell,
     names_of,
     spread_mark,
@@ -60,10 +64,12 @@ def paper_table(name: str, run: RunResults) -> Document:
     keys = list(own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
     best = {key for key, is_best in zip(keys, best_of(own), strict=True) if is_best}
     constant = {key for key, repeats in zip(keys, own.constant, strict=True) if repeats.any()}
+    labels = {LABELS: run} | other_labels(run)
     for cell in run.plan.cells:
         place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
-        for metric in metrics:
-            cells[place, (LABELS, metric), cell["beta"]] = labels_cell(run, cell, metric)
+        for called, counted in labels.items():
+            for metric in metrics:
+                cells[place, (called, metric), cell["beta"]] = labels_cell(counted, cell, metric)
     for cell in run.plan.cells:
         place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
         technique = technique_label(*(cell[column] for column in TECHNIQUE))
@@ -79,22 +85,31 @@ def paper_table(name: str, run: RunResults) -> Document:
     words = [MARKS[0]] * any(cell.best for cell in found) + [MARKS[1]] * any(cell.against for cell in found)
     shown = [f"{'; '.join(words)}: {HOW}"] * bool(words)
     facts = *caption(run.plan, {cell.text for cell in found}), ABOUT_LABELS
+    facts += tuple(f"{called}: {LABELS_MEANT[one.labels]}." for called, one in [*labels.items()][1:])
     sections = blocks_of(run, cells, NOT_RUN, marks=[*spread_mark(run), *shown])
     return Document(name, facts=facts, sections=sections)
+
+
+def other_labels(run: RunResults) -> dict[str, RunResults]:
+    """Return the run on the labels that it is not about, by what their row is called; maybe nothing."""
+    other: TestLabels = "true" if run.labels == "recorded" else "recorded"
+    counted = run.on(other)
+    return {} if counted is None else {f"{other} labels": counted}
 
 
 def best_of(results: Results) -> NDArray[np.bool_]:
     """Return which rows are shown to be the best of their column, in the population.
 
     A column is one metric in one situation, ``none`` among its techniques; those that accept everybody, or
-    nobody, in some repeat are left out. The one whose mean distance to the ideal is least is the best if it
-    is nearer to it than each of the others: p is the largest of their paired tests, Holm-adjusted over the
-    columns of a table, which is all β of a data set, attribute, groups compared and classifier. A column of
-    one technique has none.
+    nobody, in some repeat are left out, and so is the model without the bias (`TRUTH`). The one whose mean
+    distance to the ideal is least is the best if it is nearer to it than each of the others: p is the largest
+    of their paired tests, Holm-adjusted over the columns of a table, which is all β of a data set, attribute,
+    groups compared, world and classifier. A column of one technique has none.
     """
     rows, far = results.rows.reset_index(drop=True), away_from_ideals(results)
     far[~np.isfinite(far)] = np.nan
     able = ~np.isnan(far).all(axis=1) & (results.constant.sum(axis=1) == 0)
+    able &= (rows["intervention"] != TRUTH).to_numpy()
     ours, theirs, columns = [], [], []
     for at in rows.groupby([*SITUATION, "compared", "metric"], sort=False).indices.values():
         among = at[able[at]]
@@ -151,7 +166,8 @@ def numbers_tex(run: RunResults) -> str:
         texts = [_plain(found[name]) for name in ("mean", "sd", "low", "high")]
         each = [*texts, f"{found['n_ok']:.0f}", _plain(difference)]
         lines.append(f"\\fb@set{{{key}}}" + "".join(f"{{{text}}}" for text in each))
-    return MACROS + "\n".join([*lines, "\\makeatother\n"])
+    world = "world/" * run.plan.has_worlds
+    return MACROS.replace("attribute/", f"attribute/{world}") + "\n".join([*lines, "\\makeatother\n"])
 
 
 def _plain(number: float) -> str:
@@ -168,9 +184,10 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
     differences = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["difference"].to_dict()
     labelled = set()
     for data in run.datasets:
-        labels = data.levels(data.labels, data.attribute)
         for cell in data.cells:
+            labels = data.levels(labels_of(run, data, cell), data.attribute)
             place = [names.dataset(data.dataset), data.attribute]
+            place += [cell["world"] or NO_BIAS] * run.plan.has_worlds
             place += [cell["representation"]] * (cell["representation"] != "original")
             place.append(names.classifier(cell["classifier"], cell["classifier_parameters"]))
             technique = names.technique(*(cell[column] for column in TECHNIQUE))

@@ -15,15 +15,15 @@ from fairbench_cli.document.model import Document, Section, TableCell, plain_tab
 from fairbench_cli.experiment.config.components import ComponentSpec, tuning_of
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.journal.journal import RETRIED
-from fairbench_cli.experiment.plan import RunPlan, arc_in_words
+from fairbench_cli.experiment.plan import RunPlan, arc_in_words, bias_in_words
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.rates import rate_by_group
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of, mean_and_interval
+from fairbench_cli.report.repeats import TECHNIQUE, CellKey, DatasetRepeats, key_of, mean_and_interval
 from fairbench_cli.report.results import RunResults
 
-BLOCK = ["dataset", "attribute", "compared", "representation", "classifier", "classifier_parameters"]
+BLOCK = ["dataset", "attribute", "compared", "world", "representation", "classifier", "classifier_parameters"]
 DEGRADED, NOT_RUN = "*", "…"
 OWN_MODEL = "model of its own"
 
@@ -35,6 +35,9 @@ ABOUT_LABELS = (
 
 NO_BIAS = "no bias"
 """What the world without a mechanism is called where there are others."""
+
+TRUTH = "trained-on-truth"
+"""The model of the same classifier that was trained without the bias: a reference line, and no remedy."""
 
 PAPER_COLUMNS = ("technique", "metric")
 
@@ -69,17 +72,21 @@ def blocks_of(
     marks : sequence of str
         What the marks mean that cells have in print.
     """
-    betas = tuple(sorted({cell["beta"] for cell in run.plan.cells}))
+    of_world: dict[tuple[str, str, str], set[float]] = {}
+    for cell in run.plan.cells:
+        of_world.setdefault((cell["dataset"], cell["attribute"], cell["world"]), set()).add(cell["beta"])
     names = names_of(run.plan.config)
     rows: dict[CellKey, dict[str, dict[tuple[str, ...], None]]] = {}
     for place, labels, _ in cells:
         rows.setdefault(place, {}).setdefault(labels[0], {})[labels] = None
-    heads = (*columns, *(f"β = {beta:g}" for beta in betas))
-    keys = (*columns, *(f"beta={beta:g}" for beta in betas))
     blocks = []
     for place, techniques in rows.items():
-        dataset, attribute, compared, representation, name, parameters = place
+        dataset, attribute, compared, world, representation, name, parameters = place
+        betas = sorted(of_world[dataset, attribute, world])
+        heads = (*columns, *(f"β = {beta:g}" for beta in betas))
+        keys = (*columns, *(f"beta={beta:g}" for beta in betas))
         title = f"{names.dataset(dataset)}, {attribute}, {names.classifier(name, parameters)}"
+        title += f", {world or NO_BIAS}" if run.plan.has_worlds else ""
         title += "" if representation == "original" else f", {representation}"
         title += "" if compared == attribute else f": groups of {compared}"
         texts = [
@@ -104,19 +111,17 @@ def group_rates_table(name: str, run: RunResults) -> Document:
     texts: Cells = {}
     for data in run.datasets:
         for compared in data.asked(run.attributes):
-            both = np.concatenate([data.labels.n[np.newaxis], data.counts.n])
+            of_labels = [labels_of(run, data, cell).n for cell in data.cells]
+            both = np.concatenate([of_labels, data.counts.n])
             levels = data.levels(Counts(data.counts.groups, both), compared)
             shown = {name: rate_by_group(levels, name) for name in ("selection-rate", "tpr")}
-            shown = {"rows": levels.group_total} | shown  # each of shape (1 + cells, repeats, groups)
+            shown = {"rows": levels.group_total} | shown  # each of shape (2 · cells, repeats, groups)
             found = {metric: mean_and_interval(np.moveaxis(n, 1, -1)) for metric, n in shown.items()}
             places = [tuple((cell | {"compared": compared})[name] for name in BLOCK) for cell in data.cells]
-            rows = [(0, LABELS, i) for i in range(len(data.cells))]
-            rows += [
-                (1 + i, technique_label(*(cell[name] for name in TECHNIQUE)), i)
-                for i, cell in enumerate(data.cells)
-            ]
-            for row, technique, i in rows:
-                statuses = [status for status in data.status[i] if status and row]
+            techniques = [technique_label(*(cell[name] for name in TECHNIQUE)) for cell in data.cells]
+            for row, technique in enumerate([LABELS] * len(data.cells) + techniques):
+                i = row % len(data.cells)
+                statuses = [status for status in data.status[i] if status and row >= len(data.cells)]
                 for g, group in enumerate(levels.groups):
                     for metric, numbers in found.items():
                         texts[places[i], (technique, group, metric), data.cells[i]["beta"]] = show_cell(
@@ -159,6 +164,11 @@ def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCel
     return TableCell(shown(run, cell, metric), spread=spread_of(run.get(key_of(cell), metric).values))
 
 
+def labels_of(run: RunResults, data: DatasetRepeats, cell: Mapping[str, Any]) -> Counts:
+    """Return the labels of the test rows of a cell, taken for decisions; recorded ones are of its world."""
+    return data.labels if run.labels == "true" else data.labels_at(cell["world"], cell["beta"])
+
+
 def labels_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
     """Return a metric of the labels of the test rows that a cell of the plan was measured on."""
     place = cell["dataset"], cell["attribute"]
@@ -166,7 +176,8 @@ def labels_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableC
     if not found:
         return TableCell(NOT_RUN)
     (data,) = found
-    values = measure(run.results.metric(metric), data.levels(data.labels, data.attribute))
+    labels = labels_of(run, data, cell)
+    values = measure(run.results.metric(metric), data.levels(labels, data.attribute))
     mean = mean_and_interval(values)
     statuses = [] if mean["n_ok"] else [status for status in data.status.ravel() if status]
     text = show_cell(float(mean["mean"]), int(mean["n_ok"]), run.plan.config.repeats, statuses)
@@ -215,17 +226,28 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     called = names_of(plan.config).dataset
     networks = ", ".join(dict.fromkeys(called(one["dataset"]) for one in plan.datasets))
     made = "shipped with fairbench" if source == "shipped" else "learned from the data"
+    biased = ", with the bias that is named; β: the strength of its first mechanism" * plan.has_worlds
     lines = [
         f"Means of {n} repeat{'s' * (n > 1)}. Training sets: sampled from the Bayesian network of "
-        f"{networks}, {made}, at each β.",
+        f"{networks}, {made}{biased or ', at each β'}.",
     ]
     if plan.config.test == "network":
         lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
     else:
         lines.append(f"Test set: {plan.test_rows}.")
-    idle = [one for one in plan.datasets if not one["arc_to_outcome"]]
+    if plan.has_worlds:
+        lines.append(f"Their labels: {LABELS_MEANT[plan.config.test_labels]}.")
+    kinds = bias_in_words(plan.datasets, called) if any(cell["beta"] for cell in plan.cells) else ""
+    lines += [f"β: {kinds}."] * bool(kinds)
+    idle = [one for one in plan.datasets if not one["arc_to_outcome"] and "worlds" not in one]
     lines += [f"{called(one['dataset'])}: {arc_in_words(one)}, so β changes nothing." for one in idle]
     return (*lines, *_legend(used))
+
+
+LABELS_MEANT = {
+    "true": "the true ones",
+    "recorded": "as the world records them and the groups, of the rows that it includes",
+}
 
 
 def _legend(used: set[str]) -> list[str]:

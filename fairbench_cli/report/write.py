@@ -21,12 +21,14 @@ from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
 from fairbench_cli.report.answer_words import answer_document
 from fairbench_cli.report.baselines import baselines_frame, distances_of
+from fairbench_cli.report.contrasts import contrasts_of
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.paired import VERSUS, paired_of, pareto_of, versus_of
 from fairbench_cli.report.paper import NUMBERS, numbers_tex
 from fairbench_cli.report.predictions import write_predictions
+from fairbench_cli.report.remedies import remedies_of
 from fairbench_cli.report.repeats import OF_WORLDS, groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
@@ -107,6 +109,8 @@ def write_report(
         "summary": summary_frame(results, config.repeats),
         "paired": paired[paired["metric"].isin(config.at_hand)],
         "pareto": pareto_of(run),
+        "remedies": remedies_of(run) if plan.has_worlds else None,
+        "recorded_true": contrasts_of(run) if plan.has_worlds else None,
         "baselines": baselines_frame(run),
         "baselines_distance": distances_of(run),
         "sweep": sweep_frame(run) if config.sweep else None,

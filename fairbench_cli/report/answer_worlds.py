@@ -1,0 +1,235 @@
+"""What a run found of its worlds, in words: what each bias cost, what gives it back, what cannot be undone.
+
+Accuracy is on true labels, in points; that of Bayes' rule is known of the world without training. A technique
+gains where it is shown to be more accurate than the plain model of the same world. What it loses on recorded
+labels and gains on true ones, both shown, is an artefact of the record.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from fairbench_cli.measures.counts import PAIR
+from fairbench_cli.measures.registry import find
+from fairbench_cli.report.answer import AccuracyChange, RunAnswer, RunSetting, TechniqueFinding
+from fairbench_cli.report.reading import listed, points, signed
+from fairbench_cli.report.remedies import ACCURACY
+from fairbench_cli.report.tables import NO_BIAS
+
+WHAT = "accuracy that the bias took"
+GAINED = "Gained on true labels"
+NARROWED = "Gap narrowed"
+ARTEFACT = "Lost on recorded labels and gained on true ones"
+TRADED = "Gap narrowed at a loss on true labels too"
+
+
+def headline_of_worlds(answer: RunAnswer) -> list[str]:
+    """Return the answer to a run with worlds in a sentence, the longest first."""
+    settings = [one for one in answer.settings if one.biased and one.plain is not None and one.plain.n]
+    if not settings:
+        return ["No setting with a bias has a plain model with a value, so nothing can be said of worlds."]
+    known = any(one.lost.kind for one in settings)
+    does, what = ("regains", WHAT) if known else ("gains", "accuracy on true labels")
+    found = [one for one in settings if _regains(one) or (not known and any(map(_gains, one.findings)))]
+    worlds = len({one.world for one in settings})
+    if not found:
+        return [f"No technique is shown to {does[:-1]} {what}, in any of {settings_in_words(len(settings))}."]
+    artefact = [one for one in settings if any(each.artefact for each in one.findings)]
+    often = Counter(each.technique for one in found for each in one.findings if each.gains)
+    name, times = often.most_common(1)[0]
+    if worlds > 1:
+        text = f"In {len({one.world for one in found})} of {worlds} worlds a technique {does} {what}"
+        most = f", most often {name} ({times} of {len(settings)} settings)"
+        n = len({one.world for one in artefact})
+    else:
+        of = f" in {len(found)} of {len(settings)} settings" * (len(settings) > 1)
+        text = f"Under {settings[0].world} {'a technique' if len(settings) > 1 else name} {does} {what}{of}"
+        most = f", most often {name} ({times})" * (len(settings) > 1)
+        n = len(artefact)
+    where = f"in {n} " * (worlds > 1 or len(settings) > 1)
+    more = f"; {where}the recorded trade-off is an artefact" * bool(n)
+    return [f"{text}{most}{more}.", f"{text}{more}.", f"{text}."]
+
+
+def settings_in_words(n: int) -> str:
+    """Return "1 setting", "9 settings"."""
+    return f"{n} setting{'s' * (n != 1)}"
+
+
+def _gains(one: TechniqueFinding) -> bool:
+    return one.gains
+
+
+def _regains(setting: RunSetting) -> bool:
+    """Return whether the bias is shown to cost accuracy, and a technique to gain some."""
+    return setting.lost.kind == "worse" and any(map(_gains, setting.findings))
+
+
+def statements_on_worlds(answer: RunAnswer, detail: int = 3) -> list[str]:
+    """Return a statement per world, over all data sets, attributes, classifiers and strengths.
+
+    Parameters
+    ----------
+    detail : {-1, 0, 1, 2, 3}
+        How much is said: 3 names all techniques, 2 three and 1 one of them; 0 and -1 take a line each.
+    """
+    worlds: dict[str, list[RunSetting]] = {}
+    for one in answer.settings:
+        if (one.biased or not one.world) and one.plain is not None and one.plain.n:
+            worlds.setdefault(one.world, []).append(one)
+    found = [text for world, own in worlds.items() if (text := _of_world(world, own, detail))]
+    without = sorted({one.world or NO_BIAS for one in answer.settings if one.world not in worlds})
+    return [*found, *([f"{listed(without, 99)}: no plain model with a value."] if without else [])]
+
+
+def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
+    """Return what is said of a world; nothing of the one without bias where little is said of each."""
+    parts = [_cost(settings, detail), _gained(settings, detail), _thresholds(settings, detail)]
+    parts = [part for part in parts if part]
+    if detail < 1:
+        n = sum(any(each.artefact for each in one.findings) for one in settings)
+        parts += [f"artefact in {n}"] * (n > 0 and detail == 0)
+        return f"{world}: {'; '.join(parts)}." if world and parts else ""
+    parts += _counted(NARROWED, settings, lambda one: one.better, detail) if detail > 1 else []
+    parts += _counted(ARTEFACT, settings, lambda one: one.artefact, detail)
+    parts += _counted(TRADED, settings, lambda one: one.trades, detail) if detail > 1 else []
+    if not parts:
+        return f"{world}: nothing is shown." if world else ""
+    first, *others = parts
+    head = (world or NO_BIAS) + f", {settings_in_words(len(settings))}" * (len(settings) > 1)
+    return " ".join([f"{head}: {first[0].lower()}{first[1:]}.", *(f"{part}." for part in others)])
+
+
+def _cost(settings: Sequence[RunSetting], detail: int) -> str:
+    """Return what the bias is shown to cost: "the bias costs 3.0 to 10.1 points of accuracy in 8"."""
+    known = [one.lost for one in settings if not math.isnan(one.lost.by.mean)]
+    shown = [-100 * one.by.mean for one in known if one.kind == "worse"]
+    if not shown:
+        nothing = "no cost shown" if detail < 1 else "No cost of the bias is shown"
+        return nothing * bool(known)
+    where = f" in {len(shown)}" * (len(settings) > 1)
+    if detail < 1:
+        return f"costs {_range(shown)}" + f"{where} of {len(settings)}" * bool(where)
+    return f"The bias costs {_range(shown)} points of accuracy{where}"
+
+
+def _range(values: Sequence[float], plus: str = "") -> str:
+    """Return the least and the most of some points: "0.3 to 10.1"."""
+    return " to ".join(dict.fromkeys(signed(value, plus=plus) for value in (min(values), max(values))))
+
+
+def _gained(settings: Sequence[RunSetting], detail: int) -> str:
+    """Return who gains accuracy on true labels, and how much; the most often first, then the most."""
+    found: dict[str, list[AccuracyChange]] = {}
+    for one in settings:
+        for each in one.findings:
+            if each.gains:
+                found.setdefault(each.technique, []).append(each.true)
+    n = len(settings)
+    if not found:
+        nothing = "nothing gained" if detail < 1 else "No technique is shown to gain any"
+        return nothing * any(one.lost.kind == "worse" for one in settings)
+    texts = []
+    for name in sorted(found, key=lambda name: (-len(found[name]), -max(one.by.mean for one in found[name]))):
+        gains = [100 * one.by.mean for one in found[name]]
+        first = found[name][0].by
+        fine = f" ({points(first.low)} to {points(first.high)})" * (n == 1 and detail > 0)
+        texts.append(f"{name} {_range(gains, plus='+')}{fine}" + f" ({len(gains)})" * (n > 1))
+    if detail < 1:
+        return f"gained {listed(texts, 1)}" if detail == 0 else f"gained {texts[0]}"
+    k = sum(any(map(_gains, one.findings)) for one in settings)
+    return f"{GAINED}{f' in {k}' * (n > 1)}: {listed(texts, _most(detail))}"
+
+
+def _most(detail: int) -> int:
+    """Return how many techniques a clause names."""
+    return {1: 1, 2: 3}.get(detail, 99)
+
+
+def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
+    """Return what thresholds that know the truth regain, where it is known that they could the most."""
+    known = [(one, *found) for one in settings if (found := exact_accuracy(one)) is not None]
+    if not known:
+        return ""
+    most, bayes, thresholds, truth = max(known, key=lambda each: each[3] - each[1])
+    text = f"{points(thresholds - bayes)} of {points(truth - bayes)}"
+    if detail < 1:
+        return f"thresholds {text}"
+    at = f" ({most.dataset_label}, β = {most.beta:g})" * (len(known) > 1 and detail > 2)
+    told = [kept for one in settings if (kept := _kept(one)) is not None]
+    n = sum(told)
+    some = "kept" if n == len(told) else "not kept" if not n else f"kept in {n} of {len(told)}"
+    ranking = f"; the ranking within groups is {some}" * bool(told)
+    return f"Thresholds that know the truth regain {text} points{at}{ranking}"
+
+
+def _kept(setting: RunSetting) -> bool | None:
+    """Return whether the record ranks the people of each group as the truth does; None if not known."""
+    kept = [None if setting.exact is None else setting.exact.kept(group) for group in PAIR]
+    return None if None in kept else all(kept)
+
+
+def exact_accuracy(setting: RunSetting) -> tuple[float, float, float] | None:
+    """Return the accuracy on the truth of Bayes' rule of the record, of the best thresholds, of the truth.
+
+    None where they are not known.
+    """
+    if setting.exact is None:
+        return None
+    accuracy = find(ACCURACY)
+    rules = ("bayes", "oracle-thresholds", "truth")
+    bayes, thresholds, truth = (setting.exact.metric(rule, accuracy, "true") for rule in rules)
+    return None if math.isnan(bayes + thresholds + truth) else (bayes, thresholds, truth)
+
+
+def _counted(
+    what: str, settings: Sequence[RunSetting], chosen: Callable[[TechniqueFinding], bool], detail: int
+) -> list[str]:
+    """Return in how many settings some technique is chosen, and which: "Gap narrowed in 7: massaging (6)"."""
+    often = Counter(each.technique for one in settings for each in one.findings if chosen(each))
+    if not often:
+        return []
+    n, several = sum(any(map(chosen, one.findings)) for one in settings), len(settings) > 1
+    names = [f"{name} ({times})" if several else name for name, times in often.most_common()]
+    return [f"{what}{f' in {n}' * several}: {listed(names, _most(detail))}"]
+
+
+_UNSHOWN = {"not shown": ", not shown", "same": ", no change", "untested": ", not tested"}
+
+
+def said_of_world(setting: RunSetting) -> list[str]:
+    """Return the sentences on the world of a setting: cost, who gains, what is known exactly, trade-offs."""
+    if not setting.biased:
+        return []
+    parts, lost = [], setting.lost
+    if not math.isnan(lost.by.mean):
+        fine = "" if math.isnan(lost.by.low) else f" ({points(-lost.by.high)} to {points(-lost.by.low)})"
+        size = f"{points(-lost.by.mean)} points of accuracy{fine}"
+        parts.append(f"The bias costs the plain model {size}{_UNSHOWN.get(lost.kind, '')}")
+    parts += filter(None, [_gained([setting], 3)])
+    exact = exact_accuracy(setting)
+    if exact is not None and setting.exact is not None:
+        bayes, thresholds, truth = (f"{points(value)} %" for value in exact)
+        kept = {name: setting.exact.kept(group) for name, group in zip(
+            (setting.deprived, setting.favoured), PAIR, strict=True
+        )}  # fmt: skip
+        broken = [name for name, one in kept.items() if one is False]
+        ranking = f"not kept among {' and '.join(broken)}" if broken else "kept within each group"
+        drawn = " (by draws)" * (setting.exact.how == "draws")
+        parts.append(
+            f"Bayes' rule of the record is right on {bayes} of the truth, with thresholds that know the "
+            f"truth on {thresholds}, that of the truth on {truth}{drawn}; the ranking is {ranking}"
+        )
+    numbers = {
+        ARTEFACT: [one for one in setting.findings if one.artefact],
+        TRADED: [one for one in setting.findings if one.trades],
+    }
+    for what, found in numbers.items():
+        texts = [f"{one.technique} ({_both(one)})" for one in found]
+        parts += [f"{what}: {listed(texts, 99)}"] * bool(texts)
+    return parts
+
+
+def _both(one: TechniqueFinding) -> str:
+    """Return the changes of accuracy: "recorded −1.2, true +8.1"."""
+    return f"recorded {signed(100 * one.recorded.by.mean)}, true {signed(100 * one.true.by.mean)}"

@@ -1,0 +1,138 @@
+"""What the bias of each world costs, and what each technique gives back: on true labels and on recorded ones.
+
+The bias costs what the plain model that was trained in the world lacks to the one that was trained without it
+(`TRUTH`); both are judged on true labels. A technique gives back what it has more than the plain model of the
+same world. On recorded labels it may lose what it gains on true ones: the same decisions, counted twice.
+"""
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.data.table import Rows
+from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.config.outputs import TestLabels
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import find
+from fairbench_cli.report.kinds import kinds, kinds_between, own_frame
+from fairbench_cli.report.paired import PARETO_METRICS, differences_frame, paired_frame
+from fairbench_cli.report.repeats import is_baseline
+from fairbench_cli.report.results import COMPARED, Results, RunResults
+from fairbench_cli.report.tables import TRUTH
+
+FAIRNESS, ACCURACY = PARETO_METRICS
+ERRORS = "tpr-difference"
+LABELS: tuple[TestLabels, ...] = get_args(TestLabels)
+
+_CHANGE = {
+    "change": "difference",
+    "change_low": "population_low",
+    "change_high": "population_high",
+    "far_change": "distance_difference",
+    "far_low": "population_distance_low",
+    "far_high": "population_distance_high",
+    "p": "population_p",
+    "kind": "kind",
+}
+_LOST = {
+    "lost": "difference",
+    "lost_low": "population_low",
+    "lost_high": "population_high",
+    "lost_kind": "kind",
+}
+REMEDY_COLUMNS = [
+    *COMPARED, "labels", "metric", "n", "mean", "low", "high", "constant", *_CHANGE, *_LOST,
+]  # fmt: skip
+"""The columns of remedies.csv: of the last, by theirs, those of `differences_frame` that they are."""
+
+
+def fairness_metric(config: ExperimentConfig) -> Metric:
+    """Return the first metric of a config that compares groups and has an ideal; else discrimination.
+
+    Such as a difference or ratio of a rate; not accuracies, rates of one group and statistics of tests.
+    """
+    for name in config.at_hand:
+        metric = config.metric(name)
+        apart = metric.tested in ("parts", "rate", "ideal") and not metric.is_test
+        if apart and metric.section not in ("rate", "redlining"):
+            return metric
+    return find(FAIRNESS)
+
+
+def measures_of(config: ExperimentConfig) -> tuple[str, ...]:
+    """Return what remedies are judged by: accuracy, the metric of fairness, and the gap in TPR."""
+    return tuple(dict.fromkeys((ACCURACY, fairness_metric(config).name, ERRORS)))
+
+
+@lru_cache(maxsize=1)  # the CSV, the answer, the figures and the page are of one run
+def remedies_of(run: RunResults) -> pd.DataFrame:
+    """Return remedies.csv of a run with worlds: what each technique gives back, a row per cell and number.
+
+    A row is one cell, groups compared, labels (``true`` or ``recorded``) and metric (`measures_of`).
+    ``mean``, with the 95 % interval in the population in ``low`` and ``high``, is over ``n`` repeats;
+    ``constant`` says whether some repeat decides the same for everybody. ``change`` is the difference to
+    ``none`` of the same world, as in paired.csv, ``far_change`` that of the distances to the metric's ideal,
+    ``p`` that of the test before Holm's adjustment, and ``kind`` what became of the metric (`kinds.Kind`).
+    ``lost``, on true labels, is the difference to the plain model that was trained without the bias, of the
+    same repeats: `TRUTH` in the same world where the run has it, else ``none`` at β = 0. For ``none`` that is
+    what the bias costs.
+    """
+    metrics = measures_of(run.plan.config)
+    parts = [pd.DataFrame(columns=REMEDY_COLUMNS)]
+    for labels in LABELS:
+        counted = run.on(labels)
+        if counted is not None:
+            parts.append(_remedies(counted.asked(metrics), labels))
+    return pd.concat(parts[1:] or parts, ignore_index=True)[REMEDY_COLUMNS]
+
+
+def _remedies(results: Results, labels: TestLabels) -> pd.DataFrame:
+    """Return the rows of `remedies_of` of some results, which are counted on some labels."""
+    own, paired = own_frame(results), paired_frame(results)
+    frame = _joined(own, paired.assign(kind=kinds(paired, own)), _CHANGE)
+    ours, theirs = _with_truth(results.rows.reset_index(drop=True) if labels == "true" else own.iloc[:0])
+    apart = differences_frame(results, ours, theirs, {})
+    mine, truth = (own.iloc[at].reset_index(drop=True) for at in (ours, theirs))
+    apart = apart.assign(kind=kinds_between(apart, mine, truth))
+    return _joined(frame, apart, _LOST).assign(labels=labels).fillna({"kind": "", "lost_kind": ""})
+
+
+def _joined(frame: pd.DataFrame, differences: pd.DataFrame, columns: Mapping[str, str]) -> pd.DataFrame:
+    """Return a frame with columns of differences, under other names; empty where there is no difference."""
+    keys = [*COMPARED, "metric"]
+    found = differences[[*keys, *columns.values()]].set_axis([*keys, *columns], axis=1)
+    return frame.merge(found, on=keys, how="left", validate="one_to_one")
+
+
+def _with_truth(rows: pd.DataFrame) -> tuple[Rows, Rows]:
+    """Return the rows of results in a biased world, and for each that of the plain model without the bias."""
+    known: dict[tuple[Any, ...], int] = {}
+    for i, row in enumerate(rows.to_dict("records")):
+        plain = is_baseline(row["intervention"], row["parameters"])
+        if row["intervention"] == TRUTH:
+            known[(*_elsewhere(row), row["world"], row["beta"])] = i
+        elif plain and row["beta"] == 0:
+            # Without a world where there is one; of strength 0 all of them are the same.
+            known[_elsewhere(row)] = i if not row["world"] else known.get(_elsewhere(row), i)
+    pairs = []
+    for i, row in enumerate(rows.to_dict("records")):
+        if row["world"] and row["beta"] > 0 and row["intervention"] != TRUTH:
+            place = _elsewhere(row)
+            truth = known.get((*place, row["world"], row["beta"]), known.get(place))
+            pairs += [(i, truth)] * (truth is not None)
+    ours, theirs = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
+    return ours, theirs
+
+
+_ELSEWHERE = [
+    "dataset", "attribute", "compared", "representation", "include_protected", "classifier",
+    "classifier_parameters", "metric",
+]  # fmt: skip
+
+
+def _elsewhere(row: Mapping[Any, Any]) -> tuple[Any, ...]:
+    """Return what a row has in common with those of other worlds and techniques."""
+    return tuple(row[name] for name in _ELSEWHERE)
