@@ -28,6 +28,8 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
     >>> select(cells, ("classifier!=tree", "ranker=logistic"))
     [True, True, False]
     """
+    if not any(facts.get("world") for facts in cells):
+        cells = [{key: value for key, value in facts.items() if key != "world"} for facts in cells]
     wanted: dict[tuple[str, bool], list[str]] = {}
     for item in (part for text in filters for part in text.split(",")):
         left, equals, value = item.partition("=")
@@ -62,7 +64,7 @@ def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
     ``classifier.NAME``; of one that is tuned also the metric (``tune``), the rows (``tune.on``) and the
     parameters (``tune.over``).
     """
-    columns = {key: cell[key] for key in CELL_COLUMNS if key in cell}
+    columns = {key: cell[key] for key in CELL_COLUMNS}
     of_classifier = {f"classifier.{key}": v for key, v in json.loads(cell["classifier_parameters"]).items()}
     parameters = json.loads(cell["parameters"])
     tune = parameters.pop("tune", None)

@@ -399,7 +399,8 @@ class ExperimentConfig(StrictModel):
     test_labels: RowsOf = Field(
         default="true",
         description="With a `bias`: which labels and groups of the test rows tables, figures and answers are "
-        "about, `true` or `recorded`; results.csv has both. Another value computes nothing again.",
+        "about, the `true` ones or those `recorded`, of the rows that the world includes; results.csv and "
+        "groups.csv have both. Another value computes nothing again.",
     )
     test_features: RowsOf = Field(
         default="true",

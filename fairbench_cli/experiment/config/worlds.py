@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer, ValidationError
 from pydantic_core import to_jsonable_python
 
+from fairbench_cli.base.checksums import canonical
 from fairbench_cli.base.errors import Problem, suggest
 from fairbench_cli.base.strict_yaml import Place
 from fairbench_cli.base.validation import Finding, findings_of, refused
@@ -40,6 +41,11 @@ class CellWorld:
     def decisive(self) -> list[Any]:
         """Its part of a cell's key: the mechanisms that change something."""
         return [spec.decisive for spec in self.mechanisms if changes_something(spec)]
+
+    @property
+    def in_world(self) -> str:
+        """By what populations hold it: what decides numbers, as canonical JSON; empty where nothing does."""
+        return canonical(self.decisive) if self.decisive else ""
 
     @property
     def features(self) -> bool:
