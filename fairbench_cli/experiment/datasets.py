@@ -23,7 +23,7 @@ from fairbench_cli.data.table import Column, Roles, Sample, Table, to_sample
 from fairbench_cli.experiment.config.checks import unknown_attribute
 from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.config.metrics import RequestedRowMetrics
-from fairbench_cli.experiment.config.worlds import WorldSpec
+from fairbench_cli.experiment.config.worlds import SOME, WorldSpec
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.bias import BiasKind, Groups, bias_kind
@@ -93,8 +93,7 @@ class PreparedDataset:
     def groups(self) -> Groups:
         """Return the deprived and the favoured levels of the protected attribute, or of each of its parts."""
         levels = {column.name: column.levels for column in self.columns}
-        parts = [self.card.roles(name, levels) for name in self.roles.of or (self.roles.attribute,)]
-        return {part.attribute: (part.deprived, part.favoured) for part in parts}
+        return self.card.groups(self.roles.attribute, levels)
 
     @property
     def edited(self) -> tuple[str, ...]:
@@ -271,7 +270,7 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
     counted = {*prepared.protected.names, *roles.of, roles.attribute}
     for world in worlds:
         columns = list(prepared.columns)
-        for mechanism, place in zip(world.at(1.0).mechanisms, world.places, strict=True):
+        for mechanism, place in zip(world.at(SOME).mechanisms, world.places, strict=True):
             own = mechanism.build(MECHANISMS)
             found = list(own.check(columns, roles.label, roles.favourable, prepared.groups))
             left_out = own.column if mechanism.name == "omission" else None

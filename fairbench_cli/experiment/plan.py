@@ -37,7 +37,7 @@ CELL_COLUMNS = (
     "include_protected",
     "classifier",
 )
-"""What names a cell on a command line; the world in runs that have some."""
+"""What names a cell on a command line."""
 
 FILE = "plan.json"
 
@@ -53,13 +53,13 @@ class Cell:
     Parameters
     ----------
     beta : float
-        How strong the bias is: of eq. (4), or of the first mechanism of the world.
+        How strong the bias is: of eq. (4), or of the world, as `CellWorld` has it.
     real : bool
         Whether it trains on real rows, so that cells of one data set share the same splits.
     world : tuple of ComponentSpec
         The mechanisms of its world, with every number; none where β acts on the outcome's table, if at all.
     world_name : str
-        What results call the world; empty without bias and in a run without worlds.
+        What results call the world; empty without one.
     """
 
     dataset: str
