@@ -196,7 +196,7 @@ def wanted_forest(page):
 
 def check_run(found):
     """Check what a browser made of the page of a run."""
-    assert len(found["again"]) == 4
+    assert len(found["again"]) == 6
     assert all(found["again"])  # what the script draws is what Python drew
     assert found["wanted"]
     assert found["said"] == "β: 0"

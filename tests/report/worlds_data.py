@@ -48,6 +48,7 @@ def label_world(flip: float):
         "",
         sum(flip * WEIGHT["deprived", x] * TRUTH["deprived", x] for x in (0, 1)),
     )
+    yield "", "thresholds-lose", "true", "", 0.0
     for group in PAIR:
         yield "", "kept", "", group, 1.0
         yield "", "auc", "true", group, 0.8
