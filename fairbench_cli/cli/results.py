@@ -321,7 +321,7 @@ def _name(one: "Recomputed") -> str:
     from fairbench_cli.experiment.plan import CELL_COLUMNS
 
     cell = one.cell.describe()
-    named = [f"{key}={cell[key]}" for key in CELL_COLUMNS if key != "world" or cell[key]]
+    named = [f"{key}={cell[key]}" for key in CELL_COLUMNS if cell[key] != ""]
     parameters = [
         f"{key}={cell[key]}" for key in ("parameters", "classifier_parameters") if cell[key] != "{}"
     ]

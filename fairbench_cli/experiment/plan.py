@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -37,7 +37,7 @@ CELL_COLUMNS = (
     "include_protected",
     "classifier",
 )
-"""What names a cell on a command line; the world in runs that have some."""
+"""What names a cell on a command line."""
 
 FILE = "plan.json"
 
@@ -53,13 +53,13 @@ class Cell:
     Parameters
     ----------
     beta : float
-        How strong the bias is: of eq. (4), or of the first mechanism of the world.
+        How strong the bias is: of eq. (4), or of the world, as `CellWorld` has it.
     real : bool
         Whether it trains on real rows, so that cells of one data set share the same splits.
     world : tuple of ComponentSpec
         The mechanisms of its world, with every number; none where β acts on the outcome's table, if at all.
     world_name : str
-        What results call the world; empty without bias and in a run without worlds.
+        What results call the world; empty without one.
     """
 
     dataset: str
@@ -72,6 +72,25 @@ class Cell:
     key: str
     world: tuple[ComponentSpec, ...] = ()
     world_name: str = ""
+
+    @property
+    def computed(self) -> "Cell":
+        """The cell that is computed in its place: without bias where the technique trains on the truth."""
+        technique = self.technique.computed
+        if technique is self.technique:
+            return self
+        return replace(self, technique=technique, beta=0.0, world=())
+
+    @property
+    def in_world(self) -> str:
+        """By what populations hold the world that it trains in; empty without one, where β acts."""
+        return CellWorld(self.world_name, self.beta, self.world).in_world
+
+    @property
+    def trains_in(self) -> tuple[str, float]:
+        """What tells cells that train on other rows of the same network: the world, and β."""
+        computed = self.computed
+        return computed.in_world, computed.beta
 
     @property
     def source(self) -> tuple[str, str]:
@@ -125,6 +144,7 @@ def component_seed(seed: int, spec: ComponentSpec) -> int:
 def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
     """Return every combination of data set, classifier, technique and world, in the order of the config."""
     cells = []
+    unbiased = _of_world(config, CellWorld("", 0.0, ()))
     real = config.sample.source == "data"
     for dataset in datasets:
         source = canonical(dataset.decisive)  # long, and the same for all of its cells
@@ -132,10 +152,11 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
         for classifier, technique in product(config.classifiers, config.interventions):
             if not dataset.spec.takes(technique.spec.name, classifier.name):
                 continue
-            decisive = _decisive(config, dataset, technique, classifier)
+            computed = technique.computed
+            decisive = _decisive(config, dataset, computed, classifier)
             parts = {key: canonical(value) for key, value in decisive.items()} | {"source": source}
             for world, own in worlds:
-                key = digest_of(parts | own)
+                key = digest_of(parts | (own if computed is technique else unbiased))
                 how = world.mechanisms, world.name
                 cells.append(
                     Cell(*dataset.name, world.beta, technique, classifier, config.seed, real, key, *how)

@@ -106,7 +106,8 @@ def kinds_between(paired: pd.DataFrame, mine: pd.DataFrame, other: pd.DataFrame)
     turned = mine["side"].to_numpy() * other["side"].to_numpy() == -1
     verdict = paired["population_verdict"].to_numpy()
     # Tests are of distances, repeat by repeat: one that wavers less may be nearer though its mean is not.
-    farther = np.where((mine["n"] == other["n"]).to_numpy(), (mine["far"] - other["far"]).to_numpy(), 0.0)
+    (n, far), (their_n, their_far) = ((one["n"].to_numpy(), one["far"].to_numpy()) for one in (mine, other))
+    farther = np.where(n == their_n, far - their_far, 0.0)
     contrary = ((verdict == "better") & (farther > EQUAL)) | ((verdict == "worse") & (farther < -EQUAL))
     same = paired["population_p_same"].to_numpy(dtype=float) < LEVEL
     conditions: dict[Kind, NDArray[np.bool_]] = {

@@ -21,6 +21,7 @@ TABLES = Registry(
         "pareto": "paired:pareto_table",
         "frontier": "frontier:frontier_table",
         "tuning": "tuning:tuning_table",
+        "worlds": "world_tables:worlds_table",
     },
 )
 """Functions of a table's name and the `RunResults` that return a `Document`."""
@@ -43,6 +44,9 @@ FIGURES = Registry(
         "combined-attributes": "analyses:draw_combined",
         "overview": "analyses:draw_overview",
         "metric-pairs": "analyses:draw_metric_pairs",
+        "remedies": "worlds:draw_remedies",
+        "recorded-true": "worlds:draw_recorded_true",
+        "strength": "worlds:draw_strength",
     },
 )
 """Functions of the `RunResults` that return figures by file name."""

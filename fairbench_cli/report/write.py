@@ -21,6 +21,7 @@ from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
 from fairbench_cli.report.answer_words import answer_document
 from fairbench_cli.report.baselines import baselines_frame, distances_of
+from fairbench_cli.report.contrasts import contrasts_of
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.page import run_page
@@ -109,6 +110,7 @@ def write_report(
         "paired": paired[paired["metric"].isin(config.at_hand)],
         "pareto": pareto_of(run),
         "remedies": remedies_of(run) if plan.has_worlds else None,
+        "recorded_true": contrasts_of(run) if plan.has_worlds else None,
         "baselines": baselines_frame(run),
         "baselines_distance": distances_of(run),
         "sweep": sweep_frame(run) if config.sweep else None,

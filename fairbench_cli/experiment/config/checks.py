@@ -3,10 +3,12 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pydantic import ValidationError
+
 from fairbench_cli.base.errors import Problem, Words, suggest
 from fairbench_cli.base.plugins import short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument
-from fairbench_cli.base.validation import spot_of
+from fairbench_cli.base.validation import spot_of, wording
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card
 from fairbench_cli.experiment.config.components import (
@@ -27,7 +29,7 @@ from fairbench_cli.experiment.config.config import (
     attribute_names,
 )
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
-from fairbench_cli.experiment.config.worlds import WorldSpec, worlds_at
+from fairbench_cli.experiment.config.worlds import SOME, WorldSpec, worlds_at
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
 Conflict = tuple[Place, Words, Words]  # where, what is wrong, what to do
@@ -233,19 +235,28 @@ def _with_bias(given: Given) -> Iterator[Conflict]:
         elif (
             key == "test_features"
             and config.test_features == "recorded"
-            and not any(world.at(1.0).features for world in every)
+            and not any(world.at(SOME).features for world in every)
         ):
             what = f"{key}: recorded has no effect: no mechanism changes how features are recorded"
             yield (key,), what, "remove it, or add `measurement` or `group` to the bias"
 
 
-def _worlds_twice(given: Given) -> Iterator[Conflict]:
-    """Find worlds of a data set that results would call alike."""
+def _strengths(given: Given) -> Iterator[Conflict]:
+    """Find β that are the strength of a mechanism which takes no such strength, and worlds called alike."""
     told = set[Place]()
     for place, worlds in _bias_of(given):
         seen = set[tuple[str, float]]()
         for world in () if place in told else worlds or ():
-            for one in worlds_at([world], given.config.sample.beta):
+            try:
+                found = list(worlds_at([world], given.config.sample.beta))
+            except ValidationError as error:
+                wrong = error.errors()[0]
+                what = (
+                    f"{world}: the strength is left to β, and {wording(wrong)[0].replace('must', 'it must')}"
+                )
+                yield (*place, *world.places[0]), what, "write the strength, or other `beta` under `sample`"
+                continue
+            for one in found:
                 if (one.name, one.beta) in seen:
                     at = (*place, *world.places[0]) if world.places else place
                     called = f'the world "{one.name}" of strength {one.beta:g}' if one.name else "no bias"
@@ -318,6 +329,6 @@ _CHECKS: tuple[tuple[set[str], Callable[[Given], Iterator[Conflict]]], ...] = (
     ({"datasets", "sample", "bias_direction"}, _nobody_favoured),
     ({"datasets", "sample"}, _beta_on),
     ({"datasets", "sample", "test_labels", "test_features"}, _with_bias),
-    ({"datasets", "sample"}, _worlds_twice),
+    ({"datasets", "sample"}, _strengths),
     ({"datasets", "attributes"}, _attributes),
 )

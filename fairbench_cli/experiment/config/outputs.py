@@ -31,6 +31,7 @@ class ReportOutput:
     always: bool = False
 
 
+_OF_WORLDS = ("accuracy", "discrimination", "tpr-difference")
 _BOTH, _ERRORS = ("discrimination", "accuracy"), ("overestimation", "underestimation")
 
 TABLES: dict[str, ReportOutput] = {
@@ -43,6 +44,7 @@ TABLES: dict[str, ReportOutput] = {
     "pareto": ReportOutput(_BOTH, always=True),
     "frontier": ReportOutput(needs=("sweep",), always=True),
     "tuning": ReportOutput(needs=("tune",), always=True),
+    "worlds": ReportOutput(("accuracy",), needs=("worlds",), always=True),
 }
 DEFAULT_TABLES = ("discrimination-accuracy", "over-underestimation")
 
@@ -61,6 +63,9 @@ FIGURES: dict[str, ReportOutput] = {
     "combined-attributes": ReportOutput(_BOTH, needs=("attributes",)),
     "overview": ReportOutput(_BOTH),
     "metric-pairs": ReportOutput(),
+    "remedies": ReportOutput(_OF_WORLDS, needs=("worlds",)),
+    "recorded-true": ReportOutput(_OF_WORLDS, needs=("worlds",)),
+    "strength": ReportOutput(_OF_WORLDS, needs=("worlds",)),
 }
 
 
@@ -98,6 +103,11 @@ NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
         lambda config: len({technique.representation for technique in config.interventions}) > 1,
         "compares representations",
         "write `representation: [numerical, numerical-binary]`",
+    ),
+    "worlds": (
+        lambda config: config.has_worlds,
+        "compares worlds",
+        "write a `bias` under `sample`, such as `bias: [label: {flip: 0.5}]`",
     ),
 }
 """What an output needs of an `ExperimentConfig`: whether it asks for it; else what is wrong, and the fix."""

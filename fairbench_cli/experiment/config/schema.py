@@ -83,7 +83,7 @@ def _components(kind: Registry, also: dict[str, Any], more: tuple[str, ...] = ()
 def key_table(model: type[BaseModel], without: type[BaseModel] | None = None) -> str:
     """Return a Markdown table of the keys of a model, their defaults and meanings.
 
-    >>> print(key_table(BiasConfig).splitlines()[3])
+    >>> print(key_table(BiasConfig).splitlines()[4])
     | `require_arc` | false | Require the arc from the edited column to the outcome in the network. |
     """
     rows = ["| key | default | what |", "|---|---|---|"]

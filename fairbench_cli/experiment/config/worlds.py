@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer, ValidationError
 from pydantic_core import to_jsonable_python
 
-from fairbench_cli.base.errors import Problem, suggest
+from fairbench_cli.base.checksums import canonical
+from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.strict_yaml import Place
 from fairbench_cli.base.validation import Finding, findings_of, refused
 from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries, word
@@ -16,6 +17,9 @@ from fairbench_cli.network.mechanisms.registry import MECHANISMS
 
 ALL = 1.0
 """The strength of a mechanism that has none, such as omission: it works on everything."""
+
+SOME = 0.5
+"""A strength that every mechanism takes, where one that is left to β is to be checked."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class CellWorld:
     name : str
         The mechanisms and their options without the first strength; empty without a mechanism.
     beta : float
-        The strength of the first mechanism, in [0, 1]; 0 without one.
+        The strength of the first mechanism that has one, in [0, 1]; 1 where none has, 0 without mechanisms.
     mechanisms : tuple of ComponentSpec
         In the order in which they work.
     """
@@ -42,18 +46,23 @@ class CellWorld:
         return [spec.decisive for spec in self.mechanisms if changes_something(spec)]
 
     @property
+    def in_world(self) -> str:
+        """By what populations hold it: what decides numbers, as canonical JSON; empty where nothing does."""
+        return canonical(self.decisive) if self.decisive else ""
+
+    @property
     def features(self) -> bool:
         """Whether features are recorded otherwise than they are."""
-        changing = [_class_of(spec) for spec in self.mechanisms if changes_something(spec)]
-        return any(getattr(own, "features", False) for own in changing)
+        return any(_class_of(spec).features for spec in self.mechanisms if changes_something(spec))
 
     @property
     def described(self) -> dict[str, Any]:
-        """What the plan says of it: the mechanisms with every number, as a config has them."""
+        """What the plan says of it: the mechanisms with every number, as a config has them and in words."""
         return {
             "world": self.name,
             "beta": self.beta,
             "mechanisms": to_jsonable_python([spec.plain() for spec in self.mechanisms]),
+            "words": "; then ".join(spec.build(MECHANISMS).words for spec in self.mechanisms),
         }
 
 
@@ -80,20 +89,22 @@ class WorldSpec:
     def at(self, beta: float) -> CellWorld:
         """Return the world with every strength that is left to β at `beta`."""
         filled = tuple(_with_strength(spec, beta) for spec in self.mechanisms)
-        first = _strength(filled[0]) if filled else 0.0
-        return CellWorld(str(self), ALL if first is None else first + 0.0, filled)
+        strengths = [strength for strength in map(_strength, filled) if strength is not None]
+        usual = ALL if filled else 0.0
+        return CellWorld(str(self), next(iter(strengths), usual) + 0.0, filled)
 
     def __str__(self) -> str:
-        """Return what results call it.
+        """Return what results call it: strengths that are given, but for the first, are part of the name.
 
         >>> flips = ComponentSpec("label", (("flip", 0.5), ("to", "favourable")))
         >>> str(WorldSpec((ComponentSpec("label"), flips))), str(WorldSpec((flips,))), str(WorldSpec())
         ('label + label to favourable 0.5', 'label to favourable', '')
         """
-        parts = []
-        for i, spec in enumerate(self.mechanisms):
-            strength = _strength(spec) if i else None
-            parts.append(" ".join([_name(spec), *([] if strength is None else [f"{strength:g}"])]))
+        parts, later = [], False
+        for spec in self.mechanisms:
+            strength = _strength(spec) if later else None
+            parts.append(_name(spec) if strength is None else f"{_name(spec)} {strength:g}")
+            later = later or _strength_of(spec.name) is not None
         return " + ".join(parts)
 
     def within(self, place: Place) -> "WorldSpec":
@@ -154,6 +165,29 @@ def read_worlds(value: Any) -> Any:
     return tuple(found)
 
 
+def read_world(value: Any) -> tuple[ComponentSpec, ...]:
+    """Return the mechanisms of the one world that a value of ``bias`` names, each with its strength.
+
+    Raises
+    ------
+    UserError
+        Listing everything wrong with them; for several worlds, or a strength that is not said.
+    """
+    try:
+        found = read_worlds([] if value is None else value)
+    except ValidationError as error:
+        raise UserError(*(problem for _, problem in findings_of(error))) from None
+    if len(found) > 1:
+        what = f"bias names {len(found)} worlds, and this is about one"
+        raise user_error(what, "give one list of mechanisms, and one value of each parameter")
+    (world,) = found
+    for spec in filter(_left_to_beta, world.mechanisms):
+        own = _strength_of(spec.name)
+        raise user_error(f"{spec.name} needs its strength", f"write {spec.name}: {{{own}: {SOME:g}}}")
+    mechanisms: tuple[ComponentSpec, ...] = world.mechanisms
+    return mechanisms
+
+
 def _read_mechanism(item: Any) -> tuple[list[ComponentSpec], list[Finding]]:
     """Return a mechanism with each combination of its parameters; or what is wrong with it."""
     name, options = named(item)
@@ -161,7 +195,7 @@ def _read_mechanism(item: Any) -> tuple[list[ComponentSpec], list[Finding]]:
         return [], [((), Problem(f'unknown mechanism "{name}"', suggest(name, MECHANISMS)))]
     own = None if name is None else _strength_of(name)
     is_left = own is not None and isinstance(options, dict) and own not in options
-    given = {name: options | {own: ALL}} if is_left else item
+    given = {name: options | {own: SOME}} if is_left else item
     try:
         read = [spec for spec, _ in read_entries(MECHANISMS, [given], {}, ReadContext())]
     except ValidationError as error:

@@ -148,6 +148,7 @@ def facet(
     alike: bool = False,
     room: tuple[float, float, float, float] | None = None,
     handle: float = 0.32,
+    named: float = NORMAL,
 ) -> Figure:
     """Draw panels in rows and columns, on a page that is as large as they need.
 
@@ -167,6 +168,8 @@ def facet(
         Left of the first column, below the last row, left of every panel and below it; for names and numbers.
     handle : float
         Length of the legend's handles.
+    named : float
+        Size of the panels' titles, in points.
     """
     first, last, left, below = room or (TOGETHER if alike else APART)
     width = max(first + columns * (left + size[0]) + 2 * EDGE, 6.0)
@@ -177,7 +180,7 @@ def facet(
     keys = -(-len(legend) // across)
     top = EDGE + LINE[LARGE] * len(head) + LINE[NORMAL] * (len(under) + keys) + (0.12 if keys else 0.0)
     bottom = EDGE + LINE[SMALL] * len(foot) + (0.05 if foot else 0.0)
-    titles = [wrapped(one.title, size[0], NORMAL, "bold") if one and one.title else [] for one in panels]
+    titles = [wrapped(one.title, size[0], named, "bold") if one and one.title else [] for one in panels]
     above = [0.12 + 0.165 * max(map(len, titles[i : i + columns])) for i in range(0, len(titles), columns)]
     ends = top + np.cumsum([more + size[1] + below for more in above])  # of the rows, from above
     height = ends[-1] + last + bottom
@@ -208,7 +211,7 @@ def facet(
         ax = figure.add_axes((corner[0] / width, corner[1] / height, size[0] / width, size[1] / height))
         at_left, at_bottom = j == 0 or not alike, k + columns >= len(panels) or not alike
         ax.tick_params(length=2, labelleft=at_left, labelbottom=at_bottom)
-        ax.set_title("\n".join(titles[k]), loc="left", fontsize=NORMAL, fontweight="bold", pad=4)
+        ax.set_title("\n".join(titles[k]), loc="left", fontsize=named, fontweight="bold", pad=4)
         ax.set_xlabel(panel.x if at_bottom else "")
         ax.set_ylabel(panel.y if at_left else "")
         panel.draw(ax)

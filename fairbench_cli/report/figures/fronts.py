@@ -155,6 +155,27 @@ def _pareto_panel(cloud: Cloud, fairea: Floats, ax: Axes) -> None:
 def _labels(ax: Axes, cloud: Cloud, stairs: Floats) -> None:
     """Name the points of the front next to them; thin lines lead to labels that had to move away."""
     named = [(t.label, point.x["mean"], point.y["mean"]) for t, point in cloud.items() if point.free]
+    lines = [(stairs, 0.8)]
+    for p in cloud.values():
+        x, y = p.x["mean"], p.y["mean"]
+        lines.append((np.array([(x, y)] * 2), 4.0))
+        lines.append((np.array([(p.x["low"], y), (p.x["high"], y)]), 0.8))
+        lines.append((np.array([(x, p.y["low"]), (x, p.y["high"])]), 0.8))
+    label_points(ax, named, lines)
+
+
+def label_points(
+    ax: Axes, named: Sequence[tuple[str, float, float]], lines: Sequence[tuple[Floats, float]]
+) -> None:
+    """Write names next to points, where they cover nothing; thin lines lead to those that had to move away.
+
+    Parameters
+    ----------
+    named : sequence of (name, x, y)
+    lines : sequence of (array, float)
+        What to keep clear of: upright and level pieces of a line, shape (points, 2), and half its width in
+        points.
+    """
     if not named:
         return
     unit = ax.figure.dpi / 72  # places are chosen in points, so that they are the same at every resolution
@@ -162,12 +183,6 @@ def _labels(ax: Axes, cloud: Cloud, stairs: Floats) -> None:
     def in_points(at: ArrayLike) -> Floats:
         return np.asarray(ax.transData.transform(at)) / unit
 
-    lines = [(stairs, 0.8)]
-    for p in cloud.values():
-        x, y = p.x["mean"], p.y["mean"]
-        lines.append((np.array([(x, y)] * 2), 4.0))
-        lines.append((np.array([(p.x["low"], y), (p.x["high"], y)]), 0.8))
-        lines.append((np.array([(x, p.y["low"]), (x, p.y["high"])]), 0.8))
     x0, y0, x1, y1 = np.asarray(ax.bbox.extents) / unit
     boxes = place_labels(
         in_points([(x, y) for _, x, y in named]),

@@ -1,0 +1,140 @@
+"""The table `worlds`: what each world records, and which accuracy on true labels is reached in it."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from fairbench_cli.document.model import SIDES, Document, Section, TableCell, plain_table
+from fairbench_cli.measures.counts import PAIR
+from fairbench_cli.report.paired import written
+from fairbench_cli.report.remedies import ACCURACY, remedies_of
+from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, is_baseline
+from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import NO_BIAS, TRUTH, caption, names_of
+from fairbench_cli.report.worlds import ExactWorld, facts_of_run
+
+DOES = {
+    "world": "world",
+    "beta": "β",
+    "favourable_deprived": "P′(+|d)",
+    "favourable_favoured": "P′(+|f)",
+    "disparity": "disparity",
+    "total_variation": "TV",
+    "ranking": "ranking",
+}
+REACHED = {
+    "world": "world",
+    "beta": "β",
+    "constant": "constant",
+    "bayes": "Bayes rule",
+    "oracle_thresholds": "thresholds",
+    "none": "none",
+    "truth": "truth",
+    "highest": "highest",
+    "technique": "of",
+}
+"""Heads of the two tables, by what CSV calls the columns."""
+
+PLACE = [name for name in SITUATION if name not in ("world", "beta")]
+Place = tuple[str, ...]
+World = tuple[str, float]
+
+
+def world_blocks(run: RunResults) -> Mapping[Place, Sequence[World]]:
+    """Return the worlds of a run, each with its β, by the values of `PLACE`.
+
+    In the order of the plan; those without any result are left out.
+    """
+    found: dict[Place, dict[World, None]] = {}
+    for data in run.datasets:
+        for cell in data.cells:
+            own = found.setdefault(tuple(cell[name] for name in PLACE), {})
+            own[cell["world"], cell["beta"]] = None
+    order = list(dict.fromkeys((cell["world"], cell["beta"]) for cell in run.plan.cells))
+    return {place: sorted(own, key=order.index) for place, own in found.items()}
+
+
+def worlds_table(name: str, run: RunResults) -> Document:
+    """Lay out the worlds of each data set and classifier; empty for a run without worlds."""
+    if not run.plan.has_worlds:
+        return Document(name)
+    names, frame = names_of(run.plan.config), remedies_of(run)
+    own = (frame["compared"] == frame["attribute"]) & (frame["labels"] == "true")
+    reached = dict(iter(frame[own & (frame["metric"] == ACCURACY)].groupby([*PLACE, "world", "beta"])))
+    sections, how = [], set()
+    for place, worlds in world_blocks(run).items():
+        dataset, attribute, representation, *classifier = place
+        title = [names.dataset(dataset), attribute, names.classifier(*classifier)]
+        title += [representation] * (representation != "original")
+        does, gets = [], []
+        for world, beta in worlds:
+            known = facts_of_run(run).at(dataset, attribute, world, beta)
+            how |= {known.how} if known else set()
+            head = (world or NO_BIAS, f"{beta:g}")
+            does.append([*head, *_done(known)])
+            cells = reached.get((*place, world, beta), frame.iloc[:0])
+            gets.append([*head, *_reached(run, known, cells, names.technique)])
+        one = plain_table("What the world records", DOES.values(), does, 1, keys=DOES)
+        marks = ["†: higher than that of none."]
+        other = plain_table("Accuracy on true labels", REACHED.values(), gets, 1, keys=REACHED, marks=marks)
+        sections.append(Section(", ".join(title), tables=(one, other)))
+    drawn = "Numbers of worlds are means of draws where the outcome depends on too many columns: see worlds.csv."
+    facts = (*_ABOUT, *[drawn] * ("draws" in how), *caption(run.plan, set()))
+    return Document(name, facts=facts, sections=tuple(sections))
+
+
+_ABOUT = (
+    "P′(+|d), P′(+|f): shares of recorded favourable labels, of the deprived and of the favoured; disparity: "
+    "P′(+|f) − P′(+|d); TV: the total variation between what is recorded and the truth. ranking: kept where "
+    "the record ranks the people of each group as the truth does, so that thresholds can regain it; else lost.",
+    "constant: the better of deciding the same for everybody; Bayes rule: p′(+) ≥ ½ on the record; "
+    "thresholds: the best for each group, known the truth. These are computed of the network, without training.",
+    f"none: the classifier without a technique; truth: {TRUTH}. highest: of the technique with the highest "
+    "mean that does not accept nobody, or everybody, in some repeat; better: than none in the same world, in "
+    "the population, at 5 % after Holm's adjustment.",
+)
+
+
+def _done(known: ExactWorld | None) -> Iterator[str]:
+    """Yield what a world does, as it is written; dashes where nothing is known."""
+    if known is None:
+        yield from ["-"] * (len(DOES) - 2)
+        return
+    for group in PAIR:
+        yield written(known.value("favourable", "recorded", group), ".3f")
+    yield written(known.value("disparity", "recorded"))
+    yield written(known.value("total-variation"), ".3f")
+    kept = [known.kept(group) for group in PAIR]
+    yield "-" if None in kept else "kept" if all(kept) else "lost"
+
+
+def exact_accuracy(run: RunResults, known: ExactWorld | None, *rules: str) -> float:
+    """Return the highest accuracy on true labels of some rules; NaN where it is not known."""
+    if known is None:
+        return np.nan
+    metric = run.results.metric(ACCURACY)
+    return max(known.metric(rule, metric, "true") for rule in rules)
+
+
+def _reached(
+    run: RunResults, known: ExactWorld | None, cells: pd.DataFrame, called: Callable[..., str]
+) -> Iterator[str | TableCell]:
+    """Yield the accuracies that are reached in a world, as they are written."""
+    yield written(exact_accuracy(run, known, "constant-accept", "constant-refuse"), ".3f")
+    yield written(exact_accuracy(run, known, "bayes"), ".3f")
+    yield written(exact_accuracy(run, known, "oracle-thresholds"), ".3f")
+    techniques = cells[TECHNIQUE].itertuples(index=False, name=None)
+    plain = np.array([is_baseline(*own[:2]) for own in techniques], dtype=bool)
+    on_truth = (cells["intervention"] == TRUTH).to_numpy(dtype=bool)
+    for at in (plain, on_truth):
+        yield written(float(cells["mean"][at].iloc[0]) if at.any() else np.nan, ".3f")
+    able = cells[~plain & ~on_truth & ~cells["constant"].to_numpy(dtype=bool) & cells["mean"].notna()]
+    if not len(able):
+        yield from ("-", "-")
+        return
+    best: Any = able.loc[able["mean"].idxmax()]
+    word = best["kind"] if best["kind"] in SIDES else ""
+    yield TableCell(written(best["mean"], ".3f", word), against=SIDES.get(word, ""))
+    yield called(*best[TECHNIQUE])
