@@ -6,34 +6,18 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from report.worlds_data import facts, write_facts
-from report.worlds_run import GOOD, NOBODY, Rule, invented
+from report.worlds_data import facts, known_run
 
 from fairbench_cli.document.html import html
-from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.page_numbers import GRAIN, RULES
 from fairbench_cli.report.page_worlds import undone
 from fairbench_cli.report.worlds import COLUMNS, ExactNumber, facts_of_run, worlds_of
 
-METRICS = (*TABLES["difference-to-none"].metrics, "impact-ratio")
-PLACES = [("label", 0.25), ("label", 0.5), ("", 0.0)]
-FLIPS = [
-    {"world": world, "beta": beta, "mechanisms": [{"label": {"flip": beta}}] * bool(world), "words": "flips"}
-    for world, beta in PLACES
-]
-RULE_OF = {"none": Rule((0.6, 0.85)), "massaging": GOOD, "trained-on-truth": GOOD, "random": NOBODY}
-
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """Two data sets in two worlds, with what is known of them."""
-    folder = tmp_path_factory.mktemp("worlds")
-    write_facts(folder, [(name, "sex", *place) for name in ("bank", "shop") for place in PLACES])
-    rules = {name: dict.fromkeys(PLACES, rule) for name, rule in RULE_OF.items()}
-    found = invented(rules, ("bank", "shop"), folder=folder, metrics=tuple(dict.fromkeys(METRICS)))
-    sources = [source | {"worlds": FLIPS} for source in found.plan.datasets]
-    return replace(found, plan=replace(found.plan, datasets=sources))
+    return known_run(tmp_path_factory.mktemp("worlds"))
 
 
 @pytest.fixture(scope="module")
