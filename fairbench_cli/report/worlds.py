@@ -14,15 +14,13 @@ import pandas as pd
 from fairbench_cli.base.checksums import is_whole
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
+from fairbench_cli.experiment.worlds import FILE, NUMBER, PLACE
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.report.results import RunResults
 
-FILE = "worlds.json"
-PLACE = ("dataset", "attribute", "world", "beta", "include_protected", "features")
-NUMBER = ("rule", "quantity", "labels", "group", "value", "error", "how")
 COLUMNS = [*PLACE, *NUMBER]
 
 CELLS = ("tn", "fp", "fn", "tp")
