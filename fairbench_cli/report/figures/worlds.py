@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from fairbench_cli.base.text import slugs
 from fairbench_cli.report.contrasts import Contrast, own_contrasts
@@ -132,7 +133,6 @@ class Remedies:
         found = (self.row(place, world, own, metric) for world in worlds for own in owns)
         return [row for row in found if row is not None and np.isfinite(row.mean)]
 
-
     def thresholds(self, place: Place, world: World) -> float:
         """Return the accuracy of the best thresholds known the truth; NaN where it is not known."""
         known = facts_of_run(self.run).at(*place[:2], *world)
@@ -153,7 +153,8 @@ def draw_remedies(run: RunResults) -> dict[str, Figure]:
     pairs = [(own, gap) for own in sheets for gap in remedies.gaps]
     names = slugs((*pages.representation_name(own[0]), own[1], gap) for own, gap in pairs)
     return {
-        name: _remedies(remedies, sheets[own], own, gap) for name, (own, gap) in zip(names, pairs, strict=True)
+        name: _remedies(remedies, sheets[own], own, gap)
+        for name, (own, gap) in zip(names, pairs, strict=True)
     }
 
 
@@ -174,7 +175,9 @@ def _remedies(remedies: Remedies, blocks: Mapping[Place, Sequence[World]], own: 
             named = titles[-1] if titles[-1] != titles[-2] and metric == ACCURACY else [""] * len(worlds)
             for j, (world, title) in enumerate(zip(worlds, named, strict=True)):
                 head = (heads[place], metric) if j == 0 else None
-                panels.append(Panel(partial(_remedy_panel, remedies, place, world, metric, limits, head), title))
+                panels.append(
+                    Panel(partial(_remedy_panel, remedies, place, world, metric, limits, head), title)
+                )
             panels += [None] * (across - len(worlds))
     words = {word for title in titles for text in title for word in text.split()}
     widest = max(text_width(word, SMALL, "bold") for word in words)
@@ -195,9 +198,7 @@ def _remedies(remedies: Remedies, blocks: Mapping[Place, Sequence[World]], own: 
     )
 
 
-def _limits(
-    remedies: Remedies, place: Place, worlds: Iterable[World], metric: str
-) -> tuple[float, float]:
+def _limits(remedies: Remedies, place: Place, worlds: Iterable[World], metric: str) -> tuple[float, float]:
     """Return the ends of an axis: around all that does not decide the same for everybody, and no gap."""
     values = [0.0] * (metric != ACCURACY)
     for world in worlds:
@@ -207,6 +208,28 @@ def _limits(
                 values += [row.mean, base + row.change_low, base + row.change_high]
         values += [remedies.thresholds(place, world)] * (metric == ACCURACY)
     return around(values, 0.06)
+
+
+def few_ticks(limits: tuple[float, float], wide: float) -> tuple[list[float], list[str]]:
+    """Return ticks of a narrow axis and how they are written: as many, up to three, as do not touch.
+
+    Parameters
+    ----------
+    wide : float
+        Of the axis, in inches.
+
+    >>> [few_ticks(*of)[1] for of in (((0.82, 0.88), 0.8), ((-0.01, 0.2), 0.8), ((0.7, 0.95), 1.0))]
+    [['0.84', '0.86'], ['0.0', '0.1'], ['0.8', '0.9']]
+    """
+    low, high = limits
+    for most in (3, 2, 1):
+        places = [float(x) for x in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)]
+        digits = max(len(f"{x:.6g}".partition(".")[2]) for x in places)
+        room = text_width(f"{places[-1]:.{digits}f}", SMALL) / wide * (high - low)
+        inside = [x for x in places if low + 0.35 * room <= x <= high - 0.35 * room]
+        if inside and (len(inside) == 1 or places[1] - places[0] > 1.3 * room):
+            break
+    return inside, [f"{x:.{digits}f}" for x in inside]
 
 
 def _remedy_panel(
@@ -224,7 +247,8 @@ def _remedy_panel(
     ax.set_yticks(range(n), [look.label for look in looks] if head else [""] * n)
     ax.tick_params(axis="y", length=0)
     ax.tick_params(axis="x", pad=1.5)
-    ax.locator_params(axis="x", nbins=3)
+    wide = ax.figure.get_size_inches()[0] * ax.get_position().width
+    ax.set_xticks(*few_ticks(limits, wide))
     ax.spines["left"].set_visible(False)
     if metric != ACCURACY:
         ax.axvline(0, **IDEAL)
@@ -283,25 +307,32 @@ def _lacking(remedies: Remedies, blocks: Mapping[Place, Sequence[World]]) -> lis
         for place, worlds in blocks.items():
             for world in worlds:
                 row = remedies.row(place, world, look.own, ACCURACY)
-                why = pages.shortfall(run, remedies.key(place, world, look.own), 0 if row is None else int(row.n))
+                why = pages.shortfall(
+                    run, remedies.key(place, world, look.own), 0 if row is None else int(row.n)
+                )
                 found.append((look.label, f"{place[0]}: {title_of(world)}", why))
     return pages.missing(found, " ({})", "; ")
 
 
 CONTRASTS: dict[Contrast, tuple[Look, str]] = {
-    "artefact": ({"marker": "^", "color": COLOURS[1], "ms": 5.6}, "falls on record, rises on truth: an artefact"),
-    "real": ({"marker": "D", "color": COLOURS[2], "ms": 4.6}, "falls on both: real"),
-    "gain": ({"marker": "o", "color": COLOURS[3], "ms": 5.4}, "rises on both"),
-    "hidden loss": ({"marker": "v", "color": INK, "ms": 5.6}, "rises on record, falls on truth"),
-    "constant": ({"marker": "x", "color": GREY, "ms": 4.6, "mew": 1.1}, "the same decision for everybody"),
-    "not shown": (OPEN | {"ms": 4.2}, "not both shown"),
+    "artefact": (
+        {"marker": "^", "color": COLOURS[1], "ms": 5.6},
+        "artefact: falls on record, rises on truth",
+    ),
+    "real": ({"marker": "D", "color": COLOURS[2], "ms": 4.6}, "real: falls on both"),
+    "gain": ({"marker": "o", "color": COLOURS[3], "ms": 5.4}, "gain: rises on both"),
+    "hidden loss": ({"marker": "v", "color": INK, "ms": 5.6}, "hidden loss: rises on record, falls on truth"),
+    "constant": (
+        {"marker": "x", "color": GREY, "ms": 4.6, "mew": 1.1},
+        "constant: one decision for everybody",
+    ),
+    "not shown": (OPEN | {"ms": 4.2}, "not shown on both"),
 }
 """How what becomes of a metric on record and on truth is drawn and said."""
 DIAGONAL: tuple[Look, str] = (TARGET | {"lw": 2.4}, "the same on both")
 ARTEFACT: Look = {"color": "#eef3f8", "lw": 0, "zorder": 0.5}
-SIDE = 1.4
-"""Inches that a panel of recorded against true is wide and high."""
 ACROSS = 5
+"""Worlds next to each other."""
 
 
 def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
@@ -342,7 +373,8 @@ def _of_world(frame: pd.DataFrame, world: World) -> pd.DataFrame:
 def _recorded_true(
     run: RunResults, place: Place, worlds: Sequence[World], rows: pd.DataFrame, same: pd.DataFrame
 ) -> Figure:
-    looks = [one for one in pages.technique_looks(run.plan).values() if not is_baseline(*one.own[:2])]
+    owns = set(rows[TECHNIQUE].itertuples(index=False, name=None))
+    looks = [one for one in pages.technique_looks(run.plan).values() if one.own in owns]
     numbers = {look.own: str(i) for i, look in enumerate(looks, start=1)}
     metrics, across = list(dict.fromkeys(rows["metric"])), min(len(worlds), ACROSS)
     seen = pd.concat([_of_world(rows, world) for world in worlds])
@@ -353,12 +385,12 @@ def _recorded_true(
             for world in now:
                 own = _of_world(rows[rows["metric"] == metric], world)
                 title = title_of(world) if metric == metrics[0] else ""
-                right = "gained on record" if metric == metrics[-1] else ""
+                right = "gained on record" if metric == metrics[-1] and at + across >= len(worlds) else ""
                 up = f"{metric if metric == ACCURACY else f'|{metric}|'},\ngained on truth"
                 draw = partial(_contrast_panel, own, numbers)
                 panels.append(Panel(draw, title, right, up if world == now[0] else ""))
             panels += [None] * (across - len(now))
-    found = set(seen["contrast"])
+    found, side = set(seen["contrast"]), {1: 2.6, 2: 2.1, 3: 1.7}.get(across, 1.4)
     named = [f"{numbers[look.own]} {look.label}" for look in looks]
     return facet(
         f"Recorded against true: {_place_title(run, place)}",
@@ -368,14 +400,17 @@ def _recorded_true(
         "better on the truth.",
         panels,
         across,
-        (SIDE, SIDE),
-        [*((look | {"ls": ""}, words) for kind, (look, words) in CONTRASTS.items() if kind in found), DIAGONAL],
+        (side, side),
+        [
+            *((look | {"ls": ""}, words) for kind, (look, words) in CONTRASTS.items() if kind in found),
+            DIAGONAL,
+        ],
         [
             f"Techniques: {', '.join(named)}.",
             *(f"{metric}: {_counted(seen, rows, metric)}" for metric in metrics),
             *_the_same(same),
         ],
-        room=(0.12, 0.0, 0.4, 0.3),
+        room=(0.36, 0.12, 0.4, 0.2),
         handle=0.16,
         named=SMALL,
     )
@@ -386,14 +421,14 @@ def _counted(seen: pd.DataFrame, every: pd.DataFrame, metric: str) -> str:
 
     >>> frame = pd.DataFrame({"metric": "accuracy", "contrast": ["real", "artefact", "real", "not shown"]})
     >>> _counted(frame[1:], frame, "accuracy")
-    'of 3 techniques in worlds 1 artefact, 1 real, 1 not shown; of 4 at all strengths 1, 2, 1.'
+    '3 techniques in worlds: 1 artefact, 1 real, 1 not shown; at all strengths, 4: 1, 2, 1.'
     """
     here, everywhere = (frame[frame["metric"] == metric]["contrast"] for frame in (seen, every))
     found, more = Counter(here), Counter(everywhere)
     kinds = [kind for kind in CONTRASTS if more[kind]]
-    text = f"of {len(here)} techniques in worlds {', '.join(f'{found[kind]} {kind}' for kind in kinds)}"
+    text = f"{len(here)} techniques in worlds: {', '.join(f'{found[kind]} {kind}' for kind in kinds)}"
     if len(everywhere) > len(here):
-        text += f"; of {len(everywhere)} at all strengths {', '.join(str(more[kind]) for kind in kinds)}"
+        text += f"; at all strengths, {len(everywhere)}: {', '.join(str(more[kind]) for kind in kinds)}"
     return f"{text}."
 
 
@@ -487,6 +522,11 @@ def _strength(remedies: Remedies, place: Place, lines: Mapping[str, Mapping[floa
                 below = TICK if metric == remedies.gaps[-1] else ""
                 panels.append(Panel(draw, title, below, metric if look is now[0] else ""))
             panels += [None] * (across - len(now))
+    fixed: list[tuple[Any, str]] = [(IDEAL, "no gap")]
+    rows = remedies.every(place, [(w, beta) for w, own in lines.items() for beta in own], ACCURACY)
+    if any(row.constant for row in rows):
+        look, words = SHOWN["constant"]
+        fixed.append((look | {"ls": ""}, words))
     return facet(
         f"The strength of a bias: {_place_title(run, place)}",
         f"On true labels, over the {TICK} between what a world records and the truth; a mark per strength, "
@@ -494,8 +534,8 @@ def _strength(remedies: Remedies, place: Place, lines: Mapping[str, Mapping[floa
         panels,
         across,
         (1.3, 1.1),
-        [*((_world_look(i), world or NO_BIAS) for i, world in enumerate(worlds)), (IDEAL, "no gap")],
-        room=(0.42, 0.0, 0.12, 0.36),
+        [*((_world_look(i), world or NO_BIAS) for i, world in enumerate(worlds)), *fixed],
+        room=(0.42, 0.0, 0.12, 0.3),
         handle=0.36,
         named=SMALL,
     )
