@@ -1,8 +1,10 @@
 """Random networks for the tests."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from fairbench_cli.data.table import Column
+from fairbench_cli.data.table import Column, Floats
 from fairbench_cli.network.model import BayesNet, cpt_shape
 
 
@@ -18,8 +20,12 @@ def random_net(rng: np.random.Generator, n: int, *, polytree: bool = False) -> B
             parents[j].append(i)
         else:
             parents[i].append(j)
-    tables = []
-    for j, own in enumerate(parents):
-        shape = cpt_shape(columns, own, j)
-        tables.append(rng.dirichlet(np.ones(shape[-1]), size=shape[:-1]))
-    return BayesNet(columns, tuple(map(tuple, parents)), tuple(tables))
+    return BayesNet(columns, tuple(map(tuple, parents)), random_tables(rng, columns, parents))
+
+
+def random_tables(
+    rng: np.random.Generator, columns: Sequence[Column], parents: Sequence[Sequence[int]]
+) -> tuple[Floats, ...]:
+    """Return tables without zeros."""
+    shapes = [cpt_shape(columns, own, j) for j, own in enumerate(parents)]
+    return tuple(rng.dirichlet(np.ones(shape[-1]), size=shape[:-1]) for shape in shapes)

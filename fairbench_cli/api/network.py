@@ -5,23 +5,28 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
+import numpy as np
 import pandas as pd
 
-from fairbench_cli.api.data import card_of, load, to_table
+from fairbench_cli.api.frames import to_table
 from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, suggest, user_error
 from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.card import Card, find_card, read_card
-from fairbench_cli.data.load import Dataset, table_from_csv
-from fairbench_cli.data.locate import file_sha256
+from fairbench_cli.data.load import Dataset, load, table_from_csv
+from fairbench_cli.data.locate import file_sha256, find_files
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Roles, Table
+from fairbench_cli.experiment.config.components import ComponentSpec
+from fairbench_cli.experiment.config.worlds import read_world
 from fairbench_cli.network.bias import Groups, shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.families import ScoreName
 from fairbench_cli.network.files import Meta, card_of_network, open_network, save
+from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import Engine, posterior
 from fairbench_cli.network.structure import LearnerName, LearnSettings, learn_structure, source_facts
+from fairbench_cli.network.world import YES, World, draw, world_of
 
 Values = str | Sequence[str]
 ROLES = ("label", "favourable", "attribute", "deprived")
@@ -39,11 +44,18 @@ class Network:
         How it was learned, its scores, and the data that it comes from.
     card : Card or None
         Says which column is the outcome and who is deprived; without one nothing can be tilted.
+    biased : World or None
+        What mechanisms of bias have made of a network: `net` then has nodes for what is recorded and, as
+        ``NAME.true``, for what is true.
+    mechanisms : tuple of ComponentSpec
+        These mechanisms.
     """
 
     net: BayesNet
     meta: Meta
     card: Card | None = None
+    biased: World | None = None
+    mechanisms: tuple[ComponentSpec, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -89,7 +101,8 @@ class Network:
     ) -> "pd.Series[float]":
         """Return P(of | given) by the levels of `of`; all other columns are summed over.
 
-        Its ``attrs["evidence"]`` is P(given).
+        Its ``attrs["evidence"]`` is P(given). Of a world that leaves people out, it is about the people in
+        the record, ``included=yes``, unless `of` or `given` names a node of inclusion.
 
         Parameters
         ----------
@@ -111,7 +124,9 @@ class Network:
         _refuse_unknown("engine", engine, get_args(Engine))
         asked = [of] if isinstance(of, str) else list(of)
         try:
-            found = posterior(self.net, asked, given, engine)
+            found = posterior(
+                self.net, asked, {**self.inclusion(asked, given or {}), **(given or {})}, engine
+            )
         except UserError as error:
             raise UserError(*error.problems, surface="python") from None
         levels = [self.net.columns[self.net.index(name)].levels for name in asked]
@@ -120,6 +135,11 @@ class Network:
         answer = pd.Series(found.table.ravel(), index=single, name="probability")
         answer.attrs["evidence"] = found.evidence
         return answer
+
+    def inclusion(self, of: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
+        """Return what `query` takes as known of who is in the record: nothing where inclusion is named."""
+        nodes = () if self.biased is None else self.biased.included
+        return {} if {*of, *given} & {*nodes} else dict.fromkeys(nodes, YES)
 
     def to_pomegranate(self) -> Any:
         """Return the network as pomegranate's `BayesianNetwork`: columns in order, values the level codes."""
@@ -158,6 +178,10 @@ class Network:
         """
         if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta <= 1:
             raise ArgumentError(Problem(f"beta is {beta!r}", "give a number from 0 to 1"))
+        if self.biased is not None:
+            raise ArgumentError(
+                Problem("this is a world, whose bias is said already", "tilt its network first")
+            )
         names = [attribute] if attribute is None or isinstance(attribute, str) else attribute
         named = names.items() if isinstance(names, Mapping) else [(name, 1.0) for name in names]
         net, tilts = self.net, [*self.meta.source.get("tilts", ())]
@@ -177,22 +201,78 @@ class Network:
             tilts.append({"beta": beta * share, "attribute": roles.attribute, "both": both})
         return replace(self, net=net, meta=replace(self.meta, source={**self.meta.source, "tilts": tilts}))
 
+    def world(self, bias: Any, attribute: str | None = None) -> "Network":
+        """Return what mechanisms of bias, one after another, make of the network.
+
+        It is a network too, with nodes for what is recorded, ``NAME``, next to the truth, ``NAME.true``,
+        where the two may differ, and for who is in the record, ``included``. `sample` draws the record.
+
+        Parameters
+        ----------
+        bias : list of mechanisms
+            As a config has them, each with its strength: ``[{"label": {"flip": 0.5}}]``.
+        attribute : str, optional
+            The protected attribute, by which people are deprived or favoured; by default the card's first.
+
+        Raises
+        ------
+        UserError
+            For mechanisms that are wrong, do not fit the network or change nothing, and for a record without
+            one of the groups.
+        ArgumentError
+            When no deprived group is given, or the network is a world already.
+        """
+        if self.biased is not None:
+            what, fix = "this is a world already", "name all mechanisms in one list"
+            raise ArgumentError(Problem(what, fix))
+        roles, levels = self.roles(attribute), {column.name: column.levels for column in self.net.columns}
+        groups = self._card.groups(roles.attribute, levels)
+        try:
+            specs = read_world(bias)
+            built = [spec.build(MECHANISMS) for spec in specs]
+            made = world_of(self.net, roles.label, roles.favourable, groups, built)
+        except UserError as error:
+            raise UserError(*error.problems, surface="python") from None
+        return replace(self, net=made.network, biased=made, mechanisms=specs)
+
     def _edited(self, attribute: str) -> Groups:
         """Return the groups of an attribute that β acts on, by column."""
+        if self.biased is not None:
+            return {}
         return self._card.bias_groups(attribute, {one.name: one.levels for one in self.net.columns})
 
-    def sample(self, n: int, seed: int = 0) -> Table:
+    def sample(self, n: int, seed: int = 0, *, truth: bool = False) -> Table:
         """Return `n` rows; the same seed gives the same rows, and under another β only the outcome moves.
+
+        Of a world they are rows of the record: of the people in it, without columns that are not recorded.
+
+        Parameters
+        ----------
+        truth : bool
+            Whether a world's rows also have what is true, as ``NAME.true``, of each column whose record may
+            differ or that is not recorded.
 
         Raises
         ------
         ArgumentError
-            When `n` or `seed` is no whole number from 0.
+            When `n` or `seed` is no whole number from 0, or `truth` is asked of a network without bias.
         """
+        if truth and self.biased is None:
+            what = "truth is asked of a network without bias, whose rows are the truth"
+            raise ArgumentError(Problem(what, ("leave out ", Flag("truth", python="truth=True"))))
         for name, value in (("n", n), ("seed", seed)):
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
                 raise ArgumentError(Problem(f"{name} is {value!r}", "give a whole number from 0"))
-        return sample(self.net, int(n), int(seed))
+        if self.biased is None:
+            return sample(self.net, int(n), int(seed))
+        rows = draw(self.biased, int(n), int(seed))
+        if not truth:
+            return rows.recorded
+        others = [name for name in rows.true.names if name in {*self.biased.altered, *self.biased.omitted}]
+        at = [rows.true.names.index(name) for name in others]
+        columns = tuple(replace(rows.true.columns[j], name=f"{rows.true.names[j]}.true") for j in at)
+        codes = np.column_stack([rows.recorded.codes, rows.true.codes[:, at]])
+        return Table((*rows.recorded.columns, *columns), codes)
 
     def dataset(self, n: int, seed: int = 0) -> Dataset:
         """Return the rows of `sample` as a data set, which knows the outcome and who is deprived.
@@ -235,7 +315,12 @@ class Network:
         ------
         UserError
             When the file cannot be written.
+        ArgumentError
+            Of a world, whose file would not say what is recorded.
         """
+        if self.biased is not None:
+            what = "a file holds a network, and this is a world"
+            raise ArgumentError(Problem(what, "save the network itself, and say its bias again"))
         save(self.net, path, self.meta)
 
     def figure(self, attribute: str | None = None) -> Any:
@@ -269,7 +354,9 @@ class Network:
             f"; β = {tilt['beta']:g} by {tilt['attribute']}" for tilt in self.meta.source.get("tilts", ())
         )
         scored = f"{self.meta.learner}, {self.meta.score_name} {self.meta.score:.1f}"
-        return f"{len(self.net.columns)} columns, {len(self.net.arcs)} arcs, {scored}{tilts}"
+        biases = "".join(f"; {spec.build(MECHANISMS).words}" for spec in self.mechanisms)
+        nodes = "columns" if self.biased is None else "nodes"
+        return f"{len(self.net.columns)} {nodes}, {len(self.net.arcs)} arcs, {scored}{tilts}{biases}"
 
     def __repr__(self) -> str:
         return f"<Network of {self._name}: {self._facts}>"
@@ -391,7 +478,7 @@ def _rows(
         path = Path(data)
         return None, table_from_csv(path), path.name, {path.name: file_sha256(path)}
     if isinstance(data, str | Path):
-        data = load(data, data_dir=data_dir)
+        data = load(*find_files(str(data), None if data_dir is None else Path(data_dir)))
     if isinstance(data, Dataset):
         return data.card, data.table, data.card.name, dict(data.sha256)
     return None, data if isinstance(data, Table) else to_table(data), name, {}
@@ -417,7 +504,7 @@ def _with_roles(net: BayesNet, meta: Meta, given: dict[str, Any]) -> Network:
     label, favourable, attribute = (str(given[key]) for key in ("label", "favourable", "attribute"))
     roles = Roles(label, favourable, attribute, deprived, favoured)
     source = {**meta.source, "roles": {**vars(roles), "deprived": list(deprived), "favoured": list(favoured)}}
-    found = Network(net, replace(meta, source=source), card_of(roles, str(meta.source["dataset"])))
+    found = Network(net, replace(meta, source=source), _card_of(roles, str(meta.source["dataset"])))
     found.roles()  # checked
     return found
 
@@ -430,3 +517,17 @@ def _refuse_unknown(key: str, value: str, known: tuple[str, ...]) -> None:
 def _one_or_more(values: Any) -> tuple[str, ...]:
     many = isinstance(values, Iterable) and not isinstance(values, str)
     return tuple(map(str, values)) if many else (str(values),)
+
+
+def _card_of(roles: Roles, name: str) -> Card:
+    """Return a card that says of a frame what `roles` say."""
+    return Card.model_validate(
+        {
+            "name": name,
+            "files": [{"name": name}],
+            "label": {"column": roles.label, "favourable": roles.favourable},
+            "protected": {
+                roles.attribute: {"deprived": list(roles.deprived), "favoured": list(roles.favoured)}
+            },
+        }
+    )

@@ -22,8 +22,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from fairbench_cli.api.data import to_pandas
-from fairbench_cli.api.frames import FrameColumns, is_number_column, is_one_of, learned, texts_of
+from fairbench_cli.api.frames import (
+    FrameColumns,
+    is_number_column,
+    is_one_of,
+    learned,
+    texts_of,
+    to_pandas,
+)
 from fairbench_cli.api.objects import component_of, in_lists, parameters_given, plain_value
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.base.parameters import parameters_of

@@ -28,6 +28,14 @@ Attributes = Annotated[
         show_default="the card's",
     ),
 ]
+Bias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="YAML",
+        help="Mechanisms of bias in order, as a config has them: '[label: {flip: 0.5}]'. The network is then "
+        "that of the world: NAME is what is recorded, NAME.true what is true.",
+    ),
+]
 Shift = Annotated[Literal["deprived", "both"], typer.Option(help="Edit the deprived rows, or both groups'.")]
 
 app = typer.Typer(no_args_is_help=True, help="Learn, look at, ask and sample Bayesian networks.")
@@ -95,11 +103,15 @@ def show(
     node: Annotated[
         list[str] | None, typer.Option(help="Show this node's CPT. May be given several times.")
     ] = None,
+    bias: Bias = None,
+    card: NetCard = None,
+    attribute: Attribute = None,
 ) -> None:
     """Show a network: its arcs, or the CPT of a node."""
-    from fairbench_cli.api.network import load_network
-
-    network = load_network(net)
+    if bias is None and (card or attribute):
+        what = "--card and --attribute say whom --bias concerns, and it is not given"
+        raise user_error(what, "give --bias, or neither of them")
+    network = _of_world(_opened(net, card), bias, attribute)
     try:
         tables = {name: network.cpt(name) for name in node or ()}
     except UserError as error:
@@ -135,13 +147,15 @@ def query(
         typer.Option(help="Exact, or approximate: pomegranate's loopy belief propagation, for one column."),
     ] = "exact",
     beta: Beta = 0.0,
+    bias: Bias = None,
     card: NetCard = None,
     attribute: Attributes = None,
     shift: Shift = "deprived",
 ) -> None:
     """Compute what a network says of some columns, given others; all else is summed over."""
-    network = _tilted(net, beta, card, attribute, shift)
+    network = _biased(net, beta, bias, card, attribute, shift)
     known = _known(given or [], network.columns)
+    known |= network.inclusion(of, known)
     found = network.query(of, known, engine=engine)
     words = ", ".join(f"{name}={level}" for name, level in known.items())
     if engine == "pomegranate":
@@ -158,6 +172,7 @@ def query(
 def draw(
     net: Net,
     output: Annotated[Path, to("Picture to write: .svg, .png or .pdf.")],
+    bias: Bias = None,
     card: NetCard = None,
     attribute: Attribute = None,
 ) -> None:
@@ -172,6 +187,7 @@ def draw(
     network = _opened(net, card)
     if network.card is None and attribute:
         raise user_error("--attribute needs a card", "name it: --card CARD.yaml", "--attribute")
+    network = _of_world(network, bias, attribute)
     with house_style():
         content = figure_bytes(network.figure(attribute), ending)
     make_folder(output.parent)
@@ -185,16 +201,26 @@ def sample(
     n: Annotated[int, typer.Option("-n", min=1, help="Rows.", show_default=False)],
     output: Annotated[Path, to("CSV to write; - for standard output.")],
     beta: Beta = 0.0,
+    bias: Bias = None,
+    truth: Annotated[
+        bool,
+        typer.Option(
+            "--truth", help="With --bias: also write what is true, as NAME.true where it may differ."
+        ),
+    ] = False,
     card: NetCard = None,
     attribute: Attributes = None,
     shift: Shift = "deprived",
     seed: Annotated[int, typer.Option(min=0, help="Seed.")] = 0,
 ) -> None:
-    """Sample rows at a bias level β, for use anywhere else."""
+    """Sample rows with a known bias, β or that of a world, for use anywhere else."""
+    if truth and bias is None:
+        what = "without --bias what is recorded is true"
+        raise user_error(what, "give --bias, or leave it out", "--truth")
     if str(output) != "-":
         keep_inputs([net], [output], "--output")
-    tilted = _tilted(net, beta, card, attribute, shift)
-    text = tilted.sample(n, seed).to_frame().to_csv(index=False, lineterminator="\n")
+    biased = _biased(net, beta, bias, card, attribute, shift)
+    text = biased.sample(n, seed, truth=truth).to_frame().to_csv(index=False, lineterminator="\n")
     if str(output) == "-":
         sys.stdout.write(text)
     else:
@@ -202,24 +228,52 @@ def sample(
         write_text(output, text)
 
 
-def _tilted(net: str, beta: float, card: str | None, attribute: list[str] | None, shift: str) -> "Network":
+def _biased(
+    net: str, beta: float, bias: str | None, card: str | None, attribute: list[str] | None, shift: str
+) -> "Network":
     """Return a network with the bias that the options ask for."""
     if beta != beta:  # NaN passes every range
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
+    if bias is not None:
+        if beta or shift == "both":
+            what = "--beta and --shift change the outcome's table, and --bias takes the place of that"
+            raise user_error(what, "give one of the two", "--bias")
+        if len(attribute or ()) > 1:
+            raise user_error("--bias concerns the groups of one attribute", "give --attribute once")
+        return _of_world(_opened(net, card), bias, *(attribute or [None]))
     if not beta and (card or attribute or shift == "both"):
         what = "--card, --attribute and --shift say what --beta edits, but it is 0"
-        raise user_error(what, "give --beta, or none of them")
+        raise user_error(what, "give --beta or --bias, or none of them")
     network = _opened(net, card)
-    if beta and network.card is None:
-        name = str(network.meta.source.get("dataset", ""))
-        what, fix = f"the network is of {name}, whose card does not ship with fairbench", "name its card"
-        if not name or name.lower().endswith(".csv"):
-            what = "a network of a bare CSV does not say which column is the outcome and who is deprived"
-        raise user_error(what, f"{fix}: --card CARD.yaml", "--beta")
+    if beta:
+        _check_card(network, "--beta")
     try:
         return network.tilt(beta, attribute, both=shift == "both") if beta else network
     except UserError as error:
         raise UserError(*error.at("--card" if card else "--beta")) from None
+
+
+def _of_world(network: "Network", bias: str | None, attribute: str | None) -> "Network":
+    """Return the world that the mechanisms of ``--bias`` make of a network; without them the network."""
+    from fairbench_cli.base.strict_yaml import parse_yaml
+
+    if bias is None:
+        return network
+    _check_card(network, "--bias")
+    try:
+        return network.world(parse_yaml(bias, "--bias").data, attribute)
+    except UserError as error:
+        raise UserError(*error.at("--bias")) from None
+
+
+def _check_card(network: "Network", option: str) -> None:
+    """Check that a network says which column is the outcome and who is deprived."""
+    if network.card is None:
+        name = str(network.meta.source.get("dataset", ""))
+        what, fix = f"the network is of {name}, whose card does not ship with fairbench", "name its card"
+        if not name or name.lower().endswith(".csv"):
+            what = "a network of a bare CSV does not say which column is the outcome and who is deprived"
+        raise user_error(what, f"{fix}: --card CARD.yaml", option)
 
 
 def _opened(net: str, card: str | None) -> "Network":

@@ -195,6 +195,19 @@ class Card(StrictModel):
             self.label.column, self.label.favourable, attribute, deprived, favoured, protected.of or ()
         )
 
+    def groups(
+        self, attribute: str, levels: Mapping[str, tuple[str, ...]]
+    ) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:
+        """Return the deprived and the favoured values of an attribute, by column: of a joint one, its parts'.
+
+        Parameters
+        ----------
+        levels : mapping
+            The levels of each column of the data.
+        """
+        parts = [self.roles(name, levels) for name in self.protected[attribute].of or (attribute,)]
+        return {part.attribute: (part.deprived, part.favoured) for part in parts}
+
     def bias_groups(
         self, attribute: str, levels: Mapping[str, tuple[str, ...]]
     ) -> dict[str, tuple[tuple[str, ...], tuple[str, ...]]]:

@@ -24,7 +24,7 @@ MOST_MARKS = 10  # on a line
 SYMBOL = 12  # a symbol takes so much width
 
 # What a technique changes against another one: the mark's form says it, and its colour again.
-Form = Literal["base", "better", "over", "worse", "open", "same", "up", "down", "constant", "labels"]
+Form = Literal["base", "better", "over", "worse", "open", "same", "up", "down", "constant", "labels", "known"]
 FORMS: dict[Form, str] = {
     "base": "M-4.5 -4.5h9v9h-9z",
     "better": "M-5 0a5 5 0 1 0 10 0a5 5 0 1 0 -10 0z",
@@ -36,6 +36,7 @@ FORMS: dict[Form, str] = {
     "down": "M0 5.5l5.5 -9.5h-11z",
     "constant": "M-4.5 -4.5l9 9M-4.5 4.5l9 -9",
     "labels": "M0 -7v14",
+    "known": "M-5 0h10M0 -5v10",
 }
 
 # How a mark looks: by its verdict; outside or inside of τ, where chance was not looked at; the reference.
@@ -299,10 +300,12 @@ def plot(
     under: str = "",
     *,
     beside: bool = False,
+    known: Sequence[ChartLine] = (),
 ) -> str:
     """Return a picture of lines with their bands over `about`, then their names and what else is to say.
 
-    Names stand `beside` the ends of their lines, where the horizontal axis leaves room for them, or below.
+    Names stand `beside` the ends of their lines, where the horizontal axis leaves room for them, or below;
+    those of lines that are `known`, which the others are held against, above their ends.
     """
     parts = []
     for at, words in y.ticks():
@@ -321,6 +324,7 @@ def plot(
         parts += [line(PLACES, PLACES, sample, i, each.name), scatter(PLACES, PLACES, sample[1:2], i)]
         parts.append(text("name", SIDE + 42, level, shortened(each.name)))
         level += 16
+    parts += _known_lines(x, y, known)
     if beside:
         ends = [
             (x.at(each.points[-1][0]), y.at(each.points[-1][1]), each.name) for each in lines if each.points
@@ -329,6 +333,22 @@ def plot(
         level -= 14
     parts.append(text("tick", SIDE, level, key) if key else "")
     return picture(title, level + (12 if key else -4), parts)
+
+
+def _known_lines(x: Axis, y: Axis, known: Sequence[ChartLine]) -> Iterator[str]:
+    """Yield thin lines, named at their ends; those that end at about the same place together."""
+    ends: list[tuple[float, list[str]]] = []
+    for each in known:
+        d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in each.points)
+        yield stroke("way known", f"M{d}", each.name, SOFT, 1.2, "1 3")
+        level = y.at(each.points[-1][1])
+        near = next((names for at, names in ends if abs(at - level) < LINE), None)
+        if near is None:
+            ends.append((level, [each.name]))
+        else:
+            near.append(each.name)
+    for level, names in ends:
+        yield text("tick", x.end, max(level - 3, y.end + 8), ", ".join(names), "end")
 
 
 @dataclass(frozen=True)
@@ -448,6 +468,7 @@ def cloud(
     *,
     zero: bool = False,
     under: str = "",
+    known: Sequence[Track] = (),
 ) -> str:
     """Return a picture of the ways of techniques, from light to dark marks, each named at its end.
 
@@ -459,6 +480,8 @@ def cloud(
         Whether a line stands where the horizontal axis is 0.
     under : str
         What is drawn first.
+    known : sequence of Track
+        What the techniques are held against.
     """
     parts = [text("tick", SIDE, 10, above)]
     for at, words in y.ticks():
@@ -469,7 +492,14 @@ def cloud(
     parts += [below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
     parts.append(under)
     names: list[Point] = []
-    marks = [(x.at(a), y.at(b)) for track in tracks for a, b, _ in track.points]
+    marks = [(x.at(a), y.at(b)) for track in (*known, *tracks) for a, b, _ in track.points]
+    for track in known:
+        d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in track.points)
+        parts.append(stroke("way known", f"M{d}", "", SOFT, 1, "1 3") if len(track.points) > 1 else "")
+        for a, b, said in track.points:
+            parts.append(mark("point known", FORMS["known"], x.at(a), y.at(b), said, SOFT))
+        a, b, _ = track.points[-1]
+        names.append((x.at(a), y.at(b), track.name))
     for i, track in enumerate(tracks):
         look = i % len(LINES)
         d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in track.points)

@@ -25,6 +25,24 @@
     return found;
   }
   const letters = (scale) => data.words[scale.gap ? 1 : 0];
+  const grainsOf = (scale) => data.grain / (scale.unit ? 100 : 1);
+  const named = (scale) => (scale.unit ? `${scale.name}, ${scale.unit}` : scale.name);
+  const ofBeta = (values, beta) => (Array.isArray(values) ? values[beta] : values);
+  const strength = (panel, beta, before = "") => (panel.strength ? `${before}${panel.strength} = ${panel.at[beta]}` : "");
+  function which(panel, beta) {
+    if (!panel.which) return "";
+    const [world, labels] = panel.which.split(" · ");
+    const words = beta === undefined ? [world, labels] : [world, strength(panel, beta), labels];
+    return `<p class="which">${escaped(words.filter(Boolean).join(" · "))}</p>\n`;
+  }
+  // What others are held against, by name, with its numbers over β: as `known_of` in Python.
+  function knownOf(panel, m) {
+    const count = panel.betas.length;
+    const over = (numbers, i) => panel.betas.map((_, k) => at(numbers, i * count + k));
+    const rules = Object.keys(data.rules).map((name, r) => [name, over(panel.known[m], r)]);
+    const upper = panel.upper.filter(Boolean).map((t) => [panel.techniques[t], over(panel.mean[m], t)]);
+    return [...rules, ...upper].filter(([, values]) => values.some((value) => value !== null));
+  }
   function aside(panel, against, i) {
     const m = data.accuracy;
     const mean = at(panel.mean[m], i);
@@ -99,19 +117,46 @@
     const scale = data.scales[m];
     const ideal = scale.ideal === null || scale.ideal < scale.axis[0] || scale.ideal > scale.axis[1] ? null : place(scale, scale.ideal);
     let rows = panel.techniques.map((_, t) => rowOf(forestRow(panel, m, base, t, beta), ideal)).join("");
-    const labels = panel.labels[m];
+    const known = Object.entries(data.rules).map(([name, words], r) => {
+      const [value, right] = [m, data.accuracy].map((own) => at(panel.known[own], r * panel.betas.length + beta));
+      if (value === null) return "";
+      const side = m === data.accuracy ? [] : [[right === null ? "-" : `${written(data.scales[data.accuracy], right)} %`, ""]];
+      const told = `${name}: ${written(scale, value)}${scale.unit ? ` ${scale.unit}` : ""}; ${words}`;
+      return rowOf([name, "known", place(scale, value), null, null, null, told, [[written(scale, value), ""], ...side], ""], ideal);
+    });
+    rows = known.join("") + rows;
+    const labels = ofBeta(panel.labels[m], beta);
     if (labels !== null) {
       const texts = [[written(scale, labels), ""], ...(m === data.accuracy ? [] : [["", ""]])];
       rows = rowOf(["labels", "labels", place(scale, labels), null, null, null, `${data.words[0].L}: ${texts[0][0]} ${scale.unit}`, texts, ""], ideal) + rows;
     }
     const others = m === data.accuracy ? ["value"] : ["value", "accuracy"];
-    const about = scale.unit ? `${scale.name}, ${scale.unit}` : scale.name;
     const heads = others.map((head) => `<th scope="col" class="n">${head}</th>`).join("");
     const below = ticks(scale).map(([x, words]) => `<span class="tick" style="left:${short(x)}%">${words}</span>`).join("");
-    const title = `${panel.name}: ${scale.name} against ${base} at β = ${panel.at[beta]}`;
-    const long = panel.techniques.some((name) => name.split(/[ -]/).some((word) => word.length > 13));
-    return `<table class="forest${long ? " long" : ""}"><caption class="unseen">${escaped(title)}</caption><colgroup>${"<col>".repeat(2 + others.length)}</colgroup><thead><tr><th scope="col" colspan="2">${escaped(about)}</th>${heads}</tr></thead>` +
+    const title = `${panel.name}: ${scale.name} against ${base}${strength(panel, beta, " at ")}`;
+    const names = [...panel.techniques, ...known.flatMap((row, r) => (row ? [Object.keys(data.rules)[r]] : []))];
+    const long = names.some((name) => name.split(/[ -]/).some((word) => word.length > 13));
+    return which(panel, beta) + `<table class="forest${long ? " long" : ""}"><caption class="unseen">${escaped(title)}</caption><colgroup>${"<col>".repeat(2 + others.length)}</colgroup><thead><tr><th scope="col" colspan="2">${escaped(named(scale))}</th>${heads}</tr></thead>` +
       `<tbody>${rows}</tbody><tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>${below}</div></td><td colspan="${others.length}"></td></tr></tfoot></table>`;
+  }
+  const picture = (title, size, parts) => `<svg role="graphics-document document" aria-label="${escaped(title)}" viewBox="0 0 360 ${size}" width="360" height="${size}" font-family="system-ui, sans-serif" font-size="11" fill="#222222" xmlns="http://www.w3.org/2000/svg">${parts}</svg>`;
+  function axis(low, high, start, end) {
+    const at = (value) => start + ((end - start) * (Math.max(low, Math.min(high, value)) - low)) / (high - low);
+    const rough = (high - low) / 5;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 5, 10].find((times) => times * power >= rough * 0.99) * power;
+    const ticks = () => {
+      const found = [];
+      for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k++) found.push([at(k * step), general(k * step)]);
+      return found;
+    };
+    return { low, high, at, ticks, start, end };
+  }
+  function below(axis, y) {
+    const ticks = axis.ticks();
+    const side = (x) => (x < 26 ? "start" : x > 334 ? "end" : "middle");
+    const marks = ticks.map(([x]) => `M${short(x)} ${short(y)}v4`).join("");
+    return path("axis", `M${short(axis.start)} ${short(y)}H${short(axis.end)}${marks}`, "", "#767676", 1) + ticks.map(([x, words]) => text("tick", x, y + 15, words, side(x))).join("");
   }
   // Curves over β as `curves` in Python draws them, and `plot` below it.
   const path = (kind, d, told, colour, width, dashes = "") => {
@@ -126,25 +171,25 @@
   function curves(panel, m, part) {
     const scale = data.scales[m];
     const count = panel.betas.length;
-    const one = scale.unit ? data.grain / 100 : data.grain;
+    const one = grainsOf(scale);
     const [low, high, step] = scale.axis;
-    const [first, last] = [panel.betas[0], panel.betas[count - 1]];
-    const x = (beta) => 44 + (304 * (beta - first)) / (last - first);
+    const across = axis(panel.betas[0], panel.betas[count - 1], 44, 348);
+    const x = (beta) => across.at(beta);
     const y = (grains) => 200 - (188 * (Math.max(low, Math.min(high, grains)) - low)) / (high - low);
+    const over = panel.strength || "β";
     let parts = "";
     for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k++) {
       parts += path("grid", `M44 ${short(y(k * step))}H348`, "", "#d5d5d5", 1);
       parts += text("tick", 39, y(k * step) + 4, general((k * step) / one), "end");
     }
-    parts += data.betas[panel.at.join()];
-    parts += text("tick", 180, 230, `β; up: ${scale.unit ? `${scale.name}, ${scale.unit}` : scale.name}`, "middle");
+    parts += below(across, 200) + text("tick", 180, 230, `${over}; up: ${named(scale)}`, "middle");
     const lines = part.map((t) => {
       const points = [];
       const limits = [];
       panel.betas.forEach((beta, k) => {
         const [mean, lower, upper] = ["mean", "low", "high"].map((name) => at(panel[name][m], t * count + k));
         if (mean === null) return;
-        let told = `${panel.techniques[t]}, β = ${panel.at[k]}: ${written(scale, mean)}`;
+        let told = `${panel.techniques[t]}${strength(panel, k, ", ")}: ${written(scale, mean)}`;
         if (lower !== null && upper !== null) {
           limits.push([x(beta), y(lower), y(upper)]);
           told += ` (${written(scale, lower)} to ${written(scale, upper)})`;
@@ -168,14 +213,108 @@
       parts += text("name", 54, level, name.length <= 34 ? name : `${name.slice(0, 33)}…`);
       level += 16;
     });
+    const ends = [];
+    for (const [name, values] of knownOf(panel, m)) {
+      const there = values.flatMap((value, k) => (value === null || value < low || value > high ? [] : [[x(panel.betas[k]), y(value)]]));
+      if (!there.length) continue;
+      parts += path("way known", `M${there.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}`, name, "#767676", "1.2", "1 3");
+      const level = there[there.length - 1][1];
+      const near = ends.find(([other]) => Math.abs(other - level) < 11);
+      if (near) near[1].push(name);
+      else ends.push([level, [name]]);
+    }
+    for (const [level, names] of ends) parts += text("tick", 348, Math.max(level - 3, 20), names.join(", "), "end");
     const size = short(level - 4);
-    return `<svg role="graphics-document document" aria-label="${escaped(`${panel.name}: ${scale.name} over β`)}" viewBox="0 0 360 ${size}" width="360" height="${size}" font-family="system-ui, sans-serif" font-size="11" fill="#222222" xmlns="http://www.w3.org/2000/svg">${parts}</svg>`;
+    return which(panel) + picture(`${panel.name}: ${scale.name} over ${over}`, size, parts);
+  }
+  // Planes as `drawn_cloud` in Python draws them, and `cloud` below it.
+  function ownAxis(scale, numbers, start, end, held) {
+    const one = grainsOf(scale);
+    const ends = [...numbers.filter((value) => value !== null).map((value) => value / one), ...(scale.ideal === 0 ? [0] : [])];
+    let [low, high] = ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1];
+    const [first, most] = [low, 2.5 * (high - low)];
+    const near = held.flat().filter((value) => value !== null).map((value) => value / one);
+    for (const value of near.sort((a, b) => Math.abs(a - first) - Math.abs(b - first))) {
+      if (Math.max(high, value) - Math.min(low, value) <= most) [low, high] = [Math.min(low, value), Math.max(high, value)];
+    }
+    const room = 0.08 * (high - low) || 0.5;
+    return axis(low - room, high + room, start, end);
+  }
+  const SHADES = ["#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"];
+  const joined = (points) => `M${points.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}`;
+  const pointAt = (kind, d, [a, b, told], colour, fill) => `<path class="${kind}" d="${d}" transform="translate(${short(a)} ${short(b)})" stroke="${colour}" stroke-width="1.3" fill="${fill}"><title>${escaped(told)}</title></path>`;
+  function cloud(panel, xm, ym, part) {
+    const [sx, sy] = [data.scales[xm], data.scales[ym]];
+    const count = panel.betas.length;
+    const held = [xm, ym].map((m) => knownOf(panel, m).map(([, values]) => values));
+    const [x, y] = [ownAxis(sx, panel.mean[xm], 44, 348, held[0]), ownAxis(sy, panel.mean[ym], 216, 20, held[1])];
+    const placed = (a, b, told) => [x.at(a / (grainsOf(sx))), y.at(b / (grainsOf(sy))), told];
+    const both = (a, b) => `${sx.name} ${written(sx, a)}, ${sy.name} ${written(sy, b)}`;
+    const tracks = part.map((t) => [panel.techniques[t], panel.betas.flatMap((_, k) => {
+      const [a, b] = [xm, ym].map((m) => at(panel.mean[m], t * count + k));
+      if (a === null || b === null) return [];
+      const [told, same] = [`${panel.techniques[t]}${strength(panel, k, ", ")}: ${both(a, b)}`, panel.same[t * count + k]];
+      return [placed(a, b, same ? `${told}, ${same}` : told)];
+    })]).filter(([, points]) => points.length);
+    const inside = (axis, value) => axis.low <= value && value <= axis.high;
+    const ups = Object.fromEntries(knownOf(panel, ym));
+    const known = knownOf(panel, xm).map(([name, values]) => {
+      const found = new Map();
+      values.forEach((a, k) => {
+        const b = (ups[name] ?? [])[k] ?? null;
+        if (a === null || b === null || !inside(x, a / (grainsOf(sx))) || !inside(y, b / (grainsOf(sy))) || found.has(`${a} ${b}`)) return;
+        found.set(`${a} ${b}`, placed(a, b, `${name}${strength(panel, k, ", ")}: ${both(a, b)}`));
+      });
+      return [name, [...found.values()]];
+    }).filter(([, points]) => points.length);
+    let parts = text("tick", 12, 10, named(sy));
+    for (const [place, words] of y.ticks()) parts += path("grid", `M44 ${short(place)}H348`, "", "#d5d5d5", 1) + text("tick", 39, place + 4, words, "end");
+    if (sx.ideal === 0 && x.low <= 0 && 0 <= x.high) parts += path("here", `M${short(x.at(0))} 216V20`, "", "#222222", 1, "3 3");
+    parts += below(x, 216) + text("tick", 196, 246, named(sx), "middle");
+    const names = [];
+    const marks = [...known, ...tracks].flatMap(([, points]) => points);
+    for (const [name, points] of known) {
+      if (points.length > 1) parts += path("way known", joined(points), "", "#767676", 1, "1 3");
+      for (const point of points) parts += pointAt("point known", data.forms.known, point, "#767676", "#ffffff");
+      names.push([...points[points.length - 1].slice(0, 2), name]);
+    }
+    tracks.forEach(([name, points], i) => {
+      const [colour, , d] = data.lines[i];
+      if (points.length > 1) parts += path(`way l${i}`, joined(points), "", colour, 1);
+      points.forEach((point, k) => {
+        const shade = points.length < 2 ? SHADES.length - 1 : Math.floor((k * (SHADES.length - 1)) / (points.length - 1));
+        parts += pointAt(`point l${i} b${shade}`, d, point, colour, SHADES[shade]);
+      });
+      names.push([...points[points.length - 1].slice(0, 2), name]);
+    });
+    return which(panel) + picture(`${panel.name}: ${sx.name} and ${sy.name}`, "254", parts + apart(names, marks, 216));
+  }
+  const shortened = (name) => (name.length <= 34 ? name : `${name.slice(0, 33)}…`);
+  const ROWS = Array.from({ length: 25 }, (_, i) => i - 12).sort((a, b) => Math.abs(a) - Math.abs(b));
+  function apart(names, marks, bottom) {
+    const taken = marks.map(([a, b]) => [a - 5, b - 4, a + 5, b + 4]);
+    const free = (one) => !taken.some((other) => one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3]);
+    return [...names].sort((a, b) => a[1] - b[1]).map(([x, y, name]) => {
+      const wide = 6.2 * shortened(name).length;
+      for (const row of ROWS) for (const left of [false, true]) {
+        const [start, level] = [left ? x - 7 - wide : x + 7, y + 11 * row];
+        const own = [start, level - 5.5, start + wide, level + 5.5];
+        if (start < 2 || own[2] > 358 || own[1] < 12 || own[3] > bottom || !free(own)) continue;
+        taken.push(own);
+        const near = left ? own[2] : start;
+        return (row ? path("axis", `M${short(x)} ${short(y)}L${short(near)} ${short(level)}`, "", "#767676", "0.6") : "") + text("name", near, level + 4, shortened(name), left ? "end" : "start");
+      }
+      return "";
+    }).join("");
   }
   const selects = Object.fromEntries([...form.elements].filter((one) => one.name).map((one) => [one.name, one]));
   const chosen = (name) => (selects[name] ? selects[name].value : data.chosen[name] ?? "");
   const metric = () => data.scales.findIndex((scale) => scale.name === chosen("metric"));
-  const step = (panel) => Math.max(0, panel.at.indexOf(chosen("beta")));
-  const away = (about) => Object.entries(about).some(([name, value]) => chosen(name) && value !== chosen(name));
+  const far = (panel, k) => Math.abs(panel.betas[k] - Number(chosen("beta")));
+  const step = (panel) => panel.betas.reduce((best, _, k) => (far(panel, k) < far(panel, best) ? k : best), 0);
+  const away = (about) => Object.entries(about).some(([name, value]) => (name === "slot" ? data.slots[value].every((k) => away(data.panels[k].about)) : chosen(name) && value !== chosen(name)));
+  const labelled = (k) => (chosen("labels") === data.chosen.labels ? data.panels : data.others)[k];
+  const panelOf = (slot) => labelled(data.slots[slot].find((k) => !away(data.panels[k].about)) ?? data.slots[slot][0]);
   const drawers = {
     forest: (panel) => {
       const [short, long] = panel.told[step(panel)];
@@ -184,7 +323,8 @@
       if (own && !own.difference[metric()].length) return `<figcaption class="fine">The page keeps no differences to ${escaped(chosen("base"))} of this metric: fairbench report --versus has them.</figcaption>` + forest(panel, metric(), chosen("base"), step(panel));
       return (apt ? `<figcaption><strong>${escaped(short)}</strong>${long ? ` <span class="fine">${escaped(long)}</span>` : ""}</figcaption>\n` : "") + forest(panel, metric(), chosen("base"), step(panel));
     },
-    curves: (panel, part) => curves(panel, metric(), panel.parts[part]),
+    curves: (panel, part) => (panel.betas.length > 1 ? curves(panel, metric(), panel.parts[part]) : which(panel) + `<figcaption class="fine">One strength only.</figcaption>`),
+    planes: (panel, part, x, y) => `<figcaption><strong>${escaped(`${data.scales[x].name} × ${data.scales[y].name}`)}</strong></figcaption>\n` + cloud(panel, Number(x), Number(y), panel.parts[part]),
   };
   function filter() {
     for (const part of document.querySelectorAll(".of")) part.classList.toggle("off", away(part.dataset));
@@ -203,19 +343,23 @@
       const m = metric();
       const of = (row) => row.children.length - 5;
       let k = 0;
-      for (const panel of data.panels) for (let beta = 0; beta < panel.betas.length; beta++) for (let t = 0; t < panel.techniques.length; t++) {
+      for (const panel of data.slots.flat().map(labelled)) for (let beta = 0; beta < panel.betas.length; beta++) for (let t = 0; t < panel.techniques.length; t++) {
         const row = rows[k++];
         fill(row, of(row), numberCells(panel, m, chosen("base"), t, beta));
         row.classList.toggle("off", away(panel.about));
       }
     },
     groups: (rows, number) => {
-      const panel = data.panels[number];
+      const panel = panelOf(number);
+      const { rates, rows: sizes, labels } = panel.groups;
       const beta = step(panel);
-      rows.forEach((row, g) => fill(row, 3, panel.techniques.map((_, t) => {
-        const rate = (panel.groups.rates[t * panel.betas.length + beta] ?? [])[g] ?? null;
-        return rate === null ? ["-", "", null] : [written(data.share, rate), "", rate];
-      })));
+      const own = (of) => of[Math.min(beta, of.length - 1)];
+      const share = (rate) => (rate === null ? ["-", "", null] : [written(data.share, rate), "", rate]);
+      rows.forEach((row, g) => fill(row, 1, [
+        own(sizes)[g] === null ? ["-", "", null] : [own(sizes)[g].toLocaleString("en"), "", own(sizes)[g]],
+        share(own(labels)[g]),
+        ...panel.techniques.map((_, t) => share((rates[t * panel.betas.length + beta] ?? [])[g] ?? null)),
+      ]));
     },
   };
   function draw() {
@@ -224,8 +368,8 @@
     for (const head of document.querySelectorAll("table[data-key] [aria-sort]")) head.removeAttribute("aria-sort");
     for (const input of document.querySelectorAll(".filter input")) if (input.value) input.dispatchEvent(new Event("input"));
     for (const figure of document.querySelectorAll("figure[data-key]")) {
-      const [kind, number, part] = figure.dataset.key.split("-");
-      figure.innerHTML = drawers[kind](data.panels[number], part);
+      const [kind, number, ...parts] = figure.dataset.key.split("-");
+      figure.innerHTML = drawers[kind](panelOf(number), ...parts);
     }
   }
   const first = Object.fromEntries(Object.entries(selects).map(([name, one]) => [name, one.value]));
@@ -239,7 +383,11 @@
   }
   form.addEventListener("change", (event) => {
     // Where nothing is of all that is chosen, the other switches go back to all.
-    if (data.panels.every((panel) => away(panel.about))) for (const name of Object.keys(data.panels[0].about)) if (selects[name] && selects[name] !== event.target) selects[name].value = "";
+    if (data.panels.every((panel) => away(panel.about))) {
+      const { name, value } = event.target;
+      const { about } = data.panels.find((panel) => panel.about[name] === value);
+      for (const other of Object.keys(about)) if (selects[other] && other !== name) selects[other].value = selects[other].options[0].value && about[other];
+    }
     const kept = new URLSearchParams();
     for (const [name, one] of Object.entries(selects)) if (one.value !== first[name]) kept.set(name, one.value);
     history.replaceState(null, "", `#${kept}`);
@@ -249,6 +397,6 @@
   });
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", () => { if (/=|^#?$/.test(location.hash)) read(); });
-  if (/=/.test(location.hash)) read();
+  if (/=/.test(location.hash) || data.chosen.world) read();
   window.redraw = draw;
 }

@@ -12,7 +12,8 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.split import divided_rows
-from fairbench_cli.data.table import Labels, Sample, in_other_group, read_only, to_sample
+from fairbench_cli.data.table import Labels, Rows, Sample, Table, in_other_group, read_only, to_sample
+from fairbench_cli.experiment.config.metrics import on_record
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.decisions import PredictedRows, RowsPlace, order_of_rows, pack_rows, packed
 from fairbench_cli.experiment.plan import Cell
@@ -25,6 +26,8 @@ from fairbench_cli.measures.groups import ProtectedAttributes
 from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
+from fairbench_cli.network.world import draw as draw_rows
+from fairbench_cli.network.world import record
 
 Status = Literal["ok", "noop", "degraded", "infeasible", "failed", "killed", "overtime", "memory"]
 
@@ -77,47 +80,57 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     """Draw a biased training set, apply the technique, test it and count."""
     start = time.process_time()
 
-    protected, curve = population.protected, None
+    cell, protected, curve = cell.computed, population.protected, None
     how = cell.technique.representation, population.favoured
 
     def attempts(rows: Sample, others: Sample) -> Attempt:
-        seen, shown, group = represent(rows, *how), represent(others, *how), groups_of(others, protected)
-        return lambda candidate: decide(fit(candidate, seen, repeat), shown, group, protected)[1]
+        seen, shown = represent(rows, *how), represent(others, *how)
+        return lambda candidate: counted(decide(fit(candidate, seen, repeat), shown)[1], others, protected)
 
     try:
-        # 1. The rows: a training set with bias β against the deprived group, and test rows.
+        # 1. The rows: a training set with a known bias, and test rows without it, with what the world of the
+        # training set records of these.
         train, test = draw(cell, population, repeat)
+        record = record_of(cell, population, repeat, test)
 
         # 2. Parameters that are tuned are chosen within the training rows: from here on the cell is the
         # untuned one with the chosen values.
-        cell, curve = tune(cell, protected, train, test, attempts)
+        cell, curve = tune(cell, protected, train, record.known, attempts)
 
         # 3. The technique gets the features in its representation, trains the classifier in its own way, and
-        # its model decides on the test rows, which are counted by the levels of all protected attributes; or
-        # it says that it cannot on such rows.
-        shown, group = represented(test, how[0], population), groups_of(test, protected)
+        # its model decides on the test rows; or it says that it cannot on such rows.
+        shown = represented(record.shown, how[0], population)
         model = fit(cell, represented(train, how[0], population), repeat)
-        predicted, counts, chance = decide(model, shown, group, protected)
+        predicted, accepted = decide(model, shown)
+
+        # 4. Decisions are counted by the true label and the true levels of all protected attributes, and by
+        # the recorded ones where they are others.
+        counts, at = counted(accepted, test, protected), record.included
+        recorded = None if record.rows is None else counted(accepted[at], record.rows, protected)
     except Infeasible as reason:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds, tuning=curve)
 
-    # 4. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
+    # 5. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
     wanted = population.sweep or population.row_metrics.names or population.predictions
     scores = model.scores(shown) if wanted else None
-    twins = in_other_group(test, population.roles.of) if population.row_metrics.of_twins else None
-    changed = None if twins is None else decide(model, represent(twins, *how), group, protected)[2]
-    stays = None if changed is None else 1.0 - np.abs(chance - changed)
+    twins = in_other_group(record.shown, population.roles.of) if population.row_metrics.of_twins else None
+    changed = None if twins is None else decide(model, represent(twins, *how))[1]
+    stays = None if changed is None else 1.0 - np.abs(accepted - changed)
     values = population.row_metrics.measure(test, predicted, scores, stays)
-    swept = None
+    if record.rows is not None:
+        some = (None if own is None else own[at] for own in (scores, stays))
+        found = population.row_metrics.measure(record.rows, predicted[at], *some)
+        values |= {on_record(name): value for name, value in found.items()}
+    group, swept = groups_of(test, protected), None
     if population.sweep:
         none = Counts(counts.groups, np.zeros((0, *counts.n.shape)))
         swept = none if scores is None else swept_counts(group, test.y, scores, counts.groups)
 
-    # 5. Decisions on rows that are the same in every repeat: would a difference be there on others?
-    rows = packed(chance[row_order(test, population)]) if population.shares_test_rows else None
+    # 6. Decisions on rows that are the same in every repeat: would a difference be there on others?
+    rows = packed(accepted[row_order(test, population)]) if population.shares_test_rows else None
 
-    # 6. The rows themselves, if asked for.
+    # 7. The rows themselves, if asked for.
     kept = None
     if population.predictions:
         known = rows_tested(cell, population, repeat, len(test)), group, test.y
@@ -125,7 +138,8 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
     facts, how_it_went = dict(model.facts), (model.status, model.reason)
     seconds = time.process_time() - start
-    return Repeat(cell.key, repeat, *how_it_went, counts, facts, seconds, values, swept, curve, rows, kept)
+    outcome = Repeat(cell.key, repeat, *how_it_went, counts, facts, seconds, values, swept, curve)
+    return replace(outcome, decisions=rows, predictions=kept, recorded=recorded)
 
 
 def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
@@ -137,17 +151,16 @@ def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
     return fitted
 
 
-def decide(
-    model: Fitted, rows: Sample, group: NDArray[np.intp], protected: ProtectedAttributes
-) -> tuple[Labels, Counts, NDArray[Any]]:
-    """Return a model's decisions on rows, their counts, and the chance with which each row is accepted.
-
-    The counts of a model that draws its decisions are those in expectation.
-    """
+def decide(model: Fitted, rows: Sample) -> tuple[Labels, NDArray[Any]]:
+    """Return a model's decisions on rows, and the chances of being accepted where they are drawn."""
     predicted, chance = model.predict(rows), model.decision_probability(rows)
-    if chance is None:
-        return predicted, count(group, rows.y, predicted, protected.groups), predicted
-    return predicted, expected_count(group, rows.y, chance, protected.groups), chance
+    return predicted, predicted if chance is None else np.asarray(chance, dtype=np.float64)
+
+
+def counted(accepted: NDArray[Any], rows: Sample, protected: ProtectedAttributes) -> Counts:
+    """Count decisions by group, label and decision; of chances the counts in expectation."""
+    how = expected_count if accepted.dtype.kind == "f" else count
+    return how(groups_of(rows, protected), rows.y, accepted, protected.groups)
 
 
 def groups_of(rows: Sample, protected: ProtectedAttributes) -> NDArray[np.intp]:
@@ -158,8 +171,9 @@ def groups_of(rows: Sample, protected: ProtectedAttributes) -> NDArray[np.intp]:
 def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sample]:
     """Return the training and the test rows of a repeat.
 
-    Training rows are sampled from the network, its bias against the deprived group raised by β, and test rows
-    are the original ones, or sampled from the network as it is (β = 0). Without a network the original rows
+    Training rows are what the cell's world records: rows of the network, some of it wrongly or not at all; or
+    they are sampled from the network with its bias against the deprived group raised by β. Test rows are the
+    original ones, or sampled from the network as it is, and true. Without a network the original rows
     are divided at random: `size` of them to train on, the rest to test; and, if asked for, each part drawn
     again with as many rows of each group and outcome. Test rows may also be those of a file.
 
@@ -172,10 +186,18 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     """
     if population.network is None:
         return _divided(population, cell.sample_seed(repeat))
-    beta = cell.beta if population.edits else 0.0
-    drawn = population.rows is None and population.apart is None
-    seed = cell.test_seed(repeat) if drawn else 0
-    return _drawn(population, beta, cell.sample_seed(repeat)), _test(population, seed)
+    train, test = cell.sample_seed(repeat), cell.test_seed(repeat)
+    tested = _test(population, 0 if population.shares_test_rows else test)
+    if cell.in_world:
+        return _in_world(population, cell.in_world, train), tested
+    return _drawn(population, cell.beta if population.edits else 0.0, train), tested
+
+
+@lru_cache(maxsize=2)
+def _in_world(population: Population, world: str, seed: int) -> Sample:
+    """Return training rows as a world records them."""
+    rows = draw_rows(population.worlds[world], population.size, seed).recorded
+    return _shared(to_sample(rows, population.roles), population)
 
 
 @lru_cache(maxsize=2)
@@ -190,12 +212,69 @@ def _drawn(population: Population, beta: float, seed: int) -> Sample:
 
 @lru_cache(maxsize=2)
 def _test(population: Population, seed: int) -> Sample:
-    """Return the test rows where training rows are drawn: real ones, or others drawn at β = 0."""
-    rows, network = population.apart or population.rows, population.network
+    """Return the test rows where training rows are drawn: real ones, or others drawn without bias."""
+    rows = population.apart or population.rows
     if rows is None:
-        assert network is not None  # noqa: S101 - `populate` leaves out one of the two at most
-        rows = to_sample(sample(network, population.size, seed), population.roles)
+        rows = to_sample(_people(population, seed), population.roles)
     return _shared(rows, population)
+
+
+@lru_cache(maxsize=2)
+def _people(population: Population, seed: int) -> Table:
+    """Return the test rows where training rows are drawn, as a table of all columns."""
+    people, network = population.people, population.network
+    assert network is not None  # noqa: S101 - real rows are divided
+    return sample(network, population.size, seed) if people is None else people
+
+
+@dataclass(frozen=True, eq=False)
+class RowsOnRecord:
+    """What the world of a cell records of the test rows.
+
+    Parameters
+    ----------
+    shown : Sample
+        All test rows with the features that models see, true or recorded ones, and with true labels.
+    rows : Sample or None
+        The test rows that the world includes, all as it records them; None where labels, groups and rows are
+        the true ones.
+    included : int array
+        Which of the test rows these are.
+    """
+
+    shown: Sample
+    rows: Sample | None = None
+    included: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    @property
+    def known(self) -> Sample:
+        """What somebody in the world knows of the test rows."""
+        return self.shown if self.rows is None else self.rows
+
+
+def record_of(cell: Cell, population: Population, repeat: int, test: Sample) -> RowsOnRecord:
+    """Return what a cell's world records of the test rows: drawn anew in each repeat, for all techniques."""
+    if not cell.in_world:
+        return RowsOnRecord(test)
+    return _record(population, cell.in_world, cell.test_seed(repeat), test)
+
+
+@lru_cache(maxsize=2)
+def _record(population: Population, name: str, seed: int, test: Sample) -> RowsOnRecord:
+    world, roles = population.worlds[name], population.roles
+    true = _people(population, 0 if population.shares_test_rows else seed)
+    found = record(world, true, seed)
+    shown, recorded = test, _shared(to_sample(found.recorded, roles), population)
+    if population.shows_record:
+        shown = replace(recorded, y=test.y)
+    elif world.omitted:
+        shown = _shared(to_sample(true.without(*world.omitted), roles), population)
+    counted_by = {roles.label, *roles.of, *population.protected.names}
+    if not world.included and counted_by.isdisjoint(world.altered):
+        return RowsOnRecord(shown)
+    at = np.flatnonzero(found.included)
+    rows = recorded if len(at) == len(test) else _shared(recorded.take(at), population)
+    return RowsOnRecord(shown, rows, at)
 
 
 def rows_tested(cell: Cell, population: Population, repeat: int, n: int) -> NDArray[np.intp]:

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,6 +33,7 @@ from fairbench_cli.network.files import save as save_network
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure, source_facts
+from fairbench_cli.network.world import World, world_of
 
 if TYPE_CHECKING:  # pandas comes with it, and workers need neither
     from fairbench_cli.data.load import Dataset
@@ -92,8 +93,7 @@ class PreparedDataset:
     def groups(self) -> Groups:
         """Return the deprived and the favoured levels of the protected attribute, or of each of its parts."""
         levels = {column.name: column.levels for column in self.columns}
-        parts = [self.card.roles(name, levels) for name in self.roles.of or (self.roles.attribute,)]
-        return {part.attribute: (part.deprived, part.favoured) for part in parts}
+        return self.card.groups(self.roles.attribute, levels)
 
     @property
     def edited(self) -> tuple[str, ...]:
@@ -453,6 +453,12 @@ class Population:
         Whether to keep the test rows with what was decided.
     apart : Sample or None
         Test rows of files of their own.
+    worlds : dict
+        The worlds in which cells train, by `Cell.in_world`.
+    people : Table or None
+        Where there are worlds, the test rows that all repeats share with every column.
+    shows_record : bool
+        Whether models see of the test rows what the world records, else what is true.
     """
 
     network: BayesNet | None
@@ -469,6 +475,9 @@ class Population:
     row_metrics: RequestedRowMetrics
     predictions: bool = False
     apart: Sample | None = None
+    worlds: Mapping[str, World] = field(default_factory=dict)
+    people: Table | None = None
+    shows_record: bool = False
 
     @property
     def shares_test_rows(self) -> bool:
@@ -499,7 +508,36 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         row_metrics=config.row_metrics,
         predictions=config.predictions,
         apart=_tested_rows(prepared, config),
+        worlds={} if network is None else _worlds(prepared, config, network),
+        people=_people(prepared, config) if prepared.spec.bias is not None else None,
+        shows_record=config.test_features == "recorded",
     )
+
+
+def _worlds(prepared: PreparedDataset, config: ExperimentConfig, network: BayesNet) -> dict[str, World]:
+    """Return the worlds of a data set with a bias.
+
+    Raises
+    ------
+    UserError
+        When a mechanism does not fit the network, or nobody of a group is left.
+    """
+    roles, found = prepared.roles, dict[str, World]()
+    for world in config.worlds(prepared.spec):
+        if world.in_world:
+            mechanisms = [spec.build(MECHANISMS) for spec in world.mechanisms]
+            found[world.in_world] = world_of(
+                network, roles.label, roles.favourable, prepared.groups, mechanisms
+            )
+    return found
+
+
+def _people(prepared: PreparedDataset, config: ExperimentConfig) -> Table | None:
+    """Return the test rows that all repeats share."""
+    dataset = prepared.dataset
+    if dataset is None or config.tested == "network":
+        return None
+    return dataset.table if dataset.test is None else dataset.test
 
 
 def _tested_rows(prepared: PreparedDataset, config: ExperimentConfig) -> Sample | None:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -59,7 +59,7 @@ class Cell:
     world : tuple of ComponentSpec
         The mechanisms of its world, with every number; none where β acts on the outcome's table, if at all.
     world_name : str
-        What results call the world; empty without bias and in a run without worlds.
+        What results call the world; empty without one.
     """
 
     dataset: str
@@ -72,6 +72,25 @@ class Cell:
     key: str
     world: tuple[ComponentSpec, ...] = ()
     world_name: str = ""
+
+    @property
+    def computed(self) -> "Cell":
+        """The cell that is computed in its place: without bias where the technique trains on the truth."""
+        technique = self.technique.computed
+        if technique is self.technique:
+            return self
+        return replace(self, technique=technique, beta=0.0, world=())
+
+    @property
+    def in_world(self) -> str:
+        """By what populations hold the world that it trains in; empty without one, where β acts."""
+        return CellWorld(self.world_name, self.beta, self.world).in_world
+
+    @property
+    def trains_in(self) -> tuple[str, float]:
+        """What tells cells that train on other rows of the same network: the world, and β."""
+        computed = self.computed
+        return computed.in_world, computed.beta
 
     @property
     def source(self) -> tuple[str, str]:
@@ -125,6 +144,7 @@ def component_seed(seed: int, spec: ComponentSpec) -> int:
 def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
     """Return every combination of data set, classifier, technique and world, in the order of the config."""
     cells = []
+    unbiased = _of_world(config, CellWorld("", 0.0, ()))
     real = config.sample.source == "data"
     for dataset in datasets:
         source = canonical(dataset.decisive)  # long, and the same for all of its cells
@@ -132,10 +152,11 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
         for classifier, technique in product(config.classifiers, config.interventions):
             if not dataset.spec.takes(technique.spec.name, classifier.name):
                 continue
-            decisive = _decisive(config, dataset, technique, classifier)
+            computed = technique.computed
+            decisive = _decisive(config, dataset, computed, classifier)
             parts = {key: canonical(value) for key, value in decisive.items()} | {"source": source}
             for world, own in worlds:
-                key = digest_of(parts | own)
+                key = digest_of(parts | (own if computed is technique else unbiased))
                 how = world.mechanisms, world.name
                 cells.append(
                     Cell(*dataset.name, world.beta, technique, classifier, config.seed, real, key, *how)
@@ -303,19 +324,19 @@ def named_sources(
 
 
 LABEL_BIAS = "label bias"
-_KINDS = {
-    "prior shift": "prior shift",
-    "mixture": "a mixture of prior shift and label bias",
-    LABEL_BIAS: LABEL_BIAS,
-}
+_KINDS = {"prior shift": "prior shift", "mixture": "a mixture", LABEL_BIAS: LABEL_BIAS}
 
 
-def bias_in_words(sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str) -> str:
+def bias_in_words(
+    sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str, *, brief: bool = False
+) -> str:
     """Say which bias β is, of what a plan says about data sets; empty where it is not known or is none.
 
     >>> one = {"dataset": "a", "attribute": "sex", "bias_kind": "prior shift"}
     >>> bias_in_words([one])
     'prior shift (the outcome has children; `outcome_sink: true` for label bias)'
+    >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "mixture"}], brief=True)
+    'prior shift on a, a mixture on b (`outcome_sink: true` for label bias)'
     >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "label bias"}])
     'prior shift on a (the outcome has children; `outcome_sink: true` for label bias), label bias on b'
     """
@@ -323,11 +344,13 @@ def bias_in_words(sources: Sequence[Mapping[str, Any]], called: Callable[[str], 
     kinds = [kind for kind in _KINDS if any(one["bias_kind"] == kind for one in known)]
     parts = []
     for kind in kinds:
+        of = f" of prior shift and {LABEL_BIAS}" * (kind == "mixture" and not brief)
         names = named_sources(known, partial(_is_kind, kind), called)
-        parts.append(_KINDS[kind] + f" on {', '.join(names)}" * (len(kinds) > 1))
+        parts.append(f"{_KINDS[kind]}{of}" + f" on {', '.join(names)}" * (len(kinds) > 1))
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
     if shifted:
-        parts[shifted - 1] += f" (the outcome has children; `outcome_sink: true` for {LABEL_BIAS})"
+        why = "" if brief else "the outcome has children; "
+        parts[shifted - 1] += f" ({why}`outcome_sink: true` for {LABEL_BIAS})"
     return ", ".join(parts)
 
 

@@ -28,6 +28,8 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
     >>> select(cells, ("classifier!=tree", "ranker=logistic"))
     [True, True, False]
     """
+    if not any(facts.get("world") for facts in cells):
+        cells = [{key: value for key, value in facts.items() if key != "world"} for facts in cells]
     wanted: dict[tuple[str, bool], list[str]] = {}
     for item in (part for text in filters for part in text.split(",")):
         left, equals, value = item.partition("=")

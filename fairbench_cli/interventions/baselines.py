@@ -1,4 +1,4 @@
-"""What techniques are compared with: no intervention, an oracle, and chance."""
+"""What techniques are compared with: no intervention, training on the truth, an oracle, and chance."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -23,6 +23,22 @@ class NoIntervention:
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Fit the classifier; `rng` is not used."""
         return Fitted(classifier.fit(train))
+
+
+@dataclass(frozen=True)
+class TrainedOnTruth:
+    """Train the classifier on rows without bias: what it could do if the record were true.
+
+    A reference line, not a technique, which nobody who has the biased rows alone can train. A run computes it
+    as ``none`` at β = 0 without a world, and shares the numbers of that cell. By itself it is ``none``.
+    """
+
+    uses_groups: ClassVar[bool] = False
+    uses_bias: ClassVar[bool] = False
+
+    def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:
+        """Fit the classifier; `rng` is not used."""
+        return NoIntervention().fit(train, classifier, rng)
 
 
 @dataclass(frozen=True)

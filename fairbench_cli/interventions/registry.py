@@ -7,6 +7,7 @@ INTERVENTIONS = Registry(
     "fairbench_cli.interventions",
     {
         "none": "baselines:NoIntervention",
+        "trained-on-truth": "baselines:TrainedOnTruth",
         "massaging": "preprocessing:Massaging",
         "reweighing": "preprocessing:Reweighing",
         "uniform-sampling": "preprocessing:UniformSampling",

@@ -11,6 +11,7 @@ outcome; then every number has a standard error.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import ceil, exp, prod
 from typing import Literal
 
@@ -21,7 +22,7 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.measures.counts import PAIR, Counts, divide
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.measures.thresholds import GroupPoints, Held, frontier, group_points
+from fairbench_cli.measures.thresholds import Draw, GroupPoints, Held, frontier_of_hulls, group_points, hull
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import chances, factors_of, markov_boundary, posterior
@@ -137,9 +138,6 @@ class _View:
     seed: int
 
 
-_BY_PERSON = ("mass", "batch", "group", "seen", "score", "truth", "unseen", "rows")
-
-
 @dataclass(frozen=True, eq=False)
 class _People:
     """People, as cells of a joint distribution or drawn: with their group, and the scores they get.
@@ -171,11 +169,6 @@ class _People:
     rows: Rows
     parents: tuple[str, ...]
 
-    def take(self, which: NDArray[np.bool_]) -> "_People":
-        """Return some of the people."""
-        parts = {name: getattr(self, name)[which] for name in _BY_PERSON}
-        return replace(self, **parts)
-
     @property
     def weight(self) -> Floats:
         """Their probability, shape (people,)."""
@@ -190,11 +183,22 @@ class _People:
                 n[:, :, y, decision] = np.bincount(at, self.mass[:, y] * share, 2 * many).reshape(many, 2)
         return Counts(PAIR, n)
 
-    @property
-    def points(self) -> GroupPoints:
-        """What thresholds on p' accept of the people."""
-        labels = np.repeat([0, 1], len(self.score))
-        return group_points(np.tile(self.score, 2), labels, self.mass.T.ravel())
+    @cached_property
+    def of_group(self) -> tuple[GroupPoints, ...]:
+        """What thresholds on p' accept of each group."""
+        return tuple(_points(self.score[own], self.mass[own]) for own in (self.group == 0, self.group == 1))
+
+    @cached_property
+    def of_seen(self) -> tuple[GroupPoints, ...]:
+        """What thresholds on p' accept of each group that a rule sees."""
+        same = np.array_equal(self.seen, self.group)
+        return self.of_group if same else replace(self, group=self.seen).of_group
+
+    def batches(self, g: int) -> list[Rows]:
+        """Return which people of a group are in each batch."""
+        return [
+            np.flatnonzero((self.batch == b) & (self.group == g)) for b in range(int(self.batch.max()) + 1)
+        ]
 
 
 def facts_of(
@@ -291,13 +295,26 @@ def _people(view: _View, labels: Labels) -> _People:
     seen = (~deprived[tuple(codes[view.shown[name]] for name in world.groups)]).astype(np.intp)
     shown = {name: codes[node] for name, node in view.shown.items()}
     score = chances(world.network, own, world.favourable, view.seen, shown, view.given)
-    never = np.isnan(score)
+    never = np.isnan(score) | _never_recorded(view, shown)
     score = np.where(never, view.fallback[seen], score)
     truth = chances(view.judged, true, world.favourable, view.best, codes)
     sizes = [len(net.columns[net.index(name)].levels) for name in rows]
     row = np.ravel_multi_index([codes[name] for name in rows], sizes) if rows else np.zeros(len(mass), int)
     how: How = "exact" if cells else "draws"
     return _People(how, mass, batch, group, seen, score, truth, never, row.astype(np.intp), rows)
+
+
+def _never_recorded(view: _View, shown: Mapping[str, Rows]) -> NDArray[np.bool_]:
+    """Return whose levels, of the columns that p' depends on, nobody in the record has."""
+    found = np.zeros(len(next(iter(shown.values()))), bool)
+    names = [name for name in shown if name in view.seen]
+    try:
+        tables, _ = factors_of(view.world.network, names, view.given) if names else ({}, 0.0)
+    except UserError:  # what is summed out needs too large a table
+        return found
+    for columns, table in tables.items():
+        found |= table[tuple(shown[name] for name in columns)] == 0
+    return found
 
 
 def _cells(
@@ -341,21 +358,16 @@ def _rules(learned: _People, truth: _People) -> Iterator[tuple[str, Rule]]:
     yield "constant-accept", lambda people: np.ones(len(people.score))
     yield "constant-refuse", lambda people: np.zeros(len(people.score))
     yield "bayes", lambda people: (people.score >= 0.5 - EQUAL).astype(np.float64)
-    best = np.array([_best_threshold(truth.take(truth.seen == g).points) for g in (0, 1)])
+    best = np.array([points.thresholds[np.argmax(points.tp - points.fp)] for points in truth.of_seen])
     yield "oracle-thresholds", lambda people: (people.score >= best[people.seen] - EQUAL).astype(np.float64)
-    pair = [learned.take(learned.seen == g).points for g in (0, 1)]
+    corners = hull(learned.of_seen[0]), hull(learned.of_seen[1])
     for name, held in HELD.items():
-        yield name, _mixture(pair, held)
+        yield name, _mixture(frontier_of_hulls(corners, held, [0.0]).draws)
     yield "truth", lambda people: (people.truth >= 0.5 - EQUAL).astype(np.float64)
 
 
-def _best_threshold(points: GroupPoints) -> float:
-    return float(points.thresholds[np.argmax(points.tp - points.fp)])
-
-
-def _mixture(pair: Sequence[GroupPoints], held: Held) -> Rule:
-    """Return the most accurate thresholds of two groups that make a rate equal; NaN where there are none."""
-    draws = frontier(pair[0], pair[1], held, [0.0]).draws
+def _mixture(draws: Sequence[Draw]) -> Rule:
+    """Return the rule that draws one of two thresholds of each group; NaN where there are none."""
 
     def rule(people: _People) -> Floats:
         chance = np.full(len(people.score), np.nan)
@@ -380,11 +392,13 @@ def _values(
         for g, group in enumerate(PAIR):
             yield ("share", labels, group), labelled[:, g].sum(-1)
             yield ("favourable", labels, group), rate[:, g]
-            yield ("auc", labels, group), _by_batch(people, g, _auc)
+            yield ("auc", labels, group), _auc(people, g)
         yield ("disparity", labels, ""), rate[:, 1] - rate[:, 0]
     yield ("total-variation", "", ""), total_variation(world, view.seed)
+    scores = truth.truth, truth.score, truth.weight
     for g, group in enumerate(PAIR):
-        discordant = _by_batch(truth, g, _discordant)
+        parts = truth.batches(g)
+        discordant = np.array([_discordant(*(own[at] for own in scores)) for at in parts])
         yield ("discordant", "", group), discordant
         yield ("kept", "", group), np.array([0.0 if discordant.any() else 1.0])
         yield from _odds(view, truth, g, group)
@@ -393,28 +407,30 @@ def _values(
     yield ("unseen", "", ""), np.asarray(np.bincount(truth.batch, truth.weight * truth.unseen), np.float64)
 
 
-def _by_batch(people: _People, group: int, of: Callable[[_People], float]) -> Floats:
-    """Return a number of each batch of a group, shape (batches,)."""
-    batches = range(int(people.batch.max()) + 1)
-    return np.array([of(people.take((people.batch == b) & (people.group == group))) for b in batches])
+def _auc(people: _People, g: int) -> Floats:
+    """Return the chance that p' ranks a positive of a group above a negative, ties half; NaN without both."""
+    if people.how == "exact":
+        found = [people.of_group[g]]
+    else:
+        found = [_points(people.score[at], people.mass[at]) for at in people.batches(g)]
+    areas = [np.trapezoid(points.tp, points.fp) for points in found]
+    return divide(areas, [points.negatives * points.positives for points in found])
 
 
-def _auc(people: _People) -> float:
-    """Return the chance that p' ranks a positive above a negative, ties half; NaN without both."""
-    points = people.points
-    area = np.trapezoid(points.tp, points.fp)
-    return float(divide(area, points.positives * points.negatives))
+def _points(score: Floats, mass: Floats) -> GroupPoints:
+    """Return what thresholds on a score accept."""
+    return group_points(np.tile(score, 2), np.repeat([0, 1], len(score)), mass.T.ravel())
 
 
-def _discordant(people: _People) -> float:
+def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
     """Return the share of the pairs of people with different p that p' orders the other way or not at all.
 
     Two orders are compared as in Kendall's tau: after a sort by p, the pairs that p' inverts are counted bit
     by bit of its rank.
     """
-    p, q = _ranks(people.truth, EQUAL), _ranks(people.score, TIED)
+    p, q = _ranks(truth, EQUAL), _ranks(score, TIED)
     cell, at = np.unique(p * (q.max(initial=0) + 1) + q, return_inverse=True)
-    w = np.bincount(at, people.weight)
+    w = np.bincount(at, weight)
     p, q = cell // (q.max(initial=0) + 1), cell % (q.max(initial=0) + 1)
     differ = w.sum() ** 2 - (np.bincount(p, w) ** 2).sum()
     found = (np.bincount(q, w) ** 2).sum() - (w**2).sum()
@@ -443,20 +459,22 @@ def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tup
     own = (truth.group == g) & ~np.isnan(ratio)
     if not own.any():
         return
-    least, most = ratio[own].min(), ratio[own].max()
-    yield ("odds-ratio-least", "", group), np.array([least])
-    yield ("odds-ratio-most", "", group), np.array([most])
-    if most - least <= EQUAL * most:
-        yield ("prior-shift", "", group), np.array([(least + most) / 2])
+    lowest, highest = ratio[own].min(), ratio[own].max()
+    yield ("odds-ratio-least", "", group), np.array([lowest])
+    yield ("odds-ratio-most", "", group), np.array([highest])
+    if highest - lowest <= EQUAL * highest:
+        yield ("prior-shift", "", group), np.array([(lowest + highest) / 2])
         return
-    net = view.judged
-    sizes = [len(net.columns[net.index(name)].levels) for name in truth.parents]
-    for row in np.unique(truth.rows[own]):
-        least, most = (of(ratio[own & (truth.rows == row)]) for of in (np.min, np.max))
-        if most - least <= EQUAL * most:
-            levels = zip(truth.parents, np.unravel_index(row, sizes), strict=True)
-            said = " ".join(f"{name}={net.columns[net.index(name)].levels[code]}" for name, code in levels)
-            yield ("prior-shift", "", said), np.array([(least + most) / 2])
+    levels = [view.judged.columns[view.judged.index(name)].levels for name in truth.parents]
+    many = prod(map(len, levels))
+    least, most = np.full(many, np.inf), np.full(many, -np.inf)
+    np.minimum.at(least, truth.rows[own], ratio[own])
+    np.maximum.at(most, truth.rows[own], ratio[own])
+    for row in np.flatnonzero((most >= least) & (most - least <= EQUAL * most)):
+        codes = np.unravel_index(row, [len(of) for of in levels])
+        named = zip(truth.parents, (of[code] for of, code in zip(levels, codes, strict=True)), strict=True)
+        where = " ".join(f"{name}={level}" for name, level in named)
+        yield ("prior-shift", "", where), np.array([(least[row] + most[row]) / 2])
 
 
 def total_variation(world: World, seed: int = 0) -> Floats:

@@ -19,9 +19,10 @@ from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.report.baselines import short_of
+from fairbench_cli.report.contrasts import Contrast, contrasts_of
 from fairbench_cli.report.kinds import Kind, kinds, own_frame
 from fairbench_cli.report.paired import APART, LEVEL, paired_of, pareto_frame, pareto_of
-from fairbench_cli.report.remedies import ACCURACY, FAIRNESS, REMEDY_COLUMNS, fairness_metric, remedies_of
+from fairbench_cli.report.remedies import ACCURACY, FAIRNESS, fairness_metric, remedies_of
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,
     TECHNIQUE,
@@ -118,6 +119,8 @@ class TechniqueFinding:
         What does better without a technique, shown, in a clause each; of discrimination alone.
     true, recorded : AccuracyChange
         In a world: its accuracy on true labels and on recorded ones, less that of the plain model.
+    contrast : str
+        What these two are together, a `contrasts.Contrast`; empty where there are not both.
     """
 
     technique: str
@@ -143,6 +146,7 @@ class TechniqueFinding:
     below: tuple[str, ...] = ()
     true: AccuracyChange = AccuracyChange()
     recorded: AccuracyChange = AccuracyChange()
+    contrast: Contrast | Literal[""] = ""
 
     @property
     def intervention(self) -> str:
@@ -167,12 +171,15 @@ class TechniqueFinding:
     @property
     def artefact(self) -> bool:
         """Whether it is shown to lose accuracy on recorded labels and to gain it on true ones."""
-        return self.recorded.kind == "worse" and self.gains
+        return self.contrast == "artefact"
 
     @property
     def trades(self) -> bool:
-        """Whether it is shown to narrow the gap and to be less accurate, on true labels and recorded ones."""
-        return self.better and self.true.kind == self.recorded.kind == "worse"
+        """Whether it is shown to narrow the gap and to be less accurate, on true labels and recorded ones.
+
+        Where the two are the same ones there is no contrast.
+        """
+        return self.better and (self.contrast == "real" or (not self.contrast and self.true.kind == "worse"))
 
 
 @dataclass(frozen=True)
@@ -282,11 +289,13 @@ def answer_of(run: RunResults) -> RunAnswer:
     paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
     paired = paired.assign(kind=kinds(paired, own))
     pareto = pareto_of(run) if metric.name == FAIRNESS else pareto_frame(results, (metric.name, ACCURACY))
-    below = short_of(run) if metric.name == FAIRNESS else {}
-    remedies = remedies_of(run) if run.plan.has_worlds else pd.DataFrame(columns=REMEDY_COLUMNS)
-    of_accuracy = _by_cell(remedies[remedies["metric"] == ACCURACY], "labels")
     found = CellRows(
-        _by_cell(own, "metric"), _by_cell(paired, "metric"), _by_cell(pareto), below, of_accuracy
+        _by_cell(own, "metric"),
+        _by_cell(paired, "metric"),
+        _by_cell(pareto),
+        short_of(run) if metric.name == FAIRNESS else {},
+        _of_accuracy(remedies_of(run), "labels") if run.plan.has_worlds else {},
+        _of_accuracy(contrasts_of(run)) if run.plan.has_worlds else {},
     )
     held = {(data.dataset, data.attribute): data for data in run.datasets}
     settings: list[RunSetting] = []
@@ -306,7 +315,7 @@ class CellRows:
     """The rows of `own_frame`, `paired_of` and `pareto_of`, by cell, groups compared and, of two, metric.
 
     `below` are the clauses of `short_of`, by the values of `COMPARED`; `remedies` the rows of `remedies_of`
-    on accuracy, by labels too.
+    on accuracy, by labels too, and `contrasts` those of `contrasts_of` on it.
     """
 
     own: Rows
@@ -314,12 +323,18 @@ class CellRows:
     pareto: Rows
     below: Mapping[CellKey, tuple[str, ...]]
     remedies: Rows
+    contrasts: Rows
 
 
 def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
     """Return the rows of a frame by their cell, groups compared and further columns."""
     keys = frame[[*CELL_COLUMNS, "compared", *more]].itertuples(index=False, name=None)
     return dict(zip(keys, frame.to_dict("records"), strict=True))
+
+
+def _of_accuracy(frame: pd.DataFrame, *more: str) -> Rows:
+    """Return the rows of a frame that are about accuracy, as `_by_cell` does."""
+    return _by_cell(frame[frame["metric"] == ACCURACY], *more)
 
 
 def _settings(
@@ -421,6 +436,7 @@ def _found(
         below=found.below.get((*place[:2], place[-1], *place[2:-1]), ()),
         true=_change_of(found.remedies.get((*place, "true"), _NO_ROW), "change"),
         recorded=_change_of(found.remedies.get((*place, "recorded"), _NO_ROW), "change"),
+        contrast=found.contrasts.get(place, _NO_ROW).get("contrast", ""),
     )
 
 

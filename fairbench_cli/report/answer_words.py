@@ -56,7 +56,8 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
         said = tuple(map(Statement, statements_of(answer, reading)))
         sections = tuple(_section(settings, answer, reading) for settings in _blocks(answer))
         return Document(run.plan.config.name, Answer(headline, said), (), sections, limits)
-    limits = (f"{_rows_and_beta(run.plan)} {_chance(run.plan)}",)
+    points = "Points: of accuracy on true labels. " * answer.has_worlds
+    limits = (f"{points}{_rows_and_beta(run.plan, brief=True)} {_chance(run.plan)}",)
     room = MOST_LINES - 3 - _lines([headline.text, *limits])  # two blank ones, and where the files are
     for detail in (2, 1, 0, -1):
         texts = statements_of(answer, reading, detail)
@@ -546,18 +547,20 @@ def _section(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
     sentences = tuple(f"β = {beta:g}: {t}" if several else f"{t[0].upper()}{t[1:]}" for beta, t in texts)
     first = settings[0]
     title = f"{_place(first, answer)}: {first.deprived} against {first.favoured}"
-    return Section(title, sentences, (_table(settings, reading),))
+    return Section(title, sentences, (_table(settings, answer.labels, reading),))
 
 
-def _table(settings: Sequence[RunSetting], reading: MetricReading) -> TextTable:
+def _table(settings: Sequence[RunSetting], labels: str, reading: MetricReading) -> TextTable:
     """Return the numbers behind the sentences of a block, a row per β and technique.
 
-    Differences have the sign of the metric, as in every other table and file.
+    Differences have the sign of the metric, as in every other table and file. In a world the change of
+    accuracy on the other labels stands next to it.
     """
     rows = [
         (setting, one)
         for setting in settings
-        for one in ((setting.plain,) if setting.plain else ()) + setting.findings
+        for one in (setting.plain, setting.truth, *setting.findings)
+        if one is not None
     ]
     own = "gap" if reading.shift else reading.name
     gap = {"points": f"{own}, points", "times": "ratio", "number": reading.name}[reading.form]
@@ -576,8 +579,12 @@ def _table(settings: Sequence[RunSetting], reading: MetricReading) -> TextTable:
         "change": lambda row: _estimate(row[1].change, change, reading.digits, plus="+"),
         "accuracy, %": lambda row: _estimate(Estimate(row[1].accuracy.mean), _percent),
         "its change": lambda row: _estimate(row[1].cost, _percent, plus="+"),
+        "on recorded labels": lambda row: _estimate(row[1].recorded.by, _percent, plus="+"),
+        "on true labels": lambda row: _estimate(row[1].true.by, _percent, plus="+"),
         "what": lambda row: TableCell(_what(row[1])),
     }
+    shown = {"true": "on recorded labels", "recorded": "on true labels"}[labels] if settings[0].world else ""
+    columns = {head: cell for head, cell in columns.items() if not head.startswith("on ") or head == shown}
     return table_of("", columns, rows)
 
 
@@ -664,8 +671,8 @@ def _groups(answer: RunAnswer, plan: RunPlan) -> str:
     return f"{'. '.join(parts)}. Labels: the same gap of the outcomes of the test rows themselves."
 
 
-def _rows_and_beta(plan: RunPlan) -> str:
-    """Return where test rows are from and what β does to training rows."""
+def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
+    """Return where test rows are from and what β does to training rows; in brief what it is called."""
     config = plan.config
     if config.sample.source == "data" and config.tested != "holdout":
         return f"Test rows: {plan.test_rows}."
@@ -677,11 +684,12 @@ def _rows_and_beta(plan: RunPlan) -> str:
         what = {"true": "true labels", "recorded": "labels and groups as recorded, of the rows included"}
         return f"{text[:-1]}, {what[config.test_labels]}. β: the strength of a world's first mechanism."
     if any(config.sample.beta):
-        text += " β: the share of its favourable outcomes that the deprived group loses in training"
+        kinds = bias_in_words(plan.datasets, names_of(config).dataset, brief=brief)
+        share = "the share of its favourable outcomes that the deprived group loses in training"
+        text += f" β: {kinds if brief and kinds else share}"
         both = _those(plan, lambda one: one.get("bias_direction") == "both")
         text += f" (on {both} the favoured group of the other one)." if both else "."
-        kinds = bias_in_words(plan.datasets, names_of(plan.config).dataset)
-        text += f" It is {kinds}." if kinds else ""
+        text += f" It is {kinds}." if kinds and not brief else ""
         idle = _those(plan, lambda one: not one["arc_to_outcome"])
         text += f" It changes nothing on {idle}." if idle else ""
     return text
@@ -704,7 +712,8 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
         " What a bias costs: the accuracy of the plain model less that of one trained without it; gained: "
         "that of a technique less that of the plain model of its world. Lost on recorded labels and gained "
         "on true ones: both are shown, of the same decisions; the recorded trade-off of such a technique is "
-        "an artefact. What Bayes' rule and thresholds reach is known of the world without training."
+        "an artefact. Thresholds regain x of y points: y is what Bayes' rule of the record lacks to that of "
+        "the truth, which is known of the world without training."
     ) * answer.has_worlds
     many = f" Of {tables} of these one in twenty may show what is not there." if tables > FEW else ""
     less = _margin(reading_of(answer.metric))

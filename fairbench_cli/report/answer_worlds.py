@@ -17,9 +17,10 @@ from fairbench_cli.report.remedies import ACCURACY
 from fairbench_cli.report.tables import NO_BIAS
 
 WHAT = "accuracy that the bias took"
-ARTEFACT = "Lost on recorded labels and gained on true ones"
-TRADED = "Narrowed at a loss on both"
 GAINED = "Gained on true labels"
+NARROWED = "Gap narrowed"
+ARTEFACT = "Lost on recorded labels and gained on true ones"
+TRADED = "Gap narrowed at a loss on true labels too"
 
 
 def headline_of_worlds(answer: RunAnswer) -> list[str]:
@@ -76,100 +77,90 @@ def statements_on_worlds(answer: RunAnswer, detail: int = 3) -> list[str]:
     for one in answer.settings:
         if (one.biased or not one.world) and one.plain is not None and one.plain.n:
             worlds.setdefault(one.world, []).append(one)
-    found = [_of_world(world, settings, detail) for world, settings in worlds.items()]
+    found = [text for world, own in worlds.items() if (text := _of_world(world, own, detail))]
     without = sorted({one.world or NO_BIAS for one in answer.settings if one.world not in worlds})
     return [*found, *([f"{listed(without, 99)}: no plain model with a value."] if without else [])]
 
 
 def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
-    """Return what is said of a world."""
-    n = len(settings)
-    head = world or NO_BIAS
+    """Return what is said of a world; nothing of the one without bias where little is said of each."""
+    parts = [_cost(settings, detail), _gained(settings, detail), _thresholds(settings, detail)]
+    parts = [part for part in parts if part]
     if detail < 1:
-        parts = [_cost(settings, brief=True), *_gained(settings, detail), *_thresholds(settings, brief=True)]
-        artefact = sum(any(each.artefact for each in one.findings) for one in settings)
-        parts += [f"artefact in {artefact}"] * (artefact > 0 and detail == 0)
-        return f"{head}: {'; '.join(filter(None, parts))}."
-    head += f", {settings_in_words(n)}" * (n > 1)
-    parts = [_cost(settings, brief=False), *_gained(settings, detail), *_thresholds(settings, brief=False)]
-    counted: dict[str, Callable[[TechniqueFinding], bool]] = {
-        "Gap narrowed": lambda one: one.better,
-        ARTEFACT: lambda one: one.artefact,
-        TRADED: lambda one: one.trades,
-    }
-    for what, chosen in counted.items() if detail > 1 or not world else ():
-        parts += _counted(what, settings, chosen, detail)
-    first, *others = [part for part in parts if part] or ["nothing is shown"]
+        n = sum(any(each.artefact for each in one.findings) for one in settings)
+        parts += [f"artefact in {n}"] * (n > 0 and detail == 0)
+        return f"{world}: {'; '.join(parts)}." if world and parts else ""
+    parts += _counted(NARROWED, settings, lambda one: one.better, detail) if detail > 1 else []
+    parts += _counted(ARTEFACT, settings, lambda one: one.artefact, detail)
+    parts += _counted(TRADED, settings, lambda one: one.trades, detail) if detail > 1 else []
+    if not parts:
+        return f"{world}: nothing is shown." if world else ""
+    first, *others = parts
+    head = (world or NO_BIAS) + f", {settings_in_words(len(settings))}" * (len(settings) > 1)
     return " ".join([f"{head}: {first[0].lower()}{first[1:]}.", *(f"{part}." for part in others)])
 
 
-def _cost(settings: Sequence[RunSetting], *, brief: bool) -> str:
-    """Return what the bias costs the plain model: "the bias costs 0.3 to 10.1 points, shown in 8 of 9"."""
+def _cost(settings: Sequence[RunSetting], detail: int) -> str:
+    """Return what the bias is shown to cost: "the bias costs 3.0 to 10.1 points of accuracy in 8"."""
     known = [one.lost for one in settings if not math.isnan(one.lost.by.mean)]
-    if not known:
-        return ""
-    costs = [-100 * one.by.mean for one in known]
-    n = sum(one.kind == "worse" for one in known)
-    text = f"costs {_range(costs)}" if brief else f"The bias costs {_range(costs)} points of accuracy"
-    if len(known) == 1:
-        return text + _unshown(known[0])
-    return f"{text} ({n} of {len(known)} shown)" if brief else f"{text}, shown in {n} of {len(known)}"
+    shown = [-100 * one.by.mean for one in known if one.kind == "worse"]
+    if not shown:
+        nothing = "no cost shown" if detail < 1 else "No cost of the bias is shown"
+        return nothing * bool(known)
+    where = f" in {len(shown)}" * (len(settings) > 1)
+    if detail < 1:
+        return f"costs {_range(shown)}" + f"{where} of {len(settings)}" * bool(where)
+    return f"The bias costs {_range(shown)} points of accuracy{where}"
 
 
-def _unshown(change: AccuracyChange) -> str:
-    """Return what a difference is that is neither better nor worse, after a comma; nothing of the others."""
-    words = {"not shown": ", not shown", "same": ", no change", "untested": ", not tested"}
-    return words.get(change.kind, "")
-
-
-def _range(values: Sequence[float]) -> str:
+def _range(values: Sequence[float], plus: str = "") -> str:
     """Return the least and the most of some points: "0.3 to 10.1"."""
-    ends = [signed(value, plus="") for value in (min(values), max(values))]
-    return " to ".join(dict.fromkeys(ends))
+    return " to ".join(dict.fromkeys(signed(value, plus=plus) for value in (min(values), max(values))))
 
 
-def _gained(settings: Sequence[RunSetting], detail: int) -> list[str]:
+def _gained(settings: Sequence[RunSetting], detail: int) -> str:
     """Return who gains accuracy on true labels, and how much; the most often first, then the most."""
     found: dict[str, list[AccuracyChange]] = {}
     for one in settings:
         for each in one.findings:
             if each.gains:
                 found.setdefault(each.technique, []).append(each.true)
-    ordered = sorted(found, key=lambda name: (-len(found[name]), -max(one.by.mean for one in found[name])))
-    n, lost = len(settings), any(one.lost.kind == "worse" for one in settings)
+    n = len(settings)
     if not found:
-        return ["nothing regained" if detail < 1 else "No technique is shown to gain any"] * lost
+        nothing = "nothing gained" if detail < 1 else "No technique is shown to gain any"
+        return nothing * any(one.lost.kind == "worse" for one in settings)
     texts = []
-    for name in ordered:
+    for name in sorted(found, key=lambda name: (-len(found[name]), -max(one.by.mean for one in found[name]))):
         gains = [100 * one.by.mean for one in found[name]]
-        often = f" ({len(gains)} of {n})" * (n > 1)
-        ends = list(dict.fromkeys(signed(value) for value in (min(gains), max(gains))))
-        fine = f" ({points(found[name][0].by.low)} to {points(found[name][0].by.high)})" * (n == 1)
-        texts.append(f"{name}{often}" if detail < 0 else f"{name} {' to '.join(ends)}{fine or often}")
+        first = found[name][0].by
+        fine = f" ({points(first.low)} to {points(first.high)})" * (n == 1 and detail > 0)
+        texts.append(f"{name} {_range(gains, plus='+')}{fine}" + f" ({len(gains)})" * (n > 1))
     if detail < 1:
-        return [f"gains {listed(texts, 1)}"]
+        return f"gained {listed(texts, 1)}" if detail == 0 else f"gained {texts[0]}"
     k = sum(any(map(_gains, one.findings)) for one in settings)
-    where = f" in {k}" * (n > 1)
-    return [f"{GAINED}{where}: {listed(texts, {1: 1, 2: 3}.get(detail, 99))}"]
+    return f"{GAINED}{f' in {k}' * (n > 1)}: {listed(texts, _most(detail))}"
 
 
-def _thresholds(settings: Sequence[RunSetting], *, brief: bool) -> list[str]:
-    """Return what thresholds that know the truth could regain, where it is known to matter most."""
+def _most(detail: int) -> int:
+    """Return how many techniques a clause names."""
+    return {1: 1, 2: 3}.get(detail, 99)
+
+
+def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
+    """Return what thresholds that know the truth regain, where it is known that they could the most."""
     known = [(one, *found) for one in settings if (found := exact_accuracy(one)) is not None]
     if not known:
-        return []
+        return ""
     most, bayes, thresholds, truth = max(known, key=lambda each: each[3] - each[1])
-    text = f"+{points(thresholds - bayes)} of {points(truth - bayes)}"
-    if brief:
-        return [f"thresholds {text}"]
-    at = f" ({most.dataset_label}, β = {most.beta:g})" * (len(known) > 1)
+    text = f"{points(thresholds - bayes)} of {points(truth - bayes)}"
+    if detail < 1:
+        return f"thresholds {text}"
+    at = f" ({most.dataset_label}, β = {most.beta:g})" * (len(known) > 1 and detail > 2)
     told = [kept for one in settings if (kept := _kept(one)) is not None]
     n = sum(told)
-    ranking = ""
-    if told:
-        some = "kept" if n == len(told) else "lost" if not n else f"kept in {n} of {len(told)}"
-        ranking = f"; the ranking within groups is {some}"
-    return [f"Thresholds that know the truth: {text} points of Bayes' rule{at}{ranking}"]
+    some = "kept" if n == len(told) else "not kept" if not n else f"kept in {n} of {len(told)}"
+    ranking = f"; the ranking within groups is {some}" * bool(told)
+    return f"Thresholds that know the truth regain {text} points{at}{ranking}"
 
 
 def _kept(setting: RunSetting) -> bool | None:
@@ -200,20 +191,22 @@ def _counted(
         return []
     n, several = sum(any(map(chosen, one.findings)) for one in settings), len(settings) > 1
     names = [f"{name} ({times})" if several else name for name, times in often.most_common()]
-    return [f"{what}{f' in {n}' * several}: {listed(names, 99 if detail > 2 else 1)}"]
+    return [f"{what}{f' in {n}' * several}: {listed(names, _most(detail))}"]
+
+
+_UNSHOWN = {"not shown": ", not shown", "same": ", no change", "untested": ", not tested"}
 
 
 def said_of_world(setting: RunSetting) -> list[str]:
     """Return the sentences on the world of a setting: cost, who gains, what is known exactly, trade-offs."""
     if not setting.biased:
         return []
-    parts = []
-    lost = setting.lost
+    parts, lost = [], setting.lost
     if not math.isnan(lost.by.mean):
         fine = "" if math.isnan(lost.by.low) else f" ({points(-lost.by.high)} to {points(-lost.by.low)})"
-        size = f"{signed(-100 * lost.by.mean, plus='')} points of accuracy{fine}"
-        parts.append(f"The bias costs the plain model {size}{_unshown(lost)}")
-    parts += _gained([setting], 3)
+        size = f"{points(-lost.by.mean)} points of accuracy{fine}"
+        parts.append(f"The bias costs the plain model {size}{_UNSHOWN.get(lost.kind, '')}")
+    parts += filter(None, [_gained([setting], 3)])
     exact = exact_accuracy(setting)
     if exact is not None and setting.exact is not None:
         bayes, thresholds, truth = (f"{points(value)} %" for value in exact)
@@ -238,5 +231,5 @@ def said_of_world(setting: RunSetting) -> list[str]:
 
 
 def _both(one: TechniqueFinding) -> str:
-    """Return the changes of accuracy on recorded and true labels: "−1.2, +8.1"."""
-    return ", ".join(signed(100 * change.by.mean) for change in (one.recorded, one.true))
+    """Return the changes of accuracy: "recorded −1.2, true +8.1"."""
+    return f"recorded {signed(100 * one.recorded.by.mean)}, true {signed(100 * one.true.by.mean)}"

@@ -40,7 +40,7 @@ from fairbench_cli.report.repeats import (
     mean_and_interval,
 )
 from fairbench_cli.report.results import COMPARED, RunResults
-from fairbench_cli.report.tables import BLOCK, LABELS
+from fairbench_cli.report.tables import BLOCK, LABELS, labels_of
 
 PLACE = [*SITUATION[:2], "compared", *SITUATION[2:]]
 ACCEPT, REFUSE, MUTATED = "accept all", "refuse all", "mutated"
@@ -145,10 +145,12 @@ def baselines_of(run: RunResults) -> dict[CellKey, Baselines]:
     found: dict[CellKey, Baselines] = {}
     for data in run.datasets:
         for compared in data.asked(run.attributes):
-            labels = data.levels(data.labels, compared)
             for i, cell in enumerate(data.cells):
                 place = tuple((cell | {"compared": compared})[name] for name in PLACE)
-                own = found.setdefault(place, Baselines(data, place, labels))
+                if place not in found:
+                    labels = data.levels(labels_of(run, data, cell), compared)
+                    found[place] = Baselines(data, place, labels)
+                own = found[place]
                 if is_baseline(cell["intervention"], cell["parameters"]):
                     own.plain[bool(cell["include_protected"])] = i
     return found
@@ -361,12 +363,22 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
         for cell, base in enumerate(data.untouched())
         if base is not None and not is_baseline(*(data.cells[cell][name] for name in TECHNIQUE[:2]))
     ]
-    if not tested:
-        return
+    of_labels: dict[tuple[str, float], list[tuple[int, int]]] = {}
+    for pair in tested:
+        world = data.cells[pair[0]]["world"], data.cells[pair[0]]["beta"]
+        of_labels.setdefault(("", 0.0) if run.labels == "true" else world, []).append(pair)
+    for pairs in of_labels.values():
+        yield from _distances_of(run, data, pairs)
+
+
+def _distances_of(
+    run: RunResults, data: DatasetRepeats, tested: list[tuple[int, int]]
+) -> Iterator[pd.DataFrame]:
+    """Yield the rows of some cells, each with its ``none``, that are judged on the same labels."""
     cells, bases = np.array(tested).T
     accepted = data.counts.predicted[cells].sum(-2)  # by decision
     for compared in data.asked(run.attributes):
-        own = Baselines(data, (), data.levels(data.labels, compared))
+        own = Baselines(data, (), data.levels(labels_of(run, data, data.cells[cells[0]]), compared))
         pairs = data.pair(data.counts, compared)
         techniques, nones = (replace(pairs, n=pairs.n[at]) for at in (cells, bases))
         found = LineComparison(techniques, nones, own.majority)

@@ -1,7 +1,8 @@
 """The networks that a run drew from, as it left them, and what a drawing of them points out."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -70,3 +71,5 @@ class Marks:
     outcome: str | None
     protected: str | None
     edited: tuple[str, ...] = ()
+    added: Mapping[str, str] = field(default_factory=dict)
+    """Of a world: by node, what it is, such as what is recorded of a column."""

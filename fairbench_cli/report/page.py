@@ -3,8 +3,9 @@
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -20,7 +21,7 @@ from fairbench_cli.document.model import (
     TextTable,
     plain_table,
 )
-from fairbench_cli.experiment.config.outputs import TABLES
+from fairbench_cli.experiment.config.outputs import TABLES, TestLabels
 from fairbench_cli.experiment.journal.manifest import read_manifest
 from fairbench_cli.report.answer import answer_of, groups_in_words
 from fairbench_cli.report.answer_words import answer_document, each_setting
@@ -28,9 +29,9 @@ from fairbench_cli.report.kinds import kinds, own_frame
 from fairbench_cli.report.page_charts import (
     ACCURACY,
     GAP_WORDS,
+    KNOWN,
     WORDS,
     Data,
-    beta_axis,
     clouds,
     curves,
     drawn_forest,
@@ -39,7 +40,7 @@ from fairbench_cli.report.page_charts import (
     number_cells,
     parts_of,
 )
-from fairbench_cli.report.page_network import network_charts
+from fairbench_cli.report.page_network import network_charts, world_networks
 from fairbench_cli.report.page_numbers import (
     FORM_OF,
     GRAIN,
@@ -51,9 +52,12 @@ from fairbench_cli.report.page_numbers import (
     panels_of,
     scale_of,
 )
+from fairbench_cli.report.page_worlds import ABOUT_WORLDS, world_sections
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
+from fairbench_cli.report.tables import NO_BIAS
+from fairbench_cli.report.worlds import BETA
 
 MOST_DIFFERENCES = 60_000  # to other techniques than none: a page keeps about 20 bytes of each
 MOST_LETTERS = 420  # of what a card says; answer.md has the rest
@@ -72,47 +76,58 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     metric = answer_of(run).metric.name
     shown = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand]))
     results = run.asked(shown)
-    panels = panels_of(run, results, list(_differences(run, results, metric)))
-    names = metrics_of(results)
-    scales = [scale_of(results.metric(name), panels, m) for m, name in enumerate(names)]
-    drawn = [panel_data(panel, scales, config.repeats) for panel in panels]
-    told = {(*own.block, own.beta): [short, _first(long)] for own, short, long in each_setting(run)}
-    drawn = [
-        own
-        | {
-            "parts": list(parts_of(own)),
-            "told": [told.get((*panel.place, beta), ["", ""]) for beta in panel.betas],
-        }
-        for panel, own in zip(panels, drawn, strict=True)
+    named = get_args(TestLabels)
+    runs = [run, *(one for labels in named if labels != run.labels and (one := run.on(labels)) is not None)]
+    sets = [_panels(one, one.asked(shown), metric, most=MOST_DIFFERENCES // len(runs)) for one in runs]
+    panels, names = sets[0], metrics_of(results)
+    scales = [scale_of(results.metric(name), [*chain(*sets)], m) for m, name in enumerate(names)]
+    drawn, *others = [
+        [_data_of(*both, scales) for both in zip(own, _told(one, own), strict=True)]
+        for one, own in zip(runs, sets, strict=True)
     ]
     answer = answer_document(run)
     betas = sorted({beta for panel in panels for beta in panel.betas})
     labels = list(dict.fromkeys(label for panel in panels for label in panel.against))
+    worlds = list(dict.fromkeys(panel.world for panel in panels)) if run.plan.has_worlds else []
+    world = next((one for one in worlds if one != NO_BIAS), "")
+    strengths = sorted(
+        {beta for panel in panels for beta in panel.betas if panel.world == world or not world}
+    )
     chosen = {
-        "beta": f"{betas[len(betas) // 2]:g}" if betas else "",
+        "beta": f"{strengths[len(strengths) // 2]:g}" if strengths else "",
         "metric": metric,
         "base": labels[0] if labels else "",
+        "world": world,
+        "labels": run.labels if worlds else "",
     }
+    slots: dict[Any, list[int]] = {}
+    for number, panel in enumerate(panels):
+        slots.setdefault(panel.beside("world"), []).append(number)
     data = {
         "scales": [vars(scale) | {"step": scale.step} for scale in scales],
         "words": [WORDS, GAP_WORDS],
         "kinds": {letter: form for letter, (_, form) in FORM_OF.items()},
         "forms": FORMS,
         "lines": LINES,
+        "rules": KNOWN,
         "grain": GRAIN,
-        "betas": {",".join(own["at"]): beta_axis(own["betas"]) for own in drawn if len(own["betas"]) > 1},
         "accuracy": names.index(ACCURACY),
         "chosen": chosen,
         "share": vars(SHARE) | {"step": SHARE.step},
+        "slots": [*slots.values()],
         "panels": drawn,
+        "others": others[0] if others else [],
     }
-    first = [own["at"].index(chosen["beta"]) if chosen["beta"] in own["at"] else 0 for own in drawn]
-    whole = [
-        PanelParts(number, panel, own, scales, metric, chosen["base"], beta)
-        for number, (panel, own, beta) in enumerate(zip(panels, drawn, first, strict=True))
-    ]
+    whole = []
+    for number, places in enumerate(slots.values()):
+        first = next((i for i, k in enumerate(places) if panels[k].world == chosen["world"]), 0)
+        own = [(panels[k], drawn[k]) for k in places]
+        beta = nearest(own[first][0].betas, chosen["beta"])
+        whole.append(PanelParts(number, own, first, scales, metric, chosen["base"], beta))
     sections = [one for one in _sections(run, whole) if one.sections or one.tables or one.charts]
     sections += [*([compared] if compared else []), provenance_of(run)]
+    every = dict.fromkeys([metric, *FIRST, *names])
+    named_beta = "β" if strengths_are_beta(whole) else "Strength"
     return Document(
         config.name,
         Answer(answer.answer.headline) if answer.answer else None,
@@ -120,15 +135,44 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         sections=tuple(sections),
         switches=(
             *_switch("dataset", "Data set", [panel.dataset for panel in panels], "all"),
-            *_switch("compared", "Groups of", [str(panel.place[2]) for panel in panels], "all"),
+            *_switch("compared", "Groups of", [panel.of["compared"] for panel in panels], "all"),
             *_switch("classifier", "Classifier", [panel.classifier for panel in panels], "all"),
-            *_switch("beta", "β", [f"{one:g}" for one in betas], chosen=chosen["beta"]),
-            *_switch("metric", "Metric", dict.fromkeys([metric, *FIRST, *names]), chosen=metric),
+            *_switch("world", "World", worlds, chosen=chosen["world"]),
+            *_switch("beta", named_beta, [f"{one:g}" for one in betas], chosen=chosen["beta"]),
+            *_switch("labels", "Labels", [one.labels for one in runs], chosen=run.labels),
+            *_switch("metric", "Metric", every, chosen=metric),
             *_switch("base", "Against", labels, chosen=chosen["base"]),
         ),
         notes=answer.notes,
         data=json.dumps(data, ensure_ascii=False, separators=(",", ":")),
     )
+
+
+def nearest(betas: Sequence[float], chosen: str) -> int:
+    """Return the place of the β that is chosen, or of the one that is nearest to it, the first of two.
+
+    >>> nearest([0.0, 0.5], "0.5"), nearest([0.0, 0.5], "0.25"), nearest([0.1], "")
+    (1, 0, 0)
+    """
+    return min(range(len(betas)), key=lambda k: abs(betas[k] - float(chosen or 0)))
+
+
+def _panels(run: RunResults, results: Results, metric: str, most: int) -> list[PanelNumbers]:
+    """Return the panels of a run on some labels, with at most so many differences to others than `none`."""
+    return panels_of(run, results, list(_differences(run, results, metric, most)))
+
+
+def _told(run: RunResults, panels: Sequence[PanelNumbers]) -> Iterator[list[list[str]]]:
+    """Yield what is said of each panel at each β: in short, and the first of all else."""
+    told = {(*own.block, own.beta): [short, _first(long)] for own, short, long in each_setting(run)}
+    for panel in panels:
+        yield [told.get((*panel.place, beta), ["", ""]) for beta in panel.betas]
+
+
+def _data_of(panel: PanelNumbers, told: list[list[str]], scales: Sequence[Scale]) -> Data:
+    """Return a panel as the page's script reads it."""
+    own = panel_data(panel, scales, panel.data.status.shape[1])
+    return own | {"parts": list(parts_of(own)), "told": told}
 
 
 def _first(words: str) -> str:
@@ -148,6 +192,7 @@ def facts_of(run: RunResults) -> str:
     techniques = {tuple(cell[name] for name in TECHNIQUE) for cell in plan.cells}
     datasets = dict.fromkeys(cell["dataset"] for cell in plan.cells)
     betas = sorted({cell["beta"] for cell in plan.cells})
+    worlds = {cell["world"] for cell in plan.cells} if plan.has_worlds else ()
     status = {
         (cell["key"], repeat): text
         for data in run.datasets
@@ -164,7 +209,9 @@ def facts_of(run: RunResults) -> str:
         f"{len(techniques)} technique{'s' * (len(techniques) > 1)}",
         f"{len(datasets)} data set{'s' * (len(datasets) > 1)}",
     ]
-    parts += [f"β {', '.join(f'{beta:g}' for beta in betas)}"] * (len(betas) > 1)
+    parts += [f"{len(worlds)} worlds"] * (len(worlds) > 1)
+    strengths = "strengths" if worlds else "β"
+    parts += [f"{strengths} {', '.join(f'{beta:g}' for beta in betas)}"] * (len(betas) > 1)
     words = [
         " × ".join(parts),
         f"{config.repeats} repeat{'s' * (config.repeats > 1)} of each",
@@ -181,12 +228,16 @@ def facts_of(run: RunResults) -> str:
 
 @dataclass(frozen=True, eq=False)
 class PanelParts:
-    """A panel with what its parts of the page are drawn from.
+    """A panel with what its parts of the page are drawn from; in a run with worlds, the panels of them all.
 
     Parameters
     ----------
     number : int
         By which the page's script finds it.
+    worlds : sequence of (PanelNumbers, dict)
+        Each world's, and how the script reads it.
+    first : int
+        The place of the world that is shown first.
     metric : str
         The metric that is shown first.
     base : str
@@ -196,26 +247,47 @@ class PanelParts:
     """
 
     number: int
-    panel: PanelNumbers
-    data: Data
+    worlds: Sequence[tuple[PanelNumbers, Data]]
+    first: int
     scales: Sequence[Scale]
     metric: str
     base: str
     beta: int
 
+    @property
+    def panel(self) -> PanelNumbers:
+        """The panel that is shown first."""
+        return self.worlds[self.first][0]
+
+    @property
+    def data(self) -> Data:
+        """The same as the page's script reads it."""
+        return self.worlds[self.first][1]
+
     def at(self, metric: str) -> int:
         """Return the place of a metric."""
         return [scale.name for scale in self.scales].index(metric)
 
+    @property
+    def about(self) -> tuple[tuple[str, str], ...]:
+        """By which values of the page's switches it is shown."""
+        return (*self.panel.about, *[("slot", str(self.number))] * bool(self.panel.on))
+
     def section(self, *charts: Chart) -> Section:
         """Return a section of charts on it."""
-        _, attribute, compared, _, representation, *_ = map(str, self.panel.place)
-        deprived, favoured = groups_in_words(self.panel.data.protected, compared)
+        of = self.panel.of
+        deprived, favoured = groups_in_words(self.panel.data.protected, of["compared"])
         words = [f"{deprived} against {favoured}", self.panel.classifier]
-        words += [f"techniques work on {attribute}"] * (compared != attribute)
-        words += [representation] * (representation != "original")
+        words += [f"techniques work on {of['attribute']}"] * (of["compared"] != of["attribute"])
+        words += [of["representation"]] * (of["representation"] != "original")
+        words += [f"β: {self.panel.kind}"] * bool(self.panel.kind and self.panel.strength == BETA)
         fine = " · ".join(words)
-        return Section(self.panel.dataset, charts=charts, about=self.panel.about, fine=fine)
+        return Section(self.panel.dataset, charts=charts, about=self.about, fine=fine)
+
+
+def strengths_are_beta(parts: Iterable[PanelParts]) -> bool:
+    """Return whether every strength is β, as in all runs without worlds."""
+    return all(panel.strength == BETA for one in parts for panel, _ in one.worlds)
 
 
 def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section]:
@@ -225,17 +297,24 @@ def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section
         tiled=True,
         anchor="differences",
     )
-    yield Section("", (KEY,), charts=(Chart("", key_of_forests()),))
+    known = any(np.isfinite(panel.known).any() for one in panels for panel, _ in one.worlds)
+    marks = (KEY, ABOUT_KNOWN) if known else (KEY,)
+    yield Section("", marks, charts=(Chart("", key_of_forests(known=known)),))
+    worlds = tuple(world_sections(run))
+    yield Section(UNDONE, ABOUT_WORLDS, sections=worlds, tiled=True, anchor="worlds")
     planes = tuple(map(_clouds, panels))
-    several = tuple(_curves(one) for one in panels if len(one.panel.betas) > 1)
-    key = f"{PLANES} {WAYS}" if several else PLANES
+    several = tuple(_curves(one) for one in panels if any(len(own.betas) > 1 for own, _ in one.worlds))
+    over = "β" if strengths_are_beta(panels) else "the strength"
+    key = f"{PLANES} {WAYS.format(over)}" if several else PLANES
     yield Section("Fairness and accuracy", (key,), sections=planes, tiled=True, anchor="planes")
-    yield Section("Over β", (CURVES,), sections=several, tiled=True, anchor="curves")
-    moved = tuple(section for one in panels if (section := _moved(run, one)))
+    yield Section(f"Over {over}", (CURVES,), sections=several, tiled=True, anchor="curves")
+    each = [(one, panel) for one in panels for panel, _ in one.worlds]
+    moved = tuple(section for one, panel in each if (section := _moved(run, one, panel)))
     yield Section("Moved thresholds", (MOVED,), sections=moved, tiled=True, anchor="thresholds")
     yield Section("Groups", (GROUPS,), sections=tuple(_groups(panels)), anchor="groups")
     yield Section("All numbers", tables=_numbers(panels), anchor="numbers")
-    yield Section("Networks", charts=tuple(network_charts(run)), anchor="networks")
+    charts, sections = tuple(network_charts(run)), tuple(world_networks(run))
+    yield Section("Networks", charts=charts, sections=sections, tiled=True, anchor="networks")
 
 
 KEY = (
@@ -243,7 +322,9 @@ KEY = (
     "that difference, over training and test rows. The upright line is the best value, the dotted one what "
     "all are compared with."
 )
-PLANES, WAYS = "Means over the repeats. Dashed: no difference.", "From light to dark: each technique over β."
+ABOUT_KNOWN = "Without training: " + "; ".join(f"{rule}: {words}" for rule, words in KNOWN.items()) + "."
+UNDONE = "What each world does, and what can be undone"
+PLANES, WAYS = "Means over the repeats. Dashed: no difference.", "From light to dark: each technique over {}."
 CURVES = "Means over the repeats with 95 % intervals."
 MOVED = (
     "The line: the best that a threshold for each group reaches with the model of none, chosen with the "
@@ -294,12 +375,15 @@ def _card(one: PanelParts) -> Section:
     return one.section(Chart(short, svg, long, f"forest-{one.number}"))
 
 
+PAIRS = (FIRST[0], FIRST[1]), (FIRST[2], FIRST[3])
+
+
 def _clouds(one: PanelParts) -> Section:
-    pairs = (FIRST[0], FIRST[1]), (FIRST[2], FIRST[3])
+    own = [(x, y, clouds(one.data, one.scales, one.at(x), one.at(y))) for x, y in PAIRS]
     found = [
-        Chart(f"{x} × {y}", svg)
-        for x, y in pairs
-        for svg in clouds(one.data, one.scales, one.at(x), one.at(y))
+        Chart(f"{x} × {y}", svg, key=f"planes-{one.number}-{part}-{one.at(x)}-{one.at(y)}")
+        for x, y, drawn in own
+        for part, svg in enumerate(drawn)
     ]
     return one.section(*found)
 
@@ -314,23 +398,23 @@ def _curves(one: PanelParts) -> Section:
     )
 
 
-def _moved(run: RunResults, one: PanelParts) -> Section | None:
-    """Return what moved thresholds reach, next to the techniques; None without a sweep."""
+def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | None:
+    """Return what moved thresholds reach in a world, next to the techniques; None without a sweep."""
     found = [
         moved
         for moved in run.moved
-        if moved.data is one.panel.data
-        and (moved.compared, moved.held) == (one.panel.place[2], "demographic-parity")
+        if moved.data is panel.data
+        and (moved.compared, moved.held) == (panel.of["compared"], "demographic-parity")
     ]
     if not found:
         return None
-    moved, beta = found[0], one.panel.betas[one.beta]
-    own = [i for i, cell in enumerate(moved.data.cells) if one.panel.holds(cell) and cell["beta"] == beta]
+    moved, beta = found[0], panel.betas[nearest(panel.betas, one.data["at"][one.beta])]
+    own = [i for i, cell in enumerate(moved.data.cells) if panel.holds(cell) and cell["beta"] == beta]
     plain = next((i for i in own if moved.baseline[i] == i), None)
     gaps, accuracies = (mean_and_interval(each)["mean"] for each in (moved.own_gap, moved.own_accuracy))
     ways = [
         (
-            one.panel.called.technique(*(moved.data.cells[i][name] for name in TECHNIQUE)),
+            panel.called.technique(*(moved.data.cells[i][name] for name in TECHNIQUE)),
             100 * gap,
             100 * accuracy,
         )
@@ -341,8 +425,13 @@ def _moved(run: RunResults, one: PanelParts) -> Section | None:
     if plain is not None:
         places = [mean_and_interval(each[plain].T)["mean"] for each in (moved.gap, moved.accuracy)]
         line = [(100 * float(a), 100 * float(b)) for a, b in zip(*places, strict=True) if np.isfinite(a + b)]
-    title = f"{one.data['name']}: moved thresholds at β = {beta:g}"
-    return one.section(Chart("", frontier_chart(title, line, ways))) if line else None
+    if not line:
+        return None
+    named = ", ".join(filter(None, (panel.dataset, panel.of["compared"], panel.which)))
+    title = f"{named}: moved thresholds" + (f" at {panel.strength} = {beta:g}" if panel.strength else "")
+    section = one.section(Chart(panel.which, frontier_chart(title, line, ways)))
+    of_world = [("world", panel.world), ("labels", panel.on)] * bool(panel.on)
+    return replace(section, about=(*panel.about, *of_world))
 
 
 def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
@@ -350,30 +439,32 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
     known: set[tuple[Any, ...]] = set()
     for one in panels:
         others = [each.panel for each in panels if each.panel.dataset == one.panel.dataset]
-        several = len({each.place[1] for each in others}) > 1
-        place = (*one.panel.place[:2], *one.panel.place[3:])
+        several = len({each.of["attribute"] for each in others}) > 1
+        place = one.panel.beside("compared", "world")
         if place in known:
             continue
         known.add(place)
         groups, count = one.data["groups"], len(one.panel.betas)
         rows = []
-        for g, (name, n) in enumerate(zip(groups["names"], groups["rows"], strict=True)):
+        rows_of = groups["rows"][min(one.beta, len(groups["rows"]) - 1)]
+        for g, (name, n) in enumerate(zip(groups["names"], rows_of, strict=True)):
             cells = [
                 TableCell(name, groups["of"][g] if len(set(groups["of"])) > 1 else ""),
                 TableCell("-" if n is None else f"{n:,}", value=n),
-                _share(groups["labels"][g]),
+                _share(groups["labels"][min(one.beta, len(groups["labels"]) - 1)][g]),
             ]
             for t in range(len(one.panel.techniques)):
                 rates = groups["rates"][t * count + one.beta]
                 cells.append(_share(rates[g] if rates else None))
             rows.append(tuple(cells))
-        title = "Favourable decisions, %" + (", at the β that is chosen" if count > 1 else "")
+        named = "β" if strengths_are_beta(panels) else "world and strength"
+        title = "Favourable decisions, %" + (f", at the {named} that is chosen" if count > 1 else "")
         heads = ("group", "test rows", "labels", *one.panel.names)
         table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
-        _, attribute, _, _, representation, *_ = map(str, one.panel.place)
-        words = [one.panel.classifier, *[f"techniques work on {attribute}"] * several]
-        words += [representation] * (representation != "original")
-        about = tuple(each for each in one.panel.about if each[0] != "compared")
+        of = one.panel.of
+        words = [one.panel.classifier, *[f"techniques work on {of['attribute']}"] * several]
+        words += [of["representation"]] * (of["representation"] != "original")
+        about = tuple(each for each in one.about if each[0] != "compared")
         yield Section(one.panel.dataset, tables=(table,), about=about, fine=" · ".join(words))
 
 
@@ -381,14 +472,16 @@ def _share(rate: int | None) -> TableCell:
     return TableCell("-") if rate is None else TableCell(SHARE.written(rate), value=rate)
 
 
-def _numbers(panels: Sequence[PanelParts]) -> tuple[TextTable, ...]:
+def _numbers(parts: Sequence[PanelParts]) -> tuple[TextTable, ...]:
     """Return the table of all techniques at all β on one metric."""
+    whole = [(one, *each) for one in parts for each in one.worlds]
     columns = {
-        "data set": [one.panel.dataset for one in panels],
-        "attribute": [str(one.panel.place[1]) for one in panels],
-        "groups of": [str(one.panel.place[2]) for one in panels],
-        "data": [str(one.panel.place[3]) for one in panels],
-        "classifier": [one.panel.classifier for one in panels],
+        "data set": [panel.dataset for _, panel, _ in whole],
+        "attribute": [panel.of["attribute"] for _, panel, _ in whole],
+        "groups of": [panel.of["compared"] for _, panel, _ in whole],
+        "data": [panel.of["representation"] for _, panel, _ in whole],
+        "classifier": [panel.classifier for _, panel, _ in whole],
+        "world": [panel.world for _, panel, _ in whole],
     }
     same = columns["attribute"] == columns["groups of"]
     left = [
@@ -397,15 +490,16 @@ def _numbers(panels: Sequence[PanelParts]) -> tuple[TextTable, ...]:
         if name in ("data set", "groups of") or (len(set(values)) > 1 and not (name == "attribute" and same))
     ]
     rows = []
-    for i, one in enumerate(panels):
+    for i, (one, panel, drawn) in enumerate(whole):
         m, accuracy = one.at(one.metric), one.at(ACCURACY)
         named = [columns[name][i] for name in left]
-        for k, beta in enumerate(one.panel.betas):
-            for t, technique in enumerate(one.panel.names):
-                cells = number_cells(one.data, one.scales, m, accuracy, one.base, t, k)
+        for k, beta in enumerate(panel.betas):
+            for t, technique in enumerate(panel.names):
+                cells = number_cells(drawn, one.scales, m, accuracy, one.base, t, k)
                 words = [*map(TableCell, named), TableCell(f"{beta:g}", value=beta), TableCell(technique)]
                 rows.append((*words, *(TableCell(text, fine, value) for text, fine, value in cells)))
-    heads = (*left, "β", "technique", "value", "difference", "verdict", "accuracy", "repeats")
+    strength = "β" if strengths_are_beta(parts) else "strength"
+    heads = (*left, strength, "technique", "value", "difference", "verdict", "accuracy", "repeats")
     title = "The metric that is chosen, against the technique that is chosen"
     return (TextTable(title, heads, tuple(rows), key="numbers"),)
 
@@ -420,13 +514,13 @@ def _switch(
 
 
 def _differences(
-    run: RunResults, results: Results, metric: str
+    run: RunResults, results: Results, metric: str, most: int
 ) -> Iterator[tuple[Baseline, pd.DataFrame, Sequence[str]]]:
     """Yield the differences to `none`, which are known, and to each other technique, with their kinds.
 
     Those to other techniques are of `metric` and of `FIRST` alone where repeats share their test rows, as
-    each test looks at every row of them then, and where they would be more than `MOST_DIFFERENCES`; if these
-    still are, there are none.
+    each test looks at every row of them then, and where they would be more than `most`; if these still are,
+    there are none.
     """
     own = own_frame(results)
     techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
@@ -439,8 +533,8 @@ def _differences(
     size = int((within * (within - 1)).sum())
     few = dict.fromkeys((metric, *FIRST))
     shared = any(data.design.kind == "shared" for data in run.datasets)
-    asked = run.asked(tuple(few)) if shared or size > MOST_DIFFERENCES else results
-    if others and 0 < size * len(metrics_of(asked)) <= MOST_DIFFERENCES * len(metrics_of(results)):
+    asked = run.asked(tuple(few)) if shared or size > most else results
+    if others and 0 < size * len(metrics_of(asked)) <= most * len(metrics_of(results)):
         each = paired_with_each(asked, others)
         called = {one.label: (one.intervention, one.parameters) for one in others}
         words = kinds(each, own, tuple(zip(*each["baseline"].map(called), strict=True)))

@@ -1,6 +1,7 @@
 """The charts of a run's page, from its numbers; the page's script draws forests and curves alike."""
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from typing import Any
 
 from fairbench_cli.document.charts import (
@@ -20,7 +21,7 @@ from fairbench_cli.document.charts import (
     line,
     plot,
 )
-from fairbench_cli.report.page_numbers import FORM_OF, GRAIN, Scale
+from fairbench_cli.report.page_numbers import FORM_OF, GRAIN, RULES, Scale
 
 ACCURACY = "accuracy"
 WORDS = {
@@ -44,6 +45,19 @@ GAP_WORDS = WORDS | {
 }
 """What the letters of `FORM_OF` say, of a metric and of a gap between groups."""
 
+KNOWN = dict(
+    zip(
+        RULES,
+        (
+            "the same decision for everybody, the more accurate one",
+            "accepts whoever is rather accepted in the record",
+            "the best threshold of each group, the truth known",
+        ),
+        strict=True,
+    )
+)
+"""What the rules are that are known without training."""
+
 Data = dict[str, Any]
 
 
@@ -51,7 +65,8 @@ def drawn_forest(panel: Data, scales: Sequence[Scale], m: int, accuracy: int, ba
     """Return the differences of a panel's techniques to one of them on a metric at a β."""
     scale = scales[m]
     rows = [forest_row(panel, scales, m, accuracy, base, t, beta) for t in range(len(panel["techniques"]))]
-    labels = panel["labels"][m]
+    rows = [*_known_rows(panel, scales, m, accuracy, beta), *rows]
+    labels = of_beta(panel["labels"][m], beta)
     if labels is not None:
         written = scale.written(labels)
         said = f"{WORDS['L']}: {written} {scale.unit}"
@@ -66,8 +81,44 @@ def drawn_forest(panel: Data, scales: Sequence[Scale], m: int, accuracy: int, ba
         if scale.ideal is None or not scale.axis[0] <= scale.ideal <= scale.axis[1]
         else scale.place(scale.ideal)
     )
-    title = f"{panel['name']}: {scale.name} against {base} at β = {panel['betas'][beta]:g}"
-    return forest(title, heads, rows, ideal, scale.ticks)
+    title = f"{panel['name']}: {scale.name} against {base}{_at_strength(panel, beta, ' at ')}"
+    return which(panel, beta) + forest(title, heads, rows, ideal, scale.ticks)
+
+
+def which(panel: Data, beta: int | None = None) -> str:
+    """Return a line on the world, its strength and the labels of a chart; nothing in a run without worlds."""
+    words = panel["which"]
+    if words and beta is not None:
+        world, _, labels = words.partition(" · ")
+        words = " · ".join(filter(None, (world, _at_strength(panel, beta), labels)))
+    return f'<p class="which">{escape(words)}</p>\n' if words else ""
+
+
+def _at_strength(panel: Data, beta: int, before: str = "") -> str:
+    """Return what β is, by the name that it has in a world; nothing where the world has no strength."""
+    return f"{before}{panel['strength']} = {panel['betas'][beta]:g}" if panel["strength"] else ""
+
+
+def of_beta(values: Any, beta: int) -> Any:
+    """Return the value of a β, of one value for all or of a list."""
+    return values[beta] if isinstance(values, list) else values
+
+
+def _known_rows(
+    panel: Data, scales: Sequence[Scale], m: int, accuracy: int, beta: int
+) -> Iterator[ForestRow]:
+    """Yield the rows of `RULES`, those that are known."""
+    scale, count = scales[m], len(panel["betas"])
+    for r, name in enumerate(RULES):
+        value, right = (at(panel["known"][which], r * count + beta) for which in (m, accuracy))
+        if value is None:
+            continue
+        side = (
+            [] if m == accuracy else [("-" if right is None else f"{scales[accuracy].written(right)} %", "")]
+        )
+        said = f"{name}: {scale.written(value)}{f' {scale.unit}' if scale.unit else ''}; {KNOWN[name]}"
+        texts = [(scale.written(value), ""), *side]
+        yield ForestRow(name, "known", scale.place(value), None, None, None, said, texts)
 
 
 def forest_row(
@@ -139,10 +190,10 @@ def _aside(panel: Data, scale: Scale, m: int, against: Data | None, i: int) -> t
     return ("-", "") if mean is None else (f"{scale.written(mean)} %", change)
 
 
-def key_of_forests() -> str:
-    """Return what the marks of forests mean."""
-    words = GAP_WORDS | {".": "no difference shown, or not tested"}
-    return key((FORM_OF[letter][1], words[letter]) for letter in "BLbowsc.")
+def key_of_forests(*, known: bool = False) -> str:
+    """Return what the marks of forests mean, with that of rules that are known."""
+    words = GAP_WORDS | {".": "no difference shown, or not tested", "k": "known without training"}
+    return key((FORM_OF[letter][1], words[letter]) for letter in "BLbowsc." + "k" * known)
 
 
 def axis_of(scale: Scale, start: float, end: float) -> Axis:
@@ -151,13 +202,26 @@ def axis_of(scale: Scale, start: float, end: float) -> Axis:
     return Axis(low, high, start, end, step=step)
 
 
-def own_axis(scale: Scale, numbers: Sequence[int | None], start: float, end: float) -> Axis:
-    """Return an axis for some numbers of a metric, and for its ideal where that is 0."""
-    known = [each / (GRAIN / scale.times) for each in numbers if each is not None]
+def own_axis(
+    scale: Scale, numbers: Sequence[int | None], start: float, end: float, held: Sequence[int | None] = ()
+) -> Axis:
+    """Return an axis for some numbers of a metric, and for its ideal where that is 0.
+
+    Those that they are `held` against are on it as far as that makes it no more than `MOST_WIDER` as long.
+    """
+    one = GRAIN / scale.times
+    known = [each / one for each in numbers if each is not None]
     ends = [*known, 0.0] if scale.ideal == 0 else known
     low, high = min(ends, default=0.0), max(ends, default=1.0)
+    most = MOST_WIDER * (high - low)
+    for value in sorted((each / one for each in held if each is not None), key=lambda x: abs(x - low)):
+        if max(high, value) - min(low, value) <= most:
+            low, high = min(low, value), max(high, value)
     room = 0.08 * (high - low) or 0.5
     return Axis(low - room, high + room, start, end)
+
+
+MOST_WIDER = 2.5  # times as long as an axis of the techniques alone
 
 
 def _named(scale: Scale) -> str:
@@ -167,44 +231,92 @@ def _named(scale: Scale) -> str:
 def parts_of(panel: Data) -> Iterator[list[int]]:
     """Yield the techniques of a panel in groups that fit into one picture, the first of all in each.
 
-    >>> list(parts_of({"techniques": [*"abcdefgh"]}))
-    [[0, 1, 2, 3, 4], [0, 5, 6, 7]]
+    Those that know the truth are in none: they are lines to hold the others against.
+
+    >>> list(parts_of({"techniques": [*"abcdefgh"], "upper": [3]}))
+    [[0, 1, 2, 4], [0, 5, 6, 7]]
     """
-    n, most = len(panel["techniques"]), len(LINES)
+    own = [t for t in range(len(panel["techniques"])) if t not in panel["upper"] or t == 0]
+    n, most = len(own), len(LINES)
     if n <= most:
-        yield list(range(n))
+        yield own
         return
     groups = -(-(n - 1) // (most - 1))
     size = -(-(n - 1) // groups)
     for start in range(1, n, size):
-        yield [0, *range(start, min(n, start + size))]
+        yield [own[0], *own[start : start + size]]
 
 
-def clouds(panel: Data, scales: Sequence[Scale], x: int, y: int) -> Iterator[str]:
-    """Yield pictures of one metric against another: a way over β for each technique, from light to dark."""
+def known_of(panel: Data, m: int) -> Iterator[tuple[str, list[int | None]]]:
+    """Yield what techniques are held against, with its numbers over β: rules, then who knows the truth."""
+    count = len(panel["betas"])
+    rules = [(name, panel["known"][m], r) for r, name in enumerate(RULES)]
+    upper = [(panel["techniques"][t], panel["mean"][m], t) for t in panel["upper"] if t]
+    for name, own, i in (*rules, *upper):
+        values = [at(own, i * count + k) for k in range(count)]
+        if any(value is not None for value in values):
+            yield name, values
+
+
+def clouds(panel: Data, scales: Sequence[Scale], x: int, y: int) -> list[str]:
+    """Return pictures of one metric against another: a way over β for each technique, from light to dark.
+
+    What the techniques are held against is there where it is near them. The page's script draws the same.
+    """
+    return [drawn_cloud(panel, scales, x, y, part) for part in parts_of(panel)]
+
+
+def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequence[int]) -> str:
+    """Return the picture of some of the techniques; those that are left out are in its axes, too."""
     across, up = scales[x], scales[y]
     title = f"{panel['name']}: {across.name} and {up.name}"
+    held = [[value for _, own in known_of(panel, m) for value in own] for m in (x, y)]
     axes = (
-        own_axis(across, panel["mean"][x], LEFT, WIDTH - SIDE),
-        own_axis(up, panel["mean"][y], PLOT + 16, 20),
+        own_axis(across, panel["mean"][x], LEFT, WIDTH - SIDE, held[0]),
+        own_axis(up, panel["mean"][y], PLOT + 16, 20, held[1]),
     )
-    for part in parts_of(panel):
-        tracks = [Track(panel["techniques"][t], list(_points(panel, across, up, x, y, t))) for t in part]
-        known = [one for one in tracks if one.points]
-        yield cloud(title, *axes, known, _named(across), _named(up), zero=across.ideal == 0)
+    tracks = [Track(panel["techniques"][t], list(_points(panel, across, up, x, y, t))) for t in part]
+    known = [
+        Track(name, list(_known_points(panel, across, up, axes, name, a, dict(known_of(panel, y)).get(name))))
+        for name, a in known_of(panel, x)
+    ]
+    shown, known = ([one for one in own if one.points] for own in (tracks, known))
+    names = _named(across), _named(up)
+    return which(panel) + cloud(title, *axes, shown, *names, zero=across.ideal == 0, known=known)
+
+
+def _known_points(
+    panel: Data,
+    across: Scale,
+    up: Scale,
+    axes: tuple[Axis, Axis],
+    name: str,
+    numbers: Sequence[int | None],
+    others: Sequence[int | None] | None,
+) -> Iterator[tuple[float, float, str]]:
+    """Yield points of what techniques are held against, those inside of the axes, none twice."""
+    found: dict[tuple[float, float], str] = {}
+    for k, (a, b) in enumerate(zip(numbers, others or [None] * len(numbers), strict=True)):
+        if a is None or b is None:
+            continue
+        place = a / (GRAIN / across.times), b / (GRAIN / up.times)
+        if all(axis.low <= value <= axis.high for axis, value in zip(axes, place, strict=True)):
+            both = f"{across.name} {across.written(a)}, {up.name} {up.written(b)}"
+            found.setdefault(place, f"{name}{_at_strength(panel, k, ', ')}: {both}")
+    yield from ((*place, said) for place, said in found.items())
 
 
 def _points(
     panel: Data, across: Scale, up: Scale, x: int, y: int, t: int
 ) -> Iterator[tuple[float, float, str]]:
     count = len(panel["betas"])
-    for k, beta in enumerate(panel["betas"]):
+    for k in range(count):
         a, b = (at(panel["mean"][m], t * count + k) for m in (x, y))
         if a is None or b is None:
             continue
         same = panel["same"].get(str(t * count + k), "")
         both = f"{across.name} {across.written(a)}, {up.name} {up.written(b)}"
-        said = f"{panel['techniques'][t]}, β = {beta:g}: {both}"
+        said = f"{panel['techniques'][t]}{_at_strength(panel, k, ', ')}: {both}"
         yield a / (GRAIN / across.times), b / (GRAIN / up.times), f"{said}, {same}" if same else said
 
 
@@ -218,14 +330,24 @@ def curves(panel: Data, scales: Sequence[Scale], m: int, part: Sequence[int]) ->
             mean, low, high = (at(panel[name][m], t * count + k) for name in ("mean", "low", "high"))
             if mean is None:
                 continue
-            said = f"{panel['techniques'][t]}, β = {beta:g}: {scale.written(mean)}"
+            said = f"{panel['techniques'][t]}{_at_strength(panel, k, ', ')}: {scale.written(mean)}"
             if low is not None and high is not None:
                 limits.append((beta, low / (GRAIN / scale.times), high / (GRAIN / scale.times)))
                 said += f" ({scale.written(low)} to {scale.written(high)})"
             points.append((beta, mean / (GRAIN / scale.times), said))
         lines.append(ChartLine(panel["techniques"][t], points, limits))
-    title = f"{panel['name']}: {scale.name} over β"
-    return plot(title, _betas(panel["betas"]), axis_of(scale, PLOT, 12), lines, f"β; up: {_named(scale)}")
+    axes = _betas(panel["betas"]), axis_of(scale, PLOT, 12)
+    known = []
+    for name, values in known_of(panel, m):
+        there = [
+            (beta, value / (GRAIN / scale.times), name)
+            for beta, value in zip(panel["betas"], values, strict=True)
+            if value is not None and scale.axis[0] <= value <= scale.axis[1]
+        ]
+        known += [ChartLine(name, there)] * bool(there)
+    strength = panel["strength"] or "β"
+    title, about = f"{panel['name']}: {scale.name} over {strength}", f"{strength}; up: {_named(scale)}"
+    return which(panel) + plot(title, *axes, lines, about, known=known)
 
 
 def number_cells(

@@ -1,33 +1,93 @@
 """The networks of a run as pictures for its page."""
 
 from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.charts import element, picture, short, stroke, text
-from fairbench_cli.document.model import Chart
+from fairbench_cli.document.model import Chart, Section
+from fairbench_cli.experiment.config.worlds import read_worlds
 from fairbench_cli.experiment.plan import edited_columns
+from fairbench_cli.measures.groups import ProtectedAttributes
+from fairbench_cli.network.bias import Groups
+from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.world import World, world_of
 from fairbench_cli.report.layers import HEIGHT, arc_lines, box_top, lay_out
 from fairbench_cli.report.networks import Marks, about_network, network_of
 from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import names_of
 
 INCH = 78.0  # of a layout, in a picture
 LETTER = 0.078  # inches of a letter, about
 EDGE = 6.0
+BIASED = ("recorded", "recorded before", "inclusion")
+"""What of a world's nodes (`Marks.added`) its mechanisms decide."""
 
 
 def network_charts(run: RunResults) -> Iterator[Chart]:
     """Yield a picture of each network that the run drew from and that is still where it left it."""
-    for source in run.plan.datasets if run.plan.config.sample.source != "data" else ():
-        if (source["dataset"], source["attribute"]) not in run.with_results:
-            continue
-        try:
-            net = network_of(run.folder, source)
-        except UserError:
-            continue
-        marks = Marks(source.get("label"), source["attribute"], edited_columns(source))
+    for source, net in _networks(run):
+        edited = () if source.get("worlds") else edited_columns(source)
+        marks = Marks(source.get("label"), source["attribute"], edited)
         title = f"{source['dataset']}, {source['attribute']}"
         yield Chart(title, drawn_network(net, marks, title), about_network(net, source))
+
+
+def _networks(run: RunResults) -> Iterator[tuple[dict[str, Any], BayesNet]]:
+    """Yield what the plan says of each data set with results, and its network, where that is still there."""
+    for source in run.plan.datasets if run.plan.config.sample.source != "data" else ():
+        if (source["dataset"], source["attribute"]) in run.with_results:
+            with suppress(UserError):
+                yield source, network_of(run.folder, source)
+
+
+def world_networks(run: RunResults) -> Iterator[Section]:
+    """Yield a picture of each world: the true columns, what is recorded of them, and who is included.
+
+    Its nodes and arcs are the same at every strength above 0.
+    """
+    called = names_of(run.plan.config)
+    for source, net in _networks(run):
+        groups = _groups_of(run.plan.protected(source["dataset"], source["attribute"]), source["attribute"])
+        whole = {one["world"]: one for one in source.get("worlds", ()) if one["beta"] and one["mechanisms"]}
+        for name, one in whole.items():
+            (spec,) = read_worlds([one["mechanisms"]])
+            mechanisms = [each.build(MECHANISMS) for each in spec.mechanisms]
+            try:
+                world = world_of(net, source["label"], source["favourable"], groups, mechanisms)
+            except UserError:
+                continue
+            marks = Marks(source["label"], source["attribute"], (), added_nodes(world))
+            title = f"{source['dataset']}, {source['attribute']}: {name}"
+            more = len(world.network.columns) - len(net.columns)
+            about = f"{more} node{'s' * (more != 1)} more than the network."
+            about += f" Not recorded: {', '.join(world.omitted)}." if world.omitted else ""
+            dataset = called.dataset(source["dataset"])
+            yield Section(
+                f"{dataset}: {name}",
+                charts=(Chart("", drawn_network(world.network, marks, title), about),),
+                about=(("dataset", dataset), ("world", name)),
+            )
+
+
+def _groups_of(protected: ProtectedAttributes, attribute: str) -> Groups:
+    """Return the deprived and the favoured levels of an attribute, or of each part of a joint one."""
+    parts = next((joint.of for joint in protected.joint if joint.name == attribute), (attribute,))
+    return {one.name: (one.deprived, one.favoured) for one in protected.attributes if one.name in parts}
+
+
+def added_nodes(world: World) -> dict[str, str]:
+    """Return what the nodes of a world are that its network did not have, or not so; and what is left out."""
+    found = dict.fromkeys(world.included, "inclusion") | dict.fromkeys(world.omitted, "not recorded")
+    for column in world.altered:
+        nodes = {name for name in world.network.names if name.rpartition(".")[0] == column}
+        found |= dict.fromkeys(nodes, "recorded before") | {
+            world.true_name(column): "truth",
+            column: "recorded",
+        }
+    return found
 
 
 def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
@@ -39,10 +99,11 @@ def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
     for (start, end), line in arc_lines(layout, widths).items():
         ends = net.names[start], net.names[end]
         edited = ends[0] in marks.edited and ends[1] == marks.outcome
-        said = f"{ends[0]} → {ends[1]}" + (": the probabilities that β edits" if edited else "")
+        bias = marks.added.get(ends[1]) in BIASED
+        said = f"{ends[0]} → {ends[1]}" + (": the probabilities that β edits" if edited else ": bias" * bias)
         places = [[(x * INCH + EDGE, -y * INCH + EDGE) for x, y in piece] for piece in line]
         d = f"M{short(*places[0][0])}" + "".join(_bent(*piece) for piece in places)
-        kind, colour, width = ("edited", "#b3261e", 2.0) if edited else ("arc", "#767676", 1.0)
+        kind, colour, width = ("edited", "#b3261e", 2.0) if edited or bias else ("arc", "#767676", 1.0)
         parts.append(stroke(f"way {kind}", d, said, colour, width))
         x, y = places[-1][1]
         parts.append(element("path", f"tip {kind}", d=f"M{short(x, y)}l-3 -6h6z", fill=colour))
@@ -53,7 +114,8 @@ def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
         said = f"{name}{f' ({note})' if note else ''}: {levels}"
         corner = {"x": short(x - wide / 2), "y": short(y), "width": short(wide), "height": short(high)}
         look = {"rx": "4", "fill": "#ffffff", "stroke": "#222222"}
-        parts.append(element("rect", "node marked" if note else "node", said, "", **corner, **look))
+        added = " added" if marks.added.get(name) in BIASED else ""
+        parts.append(element("rect", f"node{' marked' * bool(note)}{added}", said, "", **corner, **look))
         parts.append(text("name", x, y + high / 2 + (-1 if note else 4), name, "middle", bold=bool(note)))
         parts.append(text("tick", x, y + high / 2 + 11, note, "middle") if note else "")
     across = max(x * INCH + (widths[i] * INCH / 2 if i < len(widths) else 0) for i, x in enumerate(layout.x))
@@ -62,6 +124,11 @@ def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
 
 
 def _role(name: str, marks: Marks) -> str:
+    """Return what a node is, in a few words."""
+    if name in marks.added:
+        column = name.rpartition(".")[0] if name.endswith(".true") else name
+        whose = "outcome" if column == marks.outcome else "protected" if column == marks.protected else ""
+        return ", ".join(filter(None, (whose, marks.added[name])))
     edited = "edited by β" if name in marks.edited else ""
     if name == marks.outcome:
         return "outcome"

@@ -21,7 +21,8 @@ from fairbench_cli.report.paired import Baseline
 from fairbench_cli.report.reading import signed
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults, labels_measured
-from fairbench_cli.report.tables import BLOCK, Names, names_of, why_nothing
+from fairbench_cli.report.tables import BLOCK, NO_BIAS, TRUTH, Names, names_of, why_nothing
+from fairbench_cli.report.worlds import facts_of_run, strength_of
 
 FORM_OF: dict[str, tuple[Kind | str, Form]] = {
     "B": ("baseline", "base"),
@@ -36,6 +37,7 @@ FORM_OF: dict[str, tuple[Kind | str, Form]] = {
     ".": ("not shown", "open"),
     "?": ("untested", "open"),
     "-": ("no value", "open"),
+    "k": ("known", "known"),
 }
 """By the letter that a page's data have for it: what became of a metric, and the form of its mark."""
 
@@ -45,6 +47,7 @@ GRAIN = 100_000  # of a number, in a page
 MOST = 1e6  # in absolute value: other numbers are none to a page
 FAVOURABLE = "selection-rate"
 REFUSES, ACCEPTS = "refuses everybody", "accepts everybody"
+NOT_RUN = "not run yet"
 
 Whole = list[int | None]
 Place = tuple[Any, ...]
@@ -198,8 +201,16 @@ class PanelNumbers:
         What is decided for everybody in some repeat; empty where nothing is.
     against : dict
         By the label of the baseline.
-    labels : array, shape (metrics,)
+    labels : array, shape (metrics, β)
         Of the labels of the test rows; NaN where they have none.
+    known : array, shape (metrics, rules, β)
+        Of `RULES`, exactly; NaN where nothing is known.
+    on : {"true", "recorded"}
+        Which labels of the test rows all numbers are about.
+    strength : str
+        What β is called: "β", or the parameter of a mechanism, such as "flip"; empty where it has none.
+    kind : str
+        Which bias β is, "label bias" or "prior shift"; empty where that is not known.
     called : Names
         What the config calls data sets, techniques and classifiers.
     """
@@ -216,12 +227,24 @@ class PanelNumbers:
     same: Any
     against: dict[str, Against]
     labels: Floats
+    known: Floats
+    on: str
+    strength: str
+    kind: str
     called: Names
+
+    @property
+    def of(self) -> dict[str, str]:
+        """Its place by the names of `BLOCK`."""
+        return dict(zip(BLOCK, map(str, self.place), strict=True))
+
+    def beside(self, *names: str) -> Place:
+        """Return its place without some of its parts: the same for panels that differ in these alone."""
+        return tuple(value for name, value in self.of.items() if name not in names)
 
     def holds(self, cell: Mapping[str, Any]) -> bool:
         """Return whether a cell of its data set is one of its own."""
-        own = tuple(cell[name] for name in BLOCK if name != "compared")
-        return own == (*self.place[:2], *self.place[3:])
+        return tuple(str(cell[name]) for name in BLOCK if name != "compared") == self.beside("compared")
 
     @property
     def names(self) -> list[str]:
@@ -230,18 +253,28 @@ class PanelNumbers:
 
     @property
     def about(self) -> tuple[tuple[str, str], ...]:
-        """Its values of the page's switches."""
-        return (("dataset", self.dataset), ("compared", str(self.place[2])), ("classifier", self.classifier))
+        """Its values of the page's switches, whatever world it is of."""
+        return (("dataset", self.dataset), ("compared", self.of["compared"]), ("classifier", self.classifier))
+
+    @property
+    def world(self) -> str:
+        """What its world is called."""
+        return self.of["world"] or NO_BIAS
+
+    @property
+    def which(self) -> str:
+        """Which world and which labels its numbers are of; empty in a run without worlds."""
+        return f"{self.world} · {self.on} labels" if self.on else ""
 
     @property
     def dataset(self) -> str:
         """What the data set is called."""
-        return self.called.dataset(self.place[0])
+        return self.called.dataset(self.of["dataset"])
 
     @property
     def classifier(self) -> str:
         """What the classifier is called."""
-        return self.called.classifier(*self.place[5:])
+        return self.called.classifier(self.of["classifier"], self.of["classifier_parameters"])
 
 
 def panels_of(
@@ -259,8 +292,10 @@ def panels_of(
     order = {name: i for i, name in enumerate(metrics_of(results))}
     rows = list(_keys(results.rows))
     cells: Cells = {}
+    listed: dict[Place, dict[Place, int]] = {}  # worlds of the same panel have the same techniques
     for place, technique, beta, _ in rows:
-        techniques, betas = cells.setdefault(place, ({}, {}))
+        apart = tuple(value for name, value in zip(BLOCK, place, strict=True) if name != "world")
+        techniques, betas = cells.setdefault(place, (listed.setdefault(apart, {}), {}))
         techniques.setdefault(technique, len(techniques))
         betas.setdefault(beta, len(betas))
     for place, (techniques, betas) in cells.items():
@@ -282,24 +317,74 @@ def panels_of(
         for one in frames
     }
     by_data = {(data.dataset, data.attribute): data for data in run.datasets}
+    metrics = [results.metric(name) for name in order]
+    on = run.labels if run.plan.has_worlds else ""
     panels = []
     for place, (techniques, betas) in cells.items():
-        data = by_data[place[0], place[1]]
+        of = dict(zip(BLOCK, place, strict=True))
+        data = by_data[of["dataset"], of["attribute"]]
+        source = run.plan.dataset(data.dataset, data.attribute)
         mean, low, high, n = arrays[place]
-        known = list(techniques), list(betas), mean, low, high, np.nan_to_num(n).astype(int)
+        numbers_of = list(techniques), list(betas), mean, low, high, np.nan_to_num(n).astype(int)
         why, same = _of_cells(data, place, techniques, betas, run.plan.config.repeats)
-        own = {label: one[place] for label, one in against.items() if place in one}
         panels.append(
-            PanelNumbers(place, data, *known, why, same, own, _labels(data, str(place[2]), order), called)
+            PanelNumbers(
+                place,
+                data,
+                *numbers_of,
+                why,
+                same,
+                {label: one[place] for label, one in against.items() if place in one},
+                _labels(data, of, list(betas), list(order)),
+                _known(run, of, list(techniques), list(betas), metrics),
+                on,
+                strength_of(source, of["world"]),
+                source.get("bias_kind", ""),
+                called,
+            )
         )
     return panels
 
 
-def _labels(data: DatasetRepeats, compared: str, metrics: Iterable[str]) -> Floats:
-    """Return metrics of the labels of the test rows, means over the repeats."""
-    levels = data.levels(data.labels, compared)
-    values = [labels_measured(name, levels) for name in metrics]
-    return np.array([mean_and_interval(np.where(np.isfinite(own), own, np.nan))["mean"] for own in values])
+def _labels(
+    data: DatasetRepeats, of: Mapping[str, Any], betas: Iterable[float], metrics: list[str]
+) -> Floats:
+    """Return metrics of the labels of the test rows, means over the repeats: shape (metrics, β)."""
+    means = []
+    for beta in betas:
+        levels = data.levels(data.labels_at(of["world"], beta), of["compared"])
+        values = [labels_measured(name, levels) for name in metrics]
+        means.append([mean_and_interval(np.where(np.isfinite(own), own, np.nan))["mean"] for own in values])
+    return np.array(means, dtype=np.float64).T
+
+
+RULES = ("constant", "bayes", "oracle-thresholds")
+"""Whose decisions are known without training: the same for everybody, the better one; whom the record says
+to accept; the best threshold of each group, the truth known."""
+
+
+def _known(
+    run: RunResults,
+    of: Mapping[str, Any],
+    techniques: Iterable[Place],
+    betas: Sequence[float],
+    metrics: Sequence[Metric],
+) -> Floats:
+    """Return metrics of `RULES`: shape (metrics, rules, β)."""
+    found = np.full((len(metrics), len(RULES), len(betas)), np.nan)
+    known, config = facts_of_run(run), run.plan.config
+    seen = all(technique[TECHNIQUE.index("include_protected")] for technique in techniques)
+    place = of["dataset"], of["attribute"], of["world"]
+    for k, beta in enumerate(betas):
+        world = known.at(*place, beta, include_protected=seen, features=config.test_features)
+        world = world or known.at(*place, beta)
+        if world is None:
+            continue
+        names = world.constant(run.labels), *RULES[1:]
+        for m, metric in enumerate(metrics):
+            if of["compared"] == of["attribute"] or metric.groups == "any":
+                found[m, :, k] = [world.metric(rule, metric, run.labels) for rule in names]
+    return found
 
 
 def metrics_of(results: Results) -> list[str]:
@@ -346,14 +431,16 @@ def _of_cells(
     data: DatasetRepeats, place: Place, techniques: dict[Place, int], betas: dict[float, int], repeats: int
 ) -> tuple[Any, Any]:
     """Return of each technique and β why it has no value, and what it decides for everybody."""
-    why, same = (np.full((len(techniques), len(betas)), "", dtype=object) for _ in range(2))
+    why, same = (np.full((len(techniques), len(betas)), word, dtype=object) for word in (NOT_RUN, ""))
     constant = data.constant
+    own = tuple(value for name, value in zip(BLOCK, place, strict=True) if name != "compared")
     for i, cell in enumerate(data.cells):
-        if tuple(cell[name] for name in BLOCK if name != "compared") != (*place[:2], *place[3:]):
+        if tuple(cell[name] for name in BLOCK if name != "compared") != own:
             continue
         at = techniques[tuple(cell[name] for name in TECHNIQUE)], betas[cell["beta"]]
         statuses = [text for text in data.status[i] if text]
         done = int(data.done[i].sum())
+        why[at] = ""
         if not done:
             reason = next((text for text in data.reason[i] if text), "")
             why[at] = why_nothing(statuses, repeats) + (f": {reason}" if reason else "")
@@ -366,7 +453,10 @@ def _of_cells(
 def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     """Return how a metric is written and drawn, on one axis in all panels."""
     unit = unit_of(metric)
-    own = [np.append(panel.mean[m], panel.labels[m]) for panel in panels]
+    own = [
+        np.concatenate([panel.mean[m].ravel(), panel.labels[m], panel.known[m, 1:].ravel()])
+        for panel in panels
+    ]
     means = np.concatenate(own or [np.zeros(0)])
     means = means[np.abs(means) < MOST]
     ends = [metric.ideal] if metric.ideal is not None and np.isfinite(metric.ideal) else []
@@ -398,10 +488,14 @@ def panel_data(panel: PanelNumbers, scales: Sequence[Scale], repeats: int) -> di
     def short_of(texts: Any) -> dict[str, str]:
         return {str(i): text for i, text in enumerate(texts.ravel()) if text}
 
+    own = TECHNIQUE.index("intervention")
     return {
-        "name": f"{panel.dataset}, {panel.place[2]}",
-        "about": dict(panel.about),
+        "name": ", ".join(filter(None, (panel.dataset, panel.of["compared"], panel.which))),
+        "which": panel.which,
+        "strength": panel.strength,
+        "about": dict(panel.about) | ({"world": panel.world} if panel.on else {}),
         "techniques": panel.names,
+        "upper": [t for t, one in enumerate(panel.techniques) if one[own] == TRUTH],
         "betas": panel.betas,
         "at": [f"{beta:g}" for beta in panel.betas],
         "mean": listed(panel.mean),
@@ -411,7 +505,8 @@ def panel_data(panel: PanelNumbers, scales: Sequence[Scale], repeats: int) -> di
         "repeats": repeats,
         "why": short_of(panel.why),
         "same": short_of(panel.same),
-        "labels": [grains(own, scale)[0] for own, scale in zip(panel.labels, scales, strict=True)],
+        "labels": [_once(grains(own, scale)) for own, scale in zip(panel.labels, scales, strict=True)],
+        "known": listed(panel.known),
         "groups": _groups(panel),
         "against": {
             label: {
@@ -424,6 +519,15 @@ def panel_data(panel: PanelNumbers, scales: Sequence[Scale], repeats: int) -> di
             for label, one in panel.against.items()
         },
     }
+
+
+def _once(values: list[Any]) -> Any:
+    """Return the value that all are; else all.
+
+    >>> _once([1, 1]), _once([1, None])
+    (1, [1, None])
+    """
+    return values[0] if all(value == values[0] for value in values) else values
 
 
 SHARE = Scale(FAVOURABLE, "%", 1, None, False, (0, GRAIN, GRAIN))
@@ -443,7 +547,6 @@ def _groups(panel: PanelNumbers) -> dict[str, Any]:
     if len(names) > 1:
         levels.append(data.levels(data.counts, CROSS.join(data.protected.names)))
         names.append(data.protected.names)
-    labels = [data.levels(data.labels, CROSS.join(name)) for name in names]
     rates = np.concatenate(
         [rate_by_group(one, FAVOURABLE) for one in levels], axis=-1
     )  # (cells, repeats, groups)
@@ -454,12 +557,22 @@ def _groups(panel: PanelNumbers) -> dict[str, Any]:
         if panel.holds(cell):
             t = panel.techniques.index(tuple(cell[name] for name in TECHNIQUE))
             found[t * count + panel.betas.index(cell["beta"])] = grains(means[i], SHARE)
-    rows = np.concatenate([_means(one.group_total) for one in labels])
-    own = np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in labels])
+    rows, shares = [], []
+    for beta in panel.betas:
+        labels = [data.levels(data.labels_at(panel.of["world"], beta), CROSS.join(name)) for name in names]
+        rows.append(grains(np.concatenate([_means(one.group_total) for one in labels]) / GRAIN))
+        shares.append(
+            grains(np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in labels]), SHARE)
+        )
     return {
         "of": [CROSS.join(name) for name, one in zip(names, levels, strict=True) for _ in one.groups],
         "names": [str(group) for one in levels for group in one.groups],
-        "rows": grains(rows / GRAIN),
-        "labels": grains(own, SHARE),
+        "rows": _each(rows),
+        "labels": _each(shares),
         "rates": found,
     }
+
+
+def _each(of_betas: list[Whole]) -> list[Whole]:
+    """Return lists by β; one list alone where all are the same."""
+    return of_betas[:1] if all(one == of_betas[0] for one in of_betas) else of_betas

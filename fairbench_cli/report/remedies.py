@@ -95,7 +95,8 @@ def _remedies(results: Results, labels: TestLabels) -> pd.DataFrame:
     frame = _joined(own, paired.assign(kind=kinds(paired, own)), _CHANGE)
     ours, theirs = _with_truth(results.rows.reset_index(drop=True) if labels == "true" else own.iloc[:0])
     apart = differences_frame(results, ours, theirs, {})
-    apart = apart.assign(kind=kinds_between(apart, own.iloc[ours], own.iloc[theirs]))
+    mine, truth = (own.iloc[at].reset_index(drop=True) for at in (ours, theirs))
+    apart = apart.assign(kind=kinds_between(apart, mine, truth))
     return _joined(frame, apart, _LOST).assign(labels=labels).fillna({"kind": "", "lost_kind": ""})
 
 

@@ -14,6 +14,7 @@ from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import attribute_names
+from fairbench_cli.experiment.config.metrics import on_record
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.experiment.tuning import Curve
@@ -246,11 +247,14 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
                 continue
             status[i, repeat], reason[i, repeat] = record.status, record.reason
             if recorded[i]:
-                record = on_record(record)
+                record = as_recorded(record)
             if record.counts is not None:
                 n[i, repeat] = record.counts.n
             for name in requested.names:
-                row_values[name][i, repeat] = record.values.get(requested.record(name), np.nan)
+                kept = requested.record(name)
+                row_values[name][i, repeat] = record.values.get(
+                    on_record(kept) if recorded[i] else kept, np.nan
+                )
             if record.tuning is not None:
                 tuned[i][repeat] = record.tuning
             if record.decisions is not None:
@@ -265,7 +269,7 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
     return DatasetRepeats(*known, tuned, decisions, row_design(plan.config), recorded)
 
 
-def on_record(repeat: Repeat) -> Repeat:
+def as_recorded(repeat: Repeat) -> Repeat:
     """Return a repeat as it is counted on recorded labels and groups, without what is of true ones alone.
 
     No counts where it is a repeat of another world, as that of a technique trained on the truth.

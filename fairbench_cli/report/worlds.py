@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from fairbench_cli.base.files import read_text
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
+from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.report.results import RunResults
 
 FILE = "worlds.json"
@@ -26,6 +27,8 @@ COLUMNS = [*PLACE, *NUMBER]
 
 CELLS = ("tn", "fp", "fn", "tp")
 """Quantities of a rule: the probability of a group, label and decision, as in groups.csv."""
+
+CONSTANT = ("constant-refuse", "constant-accept")
 
 Labels = Literal["true", "recorded"]
 
@@ -100,6 +103,19 @@ class ExactWorld:
         values = [self.value(cell, labels=labels, group=group, rule=rule) for group in PAIR for cell in CELLS]
         return None if np.isnan(values).any() else Counts(PAIR, np.array(values).reshape(2, 2, 2))
 
+    def accuracy(self, rule: str, labels: Labels) -> ExactNumber | None:
+        """Return the accuracy of a rule; None where it is not known."""
+        own, counts = self.number("accuracy", labels, "", rule), self.counts(rule, labels)
+        if own is not None or counts is None:
+            return own
+        return ExactNumber(float(counts.n[:, [0, 1], [0, 1]].sum() / counts.n.sum()))
+
+    def constant(self, labels: Labels) -> str:
+        """Return the rule that decides the same for everybody and is the more accurate one."""
+        found = [self.accuracy(rule, labels) for rule in CONSTANT]
+        refuse, accept = (0.0 if one is None else one.value for one in found)
+        return CONSTANT[accept > refuse]
+
     def metric(self, rule: str, metric: Metric, labels: Labels) -> float:
         """Return a metric of the decisions of a rule; NaN where it is not known.
 
@@ -157,6 +173,37 @@ class ExactWorlds:
 
 
 NOTHING = ExactWorlds(pd.DataFrame(columns=COLUMNS))
+
+
+BETA = "β"
+
+
+def strength_of(source: Mapping[str, Any], world: str) -> str:
+    """Return what the strength of a world is called: the parameter of its first mechanism.
+
+    Parameters
+    ----------
+    source : dict
+        What the plan says about a data set.
+    world : str
+        As results call it; empty, and "β", where eq. (4) or no mechanism is at work.
+
+    Returns
+    -------
+    str
+        Empty where the mechanism has no strength, such as omission.
+
+    >>> flips = {"world": "label", "beta": 0.5, "mechanisms": [{"label": {"flip": 0.5}}]}
+    >>> strength_of({"worlds": [flips]}, "label"), strength_of({}, "")
+    ('flip', 'β')
+    """
+    for one in source.get("worlds", ()):
+        if one["world"] == world and one["mechanisms"]:
+            first = one["mechanisms"][0]
+            name = first if isinstance(first, str) else next(iter(first))
+            own: str | None = MECHANISMS[name].load().strength
+            return own or ""
+    return BETA
 
 
 @lru_cache(maxsize=1)  # the CSV, the answer, the figures and the page are of one run

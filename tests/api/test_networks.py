@@ -59,6 +59,114 @@ def test_a_bare_csv_and_a_name_are_learned_from_too(say, tmp_path):
         fb.learn(card, require_arcs=["s-y"])
 
 
+BIAS = [{"label": {"flip": 0.4}}, {"selection": {"drop": 0.5}}, {"omission": {"column": "age"}}]
+AS_YAML = "[label: {flip: 0.4}, selection: {drop: 0.5}, omission: {column: age}]"
+
+
+def test_a_world_gives_the_record_and_the_truth(say, tmp_path):
+    net = fb.load_network("dutch")
+    world = net.world(BIAS)
+    rows = world.sample(4000, seed=2, truth=True).to_pandas()
+    record = [name for name in net.columns if name != "age"]
+    assert list(rows) == [*record, "age.true", "occupation.true"]
+    assert rows[record].equals(world.sample(4000, seed=2).to_pandas())
+    flipped = rows["occupation"] != rows["occupation.true"]
+    assert set(rows["sex"][flipped]) == {"female"}
+    assert set(rows["occupation"][flipped]) == {"5_4_9"}
+    more = ("-n", "4000", "--seed", "2", "--bias", AS_YAML, "--truth", "-o", tmp_path / "rows.csv")
+    assert say("network", "sample", "dutch", *more).code == 0
+    assert (tmp_path / "rows.csv").read_text() == rows.to_csv(index=False, lineterminator="\n")
+    assert world.dataset(500, seed=2).to_pandas().equals(rows[record].head(500))
+    none = net.world([]).sample(300, seed=5).to_pandas()
+    assert none.equals(net.sample(300, seed=5).to_pandas())
+
+
+def test_what_is_asked_of_a_world_is_about_the_record(say):
+    net = fb.load_network("dutch")
+    world = net.world(BIAS)
+    true, women = net.query("occupation", {"sex": "female"})["2_1"], {"sex": "female"}
+    every = world.query("occupation", women | {"included": "yes"})["2_1"]
+    assert world.query("occupation", women)["2_1"] == every
+    assert every == pytest.approx(0.3 * true / (1 - 0.3 * true))  # 0.6 stay, half of them are dropped
+    assert world.query("included", women)["yes"] == pytest.approx(1 - 0.3 * true)
+    assert world.query("occupation.true", women | {"occupation": "2_1"})["2_1"] == pytest.approx(1)
+    done = say("network", "query", "dutch", "--bias", AS_YAML, "--of", "occupation", "--given", "sex=female")
+    assert done.code == 0
+    assert f"{every:.6f}" in done.out
+    assert "P(sex=female, included=yes) = " in done.out
+    done = say("network", "show", "dutch", "--bias", AS_YAML, "--node", "included")
+    assert "0.500000" in done.out
+    done = say("network", "show", "dutch", "--bias", AS_YAML)
+    assert "occupation.true" in done.out
+
+
+def test_a_world_is_drawn_and_says_what_it_is(say, tmp_path):
+    world = fb.load_network("dutch").world(BIAS[:1])
+    assert repr(world).endswith(
+        "; 40 % of the deprived with the favourable outcome are recorded with the unfavourable one>"
+    )
+    assert {text.get_text() for text in world.figure().axes[0].texts} >= {"occupation", "occupation.true"}
+    done = say("network", "draw", "dutch", "--bias", "[label: {flip: 0.4}]", "-o", tmp_path / "net.svg")
+    assert done.code == 0
+    assert "occupation.true" in (tmp_path / "net.svg").read_text()
+
+
+def test_data_of_a_card_have_worlds(tmp_path):
+    data = fb.load(bare_data(tmp_path, "toy"))
+    bias = [{"representation": {"share": 0.1}}]
+    drawn = data.world(bias).sample(300, seed=1)
+    assert drawn.to_pandas().equals(fb.learn(data).world(bias).sample(300, seed=1).to_pandas())
+    assert (drawn.to_pandas()["s"] == "f").mean() < 0.2
+
+
+@pytest.mark.parametrize(
+    ("bias", "what"),
+    [
+        ("[lable]", 'unknown mechanism "lable"'),
+        ("[label]", "label needs its strength"),
+        ("[[label: {flip: 1}], [label: {flip: 0.2}]]", "bias names 2 worlds"),
+        ("[label: {flip: 2}]", "label: flip must be at most 1, not 2"),
+        ("[label: {flip: 0.5, given: {se: f}}]", 'given: there is no column "se"'),
+        ("[selection: {drop: 1, label: any}]", "deprived"),
+        ("x: [", "not YAML"),
+    ],
+)
+def test_a_bias_that_is_wrong_is_told_at_its_option(say, bias, what):
+    done = say("network", "sample", "dutch", "-n", "3", "--bias", bias, "-o", "-")
+    assert done.code == 2
+    assert done.err.startswith("--bias: error: ")
+    assert what in done.err
+    assert len(done.err.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("sample", "dutch", "-n", "3", "-o", "-", "--truth"),
+        ("sample", "dutch", "-n", "3", "-o", "-", "--bias", "[]", "--beta", "0.5"),
+        ("sample", "dutch", "-n", "3", "-o", "-", "--bias", "[]", "--shift", "both"),
+        ("query", "adult", "--of", "sex", "--bias", "[]", "--attribute", "sex", "--attribute", "race"),
+        ("show", "dutch", "--attribute", "sex"),
+    ],
+)
+def test_options_that_do_not_go_with_a_bias_are_refused(say, options):
+    done = say("network", *options)
+    assert done.code == 2
+    assert "--bias" in done.err
+
+
+def test_a_world_is_not_biased_again_and_not_kept(tmp_path):
+    world = fb.load_network("dutch").world(BIAS)
+    for again in (
+        lambda: world.world(BIAS),
+        lambda: world.tilt(0.5),
+        lambda: world.save(tmp_path / "net.json"),
+        lambda: fb.load_network("dutch").sample(3, truth=True),
+    ):
+        with pytest.raises(fb.UserError, match=r"world|without bias"):
+            again()
+
+
 @pytest.fixture(scope="module")
 def frame():
     rng = np.random.default_rng(1)

@@ -24,6 +24,7 @@ def label_world(flip: float):
         "constant-refuse": lambda *_: False,
         "bayes": lambda *place: p["recorded"][place] >= 0.5,
         "oracle-thresholds": lambda *place: p["true"][place] >= 0.5,
+        "truth": lambda *place: p["true"][place] >= 0.5,
     }
     share = {group: sum(WEIGHT[group, x] for x in (0, 1)) for group in PAIR}
     for labels, own in p.items():

@@ -274,8 +274,8 @@ class ComponentSpec:
         """Return the parameters of its class or function."""
         return parameters_of(kind[self.name].load() if self.origin is None else self.origin.load())
 
-    def uses(self, what: Literal["groups", "classifier"], kind: Registry) -> bool:
-        """Return whether a technique's model depends on the groups, or on the classifier.
+    def uses(self, what: Literal["groups", "classifier", "bias"], kind: Registry) -> bool:
+        """Return whether a technique's model depends on the groups, the classifier, or the bias of its rows.
 
         One that is not registered may.
         """
@@ -326,6 +326,11 @@ class TechniqueSpec:
     include_protected: bool
     representation: Representation = "original"
     tune: Tuning | None = None
+
+    @property
+    def computed(self) -> "TechniqueSpec":
+        """The technique that is computed in its place: of one without bias in its training rows, ``none``."""
+        return self if self.spec.uses("bias", INTERVENTIONS) else replace(self, spec=ComponentSpec("none"))
 
     @property
     def described(self) -> dict[str, Any]:

@@ -398,13 +398,14 @@ class ExperimentConfig(StrictModel):
     )
     test_labels: RowsOf = Field(
         default="true",
-        description="With a `bias`: which labels and groups of the test rows tables, figures and answers are "
-        "about, `true` or `recorded`; results.csv has both. Another value computes nothing again.",
+        description="With a `bias`: the labels and groups of test rows that tables, answer and page are "
+        "about, the `true` ones, or those that the world has `recorded`, of the rows that it includes. "
+        "Decides no numbers: results.csv and groups.csv have both.",
     )
     test_features: RowsOf = Field(
         default="true",
-        description="With a `bias`: which features of test rows techniques see, `true` ones or, where the "
-        "measuring instrument stays, `recorded` ones.",
+        description="With a `bias`: the features of the test rows that models decide by. `recorded`: as the "
+        "world records them, where what measures them stays.",
     )
     include_protected: bool = Field(
         default=False,

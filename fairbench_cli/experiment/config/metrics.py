@@ -173,6 +173,11 @@ class RequestedRowMetrics:
         return {self.record(name): value for name, value in values.items()}
 
 
+def on_record(name: str) -> str:
+    """Return the name under which the value of a metric of recorded rows is kept."""
+    return f"{name} on record"
+
+
 def rows_of(test: Sample, predicted: Labels, scores: Floats | None, strata: tuple[str, ...]) -> Rows:
     """Return test rows as measures take them: every column but the protected ones; crossed strata."""
     features = test.features.without(*test.protected)

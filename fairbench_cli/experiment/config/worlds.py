@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, PlainSerializer, ValidationError
 from pydantic_core import to_jsonable_python
 
-from fairbench_cli.base.errors import Problem, suggest
+from fairbench_cli.base.checksums import canonical
+from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.strict_yaml import Place
 from fairbench_cli.base.validation import Finding, findings_of, refused
 from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries, word
@@ -43,6 +44,11 @@ class CellWorld:
     def decisive(self) -> list[Any]:
         """Its part of a cell's key: the mechanisms that change something."""
         return [spec.decisive for spec in self.mechanisms if changes_something(spec)]
+
+    @property
+    def in_world(self) -> str:
+        """By what populations hold it: what decides numbers, as canonical JSON; empty where nothing does."""
+        return canonical(self.decisive) if self.decisive else ""
 
     @property
     def features(self) -> bool:
@@ -157,6 +163,29 @@ def read_worlds(value: Any) -> Any:
     if findings:
         raise refused(*findings)
     return tuple(found)
+
+
+def read_world(value: Any) -> tuple[ComponentSpec, ...]:
+    """Return the mechanisms of the one world that a value of ``bias`` names, each with its strength.
+
+    Raises
+    ------
+    UserError
+        Listing everything wrong with them; for several worlds, or a strength that is not said.
+    """
+    try:
+        found = read_worlds([] if value is None else value)
+    except ValidationError as error:
+        raise UserError(*(problem for _, problem in findings_of(error))) from None
+    if len(found) > 1:
+        what = f"bias names {len(found)} worlds, and this is about one"
+        raise user_error(what, "give one list of mechanisms, and one value of each parameter")
+    (world,) = found
+    for spec in filter(_left_to_beta, world.mechanisms):
+        own = _strength_of(spec.name)
+        raise user_error(f"{spec.name} needs its strength", f"write {spec.name}: {{{own}: {SOME:g}}}")
+    mechanisms: tuple[ComponentSpec, ...] = world.mechanisms
+    return mechanisms
 
 
 def _read_mechanism(item: Any) -> tuple[list[ComponentSpec], list[Finding]]:

@@ -111,7 +111,7 @@ class PreparedRun:
     def in_turn(self) -> list[Cell]:
         """Return the distinct cells, those that train on the same rows together: a worker draws them once."""
         places = {dataset.name: i for i, dataset in enumerate(self.datasets)}
-        return sorted(self.distinct, key=lambda cell: (places[cell.source], cell.beta))
+        return sorted(self.distinct, key=lambda cell: (places[cell.source], *cell.trains_in))
 
     def has_all(self, record: Repeat) -> bool:
         """Return whether a record has all that is asked for; failures are tried again."""

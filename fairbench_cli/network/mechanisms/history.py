@@ -98,7 +98,7 @@ class HistoricalBias:
         mask = everybody if self.of == "everybody" else world.of_group(self.of)
         who = mask.reshape(*mask.shape, *(1 for _ in range(cpt.ndim - mask.ndim)))
         mixed = np.where(who, (1 - self.shift) * cpt + self.shift * new, cpt)
-        if np.array_equal(mixed, cpt):
+        if np.allclose(mixed, cpt, rtol=0, atol=1e-12):
             raise user_error(f'"{self.column}" stays as it is', "change whom it concerns, or `towards`")
         parents, cpts = list(network.parents), list(network.cpts)
         parents[j], cpts[j] = (*groups, *rest), mixed

@@ -66,8 +66,8 @@ class LabelBias:
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
         old, new = ("favourable", "unfavourable")[:: 1 if self.to == "unfavourable" else -1]
-        who = in_words(self.whose, self.given)
-        return f"{percent(self.flip)} of {who} with the {old} outcome are recorded with the {new} one"
+        who = in_words(self.whose, self.given, old)
+        return f"{percent(self.flip)} of {who} are recorded with the {new} one"
 
     def check(
         self, columns: Sequence[Column], label: str, favourable: str, groups: Groups

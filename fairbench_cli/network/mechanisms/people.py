@@ -61,13 +61,16 @@ def percent(share: float) -> str:
     return f"{100 * share:.6g} %"
 
 
-def in_words(of: Group, given: Mapping[str, Sequence[str]] | None = None) -> str:
+def in_words(of: Group, given: Mapping[str, Sequence[str]] | None = None, outcome: str = "any") -> str:
     """Return whom a mechanism concerns as a phrase.
 
-    >>> in_words("deprived", {"edu_level": ("5", "6"), "age": ("4",)})
-    'the deprived whose edu_level is 5 or 6 and age is 4'
+    >>> in_words("deprived", {"edu_level": ("5", "6"), "age": ("4",)}, "favourable")
+    'the deprived with the favourable outcome whose edu_level is 5 or 6 and age is 4'
+    >>> in_words("everybody")
+    'all people'
     """
-    who = "everybody" if of == "everybody" else f"the {of}"
+    who = "all people" if of == "everybody" else f"the {of}"
+    who += "" if outcome == "any" else f" with the {outcome} outcome"
     return f"{who} whose {levels_in_words(given)}" if given else who
 
 

@@ -77,10 +77,9 @@ class SelectionBias:
     @property
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
-        who = in_words(self.whose, self.given)
-        outcome = "" if self.outcomes == "any" else f" with the {self.outcomes} outcome"
-        policy = f", but nobody whose {levels_in_words(self.by)}" if self.by else ""
-        return f"{percent(self.drop)} of {who}{outcome} are left out of the record{policy}"
+        who = in_words(self.whose, self.given, self.outcomes)
+        policy = f", unless their {levels_in_words(self.by)}" if self.by else ""
+        return f"{percent(self.drop)} of {who} are left out of the record{policy}"
 
     def check(
         self, columns: Sequence[Column], label: str, favourable: str, groups: Groups

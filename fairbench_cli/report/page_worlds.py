@@ -1,0 +1,219 @@
+"""What each world of a run does to people and to the record, and what can be undone, for its page."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from fairbench_cli.document.model import Section, TableCell, TextTable
+from fairbench_cli.measures.counts import PAIR
+from fairbench_cli.report.answer import groups_in_words
+from fairbench_cli.report.reading import signed
+from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import NO_BIAS, names_of
+from fairbench_cli.report.worlds import ExactNumber, ExactWorld, facts_of_run, strength_of
+
+NOTHING_LOST = 0.0005  # of accuracy: it is written as 0.0 points
+
+Write = Callable[[ExactWorld], TableCell]
+Row = tuple[str, Write]
+
+
+def world_sections(run: RunResults) -> Iterator[Section]:
+    """Yield a section for each world of each data set and attribute of which something is known.
+
+    Each has what the world does, by its strength: to the labels and sizes of the groups, to the order within
+    them, and to what anybody could reach who knows the record alone, or the truth.
+    """
+    called = names_of(run.plan.config)
+    known = facts_of_run(run).worlds if run.plan.has_worlds else ()
+    for place, found in groupby(known, lambda one: (one.dataset, one.attribute, one.world)):
+        dataset, attribute, world = place
+        every = [*found]
+        first = every[0].include_protected, _features(run, every)
+        own = [one for one in every if (one.include_protected, one.features) == first]
+        source = run.plan.dataset(dataset, attribute)
+        groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
+        strength = strength_of(source, world)
+        heads = [f"{strength} = {one.beta:g}" if strength else (world or NO_BIAS) for one in own]
+        rows = []
+        for name, write in _rows(groups, own):
+            cells = [write(one) for one in own]
+            if any(cell.text != "-" for cell in cells):
+                rows.append((TableCell(name), *cells))
+        table = TextTable("", ("what", *heads), tuple(rows), _how(own), words=1)
+        words = [f"{groups[0]} against {groups[1]}"]
+        words += ["rules see " + attribute] * first[0]
+        words += ["recorded features"] * (first[1] == "recorded")
+        yield Section(
+            f"{called.dataset(dataset)}: {world or NO_BIAS}",
+            tuple(filter(None, (_done(source, world), undone(own, groups, strength)))),
+            (table,),
+            about=(
+                ("dataset", called.dataset(dataset)),
+                ("compared", attribute),
+                ("world", world or NO_BIAS),
+            ),
+            fine=" · ".join(words),
+        )
+
+
+def _features(run: RunResults, every: Sequence[ExactWorld]) -> str:
+    """Return which features of test rows the rules see: those of the run, where that makes a difference."""
+    asked = run.plan.config.test_features
+    return asked if any(one.features == asked for one in every) else every[0].features
+
+
+def _done(source: Mapping[str, Any], world: str) -> str:
+    """Return in words what the world does at its middle strength; nothing where it does nothing."""
+    own = [one for one in source.get("worlds", ()) if one["world"] == world and one.get("words")]
+    if not own:
+        return ""
+    one = own[len(own) // 2]
+    strength = strength_of(source, world)
+    at = f"At {strength} = {one['beta']:g}: " if strength and len(own) > 1 else ""
+    words = one["words"]
+    return f"{at}{words if at else words[:1].upper() + words[1:]}."
+
+
+def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str) -> str:
+    """Say whether thresholds recover the truth, and which groups the record ranks otherwise than the truth.
+
+    Parameters
+    ----------
+    worlds : sequence of ExactWorld
+        The same at each strength.
+    groups : (str, str)
+        What the deprived and the favoured are called.
+    strength : str
+        What the strength is called; empty where there is none.
+    """
+    known = [one for one in worlds if all(one.kept(group) is not None for group in PAIR)]
+    lost = {one.beta: one.value("thresholds-lose", "true") for one in known}
+    if not known or any(map(math.isnan, lost.values())):
+        return ""
+    at, most = max(lost.items(), key=lambda one: one[1])
+    ranked = "The record ranks people within each group as the truth does"
+    if all(one.kept(group) for one in known for group in PAIR):
+        if most < NOTHING_LOST:
+            return f"{ranked}: a threshold for each group recovers all of it."
+        return f"{ranked}, yet the best thresholds lose {_percent(most)} of accuracy."
+    where = []
+    for group, called in zip(PAIR, groups, strict=True):
+        first = next((one.beta for one in known if not one.kept(group)), None)
+        if first is not None:
+            since = f" from {strength} = {first:g} on" if strength and first != known[0].beta else ""
+            where.append(f"{called}{since}")
+    words = f"The record ranks {' and '.join(where)} otherwise than the truth"
+    if most < NOTHING_LOST:
+        return f"{words}; the best thresholds lose no accuracy all the same."
+    end = f" at {strength} = {at:g}" if strength and len(known) > 1 else ""
+    return f"{words}: no threshold recovers all of it, the best lose {_percent(most)} of accuracy{end}."
+
+
+def _how(worlds: Sequence[ExactWorld]) -> str:
+    """Say whether the numbers are exact or drawn."""
+    if all(one.how == "exact" for one in worlds):
+        return "Exact, by inference on the network; nothing is trained."
+    return (
+        "Where a number has ±, it is of draws from the network, with its standard error; all else is exact."
+    )
+
+
+def _percent(value: float) -> str:
+    return f"{signed(100 * value, 1, '')} points"
+
+
+def _rows(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row]:
+    """Yield what a world is described by: a head, and a function that writes its cell at a strength."""
+    called = dict(zip(PAIR, groups, strict=True))
+    for group, name in called.items():
+        yield f"favourable, {name}", _both("favourable", group)
+    yield "gap of the labels", _both("disparity", "")
+    shares = [[one.value("share", labels, PAIR[0]) for labels in ("true", "recorded")] for one in worlds]
+    if any(abs(true - recorded) >= NOTHING_LOST for true, recorded in shares):
+        yield f"{groups[0]} among all", _both("share", PAIR[0])
+    yield "total variation", lambda one: _cell(one.number("total-variation"))
+    for group, name in called.items():
+        yield f"odds, {name}", _odds(group)
+    for group, name in called.items():
+        yield f"order, {name}", _order(group)
+    for group, name in called.items():
+        yield f"AUC, {name}", _auc(group)
+    for rule, name in RULES_IN_WORDS.items():
+        yield name, _accuracy(rule)
+    yield "constant", lambda one: _accuracy(one.constant("true"))(one)
+
+
+RULES_IN_WORDS = {
+    "truth": "Bayes, truth",
+    "oracle-thresholds": "best thresholds",
+    "bayes": "Bayes, record",
+    "equal-opportunity": "equal opportunity",
+    "demographic-parity": "demographic parity",
+}
+"""Rules whose accuracy is told, by what they are called in `worlds.csv`."""
+
+ABOUT_WORLDS = (
+    "Large is what is recorded, small the truth: how many have the favourable label, how far apart the "
+    "groups are, how much of the distribution is another in the record (total variation), and by which "
+    "factor all odds of a favourable label changed, where it is one.",
+    "Order: whether the record ranks people within a group as the truth does, else the share of pairs "
+    "that it does not. AUC and accuracies are of the truth, small of the record: of whoever is rather "
+    "favourable in truth and in the record (Bayes); of the best threshold for each group, the truth "
+    "known; of the best thresholds on the record with equal TPR and with equal selection rates; of one "
+    "decision for everybody.",
+)
+
+
+def _cell(
+    number: ExactNumber | None, times: float = 100, digits: int = 1, fine: str = "", before: str = ""
+) -> TableCell:
+    """Return a number with its error, and in small print something else."""
+    if number is None:
+        return TableCell("-")
+    error = f"± {times * number.error:.{digits}f}" if number.error else ""
+    small = ", ".join(filter(None, (error, fine)))
+    text = f"{before}{signed(times * number.value, digits, '')}{' %' * (times == 100)}"
+    return TableCell(text, small, number.value)
+
+
+def _both(quantity: str, group: str) -> Write:
+    """Return a function that writes what is recorded, and small behind it the truth."""
+
+    def write(one: ExactWorld) -> TableCell:
+        true, recorded = one.number(quantity, "true", group), one.number(quantity, "recorded", group)
+        return _cell(recorded, fine="" if true is None else f"truth {signed(100 * true.value, 1, '')}")
+
+    return write
+
+
+def _odds(group: str) -> Write:
+    return lambda one: _cell(one.number("prior-shift", "", group), 1, 2, before="× ")
+
+
+def _order(group: str) -> Write:
+    def write(one: ExactWorld) -> TableCell:
+        kept, apart = one.kept(group), one.number("discordant", "", group)
+        if kept is None:
+            return TableCell("-")
+        fine = "" if kept or apart is None else f"{signed(100 * apart.value, 1, '')} % of pairs"
+        return TableCell("kept" if kept else "lost", fine, 1.0 if kept else 0.0)
+
+    return write
+
+
+def _auc(group: str) -> Write:
+    def write(one: ExactWorld) -> TableCell:
+        true, recorded = one.number("auc", "true", group), one.number("auc", "recorded", group)
+        return _cell(true, 1, 3, "" if recorded is None else f"record {signed(recorded.value, 3, '')}")
+
+    return write
+
+
+def _accuracy(rule: str) -> Write:
+    def write(one: ExactWorld) -> TableCell:
+        true, recorded = one.accuracy(rule, "true"), one.accuracy(rule, "recorded")
+        return _cell(true, fine="" if recorded is None else f"record {signed(100 * recorded.value, 1, '')}")
+
+    return write
