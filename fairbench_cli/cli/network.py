@@ -240,7 +240,7 @@ def _biased(
             raise user_error(what, "give one of the two", "--bias")
         if len(attribute or ()) > 1:
             raise user_error("--bias concerns the groups of one attribute", "give --attribute once")
-        return _of_world(_opened(net, card), bias, *(attribute or [None]))
+        return _of_world(_opened(net, card), bias, attribute[0] if attribute else None)
     if not beta and (card or attribute or shift == "both"):
         what = "--card, --attribute and --shift say what --beta edits, but it is 0"
         raise user_error(what, "give --beta or --bias, or none of them")
