@@ -115,6 +115,7 @@ def every_person(world: World, hidden: set[str], features: str) -> dict[str, dic
             np.where(inside_at, record, 0) / record[inside_at].sum(),
         ),
         "score": score,
+        "owner": np.array([q[0][0] for q in everybody]),
         "unseen": (unseen * truth).sum(),
         "own": (own_score, np.array([q[1] for q in everybody])),
         "seen": np.array([q[7] for q in everybody]),
@@ -164,10 +165,13 @@ def test_facts_are_those_of_every_combination_of_levels(name, seed, sink, hidden
     for g in (0, 1):
         points = group_points(score[seen == g], known["true"][1][seen == g], known["true"][2][seen == g])
         best[g] = points.thresholds[np.argmax(points.tp - points.fp)]
+    own_group, y, mass = known["true"]
+    points = [group_points(p[own_group == g], y[own_group == g], mass[own_group == g]) for g in (0, 1)]
+    truth_thresholds = np.array([of.thresholds[np.argmax(of.tp - of.fp)] for of in points])
     rules = {
         "constant-accept": np.ones(len(score)),
         "bayes": score >= 0.5,
-        "truth": p >= 0.5,
+        "truth": p >= truth_thresholds[known["owner"]] - 1e-9,
         "oracle-thresholds": score >= np.where(seen == 0, best[0], best[1]) - 1e-9,
     }
     own, recorded_group = known["own"]
