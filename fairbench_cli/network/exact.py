@@ -41,7 +41,7 @@ How = Literal["exact", "draws"]
 FactRow = tuple[str, str, str, str, float, float, How]
 """Rule, quantity, labels, group, value, standard error, how."""
 
-MOST_CELLS = 2**22
+MOST_CELLS = 2**23
 """Combinations of levels that are summed over; of more, people are drawn."""
 DRAWS = 1_000_000
 BATCHES = 20

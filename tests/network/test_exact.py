@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conftest import study_of
 from network_data import random_net
 
 from fairbench_cli.base.errors import UserError
@@ -276,3 +277,18 @@ def test_one_beta_is_two_biases_on_dutch():
     assert tilted.value("prior-shift", group="deprived") == pytest.approx(constant)
     assert ("prior-shift", "", "deprived") not in found.values
     assert found.measure("bayes") < 0.74 < 0.82 < tilted.measure("bayes")
+
+
+def test_the_table_of_known_numbers_of_dutch():
+    study = study_of("worlds")
+    known = np.array([line.split() for line in study.KNOWN.strip().splitlines()], float)
+    found = [study.accuracies(*row) for row in study.six_worlds(next(study.cases(sinks=False))).values()]
+    assert np.array(found) == pytest.approx(known, abs=0.004)
+
+
+def test_chances_are_those_of_drawn_records():
+    study = study_of("worlds")
+    compas = next(case for case in study.cases(sinks=False) if case.name == "compas, as learned")
+    for name, world in study.every_mechanism(compas).items():
+        cells, by_outcome, by_cell = study.largest(world, 20_000, seed=1)
+        assert max(by_outcome, by_cell) < 1 + study.usual_largest(cells), name
