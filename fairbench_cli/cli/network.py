@@ -32,7 +32,7 @@ Bias = Annotated[
     str | None,
     typer.Option(
         metavar="YAML",
-        help="Mechanisms of bias in order, as a config has them: '[label: {flip: 0.5}]'. The network is then "
+        help="Mechanisms of bias in order, as a config has them: '\\[label: {flip: 0.5}]'. The network is then "
         "that of the world: NAME is what is recorded, NAME.true what is true.",
     ),
 ]

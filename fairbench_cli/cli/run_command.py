@@ -123,6 +123,7 @@ def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
     """Run what is to do; return whether it came to its end (Ctrl-C and other signals: no)."""
     from fairbench_cli.cli.progress import RunProgress
     from fairbench_cli.experiment.running.run import compute
+    from fairbench_cli.experiment.worlds import write_worlds
 
     try:
         if prepared.todo and quiet:
@@ -130,6 +131,7 @@ def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
         elif prepared.todo:
             with RunProgress(prepared, max(1, pool.jobs)) as progress:
                 compute(prepared, pool.outcomes, progress.note, progress.watch)
+        write_worlds(prepared.folder, prepared.config, prepared.datasets)
     except KeyboardInterrupt:
         return False
     return True

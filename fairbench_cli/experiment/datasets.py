@@ -505,10 +505,8 @@ class Population:
 
 def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path) -> Population:
     """Fit the CPTs of a data set, or read them from the folder of networks; return it with its test rows."""
-    network, dataset = prepared.network, prepared.dataset
-    if isinstance(network, Structure) and dataset is not None:
-        network = _fitted(prepared, network, dataset, networks)
-    assert not isinstance(network, Structure)  # noqa: S101 - learned from the data, which are there
+    network = None if prepared.network is None else network_of(prepared, networks)
+    dataset = prepared.dataset
     real = dataset if config.test != "network" else None
     balanced = config.sample.balanced
     return Population(
@@ -614,7 +612,13 @@ def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
     return None
 
 
-def _fitted(prepared: PreparedDataset, structure: Structure, dataset: "Dataset", networks: Path) -> BayesNet:
+def network_of(prepared: PreparedDataset, networks: Path) -> BayesNet:
+    """Return the network of a data set that has one: shipped, kept in the folder, or fitted now."""
+    structure, dataset = prepared.network, prepared.dataset
+    if isinstance(structure, BayesNet):
+        return structure
+    assert structure is not None  # noqa: S101 - asked of data sets with a network
+    assert dataset is not None  # noqa: S101 - from which the structure was learned
     from fairbench_cli.network.families import fit
 
     path = cached_network(prepared, networks)
