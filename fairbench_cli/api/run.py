@@ -28,6 +28,7 @@ from fairbench_cli.experiment.journal.manifest import checked
 from fairbench_cli.experiment.plan import FILE, RunPlan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
+from fairbench_cli.experiment.worlds import write_worlds
 from fairbench_cli.papers.pages import with_paper
 from fairbench_cli.report.answer import RunAnswer, answer_of
 from fairbench_cli.report.answer_chart import answer_chart
@@ -251,6 +252,7 @@ def run(
             if todo:
                 with LocalPool(given, jobs) as pool:
                     compute(prepared, pool.outcomes, note)
+            write_worlds(target, prepared.config, prepared.datasets)
             write_manifest(prepared, jobs=jobs, computed=todo - len(prepared.todo), start=start)
             write_report(target, prepared.plan, prepared.records, compared=with_paper)
         done = _read(target, given.name, Path(folder) if folder else None)

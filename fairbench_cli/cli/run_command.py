@@ -50,6 +50,7 @@ def run(
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
     from fairbench_cli.cli.console import print_report, talk
+    from fairbench_cli.cli.plan import bias_lines
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.cluster.cluster import cluster_at
     from fairbench_cli.experiment.config.read import read_config
@@ -76,6 +77,8 @@ def run(
             of = "" if part is None else f" in shard {part}"
             workers = f"{count} worker{'s' * (count > 1)}"
             talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {workers}")
+            for line in bias_lines(prepared):
+                talk(line)
         finished = _compute(prepared, pool, quiet)
         ignore_endings()  # what follows takes seconds, and no result should be without its files
         left = len(prepared.todo)
@@ -120,6 +123,7 @@ def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
     """Run what is to do; return whether it came to its end (Ctrl-C and other signals: no)."""
     from fairbench_cli.cli.progress import RunProgress
     from fairbench_cli.experiment.running.run import compute
+    from fairbench_cli.experiment.worlds import write_worlds
 
     try:
         if prepared.todo and quiet:
@@ -127,6 +131,7 @@ def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
         elif prepared.todo:
             with RunProgress(prepared, max(1, pool.jobs)) as progress:
                 compute(prepared, pool.outcomes, progress.note, progress.watch)
+        write_worlds(prepared.folder, prepared.config, prepared.datasets)
     except KeyboardInterrupt:
         return False
     return True

@@ -18,7 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.measures.counts import PAIR, Counts, divide
 from fairbench_cli.measures.registry import measure
@@ -110,6 +110,20 @@ def _mean(values: Floats) -> tuple[float, float]:
     return float(values.mean()), float(values.std(ddof=1)) / many**0.5 if many > 1 else 0.0
 
 
+@dataclass(frozen=True)
+class _Sums:
+    """How sums are made: over so many cells at most, else over so many draws."""
+
+    cells: int
+    draws: int
+    seed: int
+
+    def check(self) -> None:
+        """Check that people may be drawn."""
+        if not self.draws:
+            raise user_error("there are too many levels to sum over", "let people be drawn")
+
+
 @dataclass(frozen=True, eq=False)
 class _View:
     """What rules see of a world.
@@ -135,7 +149,7 @@ class _View:
     best: tuple[str, ...]
     shown: dict[str, str]
     fallback: Floats
-    seed: int
+    sums: _Sums
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +221,8 @@ def facts_of(
     include_protected: bool = True,
     hidden: Sequence[str] = (),
     features: Labels = "true",
+    cells: int = MOST_CELLS,
+    draws: int = DRAWS,
     seed: int = 0,
 ) -> WorldFacts:
     """Return the quantities of a world.
@@ -221,20 +237,25 @@ def facts_of(
         The columns that rules do not see without protected columns; by default those of the groups.
     features : {"true", "recorded"}
         What rules see of the people that they are judged on.
+    cells : int
+        Combinations of levels that are summed over; of more, people are drawn.
+    draws : int
+        How many; 0: none.
     seed : int
-        Of the draws, where there are too many levels to sum over.
+        Of the draws.
 
     Raises
     ------
     UserError
-        When what is hidden needs too large a table.
+        When what is hidden needs too large a table, or no people may be drawn.
     """
+    sums = _Sums(cells, draws, seed)
     unseen = () if include_protected else tuple(hidden) or tuple(world.groups)
-    view = _view(world, unseen, features, seed)
+    view = _view(world, unseen, features, sums)
     truth = _people(view, "true")
     record = learned = _people(view, "recorded")
     if any(name != node for name, node in view.shown.items()):
-        learned = _people(_view(world, unseen, "recorded", seed), "recorded")
+        learned = _people(_view(world, unseen, "recorded", sums), "recorded")
     judged: dict[Labels, _People] = {"true": truth, "recorded": record}
     counts = {
         (name, labels): people.counts(rule(people))
@@ -246,7 +267,7 @@ def facts_of(
     return WorldFacts(how, counts, values)
 
 
-def _view(world: World, unseen: Sequence[str], features: Labels, seed: int) -> _View:
+def _view(world: World, unseen: Sequence[str], features: Labels, sums: _Sums) -> _View:
     given = dict.fromkeys(world.included, YES)
     out = {world.label, *unseen}
     seen = tuple(name for name in world.recorded if name not in out)
@@ -263,7 +284,7 @@ def _view(world: World, unseen: Sequence[str], features: Labels, seed: int) -> _
     rate = [part[:, own].sum() / part.sum() for part in by_group]
     overall = rates[..., own].sum()
     fallback = np.array([overall, overall] if unseen else rate)
-    return _View(world, _judged(world), given, seen, best, shown, fallback, seed)
+    return _View(world, _judged(world), given, seen, best, shown, fallback, sums)
 
 
 def _judged(world: World) -> BayesNet:
@@ -285,9 +306,9 @@ def _people(view: _View, labels: Labels) -> _People:
     of_truth = markov_boundary(view.judged, true, view.best)
     rows = tuple(name for name in view.judged.parents_of(true) if name in {*of_truth, *groups})
     nodes = tuple(dict.fromkeys([*groups, *view.shown.values(), *of_truth]))
-    cells = _cells(net, nodes, outcome, world.favourable, given)
+    cells = _cells(view, net, nodes, outcome, given)
     codes, mass = cells or _drawn(view, net, nodes, outcome, given)
-    batch = np.zeros(len(mass), np.intp) if cells else np.arange(len(mass)) * BATCHES // len(mass)
+    batch = np.zeros(len(mass), np.intp) if cells else _batches(len(mass))
     if not cells:
         mass = mass / np.bincount(batch)[batch, np.newaxis]
     deprived = world.of_group("deprived")
@@ -318,17 +339,17 @@ def _never_recorded(view: _View, shown: Mapping[str, Rows]) -> NDArray[np.bool_]
 
 
 def _cells(
-    net: BayesNet, nodes: Sequence[str], outcome: str, favourable: str, given: Mapping[str, str]
+    view: _View, net: BayesNet, nodes: Sequence[str], outcome: str, given: Mapping[str, str]
 ) -> tuple[dict[str, Rows], Floats] | None:
     """Return the cells of nodes that have mass, and it by outcome; None where there are too many cells."""
     sizes = [len(net.columns[net.index(name)].levels) for name in (*nodes, outcome)]
-    if prod(sizes) > MOST_CELLS:
+    if prod(sizes) > view.sums.cells:
         return None
     try:
         table = posterior(net, (*nodes, outcome), given).table.reshape(-1, sizes[-1])
     except UserError:  # a larger table on the way
         return None
-    own = net.columns[net.index(outcome)].levels.index(favourable)
+    own = net.columns[net.index(outcome)].levels.index(view.world.favourable)
     mass = np.stack([np.delete(table, own, axis=1).sum(1), table[:, own]], axis=1)
     at = np.flatnonzero(mass.sum(1) > 0)
     return dict(zip(nodes, np.unravel_index(at, sizes[:-1]), strict=True)), mass[at]
@@ -338,8 +359,9 @@ def _drawn(
     view: _View, net: BayesNet, nodes: Sequence[str], outcome: str, given: Mapping[str, str]
 ) -> tuple[dict[str, Rows], Floats]:
     """Return drawn people, each with the chance of either outcome given all else of them."""
-    world = view.world
-    rows = sample(net, ceil(DRAWS / (world.share_included if given else 1.0)), view.seed)
+    world, sums = view.world, view.sums
+    sums.check()
+    rows = sample(net, ceil(sums.draws / (world.share_included if given else 1.0)), sums.seed)
     if given:
         rows = rows.take(np.logical_and.reduce([rows[name] == 1 for name in given]))
     of_label = {name for name in {*net.names} - {*world.base.names} if name.startswith(f"{world.label}.")}
@@ -347,6 +369,11 @@ def _drawn(
     drawn = {name: rows[name] for name in known}
     plus = chances(net, outcome, world.favourable, known, drawn, given)
     return {name: drawn[name].astype(np.intp) for name in nodes}, np.stack([1 - plus, plus], axis=1)
+
+
+def _batches(many: int) -> Rows:
+    """Return the batch of each drawn person."""
+    return np.arange(many) * BATCHES // many
 
 
 Rule = Callable[[_People], Floats]
@@ -394,7 +421,7 @@ def _values(
             yield ("favourable", labels, group), rate[:, g]
             yield ("auc", labels, group), _auc(people, g)
         yield ("disparity", labels, ""), rate[:, 1] - rate[:, 0]
-    yield ("total-variation", "", ""), total_variation(world, view.seed)
+    yield ("total-variation", "", ""), _total_variation(world, view.sums)
     scores = truth.truth, truth.score, truth.weight
     for g, group in enumerate(PAIR):
         parts = truth.batches(g)
@@ -477,17 +504,18 @@ def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tup
         yield ("prior-shift", "", where), np.array([(least[row] + most[row]) / 2])
 
 
-def total_variation(world: World, seed: int = 0) -> Floats:
+def total_variation(world: World) -> float:
     """Return the total variation between the record and the truth, over the recorded columns.
 
     Half the sum of |P' − P|: the most by which the probability of anything that can be said of the recorded
     columns differs. Where all else has the same conditional distribution in both, the sum over the columns
-    of those tables that differ is enough.
-
-    Returns
-    -------
-    array, shape (1,), or (batches,) where people had to be drawn
+    of those tables that differ is enough; where these have too many levels, people are drawn.
     """
+    return float(_total_variation(world, _Sums(MOST_CELLS, DRAWS, 0)).mean())
+
+
+def _total_variation(world: World, sums: _Sums) -> Floats:
+    """Return it as one number or, of drawn people, by batch."""
     given = dict.fromkeys(world.included, YES)
     record, size = factors_of(world.network, world.recorded, given)
     truth, other = factors_of(world.base, world.recorded)
@@ -497,12 +525,14 @@ def total_variation(world: World, seed: int = 0) -> Floats:
     differ = [name for name in world.recorded if any(name in columns for columns in (*record, *truth))]
     if not differ:
         return np.zeros(1)
-    if prod(len(world.base.columns[world.base.index(name)].levels) for name in differ) <= MOST_CELLS:
+    if prod(len(world.base.columns[world.base.index(name)].levels) for name in differ) <= sums.cells:
         one, another = posterior(world.network, differ, given), posterior(world.base, differ)
         return np.array([np.abs(one.table - another.table).sum() / 2])
-    rows = sample(world.base, DRAWS, seed)
-    ratio: Floats = np.full(DRAWS, exp(size - other) / world.share_included)
+    sums.check()
+    rows = sample(world.base, sums.draws, sums.seed)
+    ratio: Floats = np.full(len(rows), exp(size - other) / world.share_included)
     for tables, power in ((record, 1), (truth, -1)):
         for columns, table in tables.items():
             ratio *= table[tuple(rows[name] for name in columns)] ** power
-    return np.asarray((1.0 - ratio).clip(0.0).reshape(BATCHES, -1).mean(1))
+    batch = _batches(len(rows))
+    return np.bincount(batch, (1.0 - ratio).clip(0.0)) / np.bincount(batch)

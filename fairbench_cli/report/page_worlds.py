@@ -35,13 +35,13 @@ def world_sections(run: RunResults) -> Iterator[Section]:
         source = run.plan.dataset(dataset, attribute)
         groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
         strength = strength_of(source, world)
-        heads = [f"{strength} = {one.beta:g}" if strength else (world or NO_BIAS) for one in own]
+        heads = [strength or "what", *(f"{one.beta:g}" if strength else world or NO_BIAS for one in own)]
         rows = []
         for name, write in _rows(groups, own):
             cells = [write(one) for one in own]
             if any(cell.text != "-" for cell in cells):
                 rows.append((TableCell(name), *cells))
-        table = TextTable("", ("what", *heads), tuple(rows), _how(own), words=1)
+        table = TextTable("", tuple(heads), tuple(rows), _how(own), words=1)
         words = [f"{groups[0]} against {groups[1]}"]
         words += ["rules see " + attribute] * first[0]
         words += ["recorded features"] * (first[1] == "recorded")

@@ -14,15 +14,13 @@ import pandas as pd
 from fairbench_cli.base.checksums import is_whole
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
+from fairbench_cli.experiment.worlds import FILE, NUMBER, PLACE
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.report.results import RunResults
 
-FILE = "worlds.json"
-PLACE = ("dataset", "attribute", "world", "beta", "include_protected", "features")
-NUMBER = ("rule", "quantity", "labels", "group", "value", "error", "how")
 COLUMNS = [*PLACE, *NUMBER]
 
 CELLS = ("tn", "fp", "fn", "tp")
@@ -186,24 +184,25 @@ def strength_of(source: Mapping[str, Any], world: str) -> str:
     source : dict
         What the plan says about a data set.
     world : str
-        As results call it; empty, and "β", where eq. (4) or no mechanism is at work.
+        As results call it.
 
     Returns
     -------
     str
-        Empty where the mechanism has no strength, such as omission.
+        "β" without worlds, where eq. (4) is at work; empty without a bias, and where the mechanism has no
+        strength, such as omission.
 
     >>> flips = {"world": "label", "beta": 0.5, "mechanisms": [{"label": {"flip": 0.5}}]}
-    >>> strength_of({"worlds": [flips]}, "label"), strength_of({}, "")
-    ('flip', 'β')
+    >>> none = {"world": "", "beta": 0.0, "mechanisms": []}
+    >>> [strength_of({"worlds": [flips, none]}, name) for name in ("label", "")], strength_of({}, "")
+    (['flip', ''], 'β')
     """
-    for one in source.get("worlds", ()):
-        if one["world"] == world and one["mechanisms"]:
-            first = one["mechanisms"][0]
-            name = first if isinstance(first, str) else next(iter(first))
-            own: str | None = MECHANISMS[name].load().strength
-            return own or ""
-    return BETA
+    if not source.get("worlds"):
+        return BETA
+    listed: list[Any] = next((one["mechanisms"] for one in source["worlds"] if one["world"] == world), [])
+    names = [one if isinstance(one, str) else next(iter(one)) for one in listed]
+    strengths = (MECHANISMS[name].load().strength for name in names)
+    return next(filter(None, strengths), "")
 
 
 @lru_cache(maxsize=1)  # the CSV, the answer, the figures and the page are of one run

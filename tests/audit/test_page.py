@@ -11,8 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from audit_sample import SCRIPT, sample_audit
+from report.worlds_data import known_run
 
 from fairbench_cli.audit.show.document import to_html, write_pdf
+from fairbench_cli.document.html import html as to_page
+from fairbench_cli.report.page import run_page
 from fairbench_cli.report.page_charts import drawn_forest
 from fairbench_cli.report.page_numbers import Scale
 
@@ -24,6 +27,8 @@ PROBE = """
 <iframe id="wide" width="1400" height="900" src="page.html"></iframe>
 <iframe id="narrow" width="400" height="900" src="page.html"></iframe>
 <iframe id="run" width="1400" height="900" src="run.html"></iframe>
+<iframe id="worlds" width="400" height="900" src="worlds.html#labels=recorded&dataset=shop"></iframe>
+<iframe id="still" src="still.html"></iframe>
 <iframe id="thin" width="400" height="900" src="run.html#metric=accuracy&beta=0"></iframe>
 <template id="wanted">WANTED</template>
 <script>
@@ -59,9 +64,32 @@ function look_at_run() {
   found.reachable = [...frame.querySelectorAll(named)].every(seen);
   return found;
 }
+function look_at_worlds() {
+  const frame = document.getElementById("worlds").contentDocument;
+  const own = document.getElementById("worlds").contentWindow;
+  const choose = (name, value) => {
+    const select = frame.querySelector(`select[name="${name}"]`);
+    select.value = value;
+    select.dispatchEvent(new Event("change", { bubbles: true }));
+  };
+  const shows = (one) => one.getClientRects().length > 0;
+  const named = () => [...frame.querySelectorAll(".which, .of h3")].filter(shows);
+  const seen = () => named().map((one) => one.textContent);
+  const found = { first: seen(), forest: frame.querySelector('[data-key="forest-1"]').innerHTML };
+  choose("world", "no bias");
+  [found.none, found.hash] = [seen(), own.location.hash];
+  found.curves = frame.querySelector('[data-key="curves-1-0"]').textContent;
+  choose("labels", "true");
+  choose("world", "label");
+  choose("dataset", "");
+  const drawn = (own) => [...own.querySelectorAll("figure[data-key]")].map((one) => one.innerHTML.trim());
+  const still = drawn(document.getElementById("still").contentDocument);
+  found.again = drawn(frame).map((text, i) => text === still[i]);
+  return found;
+}
 window.onload = () => {
-  const found = { chosen: look_at_run() };
-  for (const name of ["wide", "narrow", "run", "thin"]) {
+  const found = { chosen: look_at_run(), labelled: look_at_worlds() };
+  for (const name of ["wide", "narrow", "run", "thin", "worlds"]) {
     const frame = document.getElementById(name).contentDocument;
     found[name] = [frame.documentElement.scrollWidth, frame.documentElement.clientWidth];
   }
@@ -121,6 +149,11 @@ class Outline(html.parser.HTMLParser):
 @pytest.fixture(scope="module")
 def page():
     return to_html(sample_audit())
+
+
+@pytest.fixture(scope="module")
+def worlds_page(tmp_path_factory):
+    return to_page(run_page(known_run(tmp_path_factory.mktemp("worlds"))))
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +229,7 @@ def wanted_forest(page):
 
 def check_run(found):
     """Check what a browser made of the page of a run."""
-    assert len(found["again"]) == 4
+    assert len(found["again"]) == 6
     assert all(found["again"])  # what the script draws is what Python drew
     assert found["wanted"]
     assert found["said"] == "β: 0"
@@ -249,16 +282,35 @@ def test_every_number_of_the_page_of_a_run_is_one_of_its_files(finished):
     assert known > 50
 
 
-def test_the_page_in_a_browser(page, finished, browser, tmp_path):
+def check_worlds(found):
+    """Check what a browser made of the page of a run with worlds, with recorded labels in its address."""
+    assert {"label · flip = 0.5 · recorded labels", "label · recorded labels"} <= set(found["first"])
+    assert {one for one in found["first"] if "label" in one and "·" in one and "true" in one} == set()
+    assert any(one.startswith("shop: label") for one in found["first"])
+    assert not any(one.startswith("bank") for one in found["first"])
+    assert "<td" in found["forest"]
+    assert any(one == "no bias · recorded labels" for one in found["none"])
+    assert not any(one.startswith("label ·") for one in found["none"])
+    assert "One strength only." in found["curves"]
+    assert len(found["again"]) == 8
+    assert all(found["again"])  # back at what is chosen first, the script draws what Python drew
+    assert found["hash"] == "#dataset=shop&world=no+bias&labels=recorded"
+
+
+def test_the_page_in_a_browser(page, finished, worlds_page, browser, tmp_path):
     (tmp_path / "page.html").write_text(page)
+    (tmp_path / "worlds.html").write_text(worlds_page)
+    still = re.sub(r"<script>.*?</script>", "", worlds_page, flags=re.DOTALL)
+    (tmp_path / "still.html").write_text(still)  # as Python drew it
     own = (finished.folder / "report.html").read_text()
     (tmp_path / "run.html").write_text(own)
     (tmp_path / "probe.html").write_text(PROBE.replace("WANTED", wanted_forest(own)))
     dom = browser(tmp_path / "probe.html", "--allow-file-access-from-files", "--dump-dom")
     found = json.loads(unescape(re.search(r'<p id="found">(.*?)</p>', dom).group(1)))
-    for scroll, client in (found[name] for name in ("wide", "narrow", "run", "thin")):
+    for scroll, client in (found[name] for name in ("wide", "narrow", "run", "thin", "worlds")):
         assert scroll <= client
     check_run(found["chosen"])
+    check_worlds(found["labelled"])
     (up, rising), (down, falling) = found["up"], found["down"]
     assert (up, down) == ("ascending", "descending")
     assert rising[-1] == falling[-1] == ""  # what has no value comes last

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from network_data import random_net
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
 from fairbench_cli.measures.thresholds import best_thresholds, group_points
 from fairbench_cli.network import exact
@@ -222,12 +223,10 @@ def test_total_variation_is_that_of_all_columns(name):
     assert total_variation(world) == pytest.approx(np.abs(tables[0] - tables[1]).sum() / 2, abs=1e-12)
 
 
-def test_draws_are_exact_within_their_error(monkeypatch):
+def test_draws_are_exact_within_their_error():
     world = worlds(3)["all"]
     known = facts_of(world, features="recorded")
-    monkeypatch.setattr(exact, "MOST_CELLS", 1)
-    monkeypatch.setattr(exact, "DRAWS", 40_000)
-    found = facts_of(world, features="recorded", seed=1)
+    found = facts_of(world, features="recorded", cells=1, draws=40_000, seed=1)
     assert (known.how, found.how) == ("exact", "draws")
     z = []
     for (*names, value, error, _), (*others, other, none, _) in zip(found.rows(), known.rows(), strict=True):
@@ -237,6 +236,8 @@ def test_draws_are_exact_within_their_error(monkeypatch):
         assert value == pytest.approx(other, abs=0.02)
     assert 0.3 < np.mean([own for own in z if own]) < 1.3  # of the normal distribution 0.8
     assert max(z) < 5
+    with pytest.raises(UserError, match="too many levels"):
+        facts_of(world, cells=1, draws=0)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -2,9 +2,14 @@
 
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
+from report.worlds_run import GOOD, NOBODY, Rule, invented
+
 from fairbench_cli.base.checksums import signed
+from fairbench_cli.experiment.config.outputs import TABLES
+from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.worlds import CELLS, FILE
 
 PAIR = ("deprived", "favoured")
@@ -48,6 +53,7 @@ def label_world(flip: float):
         "",
         sum(flip * WEIGHT["deprived", x] * TRUTH["deprived", x] for x in (0, 1)),
     )
+    yield "", "thresholds-lose", "true", "", 0.0
     for group in PAIR:
         yield "", "kept", "", group, 1.0
         yield "", "auc", "true", group, 0.8
@@ -66,3 +72,21 @@ def facts(places, how: str = "exact") -> list[list]:
 def write_facts(folder: Path, places, how: str = "exact") -> None:
     """Keep the facts of worlds in a folder of results, as a run does."""
     (folder / FILE).write_text(json.dumps(signed({"facts": facts(places, how)})))
+
+
+METRICS = (*TABLES["difference-to-none"].metrics, "impact-ratio")
+PLACES = [("label", 0.25), ("label", 0.5), ("", 0.0)]
+FLIPS = [
+    {"world": world, "beta": beta, "mechanisms": [{"label": {"flip": beta}}] * bool(world), "words": "flips"}
+    for world, beta in PLACES
+]
+RULE_OF = {"none": Rule((0.6, 0.85)), "massaging": GOOD, "trained-on-truth": GOOD, "random": NOBODY}
+
+
+def known_run(folder: Path) -> RunResults:
+    """Return an invented run of two data sets in a world of labels and in none, with what is known of it."""
+    write_facts(folder, [(name, "sex", *place) for name in ("bank", "shop") for place in PLACES])
+    rules = {name: dict.fromkeys(PLACES, rule) for name, rule in RULE_OF.items()}
+    run = invented(rules, ("bank", "shop"), folder=folder, metrics=METRICS)
+    sources = [source | {"worlds": FLIPS} for source in run.plan.datasets]
+    return replace(run, plan=replace(run.plan, datasets=sources))

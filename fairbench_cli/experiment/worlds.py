@@ -1,0 +1,166 @@
+"""What is known of an experiment's worlds without training, kept next to its results as worlds.json."""
+
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fairbench_cli.base.checksums import digest, is_whole, seed_of, signed
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.files import read_text, write_text
+from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.config.worlds import CellWorld
+from fairbench_cli.experiment.datasets import PreparedDataset, network_of
+from fairbench_cli.network.exact import DRAWS, MOST_CELLS, Labels, facts_of
+from fairbench_cli.network.mechanisms.registry import MECHANISMS
+from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.world import World, beta_world, world_of
+
+FILE = "worlds.json"
+VERSION = 1
+"""Of the numbers: another one where they are computed otherwise."""
+
+PLACE = ("dataset", "attribute", "world", "beta", "include_protected", "features")
+NUMBER = ("rule", "quantity", "labels", "group", "value", "error", "how")
+"""Columns of worlds.json and worlds.csv."""
+
+FEW_CELLS = 2**17
+"""Combinations of levels that are summed over without a `bias`: what takes hundredths of a second."""
+
+DIGITS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """A world, what rules see in it, and how results name both.
+
+    Parameters
+    ----------
+    named : tuple
+        The values of `PLACE`.
+    hidden : tuple of str
+        What rules do not see without protected columns.
+    thorough : bool
+        Whether people are drawn where there are too many levels to sum over.
+    """
+
+    named: tuple[str, str, str, float, bool, Labels]
+    world: World
+    hidden: tuple[str, ...]
+    thorough: bool
+    seed: int
+
+    @property
+    def key(self) -> str:
+        """The checksum of all that decides its numbers."""
+        world = self.world
+        groups = [[name, [*own], [*other]] for name, (own, other) in world.groups.items()]
+        roles = world.label, world.favourable, groups, world.included, world.omitted
+        seen = *self.named[4:], self.hidden, self.thorough, self.seed
+        return digest([VERSION, _content(world.base), _content(world.network), roles, seen])
+
+    def facts(self) -> list[list[Any]]:
+        """Return its numbers; none where too much would have to be summed over."""
+        cells, draws = (MOST_CELLS, DRAWS) if self.thorough else (FEW_CELLS, 0)
+        *_, seen, features = self.named
+        try:
+            found = facts_of(
+                self.world,
+                include_protected=seen,
+                hidden=self.hidden,
+                features=features,
+                cells=cells,
+                draws=draws,
+                seed=self.seed,
+            )
+        except UserError:
+            return []
+        return [[_plain(value) for value in row] for row in found.rows()]
+
+
+def write_worlds(folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedDataset]) -> None:
+    """Write what is known of the worlds of an experiment; the numbers of worlds that a folder has stay.
+
+    Known are the worlds of every data set with a network: those of its `bias`; else, where test rows are
+    drawn from the network, those of β, if there are not too many levels to sum over.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the results; its fitted networks are used.
+    """
+    path, wanted = folder / FILE, list(_places(folder, config, datasets))
+    if not wanted:
+        path.unlink(missing_ok=True)
+        return
+    keys = [place.key for place in wanted]
+    before, known = _kept(path)
+    worlds = [[*place.named, key] for place, key in zip(wanted, keys, strict=True)]
+    if worlds == before:
+        return
+    facts = []
+    for place, key in zip(wanted, keys, strict=True):
+        if key not in known:
+            known[key] = place.facts()
+        facts += [[*place.named, *row] for row in known[key]]
+    text = json.dumps(signed({"worlds": worlds, "facts": facts}), ensure_ascii=False, allow_nan=False)
+    write_text(path, text + "\n")
+
+
+def _places(folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedDataset]) -> Iterator[_Place]:
+    """Yield every world, that without bias first, with and without protected columns as techniques ask."""
+    seen = sorted({technique.include_protected for technique in config.interventions})
+    for prepared in datasets:
+        thorough = prepared.spec.bias is not None
+        if prepared.network is None or not (thorough or config.tested == "network"):
+            continue
+        network = network_of(prepared, folder / "networks")
+        hidden = tuple(prepared.card.protected) if config.protected_columns == "all" else ()
+        seed = seed_of(config.seed, *prepared.name, "worlds")
+        worlds = CellWorld("", 0.0, ()), *config.worlds(prepared.spec)
+        for world in {(one.name, one.beta): one for one in worlds}.values():
+            built = _build(prepared, network, world)
+            columns = {*built.altered} - {built.label}
+            features: Labels = "recorded" if config.test_features == "recorded" and columns else "true"
+            for include_protected in seen:
+                named = *prepared.name, world.name, world.beta, include_protected, features
+                yield _Place(named, built, hidden, thorough, seed)
+
+
+def _build(prepared: PreparedDataset, network: BayesNet, world: CellWorld) -> World:
+    roles = prepared.roles
+    of = network, roles.label, roles.favourable, prepared.groups
+    if prepared.spec.bias is not None:
+        return world_of(*of, [spec.build(MECHANISMS) for spec in world.mechanisms])
+    edits = () if prepared.without_arc else prepared.edits
+    return beta_world(*of, edits, world.beta, prepared.spec.bias_direction == "both")
+
+
+def _kept(path: Path) -> tuple[list[Any], dict[str, list[list[Any]]]]:
+    """Return the worlds of a file and their numbers by key; none of a file that is missing or damaged."""
+    try:
+        found: Mapping[str, Any] = json.loads(read_text(path)) if path.is_file() else {}
+        if not is_whole(found):
+            return [], {}
+        keys = {tuple(name): key for *name, key in found["worlds"]}
+        known: dict[str, list[list[Any]]] = {key: [] for key in keys.values()}
+        for row in found["facts"]:
+            known[keys[tuple(row[: len(PLACE)])]].append(row[len(PLACE) :])
+    except (UserError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return [], {}
+    return found["worlds"], known
+
+
+def _content(net: BayesNet) -> list[Any]:
+    """Return what a network is, as JSON has it."""
+    columns = [[column.name, *column.levels] for column in net.columns]
+    return [columns, net.parents, [table.tolist() for table in net.cpts]]
+
+
+def _plain(value: str | float) -> str | float | None:
+    """Return a value as JSON has it, numbers to `DIGITS` decimals; None for one that is no number."""
+    if isinstance(value, str):
+        return value
+    return round(value, DIGITS) + 0.0 if math.isfinite(value) else None
