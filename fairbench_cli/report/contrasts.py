@@ -34,7 +34,7 @@ CONTRAST_COLUMNS = [
 ]
 
 
-@lru_cache(maxsize=1)  # the CSV, the figure and the answer are of one run
+@lru_cache(maxsize=2)  # the CSV, the figure and the answer are of one run
 def contrasts_of(run: RunResults) -> pd.DataFrame:
     """Return recorded_true.csv: each technique against ``none`` on recorded and on true labels.
 
