@@ -43,7 +43,7 @@ def world_sections(run: RunResults) -> Iterator[Section]:
                 rows.append((TableCell(name), *cells))
         table = TextTable("", tuple(heads), tuple(rows), _how(own), words=1)
         words = [f"{groups[0]} against {groups[1]}"]
-        words += ["rules see " + attribute] * first[0]
+        words.append(f"rules {'see' if first[0] else 'do not see'} {attribute}")
         words += ["recorded features"] * (first[1] == "recorded")
         yield Section(
             f"{called.dataset(dataset)}: {world or NO_BIAS}",
@@ -98,12 +98,16 @@ def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str)
         if most < NOTHING_LOST:
             return f"{ranked}: a threshold for each group recovers all of it."
         return f"{ranked}, yet the best thresholds lose {_percent(most)} of accuracy."
-    where = []
+    since: dict[float, list[str]] = {}
     for group, called in zip(PAIR, groups, strict=True):
         first = next((one.beta for one in known if not one.kept(group)), None)
         if first is not None:
-            since = f" from {strength} = {first:g} on" if strength and first != known[0].beta else ""
-            where.append(f"{called}{since}")
+            since.setdefault(first, []).append(called)
+    where = [
+        " and ".join(names)
+        + (f" from {strength} = {first:g} on" if strength and first != known[0].beta else "")
+        for first, names in since.items()
+    ]
     words = f"The record ranks {' and '.join(where)} otherwise than the truth"
     if most < NOTHING_LOST:
         return f"{words}; the best thresholds lose no accuracy all the same."
@@ -135,7 +139,8 @@ def _rows(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row
         yield f"{groups[0]} among all", _both("share", PAIR[0])
     yield "total variation", lambda one: _cell(one.number("total-variation"))
     for group, name in called.items():
-        yield f"odds, {name}", _odds(group)
+        if any(abs(one.value("prior-shift", "", group) - 1) >= NOTHING_LOST for one in worlds):
+            yield f"odds, {name}", _odds(group)
     for group, name in called.items():
         yield f"order, {name}", _order(group)
     for group, name in called.items():
@@ -197,7 +202,8 @@ def _order(group: str) -> Write:
         kept, apart = one.kept(group), one.number("discordant", "", group)
         if kept is None:
             return TableCell("-")
-        fine = "" if kept or apart is None else f"{signed(100 * apart.value, 1, '')} % of pairs"
+        share = "" if kept or apart is None else signed(100 * apart.value, 1, "")
+        fine = "under 0.1 %" if share == "0.0" else f"{share} %" * bool(share)
         return TableCell("kept" if kept else "lost", fine, 1.0 if kept else 0.0)
 
     return write

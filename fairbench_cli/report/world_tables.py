@@ -80,7 +80,9 @@ def worlds_table(name: str, run: RunResults) -> Document:
         marks = ["†: higher than that of none."]
         other = plain_table("Accuracy on true labels", REACHED.values(), gets, 1, keys=REACHED, marks=marks)
         sections.append(Section(", ".join(title), tables=(one, other)))
-    drawn = "Numbers of worlds are means of draws where the outcome depends on too many columns: see worlds.csv."
+    drawn = (
+        "Numbers of worlds are means of draws where the outcome depends on too many columns: see worlds.csv."
+    )
     facts = (*_ABOUT, *[drawn] * ("draws" in how), *caption(run.plan, set()))
     return Document(name, facts=facts, sections=tuple(sections))
 

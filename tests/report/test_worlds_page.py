@@ -49,6 +49,8 @@ def test_a_page_holds_numbers_on_true_and_on_recorded_labels_and_says_which(run,
                     value = panel["mean"][accuracy][t * len(panel["betas"]) + k]
                     if name == "trained-on-truth" and labels == "recorded" and world:
                         assert value is None
+                        why = panel["why"][str(t * len(panel["betas"]) + k)]
+                        assert why == "not counted on recorded labels"
                     else:
                         assert abs(value / GRAIN - own[here.index((world, beta, name))]) < 1e-5
     # The labels of the record differ from strength to strength, those of the truth do not.
@@ -100,6 +102,8 @@ def test_what_can_be_undone_is_said_of_the_numbers():
     some = undone([kept, replace(with_(0.02, deprived=False), beta=0.75)], groups, "flip")
     assert "ranks women from flip = 0.75 on otherwise" in some
     assert some.endswith("the best lose 2.0 points of accuracy at flip = 0.75.")
+    late = [kept, *(replace(with_(0.02, deprived=0, favoured=0), beta=b) for b in (0.6, 0.75))]
+    assert "ranks women and men from flip = 0.6 on otherwise" in undone(late, groups, "flip")
     both = undone([with_(0.0, deprived=False, favoured=False)], groups, "")
     assert "ranks women and men otherwise than the truth; the best thresholds lose no accuracy" in both
     assert undone([replace(kept, numbers={})], groups, "flip") == ""

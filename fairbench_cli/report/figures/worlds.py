@@ -132,7 +132,6 @@ class Remedies:
         found = (self.row(place, world, own, metric) for world in worlds for own in owns)
         return [row for row in found if row is not None and np.isfinite(row.mean)]
 
-
     def thresholds(self, place: Place, world: World) -> float:
         """Return the accuracy of the best thresholds known the truth; NaN where it is not known."""
         known = facts_of_run(self.run).at(*place[:2], *world)
@@ -153,7 +152,8 @@ def draw_remedies(run: RunResults) -> dict[str, Figure]:
     pairs = [(own, gap) for own in sheets for gap in remedies.gaps]
     names = slugs((*pages.representation_name(own[0]), own[1], gap) for own, gap in pairs)
     return {
-        name: _remedies(remedies, sheets[own], own, gap) for name, (own, gap) in zip(names, pairs, strict=True)
+        name: _remedies(remedies, sheets[own], own, gap)
+        for name, (own, gap) in zip(names, pairs, strict=True)
     }
 
 
@@ -174,7 +174,9 @@ def _remedies(remedies: Remedies, blocks: Mapping[Place, Sequence[World]], own: 
             named = titles[-1] if titles[-1] != titles[-2] and metric == ACCURACY else [""] * len(worlds)
             for j, (world, title) in enumerate(zip(worlds, named, strict=True)):
                 head = (heads[place], metric) if j == 0 else None
-                panels.append(Panel(partial(_remedy_panel, remedies, place, world, metric, limits, head), title))
+                panels.append(
+                    Panel(partial(_remedy_panel, remedies, place, world, metric, limits, head), title)
+                )
             panels += [None] * (across - len(worlds))
     words = {word for title in titles for text in title for word in text.split()}
     widest = max(text_width(word, SMALL, "bold") for word in words)
@@ -195,9 +197,7 @@ def _remedies(remedies: Remedies, blocks: Mapping[Place, Sequence[World]], own: 
     )
 
 
-def _limits(
-    remedies: Remedies, place: Place, worlds: Iterable[World], metric: str
-) -> tuple[float, float]:
+def _limits(remedies: Remedies, place: Place, worlds: Iterable[World], metric: str) -> tuple[float, float]:
     """Return the ends of an axis: around all that does not decide the same for everybody, and no gap."""
     values = [0.0] * (metric != ACCURACY)
     for world in worlds:
@@ -283,13 +283,18 @@ def _lacking(remedies: Remedies, blocks: Mapping[Place, Sequence[World]]) -> lis
         for place, worlds in blocks.items():
             for world in worlds:
                 row = remedies.row(place, world, look.own, ACCURACY)
-                why = pages.shortfall(run, remedies.key(place, world, look.own), 0 if row is None else int(row.n))
+                why = pages.shortfall(
+                    run, remedies.key(place, world, look.own), 0 if row is None else int(row.n)
+                )
                 found.append((look.label, f"{place[0]}: {title_of(world)}", why))
     return pages.missing(found, " ({})", "; ")
 
 
 CONTRASTS: dict[Contrast, tuple[Look, str]] = {
-    "artefact": ({"marker": "^", "color": COLOURS[1], "ms": 5.6}, "falls on record, rises on truth: an artefact"),
+    "artefact": (
+        {"marker": "^", "color": COLOURS[1], "ms": 5.6},
+        "falls on record, rises on truth: an artefact",
+    ),
     "real": ({"marker": "D", "color": COLOURS[2], "ms": 4.6}, "falls on both: real"),
     "gain": ({"marker": "o", "color": COLOURS[3], "ms": 5.4}, "rises on both"),
     "hidden loss": ({"marker": "v", "color": INK, "ms": 5.6}, "rises on record, falls on truth"),
@@ -369,7 +374,10 @@ def _recorded_true(
         panels,
         across,
         (SIDE, SIDE),
-        [*((look | {"ls": ""}, words) for kind, (look, words) in CONTRASTS.items() if kind in found), DIAGONAL],
+        [
+            *((look | {"ls": ""}, words) for kind, (look, words) in CONTRASTS.items() if kind in found),
+            DIAGONAL,
+        ],
         [
             f"Techniques: {', '.join(named)}.",
             *(f"{metric}: {_counted(seen, rows, metric)}" for metric in metrics),
