@@ -159,11 +159,18 @@ HEADLINES: tuple[Headline | Exact, ...] = (
 
 def numbers_of(results: Path) -> pd.Series:
     """Return the numbers of every cell and repeat, by `CELL` and repeat."""
-    frame = pd.read_csv(results / "results.csv", keep_default_na=False, na_values={"value": [""]})
+    empty = {"value": [""]}
+    frame = pd.read_csv(
+        results / "results.csv",
+        keep_default_na=False,
+        na_values=empty,
+        dtype={"labels": str},
+        low_memory=False,
+    )
     frame = frame[frame["compared"] == frame["attribute"]]
     given = frame["parameters"].map(lambda text: json.loads(text).get("constraint"))
     frame["technique"] = given.where(frame["intervention"] == "group-thresholds", frame["intervention"])
-    return frame.set_index([*CELL, "repeat"])["value"].astype(float)
+    return frame.set_index([*CELL, "repeat"])["value"].astype(float).sort_index()
 
 
 def tested(numbers: pd.Series, headline: Headline) -> Iterator[Row]:
@@ -171,10 +178,9 @@ def tested(numbers: pd.Series, headline: Headline) -> Iterator[Row]:
     index = numbers.index
     here = index[(index.get_level_values("world") == headline.world) & (index.get_level_values("beta") > 0)]
     for dataset, beta in sorted({(cell[0], cell[2]) for cell in here}):
+        worlds = {True: (headline.world, beta), False: ("", 0.0)}
         ours, theirs = (
-            numbers.loc[dataset, headline.world, beta].loc[one.labels, one.technique, one.metric]
-            if one.biased
-            else numbers.loc[dataset, "", 0.0].loc[one.labels, one.technique, one.metric]
+            numbers.loc[(dataset, *worlds[one.biased], one.labels, one.technique, one.metric)]
             for one in (headline.ours, headline.theirs)
         )
         test = paired_test((ours - theirs).dropna().to_numpy()[None])

@@ -21,9 +21,11 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-CELL = ["representation", "beta", "intervention", "parameters", "include_protected", "classifier"]
+CELL = ["world", "representation", "beta", "intervention", "parameters", "include_protected", "classifier"]
 CELL = ["dataset", "attribute", *CELL, "classifier_parameters"]
-BLOCK = ["dataset", "attribute", "compared", "representation", "classifier", "classifier_parameters"]
+BLOCK = ["dataset", "attribute", "compared", "world", "representation", "classifier", "classifier_parameters"]
+TECHNIQUE = ["intervention", "parameters", "include_protected"]
+TRUTH = "trained-on-truth"
 FORMS = {  # what a metric is: points or times, of which rate, and of whom against whom
     "discrimination": ("points", -1, 0),
     "statistical-parity-difference": ("points", 1, 0),
@@ -40,9 +42,10 @@ LEFT = rf"(no gap shown: )?(−?{N[1:-1]})(?: points| times)?( the other way| le
 
 
 def read(path: Path) -> pd.DataFrame:
-    """Return a CSV exactly."""
+    """Return a CSV exactly; of runs without worlds and of the world without bias, the world is ""."""
     exact = {} if int(pd.__version__.split(".")[0]) > 2 else {"float_precision": "round_trip"}
-    return pd.read_csv(path, keep_default_na=False, na_values=[""], **exact)
+    frame = pd.read_csv(path, keep_default_na=False, na_values=[""], **exact)
+    return frame.assign(world=frame["world"].fillna("") if "world" in frame else "")
 
 
 def holm(p: np.ndarray) -> np.ndarray:
@@ -56,16 +59,25 @@ def holm(p: np.ndarray) -> np.ndarray:
 class Answer:
     """A results folder, its answer, and what of it was found wrong."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, labels: str = "") -> None:
         self.wrong: list[str] = []
         self.numbers = 0
-        self.results, self.paired = read(folder / "results.csv"), read(folder / "paired.csv")
-        self.groups, self.pareto = read(folder / "groups.csv"), read(folder / "pareto.csv")
+        results, self.paired = read(folder / "results.csv"), read(folder / "paired.csv")
+        groups, self.pareto = read(folder / "groups.csv"), read(folder / "pareto.csv")
         self.short = read(folder / "baselines_distance.csv")
         moved = folder / "frontier_distance.csv"
         self.moved = read(moved) if moved.is_file() else None
         self.plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
         config = self.plan["config"]
+        self.about = labels or config.get("test_labels", "true")
+        self.worlds = any(cell.get("world") for cell in self.plan["cells"])
+        self.results, self.groups = results, groups
+        if self.worlds:
+            self.results, self.groups = (one[one["labels"] == self.about] for one in (results, groups))
+            self.by_labels = dict(iter(results.groupby("labels")))
+            self.remedies = read(folder / "remedies.csv")
+            exact = folder / "worlds.csv"
+            self.exact = read(exact) if exact.is_file() else None
         self.repeats, self.source, self.test = config["repeats"], config["sample"]["from"], config["test"]
         self.ratio = 1 / config["sample"].get("train_fraction", 1 / 2) - 1 if self.source == "data" else 0.0
         self.metric = next((name for name in config["metrics"] if name in FORMS), "discrimination")
@@ -74,14 +86,19 @@ class Answer:
         self.labels, self.made = self._labels(), {}
         self.blocks = self._blocks()
 
+    @property
+    def cells(self) -> pd.DataFrame:
+        """The cells of the plan."""
+        return pd.DataFrame([{"world": ""} | cell for cell in self.plan["cells"]])
+
     def _blocks(self) -> list[dict]:
         found = []
         held = self.results[["dataset", "attribute", "compared"]].drop_duplicates()
-        cells = pd.DataFrame(self.plan["cells"])
+        cells = self.cells
         for place in cells[["dataset", "attribute"]].drop_duplicates().itertuples(index=False, name=None):
             at = held[(held["dataset"] == place[0]) & (held["attribute"] == place[1])]
             own = cells[(cells["dataset"] == place[0]) & (cells["attribute"] == place[1])]
-            rest = own[["representation", "classifier", "classifier_parameters"]].drop_duplicates()
+            rest = own[["world", "representation", "classifier", "classifier_parameters"]].drop_duplicates()
             named = (re.sub(r"\s*×\s*", " × ", name) for name in self.plan["config"].get("attributes") or [])
             asked = [name for name in named if name in [*at["compared"]]]
             for compared, others in product(
@@ -108,7 +125,7 @@ class Answer:
         """Return the settings of a block by β, made once."""
         if tuple(block.values()) in self.made:
             return self.made[tuple(block.values())]
-        cells = pd.DataFrame(self.plan["cells"])
+        cells = self.cells
         own = [name for name in BLOCK if name != "compared"]
         at = (cells[own] == pd.Series({name: block[name] for name in own})).all(axis=1)
         found = {beta: Setting(self, block, part) for beta, part in cells[at].groupby("beta")}
@@ -154,6 +171,9 @@ class Answer:
         for block, section in zip(self.blocks, sections, strict=True):
             self._section(block, section)
         statements = [one.removeprefix("* ") for one in head[2].split("\n")]
+        if self.worlds:
+            self._worlds(statements, head[1].strip("*"))
+            return self
         if len(statements) == len(self.blocks) <= 4:
             for block, statement in zip(self.blocks, statements, strict=True):
                 self._statement(block, statement)
@@ -190,13 +210,21 @@ class Answer:
         lines = text.strip().split("\n")[2:]
         self.note(f"{where}: rows", len(lines), sum(len(one.cells) for one in settings.values()))
         for line in lines:
-            beta, technique, gap, change, accuracy, cost, what = (
+            beta, technique, gap, change, accuracy, cost, *others, what = (
                 one.strip() for one in line.split("|")[1:-1]
             )
             setting = settings[float(beta)]
             if technique not in setting.known:
                 self.note(f"{where}, {technique}", gap, "–")
                 continue
+            if others:
+                known = setting.remedy(technique, {"true": "recorded", "recorded": "true"}[self.about])
+                text = "–"
+                if known is not None and not math.isnan(known["change"]):
+                    ends = [minus(100 * known[f"change_{end}"], 1) for end in ("low", "high")]
+                    fine = "" if math.isnan(known["change_low"]) else f" [{ends[0]}, {ends[1]}]"
+                    text = setting.gain(technique, known["labels"]) + fine
+                self.note(f"{where}, {technique}: on other labels", others[0], text)
             one = setting.known[technique]
             points = 100 if self.form == "points" else 1  # the sign of the metric, as in results.csv
             digits = {"points": 1, "times": 2, "number": 3}[self.form]
@@ -263,6 +291,146 @@ class Answer:
                 self.note(f"{where}: {what}, by technique", match[2], listed)
                 rest = rest.replace(match[0], "")
         self.leftover(rest, where)
+
+    def _worlds(self, statements: list[str], headline: str) -> None:
+        """Check the statements on worlds, and the headline."""
+        every = [one for block in self.blocks for one in self.settings(block).values()]
+        biased = [one for one in every if one.biased and one.plain is not None]
+        known = {}
+        for one in every:
+            if one.plain is not None and (one.biased or not one.block["world"]):
+                known.setdefault(one.block["world"], []).append(one)
+        there = {world: own for world, own in known.items() if world or _free(own)}
+        self.note("worlds", len(statements), len(there))
+        for (world, own), text in zip(there.items(), statements, strict=True):
+            self._world(world, own, text)
+        if self.about == "recorded":
+            start = "On recorded labels, not on true ones: "
+            self.note("headline: which labels", headline.startswith(start), True)
+            text = headline.removeprefix(start)
+            self._headline(text[0].upper() + text[1:])
+            return
+        took = any(one.lost_kind for one in biased)
+        found = [
+            one for one in biased
+            if any(map(one.gains, one.names)) and (one.lost_kind == "worse" or not took)
+        ]  # fmt: skip
+        artefact = [one for one in biased if any(one.contrast(name) == "artefact" for name in one.names)]
+        often = Counter(name for one in found for name in one.names if one.gains(name))
+        several = len({one.block["world"] for one in biased}) > 1
+
+        def count(settings: list["Setting"]) -> int:
+            return len({one.block["world"] for one in settings}) if several else len(settings)
+
+        what = "accuracy that the bias took" if took else "accuracy on true labels"
+        verb = "regain" if took else "gain"
+        n = len(biased)
+        some = rf"No technique is shown to {verb} {what}, in any of (\d+) settings?\."
+        if not found:
+            match = re.fullmatch(some, headline)
+            self.note("headline: none", match and int(match[1]), n)
+            return
+        start = rf"In (\d+) of (\d+) worlds a technique {verb}s {what}"
+        if not several:
+            start = rf"Under {re.escape(biased[0].block['world'])} (.*?) {verb}s {what}()(?: in (\d+) of (\d+) settings)?"
+        most = r"(?:, most often (.*?) \((\d+)(?: of (\d+) settings)?\))?"
+        match = re.fullmatch(
+            rf"{start}{most}(; (?:in (\d+) )?the recorded trade-off is an artefact)?\.", headline
+        )
+        assert match, headline
+        numbers = [*match.groups()]
+        if several:
+            worlds = len({one.block["world"] for one in biased})
+            self.note("headline: worlds", [*map(int, numbers[:2])], [count(found), worlds])
+        elif numbers[2]:
+            self.note("headline: settings", [*map(int, numbers[2:4])], [len(found), n])
+        name, times, of = numbers[-5:-2]
+        if name is not None:
+            self.note("headline: most often", (name, int(times)), often.most_common(1)[0])
+            self.note("headline: of settings", int(of or n), n)
+        if numbers[-2] is not None:
+            self.note("headline: artefacts", int(numbers[-1] or 1), count(artefact))
+
+    def _world(self, world: str, settings: list["Setting"], text: str) -> None:
+        """Check the statement on a world."""
+        where, several = f"statement on {world or 'no bias'}", len(settings) > 1
+        start = re.escape(world or "no bias") + (rf", {len(settings)} settings: " if several else ": ")
+        match = re.match(start, text)
+        self.note(f"{where}: settings", match is not None, True)
+        rest = " " + text[match.end() :].replace("nothing is shown.", "")
+        rest = rest[:1] + rest[1:2].upper() + rest[2:]
+        costs = [-100 * one.lost for one in settings if one.lost_kind == "worse"]
+        rest = self._clause(
+            rest, r"The bias costs (.*?) points of accuracy(?: in (\d+))?", where, bool(costs),
+            lambda found: self.note(f"{where}: cost", (found[1], int(found[2] or 1)), (_ends(costs, ""), len(costs))),
+        )  # fmt: skip
+        told = any(not math.isnan(one.lost) for one in settings)
+        rest = self._clause(rest, "No cost of the bias is shown", where, told and not costs)
+        gains: dict[str, list[float]] = {}
+        for one in settings:
+            for name in filter(one.gains, one.names):
+                gains.setdefault(name, []).append(100 * one.change(name, "true"))
+        rest = self._clause(rest, "No technique is shown to gain any", where, bool(costs) and not gains)
+
+        def gained(found: re.Match) -> None:
+            ordered = sorted(gains, key=lambda name: (-len(gains[name]), -max(gains[name])))
+            if several:
+                known = [f"{name} {_ends(gains[name], '+')} ({len(gains[name])})" for name in ordered]
+                self.note(
+                    f"{where}: gained in",
+                    int(found[1]),
+                    sum(any(map(one.gains, one.names)) for one in settings),
+                )
+            else:
+                known = [f"{name} {settings[0].gain_and_interval(name)}" for name in ordered]
+            self.note(f"{where}: gained", found[2], ", ".join(known))
+
+        rest = self._clause(rest, r"Gained on true labels(?: in (\d+))?: (.*?)", where, bool(gains), gained)
+        exact = [(one, known) for one in settings if (known := one.exact()) is not None]
+
+        def thresholds(found: re.Match) -> None:
+            most, known = max(exact, key=lambda each: each[1][2] - each[1][0])
+            sizes = [minus(100 * (value - known[0]), 1) for value in known[1:]]
+            self.note(f"{where}: thresholds", [found[1], found[2]], sizes)
+            if several:
+                at = f"{most.block['dataset']}, β = {most.beta:g}"
+                self.note(f"{where}: thresholds at", found[3] if len(exact) > 1 else at, at)
+            kept = [own for one in settings if (own := one.kept()) is not None]
+            word = "kept" if all(kept) else f"kept in {sum(kept)} of {len(kept)}" if any(kept) else "not kept"
+            self.note(f"{where}: ranking", found[4], word)
+
+        rest = self._clause(
+            rest,
+            rf"Thresholds that know the truth regain {N} of {N} points(?: \((.*?)\))?"
+            r"(?:; the ranking within groups is (.*?))?",
+            where, bool(exact), thresholds,
+        )  # fmt: skip
+        counted = {
+            "Gap narrowed": lambda one, name: one.kind(name) == "better",
+            "Lost on recorded labels and gained on true ones": lambda one, name: (
+                one.contrast(name) == "artefact"
+            ),
+            "Gap narrowed at a loss on true labels too": lambda one, name: one.trades(name),
+        }
+        for what, chosen in counted.items():
+            often = Counter(name for one in settings for name in one.names if chosen(one, name))
+
+            def names(found: re.Match, often: Counter = often, chosen=chosen, what: str = what) -> None:
+                n = sum(any(chosen(one, name) for name in one.names) for one in settings)
+                known = [f"{name} ({n})" if several else name for name, n in often.most_common()]
+                self.note(f"{where}: {what}", (int(found[1] or 1), found[2]), (n, ", ".join(known)))
+
+            rest = self._clause(rest, rf"{what}(?: in (\d+))?: (.*?)", where, bool(often), names)
+        self.leftover(rest, where)
+
+    def _clause(self, text: str, pattern: str, where: str, known: bool, check=lambda _: None) -> str:
+        """Check that a sentence is there where it should be, and take it out."""
+        match = re.search(rf" {pattern}\.(?= [A-Z]|$| $)", text)
+        self.note(f"{where}: {pattern.partition('(')[0]}", match is not None, known)
+        if match is None:
+            return text
+        check(match)
+        return text.replace(match[0], "", 1)
 
     def _headline(self, text: str) -> None:
         every = [(block, one) for block in self.blocks for one in self.settings(block).values()]
@@ -342,6 +510,16 @@ _NOTHING = f"(?i:{_SHOWN}|none is shown to|no gap of the plain model is shown|ev
 _NOTHING += "|no technique gave a value|the plain model alone was run|nothing can be tested|no model without a technique to compare with|the plain model gave no value|[^;]*? overshoots?)"
 
 
+def _free(settings: list["Setting"]) -> bool:
+    """Return whether something is said of settings without bias."""
+    return any(one.kind(name) == "better" for one in settings for name in one.names)
+
+
+def _ends(values: list[float], plus: str) -> str:
+    """Return the least and the most of some numbers, once if they are written alike."""
+    return " to ".join(dict.fromkeys(minus(value, 1, plus) for value in (min(values), max(values))))
+
+
 def _main(settings: dict[float, "Setting"]) -> float:
     """Return the middle β of those with a plain model."""
     able = sorted(beta for beta, one in settings.items() if one.plain is not None) or sorted(settings)
@@ -370,13 +548,207 @@ class Setting:
             if key[:2] == ("none", "{}") and self.plain is None:
                 self.plain = found if len(values) else None
                 self.plain_name = label
-            elif key[:2] != ("none", "{}"):
+            elif key[:2] != ("none", "{}") and key[0] != TRUTH:
                 self.names.append(label)
 
     def _at(self, frame: pd.DataFrame) -> pd.DataFrame:
         names = [name for name in (*BLOCK, "beta") if name in frame.columns]
         values = {**self.block, "beta": self.beta}
         return frame[(frame[names] == [values[name] for name in names]).all(axis=1)]
+
+    # Its world ---------------------------------------------------------------------------------------------
+
+    @property
+    def biased(self) -> bool:
+        """Whether it has a world whose bias changes something."""
+        return bool(self.block["world"]) and self.beta > 0
+
+    def remedy(self, label: str, labels: str, metric: str = "accuracy") -> dict | None:
+        """Return the row of remedies.csv of a technique."""
+        frame = self.answer.remedies
+        rows = self._at(frame[(frame["metric"] == metric) & (frame["labels"] == labels)])
+        key = self.known[label]["key"]
+        found = rows[(rows[TECHNIQUE] == list(key)).all(axis=1)]
+        return found.iloc[0].to_dict() if len(found) else None
+
+    def accuracy(self, key: tuple, labels: str, world: tuple[str, float] | None = None) -> pd.Series:
+        """Return the accuracy of a technique by repeat, from results.csv, in this world or in another."""
+        frame = self.answer.by_labels[labels]
+        place = {**self.block, "beta": self.beta}
+        if world is not None:
+            place |= {"world": world[0], "beta": world[1]}
+        place |= dict(zip(TECHNIQUE, key, strict=True)) | {"metric": "accuracy"}
+        own = frame[(frame[[*place]] == [*place.values()]).all(axis=1)]
+        return own.set_index("repeat")["value"].dropna()
+
+    def change(self, label: str, labels: str) -> float:
+        """Return the mean difference in accuracy to the plain model of the world."""
+        key = self.known[label]["key"]
+        plain = [("none", "{}", key[2]), ("none", "{}", not key[2])]
+        found = [self.accuracy(one, labels) for one in plain]
+        base = found[0] if len(found[0]) else found[1]
+        return float((self.accuracy(key, labels) - base).dropna().mean())
+
+    def gain(self, label: str, labels: str) -> str:
+        """Write the difference in accuracy, as computed again."""
+        return minus(100 * self.change(label, labels), 1, "+")
+
+    def gain_and_interval(self, label: str) -> str:
+        """Write what a technique gains on true labels, with its interval."""
+        row = self.remedy(label, "true")
+        return f"{self.gain(label, 'true')} ({minus(100 * row['change_low'], 1)} to {minus(100 * row['change_high'], 1)})"
+
+    def gains(self, label: str) -> bool:
+        """Return whether a technique is more accurate on true labels, by remedies.csv."""
+        if not self.answer.worlds or label not in self.known:
+            return False
+        row = self.remedy(label, "true")
+        return row is not None and row["kind"] == "better"
+
+    def contrast(self, label: str) -> str:
+        """Return what a technique does on both labels: both tests, Holm over the table of both."""
+        answer = self.answer
+        if label not in self.known or "recorded" not in answer.by_labels:
+            return ""
+        frame = answer.remedies[answer.remedies["metric"] == "accuracy"]
+        own = frame[(frame[BLOCK] == [self.block[name] for name in BLOCK]).all(axis=1)]
+        own = own.dropna(subset=["far_change"])
+        one, other = (
+            own[own["labels"] == labels].set_index(["beta", *TECHNIQUE]) for labels in ("true", "recorded")
+        )
+        both = one.join(other.add_suffix("_r"), how="inner")
+        p = np.maximum(both["p"], both["p_r"]).to_numpy(dtype=float).copy()
+        tested = ~np.isnan(p)
+        p[tested] = holm(p[tested])
+        at = (self.beta, *self.known[label]["key"])
+        if at not in both.index:
+            return ""
+        row = both.loc[at]
+        if row["constant"] or row["constant_r"]:
+            return "constant"
+        if not p[both.index.get_loc(at)] < 0.05:
+            return "not shown"
+        words = {(True, True): "gain", (True, False): "artefact", (False, True): "hidden loss"}
+        return words.get((row["far_change"] < 0, row["far_change_r"] < 0), "real")
+
+    def trades(self, label: str) -> bool:
+        """Return whether a technique narrows the gap and is less accurate on true labels and recorded ones."""
+        if self.kind(label) != "better":
+            return False
+        both = self.contrast(label)
+        row = self.remedy(label, "true")
+        return both == "real" or (not both and row is not None and row["kind"] == "worse")
+
+    @property
+    def lost(self) -> float:
+        """What the bias costs: the plain model's accuracy on true labels less that of one without the bias."""
+        if not self.biased or self.plain is None:
+            return math.nan
+        key, cells = self.plain["key"], self.answer.cells
+        here = (cells[BLOCK[:2]] == [self.block[name] for name in BLOCK[:2]]).all(axis=1)
+        same = (cells[BLOCK[4:]] == [self.block[name] for name in BLOCK[4:]]).all(axis=1)
+        at = cells[here & same & (cells["include_protected"] == key[2])]
+        truth = at[
+            (at["intervention"] == TRUTH) & (at["world"] == self.block["world"]) & (at["beta"] == self.beta)
+        ]
+        plain = at[(at["intervention"] == "none") & (at["parameters"] == "{}") & (at["beta"] == 0)]
+        plain = pd.concat([plain[plain["world"] == ""], plain])
+        found = pd.concat([truth, plain])
+        if not len(found):
+            return math.nan
+        one = found.iloc[0]
+        other = self.accuracy(tuple(one[TECHNIQUE]), "true", (one["world"], one["beta"]))
+        return float((self.accuracy(key, "true") - other).dropna().mean())
+
+    @property
+    def lost_kind(self) -> str:
+        """What became of the plain model's accuracy by the bias, by remedies.csv."""
+        row = None if self.plain is None else self.remedy(self.plain_name, "true")
+        kind = "" if row is None else row["lost_kind"]
+        return kind if isinstance(kind, str) else ""
+
+    def _facts(self) -> pd.DataFrame | None:
+        """Return the rows of worlds.csv on its world: those of the first columns and features."""
+        frame = self.answer.exact
+        if frame is None or not self.block["world"]:
+            return None
+        place = {name: self.block[name] for name in ("dataset", "attribute", "world")} | {"beta": self.beta}
+        own = frame[(frame[[*place]] == [*place.values()]).all(axis=1)]
+        named = own[["include_protected", "features"]].drop_duplicates()
+        named = named.sort_values("features", key=lambda one: one != "true", kind="stable")
+        named = named.sort_values("include_protected", kind="stable")
+        return own.merge(named.iloc[:1], on=["include_protected", "features"]) if len(own) else None
+
+    def exact(self) -> tuple[float, float, float] | None:
+        """Return the true accuracy of Bayes' rule, of thresholds that know the truth, and of the truth."""
+        own = self._facts()
+        if own is None:
+            return None
+        right = own[(own["labels"] == "true") & own["quantity"].isin(["tp", "tn"]) & own["group"].notna()]
+        sums = right.groupby("rule")["value"].sum()
+        names = ("bayes", "oracle-thresholds", "truth")
+        return tuple(float(sums[name]) for name in names) if all(name in sums for name in names) else None
+
+    def kept(self) -> bool | None:
+        """Return whether the ranking within both groups is kept."""
+        own = self._facts()
+        rows = [] if own is None else own[(own["quantity"] == "kept") & own["group"].notna()]["value"]
+        return bool((rows == 1).all()) if len(rows) else None
+
+    def _of_world(self, text: str, where: str) -> str:
+        """Check the sentences on its world, and take them out."""
+        answer = self.answer
+
+        def cost(match: re.Match) -> None:
+            row = self.remedy(self.plain_name, "true")
+            ends = [minus(-100 * row[f"lost_{end}"], 1) for end in ("high", "low")]
+            known = [minus(-100 * self.lost, 1), *ends]
+            if math.isnan(row["lost_low"]):
+                known[1:] = [None, None]
+            words = {"not shown": ", not shown", "same": ", no change", "untested": ", not tested"}
+            said = [*match.groups()]
+            answer.note(f"{where}: cost", said, [*known, words.get(self.lost_kind)])
+
+        number = r"(−?\d+\.\d)"
+        fine = rf"(?: \({number} to {number}\))?"
+        text = answer.eat(
+            text,
+            rf"The bias costs the plain model {number} points of accuracy{fine}(, not shown|, no change|, not tested)?\.",
+            cost,
+        )
+
+        def gained(match: re.Match) -> None:
+            names = [name for name in self.names if self.gains(name)]
+            names.sort(key=lambda name: -self.change(name, "true"))
+            known = ", ".join(f"{name} {self.gain_and_interval(name)}" for name in names)
+            answer.note(f"{where}: gained", match[1], known)
+
+        text = answer.eat(text, r"Gained on true labels: (.*?)\.(?= [A-Z]|$)", gained)
+
+        def bayes(match: re.Match) -> None:
+            known = [minus(100 * value, 1) for value in self.exact()]
+            answer.note(f"{where}: Bayes", [match[i] for i in (1, 2, 3)], known)
+            answer.note(f"{where}: ranking", match[4] == "kept within each group", self.kept())
+
+        text = answer.eat(
+            text,
+            rf"Bayes' rule of the record is right on {N} % of the truth, with thresholds that know the truth "
+            rf"on {N} %, that of the truth on {N} %(?: \(by draws\))?; the ranking is (.*?)\.(?= [A-Z]|$)",
+            bayes,
+        )
+        kinds = {
+            "Lost on recorded labels and gained on true ones": lambda name: self.contrast(name) == "artefact",
+            "Gap narrowed at a loss on true labels too": self.trades,
+        }
+        for what, chosen in kinds.items():
+            known = [
+                f"{name} (recorded {self.gain(name, 'recorded')}, true {self.gain(name, 'true')})"
+                for name in (self.names if self.biased else []) if chosen(name)
+            ]  # fmt: skip
+            match = re.search(rf"{what}: (.*?)\.(?= [A-Z]|$)", text)
+            answer.note(f"{where}: {what}", match and match[1], ", ".join(known) or None)
+            text = text.replace(match[0], "") if match else text
+        return re.sub(" +", " ", text).strip()
 
     def shown(self, label: str) -> str:
         """Write the value of a technique as sentences do."""
@@ -517,6 +889,8 @@ class Setting:
         names = list(protected)
         at = (answer.groups[["dataset", "attribute"]] == [block["dataset"], block["attribute"]]).all(axis=1)
         groups = answer.groups[at].dropna(subset=["tp"])
+        if answer.about == "recorded":
+            groups = groups[(groups["world"] == block["world"]) & (groups["beta"] == self.beta)]
         groups = groups[groups.groupby("repeat").cumcount() < groups["group"].nunique()]
         levels = groups["group"].str.split(" × ", regex=False)
         favoured = np.array(
@@ -538,6 +912,8 @@ class Setting:
     def check(self, text: str, groups: list[str] | None, where: str, *, whole: bool = False) -> None:
         """Take the text on the setting apart."""
         answer = self.answer
+        if answer.worlds:
+            text = self._of_world(text, where)
         text = self._gap(text, groups, where)
         regions = {
             "Best: ": {"better"}, "On the front: ": {"better"}, "Also narrower: ": {"better"},

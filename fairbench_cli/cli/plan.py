@@ -24,7 +24,7 @@ def plan(
     from fairbench_cli.cli.console import print_document, say
     from fairbench_cli.cli.progress import estimate_of, in_words, kinds_of, to_do
     from fairbench_cli.document.model import Document, Section, plain_table
-    from fairbench_cli.experiment.plan import arc_in_words
+    from fairbench_cli.experiment.plan import arc_in_words, bias_in_words
     from fairbench_cli.experiment.running.run import prepare
     from fairbench_cli.experiment.running.todo import read_shard
 
@@ -39,9 +39,9 @@ def plan(
     left = prepared.todo.by_key()
     heads = ("dataset", "attribute", "technique", "classifier", "done", "to do")
     table = plain_table("", heads, _rows(prepared, left), 4)
-    betas = [f"{beta:g}" for beta in dict.fromkeys(cell.beta for cell in prepared.selected)]
-    some = ", ".join(betas[:MOST_BETAS])
-    lines = [f"β: {some}" + (f", … {betas[-1]} ({len(betas)} values)" if len(betas) > MOST_BETAS else "")]
+    tilted = {one.name for one in prepared.datasets if one.spec.bias is None and one.network is not None}
+    betas = list(dict.fromkeys(cell.beta for cell in prepared.selected if cell.source in tilted))
+    lines = [f"β: {_listed(betas)}"] if betas else []
     todo, total, cells = sum(left.values()), prepared.size, len(prepared.distinct)
     repeats = prepared.config.repeats
     part = f" = {total}" if prepared.shard is None else f", {total} of them in shard {prepared.shard}"
@@ -54,15 +54,51 @@ def plan(
             about = f"{dataset['sample_size']} of {dataset['rows']} rows a training set, the rest a test set"
         else:
             size = f"{dataset['sample_size']} rows a training set"
-            about = f"network BIC {dataset['bic']:.3f}, {arc_in_words(dataset)}, {size}"
+            arc = "" if "worlds" in dataset else f" {arc_in_words(dataset)},"
+            kind = bias_in_words([dataset]) if any(betas) else ""
+            about = f"network BIC {dataset['bic']:.3f},{arc} {size}" + (f"; β is {kind}" if kind else "")
         lines.append(f"{dataset['dataset']}: {about}")
     kinds = kinds_of(prepared.distinct)
     seconds = estimate_of(prepared, kinds, 1).left(to_do(prepared, kinds))
     if todo and seconds is not None:
         lines.append(f"about {in_words(seconds)} of CPU time left")
-    sections = (Section("", tables=(table,)),)
-    print_document(Document("", sections=sections, notes=tuple(dict.fromkeys(lines))))
+    worlds = plain_table("", ("dataset", "world", "strength", "what it does"), _worlds(prepared), 4)
+    sections = [Section("", tables=(table,)), *([Section("", tables=(worlds,))] if worlds.rows else [])]
+    print_document(Document("", sections=tuple(sections), notes=tuple(dict.fromkeys(lines))))
     say(f"results: {prepared.folder}")
+
+
+def bias_lines(prepared: "PreparedRun") -> list[str]:
+    """Say in a line each what β does to people, and which worlds a run has."""
+    from fairbench_cli.experiment.plan import bias_in_words
+
+    tilted = any(cell.beta for cell in prepared.selected if not cell.world)
+    kind = bias_in_words(prepared.plan.datasets, brief=True) if tilted else ""
+    worlds = dict.fromkeys(name for _, name, _, _ in _worlds(prepared))
+    return [*([f"β is {kind}"] if kind else []), *([f"worlds: {', '.join(worlds)}"] if worlds else [])]
+
+
+def _listed(strengths: list[float]) -> str:
+    """Return strengths in words; of many the first ones and the last."""
+    texts = [f"{strength:g}" for strength in strengths]
+    more = f", … {texts[-1]} ({len(texts)} values)" if len(texts) > MOST_BETAS else ""
+    return f"{', '.join(texts[:MOST_BETAS])}{more}"
+
+
+def _worlds(prepared: "PreparedRun") -> list[list[str]]:
+    """Return the rows of the table of worlds: data sets, world, strengths, what the last does."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for dataset in prepared.plan.datasets:
+        own = (dataset["dataset"], dataset["attribute"])
+        left = {(cell.world_name, cell.beta) for cell in prepared.selected if cell.source == own}
+        kept = [one for one in dataset.get("worlds", ()) if (one["world"], one["beta"]) in left]
+        for name in dict.fromkeys(one["world"] for one in kept):
+            same = [one for one in kept if one["world"] == name]
+            strengths = _listed([one["beta"] for one in same])
+            words = f"at {same[-1]['beta']:g}: " * (len(same) > 1) + same[-1]["words"]
+            place = found.setdefault((name or "no bias", strengths if name else "", words), [])
+            place += [dataset["dataset"]] * (dataset["dataset"] not in place)
+    return [[", ".join(datasets), *world] for world, datasets in found.items()]
 
 
 def _rows(prepared: "PreparedRun", left: dict[str, int]) -> list[list[str]]:

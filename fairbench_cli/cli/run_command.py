@@ -50,6 +50,7 @@ def run(
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
     from fairbench_cli.cli.console import print_report, talk
+    from fairbench_cli.cli.plan import bias_lines
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.cluster.cluster import cluster_at
     from fairbench_cli.experiment.config.read import read_config
@@ -76,6 +77,8 @@ def run(
             of = "" if part is None else f" in shard {part}"
             workers = f"{count} worker{'s' * (count > 1)}"
             talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {workers}")
+            for line in bias_lines(prepared):
+                talk(line)
         finished = _compute(prepared, pool, quiet)
         ignore_endings()  # what follows takes seconds, and no result should be without its files
         left = len(prepared.todo)

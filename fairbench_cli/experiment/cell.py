@@ -118,9 +118,9 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     changed = None if twins is None else decide(model, represent(twins, *how))[1]
     stays = None if changed is None else 1.0 - np.abs(accepted - changed)
     values = population.row_metrics.measure(test, predicted, scores, stays)
-    if record.rows is not None:
+    if len(at):
         some = (None if own is None else own[at] for own in (scores, stays))
-        found = population.row_metrics.measure(record.rows, predicted[at], *some)
+        found = population.row_metrics.measure(record.known, predicted[at], *some)
         values |= {on_record(name): value for name, value in found.items()}
     group, swept = groups_of(test, protected), None
     if population.sweep:

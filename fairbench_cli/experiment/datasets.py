@@ -23,7 +23,7 @@ from fairbench_cli.data.table import Column, Roles, Sample, Table, to_sample
 from fairbench_cli.experiment.config.checks import unknown_attribute
 from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.config.metrics import RequestedRowMetrics
-from fairbench_cli.experiment.config.worlds import SOME, WorldSpec
+from fairbench_cli.experiment.config.worlds import SOME, CellWorld, WorldSpec, worlds_at
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.bias import BiasKind, Groups, bias_kind
@@ -259,7 +259,7 @@ def _check_strata(prepared: PreparedDataset, config: ExperimentConfig) -> None:
 
 
 def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: ExperimentConfig) -> None:
-    """Check that mechanisms fit the columns, and that what they leave out is not asked for elsewhere.
+    """Check that mechanisms fit the data and their network, and what they leave out is not asked for.
 
     Raises
     ------
@@ -268,8 +268,9 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
     """
     roles, problems = prepared.roles, list[Problem]()
     counted = {*prepared.protected.names, *roles.of, roles.attribute}
+    network, betas = _with_tables(prepared), [one for one in config.sample.beta if one]
     for world in worlds:
-        columns = list(prepared.columns)
+        before, columns = len(problems), list(prepared.columns)
         for mechanism, place in zip(world.at(SOME).mechanisms, world.places, strict=True):
             own = mechanism.build(MECHANISMS)
             found = list(own.check(columns, roles.label, roles.favourable, prepared.groups))
@@ -283,8 +284,25 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
             called = f"{prepared.card.name}: {mechanism.name}"
             problems += [Problem(f"{called}: {p.what}", p.fix, config.where(*place)) for p in found]
             columns = [column for column in columns if column.name != left_out]
+        for one in worlds_at([world], betas or [SOME]) if len(problems) == before else ():
+            try:
+                _world_of(prepared, one, network)
+            except UserError as error:
+                where, called = config.where(*world.places[0]), f"{prepared.card.name}: {one}"
+                problems += [Problem(f"{called}: {p.what}", p.fix, where) for p in error.problems]
     if problems:
         raise UserError(*dict.fromkeys(problems))
+
+
+def _with_tables(prepared: PreparedDataset) -> BayesNet:
+    """Return the network of a data set, its CPTs fitted where its structure was learned."""
+    from fairbench_cli.network.families import fit
+
+    if isinstance(prepared.network, BayesNet):
+        return prepared.network
+    assert prepared.network is not None  # noqa: S101 - a bias needs a network, which the config has seen to
+    assert prepared.dataset is not None  # noqa: S101 - it was learned from the data
+    return fit(prepared.dataset.table, prepared.network.parents)
 
 
 def _check_names(prepared: PreparedDataset, representations: Iterable[Representation]) -> None:
@@ -520,14 +538,17 @@ def _worlds(prepared: PreparedDataset, config: ExperimentConfig, network: BayesN
     UserError
         When a mechanism does not fit the network, or nobody of a group is left.
     """
-    roles, found = prepared.roles, dict[str, World]()
+    found = dict[str, World]()
     for world in config.worlds(prepared.spec):
         if world.in_world:
-            mechanisms = [spec.build(MECHANISMS) for spec in world.mechanisms]
-            found[world.in_world] = world_of(
-                network, roles.label, roles.favourable, prepared.groups, mechanisms
-            )
+            found[world.in_world] = _world_of(prepared, world, network)
     return found
+
+
+def _world_of(prepared: PreparedDataset, world: CellWorld, network: BayesNet) -> World:
+    """Return a world of a data set; raises as `world_of`."""
+    roles, mechanisms = prepared.roles, [spec.build(MECHANISMS) for spec in world.mechanisms]
+    return world_of(network, roles.label, roles.favourable, prepared.groups, mechanisms)
 
 
 def _people(prepared: PreparedDataset, config: ExperimentConfig) -> Table | None:

@@ -428,7 +428,7 @@ def pairs_frame(run: RunResults) -> pd.DataFrame:
 
 
 def metric_pairs_frame(run: RunResults) -> pd.DataFrame:
-    """Return metric_pairs.csv: Pearson's r of every two metrics over the splits of each data set, world and β.
+    """Return metric_pairs.csv: Pearson's r of every two metrics in each data set, world and β.
 
     ``n`` is the number of results in which both have a value; ``r`` is empty where there is no correlation.
     """

@@ -37,7 +37,14 @@ from fairbench_cli.report.repeats import (
     mean_and_interval,
 )
 from fairbench_cli.report.results import COMPARED, Results, RunResults, results_of
-from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
+from fairbench_cli.report.tables import (
+    BLOCK,
+    LABELS_MEANT,
+    NO_BIAS,
+    Cells,
+    blocks_of,
+    technique_label,
+)
 
 SAME_KEY, PAIRED, UNPAIRED = "same key", "paired", "unpaired"
 PAIRINGS = {
@@ -83,9 +90,9 @@ def compare_runs(
 ) -> RunsCompared:
     """Compare two folders of results, cell by cell.
 
-    A cell is in both runs where data set, attribute, representation, β, technique and classifier with all
-    parameters are called the same. Groups that the runs compare and metrics that they list are compared where
-    both have them.
+    A cell is in both runs where data set, attribute, world, representation, β, technique and classifier with
+    all parameters are called the same. Groups that the runs compare and metrics that they list are compared
+    where both have them.
 
     Parameters
     ----------
@@ -98,6 +105,7 @@ def compare_runs(
         When a folder holds no results, or the runs have no cell, or no metric, in common.
     """
     (plan, reading), (other, their_reading) = (read_results(folder) for folder in folders)
+    plan, other = _on_the_same_labels(plan, other)
     labels = {"test_labels": plan.config.test_labels}  # one kind, of both
     other = replace(other, config=other.config.model_copy(update=labels))
     plans, readings = (plan, other), (reading, their_reading)
@@ -115,6 +123,7 @@ def compare_runs(
         common = [*compress(common, select([facts_of(described[0][key]) for key in common], filters))]
     sources: dict[tuple[str, str], DatasetRepeats] = {}
     said = [f"{len(common)} cells are in both runs, which have {len(plan.cells)} and {len(other.cells)}."]
+    said += _worlds_in_words(names, plans)
     for data, theirs in _both(plans, readings, set(common)):
         source = data.dataset, data.attribute
         if data.protected == theirs.protected:
@@ -144,6 +153,28 @@ def compare_runs(
     )
     damages = tuple(damage for reading in readings for damage in reading.damages)
     return RunsCompared(frame.drop(columns="same_key"), document, console, damages, kept_plan)
+
+
+def _on_the_same_labels(plan: RunPlan, other: RunPlan) -> Plans:
+    """Return both plans about the labels that they are both about, else about true ones."""
+    if plan.config.test_labels == other.config.test_labels:
+        return plan, other
+    plans = (
+        replace(one, config=one.config.model_copy(update={"test_labels": "true"})) for one in (plan, other)
+    )
+    return next(plans), next(plans)
+
+
+def _worlds_in_words(names: tuple[str, str], plans: Plans) -> Iterator[str]:
+    """Yield which labels two runs with worlds are compared on, and the worlds that only one of them has."""
+    if not any(plan.has_worlds for plan in plans):
+        return
+    worlds = [dict.fromkeys(cell["world"] or NO_BIAS for cell in plan.cells) for plan in plans]
+    for name, own, others in zip(names, worlds, reversed(worlds), strict=True):
+        alone = [world for world in own if world not in others]
+        if alone:
+            yield f"Only {name} has the world{'s' * (len(alone) > 1)} {', '.join(alone)}."
+    yield f"Labels of the test rows: {LABELS_MEANT[plans[0].config.test_labels]}."
 
 
 def _alike(metric: str, plan: RunPlan, other: RunPlan) -> bool:
@@ -198,7 +229,7 @@ def _joined(data: DatasetRepeats, theirs: DatasetRepeats, design: RowDesign) -> 
         curves=[],
         decisions=[one.decisions[i] for one, at in halves for i in at],
         design=design,
-        recorded=None if data.recorded is None else data.recorded[ours].repeat(2),
+        recorded=np.concatenate([np.asarray(one.recorded, dtype=bool)[at] for one, at in halves]),
     )
 
 

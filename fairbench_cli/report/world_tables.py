@@ -1,6 +1,6 @@
 """The table `worlds`: what each world records, and which accuracy on true labels is reached in it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,25 @@ def world_blocks(run: RunResults) -> Mapping[Place, Sequence[World]]:
     return {place: sorted(own, key=order.index) for place, own in found.items()}
 
 
+def in_the_middle(worlds: Iterable[World]) -> list[World]:
+    """Return each world once, at the strength in the middle: of those above 0, of two the smaller.
+
+    >>> in_the_middle([("", 0.0), *(("label", beta) for beta in (0.0, 0.25, 0.5, 0.75)), ("group", 0.1)])
+    [('', 0.0), ('label', 0.5), ('group', 0.1)]
+    """
+    found: dict[str, list[float]] = {}
+    for world, beta in worlds:
+        found.setdefault(world, []).append(beta)
+    some = {world: sorted(filter(None, betas)) or betas for world, betas in found.items()}
+    return [(world, betas[(len(betas) - 1) // 2]) for world, betas in some.items()]
+
+
+def known_of(run: RunResults, place: Place, world: World) -> ExactWorld | None:
+    """Return what is known exactly of a world; None where nothing is."""
+    dataset, attribute, *_ = place
+    return facts_of_run(run).at(dataset, attribute, *world)
+
+
 def worlds_table(name: str, run: RunResults) -> Document:
     """Lay out the worlds of each data set and classifier; empty for a run without worlds."""
     if not run.plan.has_worlds:
@@ -70,7 +89,7 @@ def worlds_table(name: str, run: RunResults) -> Document:
         title += [representation] * (representation != "original")
         does, gets = [], []
         for world, beta in worlds:
-            known = facts_of_run(run).at(dataset, attribute, world, beta)
+            known = known_of(run, place, (world, beta))
             how |= {known.how} if known else set()
             head = (world or NO_BIAS, f"{beta:g}")
             does.append([*head, *_done(known)])
@@ -80,9 +99,7 @@ def worlds_table(name: str, run: RunResults) -> Document:
         marks = ["†: higher than that of none."]
         other = plain_table("Accuracy on true labels", REACHED.values(), gets, 1, keys=REACHED, marks=marks)
         sections.append(Section(", ".join(title), tables=(one, other)))
-    drawn = (
-        "Numbers of worlds are means of draws where the outcome depends on too many columns: see worlds.csv."
-    )
+    drawn = "Numbers of a world are means of draws where too many columns depend on the outcome: worlds.csv."
     facts = (*_ABOUT, *[drawn] * ("draws" in how), *caption(run.plan, set()))
     return Document(name, facts=facts, sections=tuple(sections))
 
@@ -90,9 +107,9 @@ def worlds_table(name: str, run: RunResults) -> Document:
 _ABOUT = (
     "P′(+|d), P′(+|f): shares of recorded favourable labels, of the deprived and of the favoured; disparity: "
     "P′(+|f) − P′(+|d); TV: the total variation between what is recorded and the truth. ranking: kept where "
-    "the record ranks the people of each group as the truth does, so that thresholds can regain it; else lost.",
+    "the record ranks the people of each group as the truth does, so that thresholds can regain it.",
     "constant: the better of deciding the same for everybody; Bayes rule: p′(+) ≥ ½ on the record; "
-    "thresholds: the best for each group, known the truth. These are computed of the network, without training.",
+    "thresholds: the best for each group, known the truth. These are computed of the network.",
     f"none: the classifier without a technique; truth: {TRUTH}. highest: of the technique with the highest "
     "mean that does not accept nobody, or everybody, in some repeat; better: than none in the same world, in "
     "the population, at 5 % after Holm's adjustment.",

@@ -199,7 +199,7 @@ def strength_of(source: Mapping[str, Any], world: str) -> str:
     """
     if not source.get("worlds"):
         return BETA
-    listed = next((one["mechanisms"] for one in source["worlds"] if one["world"] == world), [])
+    listed: list[Any] = next((one["mechanisms"] for one in source["worlds"] if one["world"] == world), [])
     names = [one if isinstance(one, str) else next(iter(one)) for one in listed]
     strengths = (MECHANISMS[name].load().strength for name in names)
     return next(filter(None, strengths), "")

@@ -36,6 +36,32 @@ def test_plan_shows_what_is_done(say, finished: Finished):
     assert sorted(path.stat().st_mtime_ns for path in finished.folder.rglob("*")) == before
 
 
+def test_plan_says_which_bias_it_is(say, tmp_path):
+    config = tmp_path / "w.yaml"
+    config.write_text(
+        "name: w\nrepeats: 1\ndatasets: [compas, dutch: {bias: [[label], [omission: {column: age}], []]}]\n"
+        "test: network\nsample: {from: shipped, beta: [0, 0.5], size: 200}\ninterventions: [none]\n"
+    )
+    done = say("plan", config)
+    text = " ".join(done.out.split())
+    about = "race is a parent of the outcome, 200 rows a training set; β is prior shift (the outcome has"
+    assert f"compas: network BIC -60517.177, {about} children; `outcome_sink: true` for label bias)" in text
+    assert "β: 0, 0.5 " in text
+    assert re.search(r"dutch +label +0, 0.5 +at 0.5: 50 % of the deprived", done.out)
+    assert re.search(r"dutch +omission age +1 +age is not recorded\n", done.out)
+    assert re.search(r"dutch +no bias *\n", done.out)
+    assert text.count("is a parent of the outcome") == 1
+
+
+def test_of_real_rows_no_bias_is_named(say, tmp_path):
+    bare_data(tmp_path, "toy")
+    config = "name: x\nrepeats: 1\ndatasets: [./toy.yaml]\nsample: {from: data}\ninterventions: [none]\n"
+    (tmp_path / "x.yaml").write_text(config)
+    done = say("plan", tmp_path / "x.yaml")
+    assert "toy: 150 of 300 rows a training set, the rest a test set" in done.out
+    assert "β" not in done.out
+
+
 def test_only_and_set_narrow_the_plan(say, finished: Finished):
     done = say("plan", finished.config, "--only", "intervention=none,beta=1", "--set", "repeats=4")
     assert "1 cells × 4 repeats = 4: 0 done, 4 to do" in done.out
@@ -46,6 +72,7 @@ def test_run_does_only_what_only_says(finished: Finished, tmp_path, say):
     done = say("run", finished.config, "-o", tmp_path / "out", "--only", "intervention=none", "-j", "1")
     assert done.code == 0
     assert "4 repeats: 0 done, 4 to do" in done.err
+    assert "β is " in done.err
     table = (tmp_path / "out/tables/discrimination-accuracy.csv").read_text().splitlines()
     assert [line.split(",")[-1] == "…" for line in table[1:]] == [False] * 4 + [True] * 4
 

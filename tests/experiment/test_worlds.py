@@ -8,6 +8,7 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
 from fairbench_cli.experiment.plan import make_cells, make_plan, read_plan, write_plan
+from fairbench_cli.network.mechanisms.label import LabelBias
 
 HEAD = "name: w\nrepeats: 1\ntest: network\ninterventions: [none]\n"
 SHIPPED = HEAD + "datasets: [dutch]\nsample:\n  from: shipped\n"
@@ -69,6 +70,7 @@ def test_a_cell_has_its_mechanisms_with_every_number(tmp_path):
     plan = planned(tmp_path, f"{SHIPPED}  bias: [label: {{given: {{edu_level: 5}}}}]\n  beta: [0.5]\n")
     (world,) = plan.datasets[0]["worlds"]
     given = {"flip": 0.5, "to": "unfavourable", "of": None, "given": {"edu_level": ["5"]}}
+    assert world.pop("words") == LabelBias(0.5, given={"edu_level": ("5",)}).words
     assert world == {"world": "label given edu_level=5", "beta": 0.5, "mechanisms": [{"label": given}]}
     assert plan.datasets[0]["arc_to_outcome"]
     assert "bias_kind" not in plan.datasets[0]
@@ -163,7 +165,11 @@ def test_every_mistake_is_told_at_once_with_its_line(tmp_path):
         ("  bias: [label]\n  bias_direction: both", "w.yaml:9: error: bias_direction says"),
         (
             "  bias: [[label], [label: {flip: 0.5}]]",
-            'w.yaml:8: error: the world "label" of strength 0.5 is li',
+            "w.yaml:8: error: the world label of strength 0.5 is li",
+        ),
+        (
+            "  bias: [selection: {drop: 1, label: any}]",
+            "w.yaml:8: error: dutch: selection label any of strength 1: in this world nobody",
         ),
         ("  bias: [[], []]", "w.yaml:8: error: no bias is listed twice"),
         ("  beta: [0]\ntest_labels: recorded", "w.yaml:9: error: test_labels has no effect without a bias"),

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import Finished, derived, run_plan
+from conftest import Finished, derived, run_plan, two_lines
 from scipy import stats
 
 from fairbench_cli.document.csv import comma_separated
@@ -67,6 +67,11 @@ def frames(plan: RunPlan, *found: Repeat):
     run = run_of(plan, *found)
     summary = summary_frame(run.results, plan.config.repeats)
     return groups_frame(run.datasets), results_frame(run.results), summary
+
+
+def test_recorded_labels_need_worlds(finished: Finished, say):
+    done = say("report", finished.folder, "--labels", "recorded")
+    two_lines(done, "this run records true labels", "--labels")
 
 
 def test_results_are_tidy_and_follow_from_groups_by_hand(finished: Finished):

@@ -83,6 +83,43 @@ def test_counts_alone_give_an_upper_bound(seed):
     assert (known.variance <= allowed.variance * (1 + 1e-9) + 1e-15).all()
 
 
+def on_record(rng, s, y, taken) -> list[np.ndarray]:
+    """Counts of both models on labels that each repeat records anew, of the rows that it includes."""
+    labels = y & ((s == 1) | (rng.random((REPEATS, len(s))) < 0.5))
+    there = (s == 1) | (labels == 0) | (rng.random((REPEATS, len(s))) < 0.7)
+    return [
+        np.array(
+            [
+                count(s[at], label[at], decided[at].astype(int), PAIR).n
+                for at, label, decided in zip(there, labels, own, strict=True)
+            ]
+        )
+        for own in taken
+    ]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_counts_on_the_record_give_an_upper_bound(seed):
+    """Of the variance over test rows and over what is recorded of them; strata differ by repeat."""
+    s, y, taken = world(seed, 300)
+    rng = np.random.default_rng(seed)
+    bounds = []
+    for _ in range(5):
+        n = on_record(rng, s, y, taken)
+        slope = [
+            np.array([slopes(name, Counts(PAIR, each)).reshape(REPEATS, 4, 2) for name in METRICS]) / REPEATS
+            for each in n
+        ]
+        nothing = [None] * REPEATS
+        bounds.append(row_variance(*(decided(each, nothing) for each in n), *slope).variance)
+    drawn = []
+    for _ in range(300):
+        at = rng.integers(0, len(s), len(s))
+        n = [Counts(PAIR, own) for own in on_record(rng, s[at], y[at], taken[:, :, at])]
+        drawn.append([np.mean(measure(name, n[0]) - measure(name, n[1])) for name in METRICS])
+    assert (np.sqrt(np.mean(bounds, axis=0)) >= np.std(drawn, axis=0)).all()
+
+
 def test_models_that_decide_alike_have_no_variance():
     s, y, taken = world(3)
     found = variance_of(s, y, np.stack([taken[0], taken[0]]))

@@ -259,7 +259,7 @@ def _strengths(given: Given) -> Iterator[Conflict]:
             for one in found:
                 if (one.name, one.beta) in seen:
                     at = (*place, *world.places[0]) if world.places else place
-                    called = f'the world "{one.name}" of strength {one.beta:g}' if one.name else "no bias"
+                    called = f"the world {one}" if one.name else "no bias"
                     fix = "keep one, or give one another name with `as: NAME` in a mechanism"
                     yield at, f"{called} is listed twice", fix
                 seen.add((one.name, one.beta))

@@ -398,9 +398,9 @@ class ExperimentConfig(StrictModel):
     )
     test_labels: RowsOf = Field(
         default="true",
-        description="With a `bias`: the labels and groups of test rows that tables, answer and page are "
-        "about, the `true` ones, or those that the world has `recorded`, of the rows that it includes. "
-        "Decides no numbers: results.csv and groups.csv have both.",
+        description="With a `bias`: which labels and groups of the test rows tables, figures and answers are "
+        "about, the `true` ones or those `recorded`, of the rows that the world includes; results.csv and "
+        "groups.csv have both. Another value computes nothing again.",
     )
     test_features: RowsOf = Field(
         default="true",

@@ -55,6 +55,14 @@ class CellWorld:
         """Whether features are recorded otherwise than they are."""
         return any(_class_of(spec).features for spec in self.mechanisms if changes_something(spec))
 
+    def __str__(self) -> str:
+        """Say its name and strength.
+
+        >>> str(CellWorld("label", 0.5, ()))
+        'label of strength 0.5'
+        """
+        return f"{self.name} of strength {self.beta:g}"
+
     @property
     def described(self) -> dict[str, Any]:
         """What the plan says of it: the mechanisms with every number, as a config has them and in words."""

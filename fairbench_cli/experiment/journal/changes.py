@@ -24,7 +24,7 @@ class RunChange:
 
 
 # The keys of a config that decide numbers and stand in no card.
-_DECIDING = ("seed", "sample", "test", "protected_columns")
+_DECIDING = ("seed", "sample", "test", "test_features", "protected_columns")
 
 # What decides the numbers of a data set (`PreparedDataset.decisive`), in words.
 _INPUTS = {
@@ -39,8 +39,8 @@ def changed_inputs(then: RunPlan, now: RunPlan, sources: Iterable[tuple[str, str
     """Yield what of config, cards and data is another, for data sets, each with its attribute."""
     old, new = then.config.plain(), now.config.plain()
     for key in _DECIDING:
-        if old[key] != new[key]:
-            yield RunChange("config", f"{key} {shown(old[key])} → {shown(new[key])}")
+        if old.get(key) != new.get(key):  # of what is in the one alone the other has the default
+            yield RunChange("config", f"{key} {shown(old.get(key))} → {shown(new.get(key))}")
     for name, attribute in dict.fromkeys(sources):
         before, after = then.dataset(name, attribute), now.dataset(name, attribute)
         files = [(one.get("sha256") or {}) | (one.get("test_sha256") or {}) for one in (before, after)]

@@ -70,9 +70,9 @@ class HistoricalBias:
         self, columns: Sequence[Column], label: str, favourable: str, groups: Groups
     ) -> Iterator[Problem]:
         """Yield what is wrong with it for a table of such columns."""
-        yield from column_problems(self.column, columns, label, groups)
+        found = [*column_problems(self.column, columns, label, groups)]
+        yield from found or towards_problems(self.towards, self.column, columns, (FAVOURED,))
         yield from group_problems(groups, columns, ("deprived", "favoured"))
-        yield from towards_problems(self.towards, self.column, columns, (FAVOURED,))
         if self.of == self.towards == FAVOURED:
             yield Problem("towards: the favoured are as the favoured already", "write of: deprived")
 

@@ -65,9 +65,9 @@ class MeasurementError:
         self, columns: Sequence[Column], label: str, favourable: str, groups: Groups
     ) -> Iterator[Problem]:
         """Yield what is wrong with it for a table of such columns."""
-        yield from column_problems(self.column, columns, label, groups)
+        found = [*column_problems(self.column, columns, label, groups, ("label", "group"))]
+        yield from found or towards_problems(self.towards, self.column, columns)
         yield from group_problems(groups, columns, (self.of,))
-        yield from towards_problems(self.towards, self.column, columns)
 
     def apply(self, world: World) -> World:
         """Return the world in which the column is recorded once more."""

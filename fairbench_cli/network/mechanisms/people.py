@@ -102,21 +102,22 @@ def group_problems(groups: Groups, columns: Sequence[Column], of: Sequence[str])
 
 
 def column_problems(
-    name: str, columns: Sequence[Column], label: str, groups: Groups, key: str = "column"
+    name: str, columns: Sequence[Column], label: str, groups: Groups, others: tuple[str, str] = ("", "")
 ) -> Iterator[Problem]:
-    """Yield what keeps a mechanism from changing a column: it must be there, and be a feature."""
+    """Yield what keeps a mechanism from changing a column: it must be there, and be a feature.
+
+    `others` are the mechanisms that do to the outcome and to the groups what this one does to features.
+    """
     usable = [one.name for one in columns if one.name != label and one.name not in groups]
     known = {one.name: one for one in columns}
     if name not in known:
-        yield Problem(f'{key}: there is no column "{name}"', suggest(name, usable))
-    elif name == label:
-        what = f'{key}: "{name}" is the outcome'
-        yield Problem(what, f"use the mechanism `label`, or one of: {', '.join(usable)}")
-    elif name in groups:
-        what = f'{key}: "{name}" is the protected attribute'
-        yield Problem(what, f"use the mechanism `group`, or one of: {', '.join(usable)}")
+        yield Problem(f'column: there is no column "{name}"', suggest(name, usable))
+    elif name == label or name in groups:
+        which, other = ("outcome", others[0]) if name == label else ("protected attribute", others[1])
+        instead = f"use the mechanism `{other}`, or one of" if other else "use one of"
+        yield Problem(f'column: "{name}" is the {which}', f"{instead}: {', '.join(usable)}")
     elif len(known[name].levels) < 2:
-        yield Problem(f'{key}: "{name}" has one level only, so nothing changes', "name another column")
+        yield Problem(f'column: "{name}" has one level only, so nothing changes', "name another column")
 
 
 def given_problems(
