@@ -281,7 +281,8 @@ class PanelParts:
         words = [f"{deprived} against {favoured}", self.panel.classifier]
         words += [f"techniques work on {of['attribute']}"] * (of["compared"] != of["attribute"])
         words += [of["representation"]] * (of["representation"] != "original")
-        words += [f"β: {self.panel.kind}"] * bool(self.panel.kind and self.panel.strength == BETA)
+        a = "a " * (self.panel.kind == "mixture")
+        words += [f"β: {a}{self.panel.kind}"] * bool(self.panel.kind and self.panel.strength == BETA)
         fine = " · ".join(words)
         return Section(self.panel.dataset, charts=charts, about=self.about, fine=fine)
 
