@@ -22,7 +22,15 @@ from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.measures.counts import PAIR, Counts, divide
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.measures.thresholds import Draw, GroupPoints, Held, frontier_of_hulls, group_points, hull
+from fairbench_cli.measures.thresholds import (
+    ROUNDING,
+    Draw,
+    GroupPoints,
+    Held,
+    frontier_of_hulls,
+    group_points,
+    hull,
+)
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import chances, factors_of, markov_boundary, posterior
@@ -40,6 +48,9 @@ BATCHES = 20
 """Parts of the drawn people; standard errors are those of their mean."""
 EQUAL, TIED = 1e-9, 1e-13
 """Scores no further apart are equal. What p orders p' must order too, so p' ties only within rounding."""
+
+FEW_POINTS = 100
+"""So many points of a curve, or fewer, are looked at one by one."""
 
 HELD: dict[str, Held] = {"demographic-parity": "demographic-parity", "equal-opportunity": "tpr-parity"}
 """Rules that hold a rate of the record equal between the groups, and which rate."""
@@ -190,12 +201,21 @@ class _People:
 
     def counts(self, chance: Floats) -> Counts:
         """Return the counts of a rule by batch, from the chance with which it accepts each."""
-        many = int(self.batch.max()) + 1
-        at, n = self.batch * 2 + self.group, np.zeros((many, 2, 2, 2))
+        n = np.empty((*self._labelled.shape, 2))
         for y in (0, 1):
-            for decision, share in enumerate((1 - chance, chance)):
-                n[:, :, y, decision] = np.bincount(at, self.mass[:, y] * share, 2 * many).reshape(many, 2)
+            n[..., y, 1] = self._sum(self.mass[:, y] * chance)
+        n[..., 0] = self._labelled - n[..., 1]
         return Counts(PAIR, n)
+
+    @cached_property
+    def _labelled(self) -> Floats:
+        return np.stack([self._sum(self.mass[:, y]) for y in (0, 1)], axis=-1)
+
+    def _sum(self, values: Floats) -> Floats:
+        """Return sums by batch and group."""
+        many = int(self.batch.max()) + 1
+        found: Floats = np.bincount(self.batch * 2 + self.group, values, 2 * many).astype(np.float64)
+        return found.reshape(many, 2)
 
     @cached_property
     def of_group(self) -> tuple[GroupPoints, ...]:
@@ -253,7 +273,8 @@ def facts_of(
     unseen = () if include_protected else tuple(hidden) or tuple(world.groups)
     view = _view(world, unseen, features, sums)
     truth = _people(view, "true")
-    record = learned = _people(view, "recorded")
+    unbiased = world.network is world.base and not world.included and not world.omitted
+    record = learned = truth if unbiased else _people(view, "recorded")
     if any(name != node for name, node in view.shown.items()):
         learned = _people(_view(world, unseen, "recorded", sums), "recorded")
     judged: dict[Labels, _People] = {"true": truth, "recorded": record}
@@ -387,10 +408,25 @@ def _rules(learned: _People, truth: _People) -> Iterator[tuple[str, Rule]]:
     yield "bayes", lambda people: (people.score >= 0.5 - EQUAL).astype(np.float64)
     best = np.array([points.thresholds[np.argmax(points.tp - points.fp)] for points in truth.of_seen])
     yield "oracle-thresholds", lambda people: (people.score >= best[people.seen] - EQUAL).astype(np.float64)
-    corners = hull(learned.of_seen[0]), hull(learned.of_seen[1])
+    corners = hull(_thinned(learned.of_seen[0])), hull(_thinned(learned.of_seen[1]))
     for name, held in HELD.items():
         yield name, _mixture(frontier_of_hulls(corners, held, [0.0]).draws)
     yield "truth", lambda people: (people.truth >= 0.5 - EQUAL).astype(np.float64)
+
+
+def _thinned(points: GroupPoints) -> GroupPoints:
+    """Return the points without most of those below the line between two others: the same hull, sooner."""
+    fp, tp, thresholds = points.fp, points.tp, points.thresholds
+    while len(fp) > FEW_POINTS:
+        right, up = fp[2:] - fp[:-2], tp[2:] - tp[:-2]
+        below = (fp[1:-1] - fp[:-2]) * up - (tp[1:-1] - tp[:-2]) * right
+        kept = np.concatenate(
+            [[True], below <= ROUNDING * (right * points.positives + up * points.negatives), [True]]
+        )
+        if kept.all():
+            break
+        fp, tp, thresholds = fp[kept], tp[kept], thresholds[kept]
+    return GroupPoints(fp, tp, points.negatives, points.positives, thresholds)
 
 
 def _mixture(draws: Sequence[Draw]) -> Rule:
@@ -455,19 +491,30 @@ def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
     Two orders are compared as in Kendall's tau: after a sort by p, the pairs that p' inverts are counted bit
     by bit of its rank.
     """
+    if np.array_equal(truth, score):
+        return 0.0
     p, q = _ranks(truth, EQUAL), _ranks(score, TIED)
     cell, at = np.unique(p * (q.max(initial=0) + 1) + q, return_inverse=True)
     w = np.bincount(at, weight)
     p, q = cell // (q.max(initial=0) + 1), cell % (q.max(initial=0) + 1)
     differ = w.sum() ** 2 - (np.bincount(p, w) ** 2).sum()
     found = (np.bincount(q, w) ** 2).sum() - (w**2).sum()
-    for bit in range(int(q.max(initial=0)).bit_length()):
-        order = np.argsort(q >> (bit + 1), kind="stable")
-        block, upper = (q >> (bit + 1))[order], (q[order] >> bit) & 1
-        before = np.cumsum(w[order] * upper)
-        first = np.flatnonzero(np.diff(block, prepend=-1))
-        start = (before - w[order] * upper)[first][np.cumsum(np.diff(block, prepend=-1) != 0) - 1]
-        found += 2 * (w[order] * (1 - upper) * (before - start)).sum()
+    for bit in reversed(range(int(q.max(initial=0)).bit_length())):
+        # In the order of all higher bits, then of p: within a block of equal ones, those with this bit set
+        # that come before one without it are ranked above it by p' alone.
+        block, upper = q >> (bit + 1), (q >> bit) & 1
+        first = np.diff(block, prepend=-1) != 0
+        start, line = np.flatnonzero(first), np.cumsum(first) - 1
+        ones, above = np.cumsum(upper), np.cumsum(w * upper)
+        ones, above = (
+            run - (run[start] - own[start])[line] for run, own in ((ones, upper), (above, w * upper))
+        )
+        found += 2 * (w * (1 - upper) * above).sum()
+        place = np.arange(len(q)) - start[line]
+        zeros = np.add.reduceat(1 - upper, start)[line]
+        moved = np.empty_like(q)
+        moved[start[line] + np.where(upper == 1, zeros + ones - 1, place - ones)] = np.arange(len(q))
+        q, w = q[moved], w[moved]
     return float(found / differ) if differ > EQUAL * w.sum() ** 2 else 0.0
 
 
