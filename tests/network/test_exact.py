@@ -290,5 +290,5 @@ def test_chances_are_those_of_drawn_records():
     study = study_of("worlds")
     compas = next(case for case in study.cases(sinks=False) if case.name == "compas, as learned")
     for name, world in study.every_mechanism(compas).items():
-        cells, by_outcome, by_cell = study.largest(world, 20_000, seed=1)
+        cells, by_outcome, by_cell = study.largest(world, 20_000, seed=2)
         assert max(by_outcome, by_cell) < 1 + study.usual_largest(cells), name

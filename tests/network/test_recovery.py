@@ -10,7 +10,7 @@ from fairbench_cli.network.world import world_of
 
 
 def test_condition_and_exact_optimum_agree_cell_by_cell():
-    settings = grid([0.3, 0.8], [0.1, 0.35], [0.05, 0.45, 1.0], [0.1, 0.95], [0.0, 0.3, 0.8])
+    settings = grid([0.3, 0.8], [0.1, 0.35], [0.05, 0.45, 0.9], [0.1, 0.95], [0.0, 0.3, 0.8])
     found = list(recoveries(settings))
     assert all(one.agrees for one in found)
     assert {one.predicted for one in found} == {one.plain_predicted for one in found} == {True, False}
