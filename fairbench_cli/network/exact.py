@@ -502,8 +502,12 @@ def _auc(people: _People, g: int) -> Floats:
 
 
 def _points(score: Floats, mass: Floats) -> GroupPoints:
-    """Return what thresholds on a score accept."""
-    return group_points(np.tile(score, 2), np.repeat([0, 1], len(score)), mass.T.ravel())
+    """Return what thresholds on a score accept; scores that are equal but for rounding go together."""
+    distinct, level = np.unique(score, return_inverse=True)
+    first = np.diff(distinct, prepend=-np.inf) > EQUAL
+    lowest, at = distinct[first], (np.cumsum(first) - 1)[level]
+    labels = [np.bincount(at, mass[:, label], len(lowest)) for label in (0, 1)]
+    return group_points(np.tile(lowest, 2), np.repeat([0, 1], len(lowest)), np.concatenate(labels))
 
 
 def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
