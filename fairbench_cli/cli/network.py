@@ -32,8 +32,8 @@ Bias = Annotated[
     str | None,
     typer.Option(
         metavar="YAML",
-        help="Mechanisms of bias in order, as a config has them: '\\[label: {flip: 0.5}]'. The network is then "
-        "that of the world: NAME is what is recorded, NAME.true what is true.",
+        help="Mechanisms of bias in order, as a config has them: '\\[label: {flip: 0.5}]'. The network is "
+        "then that of the world: NAME is what is recorded, NAME.true what is true.",
     ),
 ]
 Shift = Annotated[Literal["deprived", "both"], typer.Option(help="Edit the deprived rows, or both groups'.")]
