@@ -161,7 +161,11 @@ def numbers_of(results: Path) -> pd.Series:
     """Return the numbers of every cell and repeat, by `CELL` and repeat."""
     empty = {"value": [""]}
     frame = pd.read_csv(
-        results / "results.csv", keep_default_na=False, na_values=empty, dtype={"labels": str}, low_memory=False
+        results / "results.csv",
+        keep_default_na=False,
+        na_values=empty,
+        dtype={"labels": str},
+        low_memory=False,
     )
     frame = frame[frame["compared"] == frame["attribute"]]
     given = frame["parameters"].map(lambda text: json.loads(text).get("constraint"))

@@ -91,8 +91,8 @@ def compare_runs(
     """Compare two folders of results, cell by cell.
 
     A cell is in both runs where data set, attribute, world, representation, β, technique and classifier with
-    all parameters are called the same. Groups that the runs compare and metrics that they list are compared where
-    both have them.
+    all parameters are called the same. Groups that the runs compare and metrics that they list are compared
+    where both have them.
 
     Parameters
     ----------

@@ -15,6 +15,7 @@ from fairbench_cli.base.checksums import is_whole
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.experiment.worlds import FILE, NUMBER, PLACE
+from fairbench_cli.experiment.worlds import FILE, NUMBER, PLACE
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
@@ -199,7 +200,7 @@ def strength_of(source: Mapping[str, Any], world: str) -> str:
     """
     if not source.get("worlds"):
         return BETA
-    listed = next((one["mechanisms"] for one in source["worlds"] if one["world"] == world), [])
+    listed: list[Any] = next((one["mechanisms"] for one in source["worlds"] if one["world"] == world), [])
     names = [one if isinstance(one, str) else next(iter(one)) for one in listed]
     strengths = (MECHANISMS[name].load().strength for name in names)
     return next(filter(None, strengths), "")
