@@ -184,7 +184,7 @@ class RunFrames:
 
 
 def _cell(groups: pd.DataFrame) -> list[str]:
-    """Return the columns that name a cell, each repeat of which may be counted on true and recorded labels."""
+    """Return the columns that name a cell; a repeat of it may be counted on true and on recorded labels."""
     columns = list(groups.columns)
     return [name for name in columns[: columns.index("repeat")] if name != "labels"]
 
