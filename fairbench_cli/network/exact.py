@@ -22,7 +22,15 @@ from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.measures.counts import PAIR, Counts, divide
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.measures.thresholds import Draw, GroupPoints, Held, frontier_of_hulls, group_points, hull
+from fairbench_cli.measures.thresholds import (
+    ROUNDING,
+    Draw,
+    GroupPoints,
+    Held,
+    frontier_of_hulls,
+    group_points,
+    hull,
+)
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import chances, factors_of, markov_boundary, posterior
@@ -33,13 +41,16 @@ How = Literal["exact", "draws"]
 FactRow = tuple[str, str, str, str, float, float, How]
 """Rule, quantity, labels, group, value, standard error, how."""
 
-MOST_CELLS = 2**22
+MOST_CELLS = 2**23
 """Combinations of levels that are summed over; of more, people are drawn."""
 DRAWS = 1_000_000
 BATCHES = 20
 """Parts of the drawn people; standard errors are those of their mean."""
 EQUAL, TIED = 1e-9, 1e-13
 """Scores no further apart are equal. What p orders p' must order too, so p' ties only within rounding."""
+
+FEW_POINTS = 100
+"""So many points of a curve, or fewer, are looked at one by one."""
 
 HELD: dict[str, Held] = {"demographic-parity": "demographic-parity", "equal-opportunity": "tpr-parity"}
 """Rules that hold a rate of the record equal between the groups, and which rate."""
@@ -53,8 +64,8 @@ class WorldFacts:
     Rules: ``constant-accept`` and ``constant-refuse``; ``bayes``, p'(x) ≥ ½; ``demographic-parity`` and
     ``equal-opportunity``, the most accurate mixtures of group thresholds on p' in the record with equal
     selection rates, or equal TPR; ``oracle-thresholds``, the best group thresholds on p' for somebody who
-    knows the truth; ``truth``, p(x) ≥ ½, which sees all true columns, also those that are recorded wrongly
-    or not at all.
+    knows the truth; ``truth``, the best thresholds of the true groups on p, which sees all true columns, also
+    those that are recorded wrongly or not at all: with protected columns this is p(x) ≥ ½.
 
     Quantities: ``share`` of each group and P(+ | group), ``favourable``, by labels; ``disparity``, the latter
     of the favoured less that of the deprived; ``total-variation`` between the record and the truth over the
@@ -162,8 +173,9 @@ class _People:
         Their probability with the unfavourable outcome and with the favourable one; sum 1 over each batch.
     batch : int array, shape (people,)
         All 0 for cells.
-    group, seen : int array, shape (people,)
-        Their group, and the one that a rule sees: 0 deprived, 1 favoured.
+    group, seen, own : int array, shape (people,)
+        The group that they are counted in, the one that a rule sees and the true one: 0 deprived,
+        1 favoured.
     score, truth : float64 array, shape (people,)
         p' and p.
     unseen : bool array, shape (people,)
@@ -177,6 +189,7 @@ class _People:
     batch: Rows
     group: Rows
     seen: Rows
+    own: Rows
     score: Floats
     truth: Floats
     unseen: NDArray[np.bool_]
@@ -190,12 +203,21 @@ class _People:
 
     def counts(self, chance: Floats) -> Counts:
         """Return the counts of a rule by batch, from the chance with which it accepts each."""
-        many = int(self.batch.max()) + 1
-        at, n = self.batch * 2 + self.group, np.zeros((many, 2, 2, 2))
+        n = np.empty((*self._labelled.shape, 2))
         for y in (0, 1):
-            for decision, share in enumerate((1 - chance, chance)):
-                n[:, :, y, decision] = np.bincount(at, self.mass[:, y] * share, 2 * many).reshape(many, 2)
+            n[..., y, 1] = self._sum(self.mass[:, y] * chance)
+        n[..., 0] = self._labelled - n[..., 1]
         return Counts(PAIR, n)
+
+    @cached_property
+    def _labelled(self) -> Floats:
+        return np.stack([self._sum(self.mass[:, y]) for y in (0, 1)], axis=-1)
+
+    def _sum(self, values: Floats) -> Floats:
+        """Return sums by batch and group."""
+        many = int(self.batch.max()) + 1
+        found: Floats = np.bincount(self.batch * 2 + self.group, values, 2 * many).astype(np.float64)
+        return found.reshape(many, 2)
 
     @cached_property
     def of_group(self) -> tuple[GroupPoints, ...]:
@@ -253,13 +275,14 @@ def facts_of(
     unseen = () if include_protected else tuple(hidden) or tuple(world.groups)
     view = _view(world, unseen, features, sums)
     truth = _people(view, "true")
-    record = learned = _people(view, "recorded")
+    unbiased = world.network is world.base and not world.included and not world.omitted
+    record = learned = truth if unbiased else _people(view, "recorded")
     if any(name != node for name, node in view.shown.items()):
         learned = _people(_view(world, unseen, "recorded", sums), "recorded")
     judged: dict[Labels, _People] = {"true": truth, "recorded": record}
     counts = {
         (name, labels): people.counts(rule(people))
-        for name, rule in _rules(learned, truth)
+        for name, rule in _rules(learned, truth, not unseen)
         for labels, people in judged.items()
     }
     values = dict(_values(view, counts, truth, record))
@@ -303,9 +326,10 @@ def _people(view: _View, labels: Labels) -> _People:
     own, true = world.label, world.true_name(world.label)
     outcome = own if recorded else true
     groups = tuple(name if recorded else world.true_name(name) for name in world.groups)
+    true_groups = tuple(world.true_name(name) for name in world.groups)
     of_truth = markov_boundary(view.judged, true, view.best)
-    rows = tuple(name for name in view.judged.parents_of(true) if name in {*of_truth, *groups})
-    nodes = tuple(dict.fromkeys([*groups, *view.shown.values(), *of_truth]))
+    rows = tuple(name for name in view.judged.parents_of(true) if name in {*of_truth, *true_groups})
+    nodes = tuple(dict.fromkeys([*groups, *true_groups, *view.shown.values(), *of_truth]))
     cells = _cells(view, net, nodes, outcome, given)
     codes, mass = cells or _drawn(view, net, nodes, outcome, given)
     batch = np.zeros(len(mass), np.intp) if cells else _batches(len(mass))
@@ -314,6 +338,7 @@ def _people(view: _View, labels: Labels) -> _People:
     deprived = world.of_group("deprived")
     group = (~deprived[tuple(codes[name] for name in groups)]).astype(np.intp)
     seen = (~deprived[tuple(codes[view.shown[name]] for name in world.groups)]).astype(np.intp)
+    owner = (~deprived[tuple(codes[name] for name in true_groups)]).astype(np.intp)
     shown = {name: codes[node] for name, node in view.shown.items()}
     score = chances(world.network, own, world.favourable, view.seen, shown, view.given)
     never = np.isnan(score) | _never_recorded(view, shown)
@@ -322,7 +347,7 @@ def _people(view: _View, labels: Labels) -> _People:
     sizes = [len(net.columns[net.index(name)].levels) for name in rows]
     row = np.ravel_multi_index([codes[name] for name in rows], sizes) if rows else np.zeros(len(mass), int)
     how: How = "exact" if cells else "draws"
-    return _People(how, mass, batch, group, seen, score, truth, never, row.astype(np.intp), rows)
+    return _People(how, mass, batch, group, seen, owner, score, truth, never, row.astype(np.intp), rows)
 
 
 def _never_recorded(view: _View, shown: Mapping[str, Rows]) -> NDArray[np.bool_]:
@@ -380,17 +405,40 @@ Rule = Callable[[_People], Floats]
 """The chance with which each of some people is accepted."""
 
 
-def _rules(learned: _People, truth: _People) -> Iterator[tuple[str, Rule]]:
+def _rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tuple[str, Rule]]:
     """Yield the rules that the record gives, and two for somebody who knows the truth."""
     yield "constant-accept", lambda people: np.ones(len(people.score))
     yield "constant-refuse", lambda people: np.zeros(len(people.score))
     yield "bayes", lambda people: (people.score >= 0.5 - EQUAL).astype(np.float64)
-    best = np.array([points.thresholds[np.argmax(points.tp - points.fp)] for points in truth.of_seen])
+    best = np.array([_best(points) for points in truth.of_seen])
     yield "oracle-thresholds", lambda people: (people.score >= best[people.seen] - EQUAL).astype(np.float64)
-    corners = hull(learned.of_seen[0]), hull(learned.of_seen[1])
+    corners = hull(_thinned(learned.of_seen[0])), hull(_thinned(learned.of_seen[1]))
     for name, held in HELD.items():
         yield name, _mixture(frontier_of_hulls(corners, held, [0.0]).draws)
-    yield "truth", lambda people: (people.truth >= 0.5 - EQUAL).astype(np.float64)
+    known = np.array([0.5, 0.5])
+    if not all_seen:
+        known = np.array([_best(points) for points in replace(truth, score=truth.truth).of_group])
+    yield "truth", lambda people: (people.truth >= known[people.own] - EQUAL).astype(np.float64)
+
+
+def _best(points: GroupPoints) -> float:
+    """Return the threshold with the most correct decisions."""
+    return float(points.thresholds[np.argmax(points.tp - points.fp)])
+
+
+def _thinned(points: GroupPoints) -> GroupPoints:
+    """Return the points without most of those below the line between two others: the same hull, sooner."""
+    fp, tp, thresholds = points.fp, points.tp, points.thresholds
+    while len(fp) > FEW_POINTS:
+        right, up = fp[2:] - fp[:-2], tp[2:] - tp[:-2]
+        below = (fp[1:-1] - fp[:-2]) * up - (tp[1:-1] - tp[:-2]) * right
+        kept = np.concatenate(
+            [[True], below <= ROUNDING * (right * points.positives + up * points.negatives), [True]]
+        )
+        if kept.all():
+            break
+        fp, tp, thresholds = fp[kept], tp[kept], thresholds[kept]
+    return GroupPoints(fp, tp, points.negatives, points.positives, thresholds)
 
 
 def _mixture(draws: Sequence[Draw]) -> Rule:
@@ -455,19 +503,30 @@ def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
     Two orders are compared as in Kendall's tau: after a sort by p, the pairs that p' inverts are counted bit
     by bit of its rank.
     """
+    if np.array_equal(truth, score):
+        return 0.0
     p, q = _ranks(truth, EQUAL), _ranks(score, TIED)
     cell, at = np.unique(p * (q.max(initial=0) + 1) + q, return_inverse=True)
     w = np.bincount(at, weight)
     p, q = cell // (q.max(initial=0) + 1), cell % (q.max(initial=0) + 1)
     differ = w.sum() ** 2 - (np.bincount(p, w) ** 2).sum()
     found = (np.bincount(q, w) ** 2).sum() - (w**2).sum()
-    for bit in range(int(q.max(initial=0)).bit_length()):
-        order = np.argsort(q >> (bit + 1), kind="stable")
-        block, upper = (q >> (bit + 1))[order], (q[order] >> bit) & 1
-        before = np.cumsum(w[order] * upper)
-        first = np.flatnonzero(np.diff(block, prepend=-1))
-        start = (before - w[order] * upper)[first][np.cumsum(np.diff(block, prepend=-1) != 0) - 1]
-        found += 2 * (w[order] * (1 - upper) * (before - start)).sum()
+    for bit in reversed(range(int(q.max(initial=0)).bit_length())):
+        # In the order of all higher bits, then of p: within a block of equal ones, those with this bit set
+        # that come before one without it are ranked above it by p' alone.
+        block, upper = q >> (bit + 1), (q >> bit) & 1
+        first = np.diff(block, prepend=-1) != 0
+        start, line = np.flatnonzero(first), np.cumsum(first) - 1
+        ones, above = np.cumsum(upper), np.cumsum(w * upper)
+        ones, above = (
+            run - (run[start] - own[start])[line] for run, own in ((ones, upper), (above, w * upper))
+        )
+        found += 2 * (w * (1 - upper) * above).sum()
+        place = np.arange(len(q)) - start[line]
+        zeros = np.add.reduceat(1 - upper, start)[line]
+        moved = np.empty_like(q)
+        moved[start[line] + np.where(upper == 1, zeros + ones - 1, place - ones)] = np.arange(len(q))
+        q, w = q[moved], w[moved]
     return float(found / differ) if differ > EQUAL * w.sum() ** 2 else 0.0
 
 

@@ -30,8 +30,6 @@ import numpy as np
 
 from fairbench_cli.data.table import Column
 from fairbench_cli.network.exact import WorldFacts, facts_of
-from fairbench_cli.network.mechanisms.label import LabelBias
-from fairbench_cli.network.mechanisms.selection import SelectionBias
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.world import World, world_of
 
@@ -40,7 +38,7 @@ SAME = 1e-9
 
 
 @dataclass(frozen=True)
-class Setting:
+class BiasSetting:
     """One case of Blum & Stangl's setting.
 
     Parameters
@@ -67,7 +65,8 @@ class Setting:
     def margin(self, constrained: bool = True) -> float:
         """Return the smaller of the two sums, of equal opportunity or of no constraint; above 0: recovered.
 
-        >>> Setting(0.5, 0.25, 0.5, 1.0, 0.5).margin(), Setting(0.5, 0.25, 0.5, 1.0, 0.5).margin(False)
+        >>> setting = BiasSetting(0.5, 0.25, 0.5, 1.0, 0.5)
+        >>> setting.margin(), setting.margin(constrained=False)
         (0.125, -0.25)
         """
         r, eta = self.deprived if constrained else 1.0, self.error
@@ -87,12 +86,10 @@ class Setting:
                 np.array([[1 - self.error, self.error], [self.error, 1 - self.error]]),
             ),
         )
-        biases = (
-            SelectionBias(drop=1 - self.positives, label="favourable"),
-            SelectionBias(drop=1 - self.negatives, label="unfavourable"),
-            LabelBias(flip=self.flip),
-        )
-        return world_of(net, "outcome", "yes", {"group": (("B",), ("A",))}, biases)
+        kept = np.array([[self.negatives, self.positives], [1.0, 1.0]])
+        flips = np.array([[[1.0, 0.0], [self.flip, 1 - self.flip]], np.eye(2)])
+        world = world_of(net, "outcome", "yes", {"group": (("B",), ("A",))})
+        return world.including(["group", "outcome"], kept).recording(["outcome"], ["group"], flips)
 
 
 @dataclass(frozen=True)
@@ -112,7 +109,7 @@ class Recovery:
         On the truth, of the rule with equal opportunity.
     """
 
-    setting: Setting
+    setting: BiasSetting
     margin: float
     predicted: bool | None
     found: bool
@@ -126,7 +123,7 @@ class Recovery:
         return self.predicted in (None, self.found) and self.plain_predicted in (None, self.plain_found)
 
 
-def recoveries(settings: Iterable[Setting]) -> Iterator[Recovery]:
+def recoveries(settings: Iterable[BiasSetting]) -> Iterator[Recovery]:
     """Yield what theory and the exact optimum say of each setting."""
     for setting in settings:
         facts, margins = facts_of(setting.world()), (setting.margin(), setting.margin(constrained=False))
@@ -148,9 +145,9 @@ def grid(
     positives: Iterable[float],
     negatives: Iterable[float],
     flip: Iterable[float],
-) -> list[Setting]:
+) -> list[BiasSetting]:
     """Return every combination of some values."""
-    return [Setting(*values) for values in product(deprived, error, positives, negatives, flip)]
+    return [BiasSetting(*values) for values in product(deprived, error, positives, negatives, flip)]
 
 
 def _is_best(facts: WorldFacts, rule: str) -> bool:
