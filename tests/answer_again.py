@@ -76,6 +76,13 @@ class Answer:
             self.results, self.groups = (one[one["labels"] == self.about] for one in (results, groups))
             self.by_labels = dict(iter(results.groupby("labels")))
             self.remedies = read(folder / "remedies.csv")
+            keys = self.remedies[[*BLOCK, "beta", *TECHNIQUE, "labels", "metric"]]
+            rows = self.remedies.to_dict("records")
+            self.remedy_of = dict(zip(keys.itertuples(index=False, name=None), rows, strict=True))
+            own = results[(results["metric"] == "accuracy") & results["value"].notna()]
+            place = [*BLOCK, "beta", *TECHNIQUE, "labels"]
+            grouped = own.set_index("repeat").groupby(place)["value"]
+            self.accuracies, self.contrasts = dict(iter(grouped)), {}
             exact = folder / "worlds.csv"
             self.exact = read(exact) if exact.is_file() else None
         self.repeats, self.source, self.test = config["repeats"], config["sample"]["from"], config["test"]
@@ -563,23 +570,16 @@ class Setting:
         """Whether it has a world whose bias changes something."""
         return bool(self.block["world"]) and self.beta > 0
 
-    def remedy(self, label: str, labels: str, metric: str = "accuracy") -> dict | None:
-        """Return the row of remedies.csv of a technique."""
-        frame = self.answer.remedies
-        rows = self._at(frame[(frame["metric"] == metric) & (frame["labels"] == labels)])
-        key = self.known[label]["key"]
-        found = rows[(rows[TECHNIQUE] == list(key)).all(axis=1)]
-        return found.iloc[0].to_dict() if len(found) else None
+    def remedy(self, label: str, labels: str) -> dict | None:
+        """Return the row of remedies.csv on the accuracy of a technique."""
+        key = *self.block.values(), self.beta, *self.known[label]["key"], labels, "accuracy"
+        return self.answer.remedy_of.get(key)
 
     def accuracy(self, key: tuple, labels: str, world: tuple[str, float] | None = None) -> pd.Series:
         """Return the accuracy of a technique by repeat, from results.csv, in this world or in another."""
-        frame = self.answer.by_labels[labels]
-        place = {**self.block, "beta": self.beta}
-        if world is not None:
-            place |= {"world": world[0], "beta": world[1]}
-        place |= dict(zip(TECHNIQUE, key, strict=True)) | {"metric": "accuracy"}
-        own = frame[(frame[[*place]] == [*place.values()]).all(axis=1)]
-        return own.set_index("repeat")["value"].dropna()
+        name, beta = world or (self.block["world"], self.beta)
+        place = self.block | {"world": name}
+        return self.answer.accuracies.get((*place.values(), beta, *key, labels), pd.Series(dtype=float))
 
     def change(self, label: str, labels: str) -> float:
         """Return the mean difference in accuracy to the plain model of the world."""
@@ -607,10 +607,16 @@ class Setting:
 
     def contrast(self, label: str) -> str:
         """Return what a technique does on both labels: both tests, Holm over the table of both."""
-        answer = self.answer
+        answer, block = self.answer, tuple(self.block.values())
         if label not in self.known or "recorded" not in answer.by_labels:
             return ""
-        frame = answer.remedies[answer.remedies["metric"] == "accuracy"]
+        if block not in answer.contrasts:
+            answer.contrasts[block] = self._contrasts()
+        return answer.contrasts[block].get((self.beta, *self.known[label]["key"]), "")
+
+    def _contrasts(self) -> dict[tuple, str]:
+        """Return the contrasts of its block, by β and technique."""
+        frame = self.answer.remedies[self.answer.remedies["metric"] == "accuracy"]
         own = frame[(frame[BLOCK] == [self.block[name] for name in BLOCK]).all(axis=1)]
         own = own.dropna(subset=["far_change"])
         one, other = (
@@ -618,18 +624,14 @@ class Setting:
         )
         both = one.join(other.add_suffix("_r"), how="inner")
         p = np.maximum(both["p"], both["p_r"]).to_numpy(dtype=float).copy()
-        tested = ~np.isnan(p)
-        p[tested] = holm(p[tested])
-        at = (self.beta, *self.known[label]["key"])
-        if at not in both.index:
-            return ""
-        row = both.loc[at]
-        if row["constant"] or row["constant_r"]:
-            return "constant"
-        if not p[both.index.get_loc(at)] < 0.05:
-            return "not shown"
-        words = {(True, True): "gain", (True, False): "artefact", (False, True): "hidden loss"}
-        return words.get((row["far_change"] < 0, row["far_change_r"] < 0), "real")
+        p[~np.isnan(p)] = holm(p[~np.isnan(p)])
+        found = {}
+        for (at, row), each in zip(both.iterrows(), p, strict=True):
+            words = {(True, True): "gain", (True, False): "artefact", (False, True): "hidden loss"}
+            word = words.get((row["far_change"] < 0, row["far_change_r"] < 0), "real")
+            constant = row["constant"] or row["constant_r"]
+            found[at] = "constant" if constant else word if each < 0.05 else "not shown"
+        return found
 
     def trades(self, label: str) -> bool:
         """Return whether a technique narrows the gap and is less accurate on true labels and recorded ones."""

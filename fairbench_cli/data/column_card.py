@@ -32,8 +32,13 @@ def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:
     return values
 
 
-Text = Annotated[str, BeforeValidator(_as_text)]
-AnyLevels = Annotated[tuple[Text, ...], BeforeValidator(_one_or_more), AfterValidator(_distinct)]
+_Code = str | int | bool  # what may stand for a level in a file
+Text = Annotated[str, BeforeValidator(_as_text, json_schema_input_type=_Code)]
+AnyLevels = Annotated[
+    tuple[Text, ...],
+    BeforeValidator(_one_or_more, json_schema_input_type=_Code | list[_Code]),
+    AfterValidator(_distinct),
+]
 Levels = Annotated[AnyLevels, Field(min_length=1)]
 
 

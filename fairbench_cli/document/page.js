@@ -49,7 +49,7 @@ function addFilter(table) {
   table.parentElement.before(label);
 }
 for (const button of document.querySelectorAll("th > button")) button.addEventListener("click", () => sort(button));
-for (const table of document.querySelectorAll(".box > table")) if (table.tBodies[0].rows.length > FEW) addFilter(table);
+for (const table of document.querySelectorAll(":not(.tiles *) > .box > table")) if (table.tBodies[0].rows.length > FEW) addFilter(table);
 // Marks of charts say what they show: to a pointer, to the arrow keys, and to a screen reader.
 const tip = document.createElement("div");
 tip.id = "tip";

@@ -29,12 +29,11 @@
   const named = (scale) => (scale.unit ? `${scale.name}, ${scale.unit}` : scale.name);
   const ofBeta = (values, beta) => (Array.isArray(values) ? values[beta] : values);
   const strength = (panel, beta, before = "") => (panel.strength ? `${before}${panel.strength} = ${panel.at[beta]}` : "");
-  function which(panel, beta) {
-    if (!panel.which) return "";
+  function whichWords(panel, beta) {
     const [world, labels] = panel.which.split(" · ");
-    const words = beta === undefined ? [world, labels] : [world, strength(panel, beta), labels];
-    return `<p class="which">${escaped(words.filter(Boolean).join(" · "))}</p>\n`;
+    return (beta === undefined ? [world, labels] : [world, strength(panel, beta), labels]).filter(Boolean).join(" · ");
   }
+  const which = (panel, beta) => (panel.which ? `<p class="which">${escaped(whichWords(panel, beta))}</p>\n` : "");
   // What others are held against, by name, with its numbers over β: as `known_of` in Python.
   function knownOf(panel, m) {
     const count = panel.betas.length;
@@ -342,6 +341,7 @@
     numbers: (rows) => {
       const m = metric();
       const of = (row) => row.children.length - 5;
+      if (chosen("labels")) rows[0].closest("table").caption.textContent = rows[0].closest("table").caption.textContent.replace(/, on .*/, `, on ${chosen("labels")} labels`);
       let k = 0;
       for (const panel of data.slots.flat().map(labelled)) for (let beta = 0; beta < panel.betas.length; beta++) for (let t = 0; t < panel.techniques.length; t++) {
         const row = rows[k++];
@@ -354,6 +354,7 @@
       const { rates, rows: sizes, labels } = panel.groups;
       const beta = step(panel);
       const own = (of) => of[Math.min(beta, of.length - 1)];
+      if (panel.which) rows[0].closest("table").caption.textContent = `Favourable decisions, %: ${whichWords(panel, beta)}`;
       const share = (rate) => (rate === null ? ["-", "", null] : [written(data.share, rate), "", rate]);
       rows.forEach((row, g) => fill(row, 1, [
         own(sizes)[g] === null ? ["-", "", null] : [own(sizes)[g].toLocaleString("en"), "", own(sizes)[g]],

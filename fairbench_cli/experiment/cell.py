@@ -12,7 +12,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.split import divided_rows
-from fairbench_cli.data.table import Labels, Rows, Sample, Table, in_other_group, read_only, to_sample
+from fairbench_cli.data.table import Floats, Labels, Rows, Sample, Table, in_other_group, read_only, to_sample
 from fairbench_cli.experiment.config.metrics import on_record
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.decisions import PredictedRows, RowsPlace, order_of_rows, pack_rows, packed
@@ -85,7 +85,7 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
     def attempts(rows: Sample, others: Sample) -> Attempt:
         seen, shown = represent(rows, *how), represent(others, *how)
-        return lambda candidate: counted(decide(fit(candidate, seen, repeat), shown)[1], others, protected)
+        return lambda candidate: counted(*decide(fit(candidate, seen, repeat), shown), others, protected)
 
     try:
         # 1. The rows: a training set with a known bias, and test rows without it, with what the world of the
@@ -101,12 +101,14 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         # its model decides on the test rows; or it says that it cannot on such rows.
         shown = represented(record.shown, how[0], population)
         model = fit(cell, represented(train, how[0], population), repeat)
-        predicted, accepted = decide(model, shown)
+        predicted, chance = decide(model, shown)
 
         # 4. Decisions are counted by the true label and the true levels of all protected attributes, and by
         # the recorded ones where they are others.
-        counts, at = counted(accepted, test, protected), record.included
-        recorded = None if record.rows is None else counted(accepted[at], record.rows, protected)
+        counts, recorded, at = counted(predicted, chance, test, protected), None, record.included
+        if record.rows is not None:
+            decisions, chances = _some(at, predicted, chance)
+            recorded = counted(decisions, chances, record.rows, protected)
     except Infeasible as reason:
         seconds = time.process_time() - start
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds, tuning=curve)
@@ -115,12 +117,12 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     wanted = population.sweep or population.row_metrics.names or population.predictions
     scores = model.scores(shown) if wanted else None
     twins = in_other_group(record.shown, population.roles.of) if population.row_metrics.of_twins else None
-    changed = None if twins is None else decide(model, represent(twins, *how))[1]
+    accepted = _accepted(predicted, chance)
+    changed = None if twins is None else _accepted(*decide(model, represent(twins, *how)))
     stays = None if changed is None else 1.0 - np.abs(accepted - changed)
     values = population.row_metrics.measure(test, predicted, scores, stays)
     if len(at):
-        some = (None if own is None else own[at] for own in (scores, stays))
-        found = population.row_metrics.measure(record.known, predicted[at], *some)
+        found = population.row_metrics.measure(record.known, *_some(at, predicted, scores, stays))
         values |= {on_record(name): value for name, value in found.items()}
     group, swept = groups_of(test, protected), None
     if population.sweep:
@@ -151,16 +153,27 @@ def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
     return fitted
 
 
-def decide(model: Fitted, rows: Sample) -> tuple[Labels, NDArray[Any]]:
-    """Return a model's decisions on rows, and the chances of being accepted where they are drawn."""
-    predicted, chance = model.predict(rows), model.decision_probability(rows)
-    return predicted, predicted if chance is None else np.asarray(chance, dtype=np.float64)
+def decide(model: Fitted, rows: Sample) -> tuple[Labels, Floats | None]:
+    """Return a model's decisions on rows and, where these are drawn, each row's chance of being accepted."""
+    return model.predict(rows), model.decision_probability(rows)
 
 
-def counted(accepted: NDArray[Any], rows: Sample, protected: ProtectedAttributes) -> Counts:
-    """Count decisions by group, label and decision; of chances the counts in expectation."""
-    how = expected_count if accepted.dtype.kind == "f" else count
-    return how(groups_of(rows, protected), rows.y, accepted, protected.groups)
+def counted(predicted: Labels, chance: Floats | None, rows: Sample, protected: ProtectedAttributes) -> Counts:
+    """Count decisions on rows by joint group, label and decision; in expectation where they are drawn."""
+    group = groups_of(rows, protected)
+    if chance is None:
+        return count(group, rows.y, predicted, protected.groups)
+    return expected_count(group, rows.y, chance, protected.groups)
+
+
+def _accepted(predicted: Labels, chance: Floats | None) -> NDArray[Any]:
+    """Return the chance with which each row is accepted: 0 or 1 where decisions are not drawn."""
+    return predicted if chance is None else chance
+
+
+def _some(at: Rows, *of_rows: NDArray[Any] | None) -> list[Any]:
+    """Return the values of some rows; None for what there is not."""
+    return [None if values is None else np.asarray(values)[at] for values in of_rows]
 
 
 def groups_of(rows: Sample, protected: ProtectedAttributes) -> NDArray[np.intp]:
@@ -173,9 +186,9 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
 
     Training rows are what the cell's world records: rows of the network, some of it wrongly or not at all; or
     they are sampled from the network with its bias against the deprived group raised by β. Test rows are the
-    original ones, or sampled from the network as it is, and true. Without a network the original rows
-    are divided at random: `size` of them to train on, the rest to test; and, if asked for, each part drawn
-    again with as many rows of each group and outcome. Test rows may also be those of a file.
+    original ones, or sampled from the network as it is: the truth. Without a network the original rows are
+    divided at random: `size` of them to train on, the rest to test; and, if asked for, each part drawn again
+    with as many rows of each group and outcome. Test rows may also be those of a file.
 
     All techniques of a repeat get the same rows, which are drawn once, and which nobody can write.
 
@@ -263,14 +276,16 @@ def record_of(cell: Cell, population: Population, repeat: int, test: Sample) -> 
 def _record(population: Population, name: str, seed: int, test: Sample) -> RowsOnRecord:
     world, roles = population.worlds[name], population.roles
     true = _people(population, 0 if population.shares_test_rows else seed)
+    counted_by = {roles.label, *roles.of, *population.protected.names}
+    true_counts = not world.included and counted_by.isdisjoint(world.altered)
+    shown = _shared(to_sample(true.without(*world.omitted), roles), population) if world.omitted else test
+    if true_counts and not population.shows_record:
+        return RowsOnRecord(shown)
     found = record(world, true, seed)
-    shown, recorded = test, _shared(to_sample(found.recorded, roles), population)
+    recorded = _shared(to_sample(found.recorded, roles), population)
     if population.shows_record:
         shown = replace(recorded, y=test.y)
-    elif world.omitted:
-        shown = _shared(to_sample(true.without(*world.omitted), roles), population)
-    counted_by = {roles.label, *roles.of, *population.protected.names}
-    if not world.included and counted_by.isdisjoint(world.altered):
+    if true_counts:
         return RowsOnRecord(shown)
     at = np.flatnonzero(found.included)
     rows = recorded if len(at) == len(test) else _shared(recorded.take(at), population)

@@ -270,10 +270,10 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
     counted = {*prepared.protected.names, *roles.of, roles.attribute}
     network, betas = _with_tables(prepared), [one for one in config.sample.beta if one]
     for world in worlds:
-        before, columns = len(problems), list(prepared.columns)
+        before = len(problems)
         for mechanism, place in zip(world.at(SOME).mechanisms, world.places, strict=True):
             own = mechanism.build(MECHANISMS)
-            found = list(own.check(columns, roles.label, roles.favourable, prepared.groups))
+            found = list(own.check(prepared.columns, roles.label, roles.favourable, prepared.groups))
             left_out = own.column if mechanism.name == "omission" else None
             if not found and left_out in counted:
                 what = f'"{left_out}" is a protected attribute, by which rows are counted'
@@ -283,7 +283,6 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
                 found.append(Problem(what, "measure within other strata, or leave out another column"))
             called = f"{prepared.card.name}: {mechanism.name}"
             problems += [Problem(f"{called}: {p.what}", p.fix, config.where(*place)) for p in found]
-            columns = [column for column in columns if column.name != left_out]
         for one in worlds_at([world], betas or [SOME]) if len(problems) == before else ():
             try:
                 _world_of(prepared, one, network)

@@ -41,7 +41,7 @@ How = Literal["exact", "draws"]
 FactRow = tuple[str, str, str, str, float, float, How]
 """Rule, quantity, labels, group, value, standard error, how."""
 
-MOST_CELLS = 2**22
+MOST_CELLS = 2**23
 """Combinations of levels that are summed over; of more, people are drawn."""
 DRAWS = 1_000_000
 BATCHES = 20
@@ -64,8 +64,8 @@ class WorldFacts:
     Rules: ``constant-accept`` and ``constant-refuse``; ``bayes``, p'(x) ≥ ½; ``demographic-parity`` and
     ``equal-opportunity``, the most accurate mixtures of group thresholds on p' in the record with equal
     selection rates, or equal TPR; ``oracle-thresholds``, the best group thresholds on p' for somebody who
-    knows the truth; ``truth``, p(x) ≥ ½, which sees all true columns, also those that are recorded wrongly
-    or not at all.
+    knows the truth; ``truth``, the best thresholds of the true groups on p, which sees all true columns, also
+    those that are recorded wrongly or not at all: with protected columns this is p(x) ≥ ½.
 
     Quantities: ``share`` of each group and P(+ | group), ``favourable``, by labels; ``disparity``, the latter
     of the favoured less that of the deprived; ``total-variation`` between the record and the truth over the
@@ -173,8 +173,9 @@ class _People:
         Their probability with the unfavourable outcome and with the favourable one; sum 1 over each batch.
     batch : int array, shape (people,)
         All 0 for cells.
-    group, seen : int array, shape (people,)
-        Their group, and the one that a rule sees: 0 deprived, 1 favoured.
+    group, seen, own : int array, shape (people,)
+        The group that they are counted in, the one that a rule sees and the true one: 0 deprived,
+        1 favoured.
     score, truth : float64 array, shape (people,)
         p' and p.
     unseen : bool array, shape (people,)
@@ -188,6 +189,7 @@ class _People:
     batch: Rows
     group: Rows
     seen: Rows
+    own: Rows
     score: Floats
     truth: Floats
     unseen: NDArray[np.bool_]
@@ -280,7 +282,7 @@ def facts_of(
     judged: dict[Labels, _People] = {"true": truth, "recorded": record}
     counts = {
         (name, labels): people.counts(rule(people))
-        for name, rule in _rules(learned, truth)
+        for name, rule in _rules(learned, truth, not unseen)
         for labels, people in judged.items()
     }
     values = dict(_values(view, counts, truth, record))
@@ -324,9 +326,10 @@ def _people(view: _View, labels: Labels) -> _People:
     own, true = world.label, world.true_name(world.label)
     outcome = own if recorded else true
     groups = tuple(name if recorded else world.true_name(name) for name in world.groups)
+    true_groups = tuple(world.true_name(name) for name in world.groups)
     of_truth = markov_boundary(view.judged, true, view.best)
-    rows = tuple(name for name in view.judged.parents_of(true) if name in {*of_truth, *groups})
-    nodes = tuple(dict.fromkeys([*groups, *view.shown.values(), *of_truth]))
+    rows = tuple(name for name in view.judged.parents_of(true) if name in {*of_truth, *true_groups})
+    nodes = tuple(dict.fromkeys([*groups, *true_groups, *view.shown.values(), *of_truth]))
     cells = _cells(view, net, nodes, outcome, given)
     codes, mass = cells or _drawn(view, net, nodes, outcome, given)
     batch = np.zeros(len(mass), np.intp) if cells else _batches(len(mass))
@@ -335,6 +338,7 @@ def _people(view: _View, labels: Labels) -> _People:
     deprived = world.of_group("deprived")
     group = (~deprived[tuple(codes[name] for name in groups)]).astype(np.intp)
     seen = (~deprived[tuple(codes[view.shown[name]] for name in world.groups)]).astype(np.intp)
+    owner = (~deprived[tuple(codes[name] for name in true_groups)]).astype(np.intp)
     shown = {name: codes[node] for name, node in view.shown.items()}
     score = chances(world.network, own, world.favourable, view.seen, shown, view.given)
     never = np.isnan(score) | _never_recorded(view, shown)
@@ -343,7 +347,7 @@ def _people(view: _View, labels: Labels) -> _People:
     sizes = [len(net.columns[net.index(name)].levels) for name in rows]
     row = np.ravel_multi_index([codes[name] for name in rows], sizes) if rows else np.zeros(len(mass), int)
     how: How = "exact" if cells else "draws"
-    return _People(how, mass, batch, group, seen, score, truth, never, row.astype(np.intp), rows)
+    return _People(how, mass, batch, group, seen, owner, score, truth, never, row.astype(np.intp), rows)
 
 
 def _never_recorded(view: _View, shown: Mapping[str, Rows]) -> NDArray[np.bool_]:
@@ -401,17 +405,25 @@ Rule = Callable[[_People], Floats]
 """The chance with which each of some people is accepted."""
 
 
-def _rules(learned: _People, truth: _People) -> Iterator[tuple[str, Rule]]:
+def _rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tuple[str, Rule]]:
     """Yield the rules that the record gives, and two for somebody who knows the truth."""
     yield "constant-accept", lambda people: np.ones(len(people.score))
     yield "constant-refuse", lambda people: np.zeros(len(people.score))
     yield "bayes", lambda people: (people.score >= 0.5 - EQUAL).astype(np.float64)
-    best = np.array([points.thresholds[np.argmax(points.tp - points.fp)] for points in truth.of_seen])
+    best = np.array([_best(points) for points in truth.of_seen])
     yield "oracle-thresholds", lambda people: (people.score >= best[people.seen] - EQUAL).astype(np.float64)
     corners = hull(_thinned(learned.of_seen[0])), hull(_thinned(learned.of_seen[1]))
     for name, held in HELD.items():
         yield name, _mixture(frontier_of_hulls(corners, held, [0.0]).draws)
-    yield "truth", lambda people: (people.truth >= 0.5 - EQUAL).astype(np.float64)
+    known = np.array([0.5, 0.5])
+    if not all_seen:
+        known = np.array([_best(points) for points in replace(truth, score=truth.truth).of_group])
+    yield "truth", lambda people: (people.truth >= known[people.own] - EQUAL).astype(np.float64)
+
+
+def _best(points: GroupPoints) -> float:
+    """Return the threshold with the most correct decisions."""
+    return float(points.thresholds[np.argmax(points.tp - points.fp)])
 
 
 def _thinned(points: GroupPoints) -> GroupPoints:

@@ -280,7 +280,7 @@ class RunAnswer:
         return any(one.world for one in self.settings)
 
 
-@lru_cache(maxsize=1)  # the answer's text, its file and the page are of one run
+@lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
 def answer_of(run: RunResults) -> RunAnswer:
     """Return what a run found, from its results, `paired_of` and `pareto_of`; the run has both metrics."""
     metric = fairness_metric(run.plan.config)

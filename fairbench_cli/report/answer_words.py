@@ -56,8 +56,7 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
         said = tuple(map(Statement, statements_of(answer, reading)))
         sections = tuple(_section(settings, answer, reading) for settings in _blocks(answer))
         return Document(run.plan.config.name, Answer(headline, said), (), sections, limits)
-    points = "Points: of accuracy on true labels. " * answer.has_worlds
-    limits = (f"{points}{_rows_and_beta(run.plan, brief=True)} {_chance(run.plan)}",)
+    limits = (f"{_rows_and_beta(run.plan, brief=True)} {_chance(run.plan)}",)
     room = MOST_LINES - 3 - _lines([headline.text, *limits])  # two blank ones, and where the files are
     for detail in (2, 1, 0, -1):
         texts = statements_of(answer, reading, detail)
@@ -560,7 +559,7 @@ def _table(settings: Sequence[RunSetting], labels: str, reading: MetricReading) 
         (setting, one)
         for setting in settings
         for one in (setting.plain, setting.truth, *setting.findings)
-        if one is not None
+        if one is not None and (one.n or one is not setting.truth)
     ]
     own = "gap" if reading.shift else reading.name
     gap = {"points": f"{own}, points", "times": "ratio", "number": reading.name}[reading.form]
@@ -680,6 +679,9 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
         return f"Test rows: those of {config.repeats} random splits that are not trained on."
     drawn = "drawn from the same network, without bias" if config.test == "network" else plan.test_rows
     text = f"Test rows: {drawn}."
+    if plan.has_worlds and brief:
+        gaps = "" if config.test_labels == "true" else ", gaps on recorded labels and groups"
+        return f"Points of accuracy on true labels{gaps}; test rows {drawn}."
     if plan.has_worlds:
         what = {"true": "true labels", "recorded": "labels and groups as recorded, of the rows included"}
         return f"{text[:-1]}, {what[config.test_labels]}. β: the strength of a world's first mechanism."
@@ -706,7 +708,8 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
     if n < 2:
         return "One repeat: nothing can be said of chance, and no difference is shown."
     if answer is None:
-        return f"Shown: beyond chance, for other training and test rows too (5 %, Holm; {n} repeats)."
+        rows = "" if plan.has_worlds else "training and test "
+        return f"Shown: beyond chance, for other {rows}rows too (5 %, Holm; {n} repeats)."
     tables = len(_blocks(answer))
     worlds = (
         " What a bias costs: the accuracy of the plain model less that of one trained without it; gained: "

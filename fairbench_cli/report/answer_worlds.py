@@ -107,6 +107,8 @@ def _cost(settings: Sequence[RunSetting], detail: int) -> str:
     if not shown:
         nothing = "no cost shown" if detail < 1 else "No cost of the bias is shown"
         return nothing * bool(known)
+    if detail < 0:
+        return f"costs up to {signed(max(shown), plus='')}"
     where = f" in {len(shown)}" * (len(settings) > 1)
     if detail < 1:
         return f"costs {_range(shown)}" + f"{where} of {len(settings)}" * bool(where)
@@ -129,14 +131,17 @@ def _gained(settings: Sequence[RunSetting], detail: int) -> str:
     if not found:
         nothing = "nothing gained" if detail < 1 else "No technique is shown to gain any"
         return nothing * any(one.lost.kind == "worse" for one in settings)
+    ordered = sorted(found, key=lambda name: (-len(found[name]), -max(one.by.mean for one in found[name])))
+    if detail < 0:
+        return f"{ordered[0]} gains" + f" ({len(found[ordered[0]])} of {n})" * (n > 1)
     texts = []
-    for name in sorted(found, key=lambda name: (-len(found[name]), -max(one.by.mean for one in found[name]))):
+    for name in ordered:
         gains = [100 * one.by.mean for one in found[name]]
         first = found[name][0].by
         fine = f" ({points(first.low)} to {points(first.high)})" * (n == 1 and detail > 0)
         texts.append(f"{name} {_range(gains, plus='+')}{fine}" + f" ({len(gains)})" * (n > 1))
     if detail < 1:
-        return f"gained {listed(texts, 1)}" if detail == 0 else f"gained {texts[0]}"
+        return f"gained {listed(texts, 1)}"
     k = sum(any(map(_gains, one.findings)) for one in settings)
     return f"{GAINED}{f' in {k}' * (n > 1)}: {listed(texts, _most(detail))}"
 

@@ -139,7 +139,7 @@ def mutated(counts: Counts, share: Floats | float, favourable: bool) -> Counts:
     return replace(counts, n=(1 - part) * counts.n + part * counts.of_constant(favourable).n)
 
 
-@lru_cache(maxsize=1)  # files, tables, figures, page and answer are of one run
+@lru_cache(maxsize=2)  # files, tables, figures, page and answer are of one run
 def baselines_of(run: RunResults) -> dict[CellKey, Baselines]:
     """Return the baselines of a run by the values of `PLACE`, in the order of its cells."""
     found: dict[CellKey, Baselines] = {}
@@ -204,7 +204,7 @@ REGIONS = {
 OPEN = "open"
 
 
-@lru_cache(maxsize=1)  # the CSV, the answer and the page are of one run
+@lru_cache(maxsize=2)  # the CSV, the answer and the page are of one run
 def distances_of(run: RunResults) -> pd.DataFrame:
     """Return baselines_distance.csv: each technique against the constant, and against Fairea's line.
 

@@ -9,7 +9,7 @@ import pandas as pd
 from fairbench_cli.report.paired import LEVEL, adjusted
 from fairbench_cli.report.remedies import remedies_of
 from fairbench_cli.report.results import COMPARED, RunResults
-from fairbench_cli.report.tables import BLOCK
+from fairbench_cli.report.tables import BLOCK, TRUTH
 
 Contrast = Literal["artefact", "real", "gain", "hidden loss", "constant", "not shown"]
 """What becomes of a metric with a technique, against ``none`` of the same world.
@@ -34,7 +34,7 @@ CONTRAST_COLUMNS = [
 ]
 
 
-@lru_cache(maxsize=1)  # the CSV, the figure and the answer are of one run
+@lru_cache(maxsize=2)  # the CSV, the figure and the answer are of one run
 def contrasts_of(run: RunResults) -> pd.DataFrame:
     """Return recorded_true.csv: each technique against ``none`` on recorded and on true labels.
 
@@ -45,7 +45,7 @@ def contrasts_of(run: RunResults) -> pd.DataFrame:
     world, classifier and metric. Empty where record and truth are the same in all worlds.
     """
     frame, keys = remedies_of(run), [*COMPARED, "metric"]
-    tested = frame[frame["far_change"].notna()]
+    tested = frame[frame["far_change"].notna() & (frame["intervention"] != TRUTH)]
     sides = [
         tested[tested["labels"] == labels][[*keys, *ENDS]].set_axis(
             [*keys, labels, f"{labels}_low", f"{labels}_high", f"{labels}_p", f"{labels}_constant"], axis=1

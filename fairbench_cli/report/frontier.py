@@ -56,7 +56,7 @@ def frontier_frame(run: RunResults) -> pd.DataFrame:
     return _together(parts, FRONTIER_COLUMNS)
 
 
-@lru_cache(maxsize=1)  # the CSV and the table are of one run
+@lru_cache(maxsize=2)  # the CSV and the table are of one run
 def distance_frame(run: RunResults) -> pd.DataFrame:
     """Return frontier_distance.csv: each technique against the moved thresholds of ``none`` at its own gap.
 

@@ -39,6 +39,7 @@ from fairbench_cli.report.page_charts import (
     key_of_forests,
     number_cells,
     parts_of,
+    which_words,
 )
 from fairbench_cli.report.page_network import network_charts, world_networks
 from fairbench_cli.report.page_numbers import (
@@ -280,7 +281,8 @@ class PanelParts:
         words = [f"{deprived} against {favoured}", self.panel.classifier]
         words += [f"techniques work on {of['attribute']}"] * (of["compared"] != of["attribute"])
         words += [of["representation"]] * (of["representation"] != "original")
-        words += [f"β: {self.panel.kind}"] * bool(self.panel.kind and self.panel.strength == BETA)
+        a = "a " * (self.panel.kind == "mixture")
+        words += [f"β: {a}{self.panel.kind}"] * bool(self.panel.kind and self.panel.strength == BETA)
         fine = " · ".join(words)
         return Section(self.panel.dataset, charts=charts, about=self.about, fine=fine)
 
@@ -457,8 +459,11 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
                 rates = groups["rates"][t * count + one.beta]
                 cells.append(_share(rates[g] if rates else None))
             rows.append(tuple(cells))
-        named = "β" if strengths_are_beta(panels) else "world and strength"
-        title = "Favourable decisions, %" + (f", at the {named} that is chosen" if count > 1 else "")
+        title = "Favourable decisions, %"
+        if one.panel.on:
+            title += f": {which_words(one.data, one.beta)}"
+        elif count > 1:
+            title += ", at the β that is chosen"
         heads = ("group", "test rows", "labels", *one.panel.names)
         table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
         of = one.panel.of
@@ -501,6 +506,7 @@ def _numbers(parts: Sequence[PanelParts]) -> tuple[TextTable, ...]:
     strength = "β" if strengths_are_beta(parts) else "strength"
     heads = (*left, strength, "technique", "value", "difference", "verdict", "accuracy", "repeats")
     title = "The metric that is chosen, against the technique that is chosen"
+    title += f", on {whole[0][1].on} labels" if whole and whole[0][1].on else ""
     return (TextTable(title, heads, tuple(rows), key="numbers"),)
 
 

@@ -87,11 +87,14 @@ def drawn_forest(panel: Data, scales: Sequence[Scale], m: int, accuracy: int, ba
 
 def which(panel: Data, beta: int | None = None) -> str:
     """Return a line on the world, its strength and the labels of a chart; nothing in a run without worlds."""
-    words = panel["which"]
-    if words and beta is not None:
-        world, _, labels = words.partition(" · ")
-        words = " · ".join(filter(None, (world, _at_strength(panel, beta), labels)))
-    return f'<p class="which">{escape(words)}</p>\n' if words else ""
+    return f'<p class="which">{escape(which_words(panel, beta))}</p>\n' if panel["which"] else ""
+
+
+def which_words(panel: Data, beta: int | None = None) -> str:
+    """Return the world, its strength at a β, and the labels of a panel."""
+    world, _, labels = panel["which"].partition(" · ")
+    strength = "" if beta is None else _at_strength(panel, beta)
+    return " · ".join(filter(None, (world, strength, labels)))
 
 
 def _at_strength(panel: Data, beta: int, before: str = "") -> str:

@@ -62,13 +62,14 @@ def world_networks(run: RunResults) -> Iterator[Section]:
             marks = Marks(source["label"], source["attribute"], (), added_nodes(world))
             title = f"{source['dataset']}, {source['attribute']}: {name}"
             more = len(world.network.columns) - len(net.columns)
-            about = f"{more} node{'s' * (more != 1)} more than the network."
-            about += f" Not recorded: {', '.join(world.omitted)}." if world.omitted else ""
+            about = [f"{more} node{'s' * (more != 1)} more than the network"] * bool(more)
+            about += [f"not recorded: {', '.join(world.omitted)}"] * bool(world.omitted)
             dataset = called.dataset(source["dataset"])
             yield Section(
                 f"{dataset}: {name}",
-                charts=(Chart("", drawn_network(world.network, marks, title), about),),
+                charts=(Chart("", drawn_network(world.network, marks, title)),),
                 about=(("dataset", dataset), ("world", name)),
+                fine=" · ".join(about),
             )
 
 

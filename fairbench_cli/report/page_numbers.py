@@ -444,6 +444,8 @@ def _of_cells(
         if not done:
             reason = next((text for text in data.reason[i] if text), "")
             why[at] = why_nothing(statuses, repeats) + (f": {reason}" if reason else "")
+            if cell["intervention"] == TRUTH and data.recorded is not None and "ok" in statuses:
+                why[at] = "not counted on recorded labels"
         for times, word in zip(constant[i].tolist(), (REFUSES, ACCEPTS), strict=True):
             if times:
                 same[at] = word if times == done else f"{word} in {times} of {done} repeats"

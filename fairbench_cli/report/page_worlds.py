@@ -25,43 +25,52 @@ def world_sections(run: RunResults) -> Iterator[Section]:
     Each has what the world does, by its strength: to the labels and sizes of the groups, to the order within
     them, and to what anybody could reach who knows the record alone, or the truth.
     """
-    called = names_of(run.plan.config)
-    known = facts_of_run(run).worlds if run.plan.has_worlds else ()
-    for place, found in groupby(known, lambda one: (one.dataset, one.attribute, one.world)):
+    called, features = names_of(run.plan.config), run.plan.config.test_features
+    asked = {tuple(cell[name] for name in ("dataset", "attribute", "world")) for cell in run.plan.cells}
+    found: dict[tuple[str, str, str], list[ExactWorld]] = {}
+    for one in facts_of_run(run).worlds if run.plan.has_worlds else ():
+        found.setdefault((one.dataset, one.attribute, one.world), []).append(one)
+    for place, every in found.items():
+        if place not in asked:
+            continue
         dataset, attribute, world = place
-        every = [*found]
-        first = every[0].include_protected, _features(run, every)
-        own = [one for one in every if (one.include_protected, one.features) == first]
         source = run.plan.dataset(dataset, attribute)
         groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
         strength = strength_of(source, world)
-        heads = [strength or "what", *(f"{one.beta:g}" if strength else world or NO_BIAS for one in own)]
-        rows = []
-        for name, write in _rows(groups, own):
-            cells = [write(one) for one in own]
-            if any(cell.text != "-" for cell in cells):
-                rows.append((TableCell(name), *cells))
-        table = TextTable("", tuple(heads), tuple(rows), _how(own), words=1)
-        words = [f"{groups[0]} against {groups[1]}"]
-        words += ["rules see " + attribute] * first[0]
-        words += ["recorded features"] * (first[1] == "recorded")
+        own = [one for one in every if one.features == features] or every
+        sentences, tables = [_done(source, world)], []
+        for seen, kept in groupby(sorted(own, key=_by_strength), lambda one: one.include_protected):
+            those = [*kept]
+            rules = f"rules that {'see' if seen else 'do not see'} {attribute}"
+            sentences.append(undone(those, groups, strength, rules))
+            tables.append(_table(those, groups, strength or "what", rules))
         yield Section(
             f"{called.dataset(dataset)}: {world or NO_BIAS}",
-            tuple(filter(None, (_done(source, world), undone(own, groups, strength)))),
-            (table,),
+            tuple(filter(None, sentences)),
+            tuple(tables),
             about=(
                 ("dataset", called.dataset(dataset)),
                 ("compared", attribute),
                 ("world", world or NO_BIAS),
             ),
-            fine=" · ".join(words),
+            fine=f"{groups[0]} against {groups[1]}{' · recorded features' * (features == 'recorded')}",
         )
 
 
-def _features(run: RunResults, every: Sequence[ExactWorld]) -> str:
-    """Return which features of test rows the rules see: those of the run, where that makes a difference."""
-    asked = run.plan.config.test_features
-    return asked if any(one.features == asked for one in every) else every[0].features
+def _by_strength(world: ExactWorld) -> tuple[bool, float]:
+    return world.include_protected, world.beta
+
+
+def _table(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str, rules: str) -> TextTable:
+    """Return what is known of a world, by its strength."""
+    heads = [f"{one.beta:g}" if one.world else NO_BIAS for one in worlds]
+    rows = []
+    for name, write in _rows(groups, worlds):
+        cells = [write(one) for one in worlds]
+        if any(cell.text != "-" for cell in cells):
+            rows.append((TableCell(name), *cells))
+    title = f"{rules[:1].upper()}{rules[1:]}"
+    return TextTable(title, (strength, *heads), tuple(rows), _how(worlds), words=1)
 
 
 def _done(source: Mapping[str, Any], world: str) -> str:
@@ -76,7 +85,7 @@ def _done(source: Mapping[str, Any], world: str) -> str:
     return f"{at}{words if at else words[:1].upper() + words[1:]}."
 
 
-def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str) -> str:
+def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str, rules: str) -> str:
     """Say whether thresholds recover the truth, and which groups the record ranks otherwise than the truth.
 
     Parameters
@@ -87,28 +96,34 @@ def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str)
         What the deprived and the favoured are called.
     strength : str
         What the strength is called; empty where there is none.
+    rules : str
+        Who ranks people.
     """
     known = [one for one in worlds if all(one.kept(group) is not None for group in PAIR)]
     lost = {one.beta: one.value("thresholds-lose", "true") for one in known}
     if not known or any(map(math.isnan, lost.values())):
         return ""
     at, most = max(lost.items(), key=lambda one: one[1])
-    ranked = "The record ranks people within each group as the truth does"
+    ranked = f"To {rules} the record ranks people within each group as the truth does"
     if all(one.kept(group) for one in known for group in PAIR):
         if most < NOTHING_LOST:
-            return f"{ranked}: a threshold for each group recovers all of it."
+            return f"{ranked}: a threshold for each group recovers it."
         return f"{ranked}, yet the best thresholds lose {_percent(most)} of accuracy."
-    where = []
+    since: dict[float, list[str]] = {}
     for group, called in zip(PAIR, groups, strict=True):
         first = next((one.beta for one in known if not one.kept(group)), None)
         if first is not None:
-            since = f" from {strength} = {first:g} on" if strength and first != known[0].beta else ""
-            where.append(f"{called}{since}")
-    words = f"The record ranks {' and '.join(where)} otherwise than the truth"
+            since.setdefault(first, []).append(called)
+    where = [
+        " and ".join(names)
+        + (f" from {strength} = {first:g} on" if strength and first != known[0].beta else "")
+        for first, names in since.items()
+    ]
+    words = f"To {rules} the record ranks {' and '.join(where)} otherwise than the truth"
     if most < NOTHING_LOST:
         return f"{words}; the best thresholds lose no accuracy all the same."
     end = f" at {strength} = {at:g}" if strength and len(known) > 1 else ""
-    return f"{words}: no threshold recovers all of it, the best lose {_percent(most)} of accuracy{end}."
+    return f"{words}: no thresholds recover it, the best lose {_percent(most)} of accuracy{end}."
 
 
 def _how(worlds: Sequence[ExactWorld]) -> str:
@@ -135,7 +150,8 @@ def _rows(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row
         yield f"{groups[0]} among all", _both("share", PAIR[0])
     yield "total variation", lambda one: _cell(one.number("total-variation"))
     for group, name in called.items():
-        yield f"odds, {name}", _odds(group)
+        if any(abs(one.value("prior-shift", "", group) - 1) >= NOTHING_LOST for one in worlds):
+            yield f"odds, {name}", _odds(group)
     for group, name in called.items():
         yield f"order, {name}", _order(group)
     for group, name in called.items():
@@ -197,7 +213,8 @@ def _order(group: str) -> Write:
         kept, apart = one.kept(group), one.number("discordant", "", group)
         if kept is None:
             return TableCell("-")
-        fine = "" if kept or apart is None else f"{signed(100 * apart.value, 1, '')} % of pairs"
+        share = "" if kept or apart is None else signed(100 * apart.value, 1, "")
+        fine = "under 0.1 %" if share == "0.0" else f"{share} %" * bool(share)
         return TableCell("kept" if kept else "lost", fine, 1.0 if kept else 0.0)
 
     return write

@@ -356,13 +356,13 @@ PARETO_METRICS = ("discrimination", "accuracy")
 APART = "; "
 
 
-@lru_cache(maxsize=1)  # the CSV and the answer are of one run
+@lru_cache(maxsize=2)  # the CSV and the answer are of one run
 def paired_of(run: RunResults) -> pd.DataFrame:
     """Return `paired_frame` of all metrics of a run."""
     return paired_frame(run.asked(run.metrics))
 
 
-@lru_cache(maxsize=1)  # all tables and numbers for print are of one run
+@lru_cache(maxsize=2)  # all tables and numbers for print are of one run
 def own_paired_of(run: RunResults) -> pd.DataFrame:
     """Return `paired_of` the groups of each cell's own attribute, whatever groups are asked for."""
     return paired_frame(run.own) if run.attributes else paired_of(run)
@@ -411,7 +411,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     return pd.concat([pd.DataFrame(columns=columns), *parts][bool(parts) :], ignore_index=True)[columns]
 
 
-@lru_cache(maxsize=1)  # the CSV and the table are of one run
+@lru_cache(maxsize=2)  # the CSV and the table are of one run
 def pareto_of(run: RunResults) -> pd.DataFrame:
     """Return pareto.csv: `pareto_frame` of discrimination and accuracy."""
     return pareto_frame(run.asked(PARETO_METRICS))

@@ -72,6 +72,8 @@ def paper_table(name: str, run: RunResults) -> Document:
                 cells[place, (called, metric), cell["beta"]] = labels_cell(counted, cell, metric)
     for cell in run.plan.cells:
         place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
+        if cell["intervention"] == TRUTH and run.labels == "recorded":
+            continue  # it is no model of the world that records them
         technique = technique_label(*(cell[column] for column in TECHNIQUE))
         for metric in metrics:
             key = *key_of(cell), metric

@@ -67,7 +67,6 @@ def measures_of(config: ExperimentConfig) -> tuple[str, ...]:
     return tuple(dict.fromkeys((ACCURACY, fairness_metric(config).name, ERRORS)))
 
 
-@lru_cache(maxsize=1)  # the CSV, the answer, the figures and the page are of one run
 def remedies_of(run: RunResults) -> pd.DataFrame:
     """Return remedies.csv of a run with worlds: what each technique gives back, a row per cell and number.
 
@@ -80,6 +79,11 @@ def remedies_of(run: RunResults) -> pd.DataFrame:
     same repeats: `TRUTH` in the same world where the run has it, else ``none`` at β = 0. For ``none`` that is
     what the bias costs.
     """
+    return _remedies_of(run.on("true") or run)
+
+
+@lru_cache(maxsize=1)  # the CSV, the answer, the figures and the page are of one run
+def _remedies_of(run: RunResults) -> pd.DataFrame:
     metrics = measures_of(run.plan.config)
     parts = [pd.DataFrame(columns=REMEDY_COLUMNS)]
     for labels in LABELS:

@@ -240,7 +240,9 @@ class RunResults:
     def _on_others(self) -> "RunResults":
         others: TestLabels = "true" if self.labels == "recorded" else "recorded"
         plan = replace(self.plan, config=self.plan.config.model_copy(update={"test_labels": others}))
-        return run_results(self.folder, plan, self.records, self.metrics, self.attributes)
+        found = run_results(self.folder, plan, self.records, self.metrics, self.attributes)
+        vars(found)["_on_others"] = self  # whichever is asked for first, there are two
+        return found
 
     @cached_property
     def metrics(self) -> tuple[str, ...]:

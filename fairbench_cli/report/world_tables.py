@@ -57,16 +57,18 @@ def world_blocks(run: RunResults) -> Mapping[Place, Sequence[World]]:
 
 
 def in_the_middle(worlds: Iterable[World]) -> list[World]:
-    """Return each world once, at the strength in the middle: of those above 0, of two the smaller.
+    """Return each world once, at the strength in the middle: of those above 0, of two the larger.
 
     >>> in_the_middle([("", 0.0), *(("label", beta) for beta in (0.0, 0.25, 0.5, 0.75)), ("group", 0.1)])
     [('', 0.0), ('label', 0.5), ('group', 0.1)]
+    >>> in_the_middle([("label", 0.25), ("label", 0.5)])
+    [('label', 0.5)]
     """
     found: dict[str, list[float]] = {}
     for world, beta in worlds:
         found.setdefault(world, []).append(beta)
     some = {world: sorted(filter(None, betas)) or betas for world, betas in found.items()}
-    return [(world, betas[(len(betas) - 1) // 2]) for world, betas in some.items()]
+    return [(world, betas[len(betas) // 2]) for world, betas in some.items()]
 
 
 def known_of(run: RunResults, place: Place, world: World) -> ExactWorld | None:

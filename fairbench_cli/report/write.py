@@ -160,9 +160,11 @@ def _on_all_labels(run: RunResults, frame_of: Callable[[RunResults], pd.DataFram
 def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
     """Return a frame as CSV; of a run with worlds it says which labels and features its numbers are about.
 
-    A run without worlds has none of these columns, nor that of the worlds.
+    A run without worlds has none of these columns, nor that of the worlds, but for worlds.csv, which has
+    numbers of both labels.
     """
-    frame = frame.drop(columns=[name for name in OF_WORLDS if name in frame and not plan.has_worlds])
+    alike = [name for name in OF_WORLDS if name in frame and frame[name].nunique() < 2]
+    frame = frame if plan.has_worlds else frame.drop(columns=alike)
     if "world" in frame:
         config, at = plan.config, [*frame.columns].index("world") + 1
         own = {"labels": config.test_labels, "features": config.test_features}

@@ -52,6 +52,12 @@ def errors(tmp_path, text):
                 ("label + label to favourable 0.1", 0.5),
             ],
         ),
+        ("[omission: {column: age}]", [("omission age", 1.0)]),
+        ("[omission: {column: age}, group]\n  beta: 0.1", [("omission age + group", 0.1)]),
+        (
+            "[omission: {column: age}, label: {flip: 0.1, given: {age: 6}}]",
+            [("omission age + label given age=6", 0.1)],
+        ),
         (
             "[label: {as: policy}, label: {to: favourable}]\n  beta: 0.5",
             [("policy + label to favourable", 0.5)],
@@ -170,6 +176,15 @@ def test_every_mistake_is_told_at_once_with_its_line(tmp_path):
         (
             "  bias: [selection: {drop: 1, label: any}]",
             "w.yaml:8: error: dutch: selection label any of strength 1: in this world nobody",
+        ),
+        (
+            "  bias: [representation]\n  beta: [0, 0.5]",
+            "w.yaml:8: error: representation: the strength is left",
+        ),
+        ("  bias: [omission: {column: occupation}]", "w.yaml:8: error: dutch: omission: column: "),
+        (
+            "  bias: [omission: {column: age}]\nstrata: [age]\nmetrics: [unexplained-difference]",
+            "w.yaml:8: error: dutch: omission: strata",
         ),
         ("  bias: [[], []]", "w.yaml:8: error: no bias is listed twice"),
         ("  beta: [0]\ntest_labels: recorded", "w.yaml:9: error: test_labels has no effect without a bias"),

@@ -4,6 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from conftest import study_of
 from network_data import random_net
 
 from fairbench_cli.base.errors import UserError
@@ -115,6 +116,7 @@ def every_person(world: World, hidden: set[str], features: str) -> dict[str, dic
             np.where(inside_at, record, 0) / record[inside_at].sum(),
         ),
         "score": score,
+        "owner": np.array([q[0][0] for q in everybody]),
         "unseen": (unseen * truth).sum(),
         "own": (own_score, np.array([q[1] for q in everybody])),
         "seen": np.array([q[7] for q in everybody]),
@@ -164,10 +166,13 @@ def test_facts_are_those_of_every_combination_of_levels(name, seed, sink, hidden
     for g in (0, 1):
         points = group_points(score[seen == g], known["true"][1][seen == g], known["true"][2][seen == g])
         best[g] = points.thresholds[np.argmax(points.tp - points.fp)]
+    own_group, y, mass = known["true"]
+    points = [group_points(p[own_group == g], y[own_group == g], mass[own_group == g]) for g in (0, 1)]
+    truth_thresholds = np.array([of.thresholds[np.argmax(of.tp - of.fp)] for of in points])
     rules = {
         "constant-accept": np.ones(len(score)),
         "bayes": score >= 0.5,
-        "truth": p >= 0.5,
+        "truth": p >= truth_thresholds[known["owner"]] - 1e-9,
         "oracle-thresholds": score >= np.where(seen == 0, best[0], best[1]) - 1e-9,
     }
     own, recorded_group = known["own"]
@@ -272,3 +277,18 @@ def test_one_beta_is_two_biases_on_dutch():
     assert tilted.value("prior-shift", group="deprived") == pytest.approx(constant)
     assert ("prior-shift", "", "deprived") not in found.values
     assert found.measure("bayes") < 0.74 < 0.82 < tilted.measure("bayes")
+
+
+def test_the_table_of_known_numbers_of_dutch():
+    study = study_of("worlds")
+    known = np.array([line.split() for line in study.KNOWN.strip().splitlines()], float)
+    found = [study.accuracies(*row) for row in study.six_worlds(next(study.cases(sinks=False))).values()]
+    assert np.array(found) == pytest.approx(known, abs=0.004)
+
+
+def test_chances_are_those_of_drawn_records():
+    study = study_of("worlds")
+    compas = next(case for case in study.cases(sinks=False) if case.name == "compas, as learned")
+    for name, world in study.every_mechanism(compas).items():
+        cells, by_outcome, by_cell = study.largest(world, 20_000, seed=1)
+        assert max(by_outcome, by_cell) < 1 + study.usual_largest(cells), name

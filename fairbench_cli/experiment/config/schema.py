@@ -94,6 +94,23 @@ def key_table(model: type[BaseModel], without: type[BaseModel] | None = None) ->
     return "\n".join(rows) + "\n"
 
 
+def mechanism_table() -> str:
+    """Return a Markdown table of the mechanisms of bias, their strengths, other keys and meanings.
+
+    >>> print(mechanism_table().splitlines()[-2])
+    | `group` | `noise` | `of: everybody` | Record the other group: S' = S with 1 − noise, else a level of the other group. |
+    """  # noqa: E501 - the table's
+    rows = ["| mechanism | strength | other keys | what |", "|---|---|---|---|"]
+    for name, entry in MECHANISMS.items():
+        own, takes = entry.load(), parameters_of(entry.load())
+        usual = {key: value for key, value in takes.defaults.items() if value is not None}
+        others = [f"`{key}: {usual[key]}`" if key in usual else f"`{key}`" for key in takes.types]
+        strength = f"`{own.strength}`" if own.strength else "none"
+        keys = ", ".join(key for key in others if key != strength)
+        rows.append(f"| `{name}` | {strength} | {keys} | {entry.summary.replace('|', chr(92) + '|')} |")
+    return "\n".join(rows) + "\n"
+
+
 def _default(value: Any) -> str:
     if isinstance(value, BaseModel):
         return "as below"
@@ -114,6 +131,7 @@ TABLES_OF_KEYS = {
     "dataset": key_table(DatasetOptions, without=BiasConfig),
     "tune": key_table(TuneOptions),
     "limits": key_table(Limits),
+    "mechanisms": mechanism_table(),
 }
 
 

@@ -642,7 +642,10 @@ def _agreed(entries: list[_Entry]) -> tuple[list[_Entry], list[_Entry]]:
     results = [entry for entry in entries if entry[1].status not in RETRIED]
     if not results:
         return entries, []
-    votes = [b"" if one.counts is None else (one.counts.n.round(6) + 0.0).tobytes() for _, one in results]
+    votes = [
+        b"".join((own.n.round(6) + 0.0).tobytes() for own in (one.counts, one.recorded) if own is not None)
+        for _, one in results
+    ]
     (first, most), *others = Counter(votes).most_common()
     if others and others[0][1] == most and len(results) == 2:
         return [], results

@@ -72,6 +72,8 @@ def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
     total = float(counts.n.sum())
     if rows is not None and abs(total - rows) > SLACK * rows:
         return f"its counts sum to {total:.12g} rows, not {rows}"
+    if record.recorded is not None and float(record.recorded.n.sum()) > (1 + SLACK) * total:
+        return "its recorded counts sum to more rows than are tested"
     if record.swept is not None:
         sums = record.swept.n.sum(axis=(1, 2, 3))
         if (np.abs(sums - total) > SLACK * total).any():

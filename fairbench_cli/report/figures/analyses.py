@@ -214,7 +214,7 @@ def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figu
     return facet(
         f"Stability: {title}",
         f"A rectangle stands at the means of {run.plan.config.repeats} repeats and is one standard deviation "
-        f"wide and high. {pages.tested_on(run.plan)} Dashed line: the ideal.",
+        f"wide and high. {pages.rows_tested(run.plan)} Dashed line: the ideal.",
         [Panel(partial(_rectangles, run, own), name, x, y) for name, own in panels.items()],
         columns,
         (width, width * 0.85),
@@ -296,7 +296,7 @@ def _representations(run: RunResults, title: str, names: tuple[str, str], page: 
     )
     return facet(
         f"{second} against {first}: {title}",
-        f"One dot per repeat, {run.plan.config.repeats} of each technique. {pages.tested_on(run.plan)} "
+        f"One dot per repeat, {run.plan.config.repeats} of each technique. {pages.rows_tested(run.plan)} "
         "Dashed: the representation makes no difference.",
         [
             Panel(partial(_pairs, run, pairs, metric), f"{metric}, {attribute}", first, second)

@@ -89,8 +89,8 @@ def _figure(
     return facet(
         f"Recorded against true: {place_title(run, place)}",
         "A line leads from none to a technique: what it gains, nearer to the ideal, on recorded labels "
-        f"(across) and on true ones (upwards). {pages.means_text(run.plan)} {IN_THE_MIDDLE} Every panel has "
-        "its own scale. Shaded: a loss on the record that is none on the truth.",
+        f"(across) and on true ones (upwards). {pages.means_text(run.plan, '')} {IN_THE_MIDDLE} Every panel "
+        "has its own scale. Shaded: a loss on the record that is none on the truth.",
         panels,
         across,
         (side, side),

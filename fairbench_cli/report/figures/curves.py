@@ -51,7 +51,7 @@ def _clouds(page: Page, run: RunResults) -> Figure:
     drawn = [partial(_cloud_panel, k, [clouds[key] for key in own], limits) for k, own in enumerate(keys)]
     return facet(
         f"Discrimination and accuracy: {page.title}",
-        f"One dot per repeat, {run.plan.config.repeats} per β. {pages.tested_on(run.plan)} Dashed: no "
+        f"One dot per repeat, {run.plan.config.repeats} per β. {pages.rows_tested(run.plan)} Dashed: no "
         "discrimination.",
         [
             Panel(draw, t.label, "discrimination", "accuracy")

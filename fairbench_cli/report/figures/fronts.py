@@ -338,7 +338,7 @@ def _frontier(page: Page, run: RunResults, places: Places) -> Figure:
         legend.append(({"color": GREY, "lw": 0.7}, "of a technique's own model"))
     return facet(
         f"Did the techniques beat moving the thresholds? {page.title}",
-        f"{means}. {pages.tested_on(run.plan)} Lines: the best accuracy of thresholds for each group, "
+        f"{means}. {pages.rows_tested(run.plan)} Lines: the best accuracy of thresholds for each group, "
         "chosen on the test rows, with no larger gap. A technique above the thick line does what moving "
         "thresholds cannot; one below it may lose to hindsight alone. Every panel has its own scale.",
         [

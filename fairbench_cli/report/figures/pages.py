@@ -201,22 +201,36 @@ def notes_of(page: Page, run: RunResults, drawn: Mapping[CellKey, int]) -> list[
     return idle_beta(run.plan, page) + missing(found, " at β = {}")
 
 
-def tested_on(plan: RunPlan) -> str:
-    """Say what the classifiers were tested on."""
+def rows_tested(plan: RunPlan, labels: str | None = None) -> str:
+    """Say what the classifiers were tested on.
+
+    Parameters
+    ----------
+    labels : str, optional
+        Which labels of the test rows of a run with worlds are meant, by default those of its config; empty:
+        both.
+    """
+    worlds, config = plan.has_worlds, plan.config
     sets: dict[str | None, str] = {
-        "network": "Test sets: sampled from the network at β = 0.",
-        "holdout": "Test sets: the rows that are not trained on.",
+        "network": f"sampled from the network {'without bias' if worlds else 'at β = 0'}",
+        "holdout": "the rows that are not trained on",
     }
-    return sets.get(plan.config.tested, f"Test set: {plan.test_rows}.")
+    about = f"Test set{'s' * (config.tested in sets)}: {sets.get(config.tested, plan.test_rows)}"
+    if worlds:
+        which = config.test_labels if labels is None else labels
+        about += f", {which} labels" * bool(which) + ", features as recorded" * (
+            config.test_features != "true"
+        )
+    return f"{about}."
 
 
-def means_text(plan: RunPlan) -> str:
-    """Say what is drawn of the repeats, and what the classifiers were tested on."""
+def means_text(plan: RunPlan, labels: str | None = None) -> str:
+    """Say what is drawn of the repeats, and what the classifiers were tested on, as `rows_tested` does."""
     n = plan.config.repeats
     drawn = (
         "One repeat, so there are no intervals." if n == 1 else f"Means of {n} repeats with 95 % intervals."
     )
-    return f"{drawn} {tested_on(plan)}"
+    return f"{drawn} {rows_tested(plan, labels)}"
 
 
 def idle_beta(plan: RunPlan, page: Page) -> list[str]:

@@ -169,7 +169,7 @@ def draw_remedies(run: RunResults) -> dict[str, Figure]:
 def _remedies(remedies: Remedies, blocks: Blocks, gap: str) -> Figure:
     run, across = remedies.run, max(map(len, blocks.values()))
     called, labels = names_of(run.plan.config), [look.label for look in remedies.looks]
-    heads = {place: f"{called.dataset(place[0])}, {place[1]}" for place in blocks}
+    heads = {place: f"{called.dataset(place[0])}, {place[1]}: {ACCURACY}" for place in blocks}
     left = max(
         *(text_width(label, SMALL) for label in labels),
         *(text_width(head, SMALL, "bold") for head in heads.values()),
@@ -182,7 +182,7 @@ def _remedies(remedies: Remedies, blocks: Blocks, gap: str) -> Figure:
             limits = _limits(remedies, place, worlds, metric)
             named = titles[-1] if titles[-1] != titles[-2] and metric == ACCURACY else [""] * len(worlds)
             for j, (world, title) in enumerate(zip(worlds, named, strict=True)):
-                head = (heads[place], metric) if j == 0 else None
+                head = (heads[place] if metric == ACCURACY else gap) if j == 0 else None
                 draw = partial(_panel, remedies, place, world, metric, limits, head)
                 panels.append(Panel(draw, title))
             panels += [None] * (across - len(worlds))
@@ -192,8 +192,8 @@ def _remedies(remedies: Remedies, blocks: Blocks, gap: str) -> Figure:
     with_it = ", ".join([called.classifier(*classifier), *pages.representation_name(how)])
     return facet(
         f"Which remedy for which world: accuracy regained, {gap} left",
-        f"{with_it}, on true labels. {pages.means_text(run.plan)} Intervals are of the difference to none of "
-        f"the same world, in the population. {IN_THE_MIDDLE} Every row of panels has its own scale.",
+        f"{with_it}. {pages.means_text(run.plan, 'true')} Intervals are of the difference to none of the "
+        f"same world, in the population. {IN_THE_MIDDLE} Every row of panels has its own scale.",
         panels,
         across,
         (float(np.clip(widest - 0.06, NARROW, WIDE)), PITCH * len(labels) + 0.04),
@@ -245,7 +245,7 @@ def _panel(
     world: World,
     metric: str,
     limits: tuple[float, float],
-    head: tuple[str, str] | None,
+    head: str | None,
     ax: Axes,
 ) -> None:
     """Draw the techniques in a world below each other; `head` stands above their names."""
@@ -273,9 +273,9 @@ def _panel(
             words: Look = {"ha": "center", "va": "center", "fontsize": SMALL, "style": "italic"}
             why = remedies.lacking(place, world, look.own)
             ax.text(sum(limits) / 2, i, why, color=GREY, gid=f"why-{i}", **words)
-    for text, up, weight in ((head[0], 12, "bold"), (head[1], 2, "normal")) if head else ():
-        at: Look = {"xycoords": "axes fraction", "textcoords": "offset points", "fontweight": weight}
-        ax.annotate(text, (0, 1), (-3, up), ha="right", va="bottom", fontsize=SMALL, **at)
+    if head:
+        at: Look = {"xycoords": "axes fraction", "textcoords": "offset points", "fontweight": "bold"}
+        ax.annotate(head, (0, 1), (-3, 2), ha="right", va="bottom", fontsize=SMALL, **at)
 
 
 def _mark(ax: Axes, i: int, row: Any, limits: tuple[float, float]) -> None:

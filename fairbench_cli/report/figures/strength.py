@@ -72,8 +72,8 @@ def _strength(remedies: Remedies, place: Place, lines: Lines) -> Figure:
         keys.append((mark | {"ls": ""}, words))
     return facet(
         f"The strength of a bias: {place_title(run, place)}",
-        f"On true labels, over the {CURRENCY} between what a world records and the truth; a mark per "
-        f"strength. {pages.means_text(run.plan)} Filled: shown to differ from none of the same world.",
+        f"Over the {CURRENCY} between what a world records and the truth; a mark per strength. "
+        f"{pages.means_text(run.plan, 'true')} Filled: shown to differ from none of the same world.",
         panels,
         across,
         (1.3, 1.1),

@@ -1,0 +1,196 @@
+"""What is said of worlds: known truths are told, trade-offs that are artefacts by tests on both labels."""
+
+import itertools
+import re
+import textwrap
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from answer_again import Answer
+from conftest import run_plan
+from report.worlds_data import write_facts
+from report.worlds_run import GOOD, NOBODY, Rule, invented
+
+from fairbench_cli.document.markdown import markdown
+from fairbench_cli.experiment.journal.journal import Journal, new_header
+from fairbench_cli.experiment.plan import write_plan
+from fairbench_cli.experiment.versions import versions_of_numbers
+from fairbench_cli.report.answer import answer_of
+from fairbench_cli.report.answer_words import MOST_LINES, MOST_WORDS, WIDTH, answer_document
+from fairbench_cli.report.paired import pareto_of
+from fairbench_cli.report.paper import numbers_tex, paper_table
+from fairbench_cli.report.remedies import remedies_of
+from fairbench_cli.report.runs import compare_runs
+from fairbench_cli.report.tables import TRUTH, caption
+from fairbench_cli.report.write import write_report
+
+MOST, FEW = ("label", 0.75), ("label", 0.25)
+CLEAN, HIDDEN = ("", 0.0), ("measurement edu_level", 0.5)
+RULES = {
+    "none": {CLEAN: GOOD, FEW: Rule((0.7, 0.85)), MOST: Rule((0.35, 0.85)), HIDDEN: Rule((0.6, 0.85))},
+    # Right on the truth, wrong on the record.
+    "massaging": {CLEAN: GOOD, FEW: GOOD, MOST: GOOD, HIDDEN: Rule((0.6, 0.85))},
+    # Pays with the favoured, on both.
+    "reweighing": {CLEAN: Rule((0.85, 0.5)), FEW: Rule((0.7, 0.5)), MOST: Rule((0.35, 0.5)), HIDDEN: NOBODY},
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the facts of the worlds."""
+    found = tmp_path_factory.mktemp("worlds")
+    write_facts(found, [("bank", "sex", *world) for world in RULES["none"]])
+    return found
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path):
+    """A run with a world of labels, one of measurement, and one without bias."""
+    return invented(RULES, repeats=5, folder=folder)
+
+
+def console(document) -> list[str]:
+    """Return the lines of a brief answer."""
+    answer = document.answer
+    texts = [answer.headline.text, *(one.text for one in answer.statements), *document.notes]
+    return [line for text in texts for line in textwrap.wrap(text, WIDTH)]
+
+
+def test_what_a_bias_costs_and_who_gains_is_told_on_true_labels(run):
+    settings = {(one.world, one.beta): one for one in answer_of(run).settings}
+    most = settings[MOST]
+    # 50 points of TPR of the deprived positives, who are 40 % of half of the rows.
+    assert 100 * most.lost.by.mean == pytest.approx(-10.0, abs=0.5)
+    assert most.lost.kind == "worse"
+    assert most.finding("massaging").gains
+    assert (most.finding("massaging").contrast, most.finding("reweighing").contrast) == ("artefact", "real")
+    assert most.finding("reweighing").trades
+    assert settings[CLEAN].lost.kind == ""
+    assert settings[HIDDEN].finding("reweighing").contrast == "constant"
+    assert not any(one.gains for one in settings[HIDDEN].findings)
+    text = markdown(answer_document(run))
+    assert re.search(
+        r"\n\* label, 2 settings: the bias costs [23]\.\d to (9|10)\.\d points of accuracy in 2\. "
+        r"Gained on true labels in 2: massaging \+[23]\.\d to \+(9|10)\.\d \(2\)\. "
+        r"Thresholds that know the truth regain 6\.0 of 6\.0 points \(bank, β = 0\.75\); the ranking within "
+        r"groups is kept\. .*Lost on recorded labels and gained on true ones in \d: massaging",
+        text,
+    )
+    assert re.search(r"\n\* measurement .*: the bias costs .* No technique is shown to gain any\.", text)
+
+
+def test_the_headline_names_artefacts_and_is_short(run):
+    headline = answer_document(run).answer.headline.text
+    assert headline == (
+        "In 1 of 2 worlds a technique regains accuracy that the bias took, most often massaging "
+        "(2 of 3 settings); in 1 the recorded trade-off is an artefact."
+    )
+    assert len(headline.split()) <= MOST_WORDS
+
+
+def test_an_answer_on_recorded_labels_says_so_first(folder):
+    recorded = invented(RULES, repeats=5, folder=folder, test_labels="recorded")
+    document = answer_document(recorded)
+    assert document.answer.headline.text.startswith("On recorded labels, not on true ones: ")
+    (most,) = (one for one in answer_of(recorded).settings if (one.world, one.beta) == MOST)
+    assert most.finding("massaging").contrast == "artefact"
+    assert most.labels == pytest.approx(0.55 - 0.1)  # what is recorded of .40
+    assert "gaps on recorded labels and groups" in " ".join(console(answer_document(recorded, brief=True)))
+
+
+def test_many_worlds_fit_on_a_console(tmp_path):
+    names = ["label", "label given edu_level=5|6", "selection", "measurement edu_level", "history edu_level",
+             "omission economic_status", "group", "label + selection 0.5"]  # fmt: skip
+    worlds = list(itertools.product(names, (0.25, 0.5, 0.75)))
+    rng = np.random.default_rng(3)
+    rules = {"none": {world: Rule((0.85 - 0.6 * world[1], 0.85)) for world in worlds} | {CLEAN: GOOD}}
+    for name in ("massaging", "reweighing", "preferential-sampling"):
+        rules[name] = {world: Rule(tuple(rng.uniform(0.3, 0.85, 2))) for world in [*worlds, CLEAN]}
+    datasets = ("adult", "compas", "dutch")
+    write_facts(tmp_path, [(name, "sex", *world) for name in datasets for world in rules["none"]])
+    document = answer_document(invented(rules, datasets, folder=tmp_path, repeats=3), brief=True)
+    lines = console(document)
+    assert len(lines) + 3 <= MOST_LINES  # two blank ones, and where the files are
+    told = [one.text.partition(":")[0] for one in document.answer.statements]
+    assert told == names
+
+
+def test_every_number_on_worlds_can_be_computed_again(run, folder):
+    write_plan(folder, run.plan)
+    for labels in ("true", "recorded"):
+        plan = run.plan
+        if labels == "recorded":
+            plan = replace(plan, config=plan.config.model_copy(update={"test_labels": labels}))
+        assert "answer.md" in write_report(folder, plan, run.records).files
+        found = Answer(folder, labels).check()
+        assert found.numbers > 120
+        assert not found.wrong
+    text = (folder / "answer.md").read_text(encoding="utf-8")
+    places = [match.start() for match in re.finditer(r"\d(?=\.\d points of accuracy)", text)]
+    for place in places[:1]:
+        digit = str((int(text[place]) + 3) % 10)
+        (folder / "answer.md").write_text(text[:place] + digit + text[place + 1 :], encoding="utf-8")
+        assert Answer(folder, "recorded").check().wrong
+
+
+def test_the_model_without_the_bias_is_a_line_and_no_remedy():
+    rules = {**RULES, TRUTH: dict.fromkeys(RULES["none"], GOOD)}
+    own = {name: {world: of[world] for world in (FEW, MOST)} for name, of in rules.items()}  # no clean world
+    run = invented(own, repeats=5)
+    (most,) = (one for one in answer_of(run).settings if (one.world, one.beta) == MOST)
+    assert most.truth is not None
+    assert TRUTH not in {one.technique for one in most.findings}
+    assert most.lost.kind == "worse"
+    assert TRUTH not in set(pareto_of(run)["intervention"])
+    lost = remedies_of(run).query("metric == 'accuracy' and labels == 'true' and intervention == 'none'")
+    assert lost["lost"].notna().all()
+    # Without one, and without a world without bias, what it cost is not known, and nothing is "regained".
+    alone = invented({name: {MOST: of[MOST]} for name, of in RULES.items()}, repeats=5)
+    (setting,) = answer_of(alone).settings
+    assert np.isnan(setting.lost.by.mean)
+    headline = answer_document(alone).answer.headline.text
+    assert headline.startswith("Under label massaging gains accuracy on true labels; the recorded trade")
+
+
+def test_tables_name_the_world_and_both_labels(run):
+    table = paper_table("discrimination-accuracy", run)
+    called = ["bank, sex, tree, no bias", "bank, sex, tree, label", "bank, sex, tree, measurement edu_level"]
+    assert [one.title for one in table.sections] == called
+    own = table.sections[1]
+    rows = {(row[0].text, row[1].text): [cell.text for cell in row[2:]] for row in own.tables[0].rows}
+    assert own.tables[0].heads[2:] == ("β = 0.25", "β = 0.75")
+    assert rows["labels", "discrimination"] == ["0.150", "0.150"]
+    assert rows["recorded labels", "discrimination"] == ["0.250", "0.450"]
+    assert "with the bias that is named; β: the strength of its first mechanism" in table.facts[0]
+    assert "\\fb@set{bank/sex/label/tree/massaging/0.75/accuracy}" in numbers_tex(run)
+
+
+def test_what_beta_does_has_its_name_in_captions_and_answers():
+    cell = {
+        "attribute": "sex", "world": "", "representation": "original", "beta": 0.5, "intervention": "none",
+        "parameters": "{}", "include_protected": False, "classifier": "tree", "classifier_parameters": "{}",
+    }  # fmt: skip
+    kinds = {"a": "prior shift", "b": "mixture", "c": "label bias"}
+    cells = [cell | {"dataset": name, "key": name} for name in kinds]
+    plan = run_plan(cells, [{"dataset": name, "bias_kind": kind} for name, kind in kinds.items()], "shipped")
+    assert (
+        "β: prior shift on a, a mixture of prior shift and label bias on b (the outcome has children; "
+        "`outcome_sink: true` for label bias), label bias on c."
+    ) in caption(plan, set())
+
+
+def test_compare_names_the_worlds_that_one_run_alone_has(run, tmp_path):
+    some = {name: {world: of[world] for world in (CLEAN, MOST)} for name, of in RULES.items()}
+    for name, one in (("a", run), ("b", invented(some, repeats=5))):
+        (tmp_path / name).mkdir()
+        sources = [source | {"sample_size": 1000} for source in one.plan.datasets]
+        write_plan(tmp_path / name, replace(one.plan, datasets=sources))
+        with Journal(tmp_path / name / "journal", new_header(versions_of_numbers())) as journal:
+            for repeat in one.records.values():
+                journal.append(repeat)
+    found = compare_runs((tmp_path / "a", tmp_path / "b"), ("a", "b"))
+    said = " ".join(found.document.facts)
+    assert "Only a has the world measurement edu_level." in said
+    assert set(found.frame["world"]) == {"", "label"}
