@@ -15,7 +15,6 @@ from fairbench_cli.base.checksums import is_whole
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.experiment.worlds import FILE, NUMBER, PLACE
-from fairbench_cli.experiment.worlds import FILE, NUMBER, PLACE
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
