@@ -16,7 +16,7 @@ from math import ceil, exp, prod
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.data.table import Floats, Rows
@@ -548,7 +548,7 @@ def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tup
     lowest, highest = ratio[own].min(), ratio[own].max()
     yield ("odds-ratio-least", "", group), np.array([lowest])
     yield ("odds-ratio-most", "", group), np.array([highest])
-    if highest - lowest <= EQUAL * highest:
+    if _alike(lowest, highest):
         yield ("prior-shift", "", group), np.array([(lowest + highest) / 2])
         return
     levels = [view.judged.columns[view.judged.index(name)].levels for name in truth.parents]
@@ -556,11 +556,17 @@ def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tup
     least, most = np.full(many, np.inf), np.full(many, -np.inf)
     np.minimum.at(least, truth.rows[own], ratio[own])
     np.maximum.at(most, truth.rows[own], ratio[own])
-    for row in np.flatnonzero((most >= least) & (most - least <= EQUAL * most)):
+    for row in np.flatnonzero((most >= least) & _alike(least, most)):
         codes = np.unravel_index(row, [len(of) for of in levels])
         named = zip(truth.parents, (of[code] for of, code in zip(levels, codes, strict=True)), strict=True)
         where = " ".join(f"{name}={level}" for name, level in named)
         yield ("prior-shift", "", where), np.array([(least[row] + most[row]) / 2])
+
+
+def _alike(least: ArrayLike, most: ArrayLike) -> NDArray[np.bool_]:
+    """Return whether a smallest and a largest ratio are the same finite one."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.isfinite(most) & (np.subtract(most, least) <= np.multiply(EQUAL, most)))
 
 
 def total_variation(world: World) -> float:
