@@ -113,8 +113,9 @@ def every_person(world: World, hidden: set[str], features: str) -> dict[str, dic
         "recorded": (
             np.array([q[1] for q in everybody]),
             np.array([q[2] for q in everybody]),
-            np.where(inside_at, record, 0) / record[inside_at].sum(),
+            np.where(inside_at, truth, 0) / truth[inside_at].sum(),
         ),
+        "record": np.where(inside_at, record, 0) / record[inside_at].sum(),
         "score": score,
         "owner": np.array([q[0][0] for q in everybody]),
         "unseen": (unseen * truth).sum(),
@@ -176,7 +177,7 @@ def test_facts_are_those_of_every_combination_of_levels(name, seed, sink, hidden
         "oracle-thresholds": score >= np.where(seen == 0, best[0], best[1]) - 1e-9,
     }
     own, recorded_group = known["own"]
-    _, y, mass = known["recorded"]
+    y, mass = known["recorded"][1], known["record"]
     groups = [
         group_points(own[recorded_group == g], y[recorded_group == g], mass[recorded_group == g])
         for g in (0, 1)
@@ -193,7 +194,8 @@ def test_facts_are_those_of_every_combination_of_levels(name, seed, sink, hidden
             assert found.counts[rule, labels].n[0] == pytest.approx(n, abs=1e-7), (rule, labels)
     for g, group in enumerate(("deprived", "favoured")):
         for labels in ("true", "recorded"):
-            _, y, mass = (part[known[labels][0] == g] for part in known[labels])
+            weight = known["record"] if labels == "recorded" else known["true"][2]
+            y, mass = (part[known[labels][0] == g] for part in (known[labels][1], weight))
             own = score[known[labels][0] == g]
             pairs = np.outer(mass * (y == 1), mass * (y == 0))
             above = np.subtract.outer(own, own)
