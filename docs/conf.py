@@ -50,7 +50,7 @@ CONTENTS = {
     ],
     "reference": [
         "reference/commands", "reference/python", "reference/metrics", "reference/interventions",
-        "reference/classifiers", "reference/datasets",
+        "reference/classifiers", "reference/mechanisms", "reference/datasets",
     ],
     "papers": ["papers/cardoso2019", "papers/friedler2019", "papers/zliobaite2015", "papers/zliobaite2017"],
     "background": ["verdicts", "audit-departures", "c45", "performance", "architecture", "tests"],

@@ -21,6 +21,7 @@ from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.read import find_config, known_configs, title
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.network.mechanisms.registry import MECHANISMS
 
 
 def written(*sections: Section, facts: tuple[str, ...] = ()) -> str:
@@ -116,6 +117,11 @@ def classifiers() -> str:
     return written(*_components(CLASSIFIERS))
 
 
+def mechanisms() -> str:
+    """Return every mechanism of bias with its parameters."""
+    return written(*_components(MECHANISMS))
+
+
 def _components(registry: Registry) -> Iterator[Section]:
     for name, entry in registry.items():
         thing = entry.load()
@@ -136,4 +142,6 @@ def datasets() -> str:
     )
 
 
-PAGES = {one.__name__: one for one in (commands, python, metrics, interventions, classifiers, datasets)}
+PAGES = {
+    one.__name__: one for one in (commands, python, metrics, interventions, classifiers, mechanisms, datasets)
+}

@@ -247,5 +247,5 @@ def test_the_shipped_schema_is_the_codes():
 @pytest.mark.usefixtures("written")
 def test_the_key_tables_of_the_page_are_the_codes():
     page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
-    assert page.count("<!-- keys: ") == 5
+    assert page.count("<!-- keys: ") == 6
     assert with_key_tables(page) == page

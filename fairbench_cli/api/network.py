@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.api.frames import to_table
+from fairbench_cli.api.objects import plain_value
 from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, suggest, user_error
 from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.card import Card, find_card, read_card
@@ -228,7 +229,7 @@ class Network:
         roles, levels = self.roles(attribute), {column.name: column.levels for column in self.net.columns}
         groups = self._card.groups(roles.attribute, levels)
         try:
-            specs = read_world(bias)
+            specs = read_world(plain_value(bias))
             built = [spec.build(MECHANISMS) for spec in specs]
             made = world_of(self.net, roles.label, roles.favourable, groups, built)
         except UserError as error:

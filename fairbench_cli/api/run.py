@@ -184,8 +184,9 @@ class RunFrames:
 
 
 def _cell(groups: pd.DataFrame) -> list[str]:
+    """Return the columns that name a cell; a repeat of it may be counted on true and on recorded labels."""
     columns = list(groups.columns)
-    return columns[: columns.index("repeat")]
+    return [name for name in columns[: columns.index("repeat")] if name != "labels"]
 
 
 def run(

@@ -1,8 +1,8 @@
 """``fairbench list``: what can stand in a config, and the configs that come with fairbench."""
 
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
 
@@ -10,20 +10,32 @@ from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.cli.console import print_document
 from fairbench_cli.document.model import Document, Section, plain_table
 
-Listed = Literal["configs", "datasets", "interventions", "classifiers", "metrics"]
+if TYPE_CHECKING:  # light when asked for --help
+    from fairbench_cli.base.registry import Registry
+
+COMPONENTS = {
+    "interventions": "interventions.registry:INTERVENTIONS",
+    "classifiers": "classifiers.registry:CLASSIFIERS",
+    "mechanisms": "network.mechanisms.registry:MECHANISMS",
+}
+"""The registries of what has parameters."""
+
+Listed = Literal["configs", "datasets", "interventions", "classifiers", "mechanisms", "metrics"]
 
 
 def list_names(
     kind: Annotated[Listed | None, typer.Argument(help="What to list; everything by default.")] = None,
     name: Annotated[
         str | None,
-        typer.Argument(help="What to explain: an intervention, classifier or metric; or ./mine.py:Thing."),
+        typer.Argument(
+            help="What to explain: an intervention, classifier, mechanism or metric; or ./mine.py:Thing."
+        ),
     ] = None,
     long: Annotated[
         bool, typer.Option("--long", help="Of metrics, all there is to know: a small encyclopaedia.")
     ] = False,
 ) -> None:
-    """List configs, data sets, interventions, classifiers and metrics by name, or explain one."""
+    """List configs, data sets, interventions, classifiers, mechanisms and metrics by name, or explain one."""
     if long and kind != "metrics":
         raise user_error("--long is for metrics", "write: fairbench list metrics --long")
     if name is not None:
@@ -46,18 +58,16 @@ def _explain(kind: str, name: str) -> None:
 
         print_document(metric_page(name))
         return
-    if kind not in ("interventions", "classifiers"):
+    if kind not in COMPONENTS:
         shows = {"datasets": f"fairbench data show {name}", "configs": f"fairbench plan {name}"}
         raise user_error(f"{kind} are listed by name alone", f"write: {shows.get(kind, 'fairbench list')}")
     from fairbench_cli.base.plugins import find, named_in_packages
-    from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.cli.pages import component_page
-    from fairbench_cli.interventions.registry import INTERVENTIONS
 
-    known = INTERVENTIONS if kind == "interventions" else CLASSIFIERS
-    found = known.get(name) or find(name, known.group, Path())
+    known = _registry(kind)
+    found = known.get(name) or (find(name, known.group, Path()) if known.group else None)
     if found is None:
-        names = [*known, *named_in_packages(known.group)]
+        names = [*known, *(named_in_packages(known.group) if known.group else ())]
         raise user_error(f'unknown {known.name} "{name}"', suggest(name, names))
     thing = found.load()
     foreign = None if name in known else known.foreign
@@ -80,22 +90,32 @@ def _section(kind: str) -> Section:
         rows = [[card.name, ", ".join(card.protected), card.title] for card in cards]
         return _table(kind, ["name", "protected", "title"], rows)
     from fairbench_cli.base.plugins import named_in_packages
-    from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.experiment.config.components import word
-    from fairbench_cli.interventions.registry import INTERVENTIONS
 
-    entries = INTERVENTIONS if kind == "interventions" else CLASSIFIERS
+    entries = _registry(kind)
     rows = []
     for name, entry in entries.items():
-        parameters = ", ".join(f"{field.name}={word(field.default)}" for field in fields(entry.load()))
+        parameters = ", ".join(
+            field.name if field.default is MISSING else f"{field.name}={word(field.default)}"
+            for field in fields(entry.load())
+        )
         rows.append([name, f"{entry.summary}\n{parameters}" if parameters else entry.summary])
-    for name, point in named_in_packages(f"fairbench.{kind}").items():  # nothing of theirs is run
+    named = named_in_packages(entries.group) if entries.group else {}
+    for name, point in named.items():  # nothing of theirs is run
         if name in entries:  # ours is meant
             continue
         package = f"{point.dist.name} {point.dist.version}" if point.dist else "an installed package"
         rows.append([name, f"{point.value}, of {package}"])
     more = f"Each parameter explained: fairbench list {kind} NAME"
     return _table(kind, ["name", "what it does, and its parameters"], rows, more)
+
+
+def _registry(kind: str) -> "Registry":
+    """Return the registry of one kind of `COMPONENTS`."""
+    from pkgutil import resolve_name
+
+    registry: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
+    return registry
 
 
 def _table(title: str, heads: list[str], rows: list[list[str]], more: str = "") -> Section:

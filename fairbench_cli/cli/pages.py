@@ -87,8 +87,10 @@ def described(thing: Any) -> dict[str, str]:
             kind = in_words(TypeAdapter(types[key]).json_schema())
         except (KeyError, PydanticSchemaGenerationError, PydanticUserError):
             kind = "any value"
-        required = parameter.default is parameter.empty
-        found[key] = f"{kind}; {'must be given' if required else f'default {word(parameter.default)}'}"
+        usual = f"default {word(parameter.default)}"
+        if parameter.default is parameter.empty:  # the strength of a mechanism may be left to β
+            usual = "default each β" if key == getattr(thing, "strength", None) else "must be given"
+        found[key] = f"{kind}; {usual}"
     return found
 
 
@@ -111,6 +113,7 @@ def in_words(schema: dict[str, Any]) -> str:
     if kind == "array":
         return f"list of: {in_words(schema.get('items', {}))}"
     words = {"number": "number", "integer": "whole number", "boolean": "true or false", "null": "null"}
+    words["object"] = "mapping"
     return f"{words.get(str(kind), 'text' if kind == 'string' else 'any value')}{_range(schema)}"
 
 

@@ -122,10 +122,8 @@ def _places(folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedD
         worlds = CellWorld("", 0.0, ()), *config.worlds(prepared.spec)
         for world in {(one.name, one.beta): one for one in worlds}.values():
             built = _build(prepared, network, world)
-            columns = {*built.altered} - {built.label}
-            features: Labels = "recorded" if config.test_features == "recorded" and columns else "true"
             for include_protected in seen:
-                named = *prepared.name, world.name, world.beta, include_protected, features
+                named = *prepared.name, world.name, world.beta, include_protected, config.test_features
                 yield _Place(named, built, hidden, thorough, seed)
 
 

@@ -16,7 +16,7 @@ from math import ceil, exp, prod
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.data.table import Floats, Rows
@@ -83,10 +83,11 @@ class WorldFacts:
         Whether sums run over all levels, or over drawn people.
     counts : mapping of (str, str) to Counts
         By rule and labels ("true" or "recorded") the probability of group, label and decision, shape
-        (batches, 2, 2, 2): one batch where exact. True: of all people. Recorded: of the included, with their
-        recorded groups and labels. NaN where no thresholds make the rates equal.
+        (batches, 2, 2, 2): one batch where exact. True: of all people of the base. Recorded: of those of them
+        who are included, with their recorded groups and labels. NaN where no thresholds make the rates equal.
     values : mapping of (str, str, str) to float array, shape (batches,)
-        By quantity, labels and group: "deprived", "favoured", or "" for both.
+        By quantity, labels and group: "deprived", "favoured", or "" for both. Recorded: of the record, which
+        rules are learned from; eq. (4) and history change the people themselves.
     """
 
     how: How
@@ -203,14 +204,15 @@ class _People:
 
     def counts(self, chance: Floats) -> Counts:
         """Return the counts of a rule by batch, from the chance with which it accepts each."""
-        n = np.empty((*self._labelled.shape, 2))
+        n = np.empty((*self.labelled.shape, 2))
         for y in (0, 1):
             n[..., y, 1] = self._sum(self.mass[:, y] * chance)
-        n[..., 0] = self._labelled - n[..., 1]
+        n[..., 0] = self.labelled - n[..., 1]
         return Counts(PAIR, n)
 
     @cached_property
-    def _labelled(self) -> Floats:
+    def labelled(self) -> Floats:
+        """The probability of each group and label by batch, shape (batches, 2, 2)."""
         return np.stack([self._sum(self.mass[:, y]) for y in (0, 1)], axis=-1)
 
     def _sum(self, values: Floats) -> Floats:
@@ -274,12 +276,16 @@ def facts_of(
     sums = _Sums(cells, draws, seed)
     unseen = () if include_protected else tuple(hidden) or tuple(world.groups)
     view = _view(world, unseen, features, sums)
-    truth = _people(view, "true")
+    truth = _people(view, "true", view.judged)
     unbiased = world.network is world.base and not world.included and not world.omitted
-    record = learned = truth if unbiased else _people(view, "recorded")
+    record = learned = truth if unbiased else _people(view, "recorded", world.network)
     if any(name != node for name, node in view.shown.items()):
-        learned = _people(_view(world, unseen, "recorded", sums), "recorded")
-    judged: dict[Labels, _People] = {"true": truth, "recorded": record}
+        learned = _people(_view(world, unseen, "recorded", sums), "recorded", world.network)
+    same = view.judged is world.network
+    judged: dict[Labels, _People] = {
+        "true": truth,
+        "recorded": record if same else _people(view, "recorded", view.judged),
+    }
     counts = {
         (name, labels): people.counts(rule(people))
         for name, rule in _rules(learned, truth, not unseen)
@@ -316,13 +322,16 @@ def _judged(world: World) -> BayesNet:
     parents, cpts = list(net.parents), list(net.cpts)
     for j, own in enumerate(at):
         parents[own], cpts[own] = tuple(at[i] for i in base.parents[j]), base.cpts[j]
+    unchanged = all(np.array_equal(cpts[own], net.cpts[own]) for own in at)
+    if unchanged and parents == [*net.parents]:
+        return net
     return replace(net, parents=tuple(parents), cpts=tuple(cpts))
 
 
-def _people(view: _View, labels: Labels) -> _People:
+def _people(view: _View, labels: Labels, net: BayesNet) -> _People:
     """Return all people with true groups and labels, or the included with the recorded ones."""
     world, recorded = view.world, labels == "recorded"
-    net, given = (world.network, view.given) if recorded else (view.judged, {})
+    given = view.given if recorded else {}
     own, true = world.label, world.true_name(world.label)
     outcome = own if recorded else true
     groups = tuple(name if recorded else world.true_name(name) for name in world.groups)
@@ -462,7 +471,7 @@ def _values(
     world = view.world
     of_labels: tuple[tuple[Labels, _People], ...] = (("true", truth), ("recorded", record))
     for labels, people in of_labels:
-        labelled = counts["constant-accept", labels].labelled
+        labelled = people.labelled
         rate = divide(labelled[..., 1], labelled.sum(-1))
         for g, group in enumerate(PAIR):
             yield ("share", labels, group), labelled[:, g].sum(-1)
@@ -493,8 +502,12 @@ def _auc(people: _People, g: int) -> Floats:
 
 
 def _points(score: Floats, mass: Floats) -> GroupPoints:
-    """Return what thresholds on a score accept."""
-    return group_points(np.tile(score, 2), np.repeat([0, 1], len(score)), mass.T.ravel())
+    """Return what thresholds on a score accept; scores that are equal but for rounding go together."""
+    distinct, level = np.unique(score, return_inverse=True)
+    first = np.diff(distinct, prepend=-np.inf) > EQUAL
+    lowest, at = distinct[first], (np.cumsum(first) - 1)[level]
+    labels = [np.bincount(at, mass[:, label], len(lowest)) for label in (0, 1)]
+    return group_points(np.tile(lowest, 2), np.repeat([0, 1], len(lowest)), np.concatenate(labels))
 
 
 def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
@@ -548,7 +561,7 @@ def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tup
     lowest, highest = ratio[own].min(), ratio[own].max()
     yield ("odds-ratio-least", "", group), np.array([lowest])
     yield ("odds-ratio-most", "", group), np.array([highest])
-    if highest - lowest <= EQUAL * highest:
+    if _alike(lowest, highest):
         yield ("prior-shift", "", group), np.array([(lowest + highest) / 2])
         return
     levels = [view.judged.columns[view.judged.index(name)].levels for name in truth.parents]
@@ -556,11 +569,17 @@ def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tup
     least, most = np.full(many, np.inf), np.full(many, -np.inf)
     np.minimum.at(least, truth.rows[own], ratio[own])
     np.maximum.at(most, truth.rows[own], ratio[own])
-    for row in np.flatnonzero((most >= least) & (most - least <= EQUAL * most)):
+    for row in np.flatnonzero((most >= least) & _alike(least, most)):
         codes = np.unravel_index(row, [len(of) for of in levels])
         named = zip(truth.parents, (of[code] for of, code in zip(levels, codes, strict=True)), strict=True)
         where = " ".join(f"{name}={level}" for name, level in named)
         yield ("prior-shift", "", where), np.array([(least[row] + most[row]) / 2])
+
+
+def _alike(least: ArrayLike, most: ArrayLike) -> NDArray[np.bool_]:
+    """Return whether a smallest and a largest ratio are the same finite one."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.isfinite(most) & (np.subtract(most, least) <= np.multiply(EQUAL, most)))
 
 
 def total_variation(world: World) -> float:

@@ -81,6 +81,15 @@ def test_a_world_gives_the_record_and_the_truth(say, tmp_path):
     assert none.equals(net.sample(300, seed=5).to_pandas())
 
 
+def test_a_bias_of_tuples_and_numbers_of_numpy_is_the_same():
+    net = fb.load_network("dutch")
+    given = {"flip": np.float64(0.5), "given": {"edu_level": (np.int64(4), "5")}}
+    same = net.world([{"label": {"flip": 0.5, "given": {"edu_level": [4, 5]}}}])
+    assert repr(net.world(({"label": given},))) == repr(same)
+    with pytest.raises(fb.UserError, match='unknown mechanism "3"'):
+        net.world([{3: {}}])
+
+
 def test_what_is_asked_of_a_world_is_about_the_record(say):
     net = fb.load_network("dutch")
     world = net.world(BIAS)

@@ -7,6 +7,7 @@ import pytest
 from conftest import SMALL, Finished, derived, write_config
 
 import fairbench_cli as fb
+from fairbench_cli.api.run import RunFrames
 
 
 @pytest.fixture(scope="module")
@@ -81,6 +82,14 @@ def test_a_folder_is_gone_on_from_and_a_temporary_one_goes_away(ran, capsys, mon
     assert sorted(path.name for path in tmp_path.iterdir()) == ["small.yaml"]
     assert few.results["intervention"].unique().tolist() == ["none"]
     assert len(fb.run(SMALL, only=["intervention=none", "beta=1"]).results) == 8
+
+
+def test_a_repeat_that_is_counted_on_the_record_too_is_one():
+    groups = {"dataset": "x", "world": "label", "labels": ["true", "recorded"] * 2, "repeat": [0, 0, 1, 1]}
+    status = {"status": ["ok", "ok", "failed", "failed"], "reason": ["", "", "why", "why"]}
+    run = RunFrames("w", {"groups": pd.DataFrame(groups | status)}, {})
+    assert repr(run) == "<Run w: repeats: 1 ok, 1 failed; frames: groups>"
+    assert run.failures == {"why": 1}
 
 
 def test_failures_are_counted(tmp_path):

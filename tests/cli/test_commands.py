@@ -77,12 +77,18 @@ def test_run_does_only_what_only_says(finished: Finished, tmp_path, say):
     assert [line.split(",")[-1] == "…" for line in table[1:]] == [False] * 4 + [True] * 4
 
 
-@pytest.mark.parametrize("kind", [None, "configs", "datasets", "interventions", "classifiers", "metrics"])
+@pytest.mark.parametrize(
+    "kind", [None, "configs", "datasets", "interventions", "classifiers", "mechanisms", "metrics"]
+)
 def test_list(say, kind):
     done = say("list", *filter(None, [kind]))
     assert (done.code, done.err) == (0, "")
     words = {"configs": "quickstart", "datasets": "compas", "interventions": "massaging"}
-    words |= {"classifiers": "hist-gradient-boosting", "metrics": "elift"}
+    words |= {
+        "classifiers": "hist-gradient-boosting",
+        "mechanisms": "flip, to=unfavourable",
+        "metrics": "elift",
+    }
     for name, word in words.items():
         assert (word in done.out) == (kind in (None, name))
 

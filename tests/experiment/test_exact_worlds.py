@@ -43,10 +43,9 @@ def test_every_world_has_its_numbers_and_that_without_bias_the_first(tmp_path):
     assert accuracy(rows, "label", "truth") == best > accuracy(rows, "label", "bayes") + 0.05
     assert {row["features"] for row in rows} == {"true"}
     shown = written(tmp_path, test_features="recorded")
-    assert [row["features"] for row in shown if row["world"] != "label"] != [
-        row["features"] for row in rows if row["world"] != "label"
-    ]
-    assert {row["features"] for row in shown if row["world"] == "label"} == {"true"}
+    assert {row["features"] for row in shown} == {"recorded"}
+    for world, alike in (("label", True), ("measurement decile_score", False)):
+        assert (accuracy(shown, world, "bayes") == accuracy(rows, world, "bayes")) == alike
 
 
 def test_numbers_of_worlds_that_are_there_are_not_computed_again(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import law
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from network_data import random_tables
 from scipy.stats import chi2
@@ -20,6 +20,7 @@ from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.network.bias import bias_kind, shift
 from fairbench_cli.network.draw import sample
+from fairbench_cli.network.exact import facts_of
 from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.group import GroupNoise
 from fairbench_cli.network.mechanisms.history import HistoricalBias
@@ -529,6 +530,20 @@ def test_equation_4_is_label_bias_without_children_and_prior_shift_with_them(see
         assert children
         assert {*net.parents_of("y")} > {"s"}
     assert np.allclose(recorded[F], p[F])
+
+
+@law(15)
+@given(
+    NETS, st.one_of(KINDS["measurement"], KINDS["selection"], KINDS["group"]), st.sampled_from([ONE, JOINT])
+)
+@example(
+    867457272, SelectionBias(0.2, by={"x": ("10",), "z": ("1",)}), JOINT
+)  # two x of one p', but for rounding
+def test_the_best_thresholds_are_no_worse_than_any_other(seed, mechanism, groups):
+    world = world_of(small_net(seed), "y", "+", groups, [MeasurementError("x", 0.2, "everybody"), mechanism])
+    found = facts_of(world, include_protected=False)
+    best = found.measure("oracle-thresholds")
+    assert best >= max(map(found.measure, ("bayes", "constant-accept", "constant-refuse"))) - 1e-12
 
 
 # --- Rows -----------------------------------------------------------------------------------------------

@@ -200,7 +200,7 @@ def _read_mechanism(item: Any) -> tuple[list[ComponentSpec], list[Finding]]:
     """Return a mechanism with each combination of its parameters; or what is wrong with it."""
     name, options = named(item)
     if name is not None and name not in MECHANISMS:
-        return [], [((), Problem(f'unknown mechanism "{name}"', suggest(name, MECHANISMS)))]
+        return [], [((), Problem(f'unknown mechanism "{name}"', suggest(str(name), MECHANISMS)))]
     own = None if name is None else _strength_of(name)
     is_left = own is not None and isinstance(options, dict) and own not in options
     given = {name: options | {own: SOME}} if is_left else item
