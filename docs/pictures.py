@@ -29,6 +29,31 @@ RUN: dict[str, Any] = {
     "sweep": "acceptance-rate",
     "tables": ["overview"],
 }
+WORLDS: dict[str, Any] = RUN | {
+    "datasets": ["dutch"],
+    "sample": {
+        "from": "shipped",
+        "beta": [0.25, 0.5, 0.75],
+        "size": 4000,
+        "bias": [
+            [],
+            ["label"],
+            [{"label": {"given": {"edu_level": [4, 5]}, "as": "label given x"}}],
+            ["selection"],
+            [{"measurement": {"column": "edu_level", "as": "measurement"}}],
+            [{"omission": {"column": "economic_status", "as": "omission"}}],
+        ],
+    },
+    "include_protected": True,
+    "interventions": [
+        "none",
+        "massaging",
+        "reweighing",
+        {"group-thresholds": {"constraint": "demographic-parity", "as": "equal rates"}},
+        {"group-thresholds": {"constraint": "tpr-parity", "as": "equal TPR"}},
+    ],
+    "sweep": None,
+}
 CODED = RUN | {
     "datasets": ["adult"],
     "interventions": ["none", "massaging"],
@@ -39,9 +64,6 @@ CODED = RUN | {
 def written(folder: Path) -> str:
     """Write pictures and pages into a folder of the site and return the Markdown that shows them."""
     folder.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory() as kept:
-        run, coded = fb.run(RUN, folder=kept), fb.run(CODED)
-        shutil.copy(Path(kept) / "report.html", folder / "run.html")
     people = fb.load_network("dutch").tilt(0.5).sample(6000, seed=1).to_pandas()
     audit = fb.audit(
         people, score="occupation", favourable=["2_1"], attributes=["sex", "age"], ref={"sex": "male"}
@@ -49,14 +71,21 @@ def written(folder: Path) -> str:
     (folder / "audit.html").write_text(audit.to_html(), encoding="utf-8")
     parts = ["## Pages", _page("The page of a run", f"{folder.name}/run.html")]
     parts += [_page("The page of an audit", f"{folder.name}/audit.html"), "## Every figure by name"]
-    for name, entry in FIGURES.items():
-        found = (coded if name == "representations" else run).found
-        with house_style():
-            figures = {key: one for key, one in entry.load()(found).items() if "race" not in key}
-            picture = figure_bytes(list(figures.values())[len(figures) // 2], "svg")
-        (folder / f"{name}.svg").write_bytes(picture)
-        image = f'<img alt="the figure {name}" src="{folder.name}/{name}.svg" loading="lazy">'
-        parts.append(f"### {name}\n\n{entry.summary}\n\n{image}")
+    with TemporaryDirectory() as kept:
+        run, coded, worlds = (
+            fb.run(one, folder=Path(kept) / str(i)) for i, one in enumerate((RUN, CODED, WORLDS))
+        )
+        shutil.copy(Path(kept) / "0" / "report.html", folder / "run.html")
+        for name, entry in FIGURES.items():
+            drawn = {"representations": coded} | dict.fromkeys(
+                ("remedies", "recorded-true", "strength"), worlds
+            )
+            with house_style():
+                figures = entry.load()(drawn.get(name, run).found)
+                shown = [one for key, one in figures.items() if "race" not in key]
+                (folder / f"{name}.svg").write_bytes(figure_bytes(shown[len(shown) // 2], "svg"))
+            image = f'<img alt="the figure {name}" src="{folder.name}/{name}.svg" loading="lazy">'
+            parts.append(f"### {name}\n\n{entry.summary}\n\n{image}")
     return "\n\n".join(parts) + "\n"
 
 

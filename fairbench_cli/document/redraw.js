@@ -31,7 +31,7 @@
   const strength = (panel, beta, before = "") => (panel.strength ? `${before}${panel.strength} = ${panel.at[beta]}` : "");
   function whichWords(panel, beta) {
     const [world, labels] = panel.which.split(" · ");
-    return (beta === undefined ? [world, labels] : [world, strength(panel, beta), labels]).filter(Boolean).join(" · ");
+    return (beta === undefined ? [world, labels] : [world === panel.strength ? "" : world, strength(panel, beta), labels]).filter(Boolean).join(" · ");
   }
   const which = (panel, beta) => (panel.which ? `<p class="which">${escaped(whichWords(panel, beta))}</p>\n` : "");
   // What others are held against, by name, with its numbers over β: as `known_of` in Python.
@@ -363,6 +363,7 @@
       ]));
     },
   };
+  const shown = new Map(); // planes hang on nothing but the panel
   function draw() {
     filter();
     for (const [[kind, number], rows] of tables) fillers[kind](rows, number);
@@ -370,7 +371,10 @@
     for (const input of document.querySelectorAll(".filter input")) if (input.value) input.dispatchEvent(new Event("input"));
     for (const figure of document.querySelectorAll("figure[data-key]")) {
       const [kind, number, ...parts] = figure.dataset.key.split("-");
-      figure.innerHTML = drawers[kind](panelOf(number), ...parts);
+      const panel = panelOf(number);
+      if (kind === "planes" && shown.get(figure) === panel) continue;
+      shown.set(figure, panel);
+      figure.innerHTML = drawers[kind](panel, ...parts);
     }
   }
   const first = Object.fromEntries(Object.entries(selects).map(([name, one]) => [name, one.value]));

@@ -1,15 +1,22 @@
 """The networks that a run drew from, as it left them, and what a drawing of them points out."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.data.card import shipped_cards
+from fairbench_cli.experiment.config.worlds import read_worlds
+from fairbench_cli.measures.groups import ProtectedAttributes
+from fairbench_cli.network.bias import Groups
 from fairbench_cli.network.files import load
+from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.world import World, world_of
+from fairbench_cli.report.results import RunResults
 
 
 def network_of(folder: Path, source: dict[str, Any]) -> BayesNet:
@@ -73,3 +80,56 @@ class Marks:
     edited: tuple[str, ...] = ()
     added: Mapping[str, str] = field(default_factory=dict)
     """Of a world: by node, what it is, such as what is recorded of a column."""
+
+
+BIASED = ("recorded", "recorded before", "inclusion")
+"""What of a world's nodes (`Marks.added`) its mechanisms decide."""
+
+
+def networks_of(run: RunResults) -> Iterator[tuple[dict[str, Any], BayesNet]]:
+    """Yield what the plan says of each data set with results, and its network, where that is still there."""
+    for source in run.plan.datasets if run.plan.config.sample.source != "data" else ():
+        if (source["dataset"], source["attribute"]) in run.with_results:
+            with suppress(UserError):
+                yield source, network_of(run.folder, source)
+
+
+def worlds_of_run(run: RunResults) -> Iterator[tuple[dict[str, Any], str, World, Marks]]:
+    """Yield what the plan says of a data set, the name of each of its worlds, the world, and what to mark.
+
+    Nodes and arcs of a world are the same at every strength above 0: it is that of the last one.
+    """
+    for source, net in networks_of(run):
+        groups = _groups_of(run.plan.protected(source["dataset"], source["attribute"]), source["attribute"])
+        whole = {one["world"]: one for one in source.get("worlds", ()) if one["beta"] and one["mechanisms"]}
+        for name, one in whole.items():
+            (spec,) = read_worlds([one["mechanisms"]])
+            mechanisms = [each.build(MECHANISMS) for each in spec.mechanisms]
+            with suppress(UserError):
+                world = world_of(net, source["label"], source["favourable"], groups, mechanisms)
+                yield source, name, world, Marks(source["label"], source["attribute"], (), added_nodes(world))
+
+
+def about_world(world: World) -> list[str]:
+    """Return in words what a world has more than the truth, and less."""
+    more = len(world.network.columns) - len(world.base.columns)
+    about = [f"{more} node{'s' * (more != 1)} more than the network"] * bool(more)
+    return about + [f"not recorded: {', '.join(world.omitted)}"] * bool(world.omitted)
+
+
+def _groups_of(protected: ProtectedAttributes, attribute: str) -> Groups:
+    """Return the deprived and the favoured levels of an attribute, or of each part of a joint one."""
+    parts = next((joint.of for joint in protected.joint if joint.name == attribute), (attribute,))
+    return {one.name: (one.deprived, one.favoured) for one in protected.attributes if one.name in parts}
+
+
+def added_nodes(world: World) -> dict[str, str]:
+    """Return what the nodes of a world are that its network did not have, or not so; and what is left out."""
+    found = dict.fromkeys(world.included, "inclusion") | dict.fromkeys(world.omitted, "not recorded")
+    for column in world.altered:
+        nodes = {name for name in world.network.names if name.rpartition(".")[0] == column}
+        found |= dict.fromkeys(nodes, "recorded before") | {
+            world.true_name(column): "truth",
+            column: "recorded",
+        }
+    return found

@@ -94,7 +94,8 @@ def which_words(panel: Data, beta: int | None = None) -> str:
     """Return the world, its strength at a β, and the labels of a panel."""
     world, _, labels = panel["which"].partition(" · ")
     strength = "" if beta is None else _at_strength(panel, beta)
-    return " · ".join(filter(None, (world, strength, labels)))
+    named = "" if strength and world == panel["strength"] else world
+    return " · ".join(filter(None, (named, strength, labels)))
 
 
 def _at_strength(panel: Data, beta: int, before: str = "") -> str:

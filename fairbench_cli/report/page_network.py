@@ -1,46 +1,35 @@
 """The networks of a run as pictures for its page."""
 
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import Any
 
-from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.charts import element, picture, short, stroke, text
 from fairbench_cli.document.model import Chart, Section
-from fairbench_cli.experiment.config.worlds import read_worlds
 from fairbench_cli.experiment.plan import edited_columns
-from fairbench_cli.measures.groups import ProtectedAttributes
-from fairbench_cli.network.bias import Groups
-from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.world import World, world_of
 from fairbench_cli.report.layers import HEIGHT, arc_lines, box_top, lay_out
-from fairbench_cli.report.networks import Marks, about_network, network_of
+from fairbench_cli.report.networks import (
+    BIASED,
+    Marks,
+    about_network,
+    about_world,
+    networks_of,
+    worlds_of_run,
+)
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import names_of
 
 INCH = 78.0  # of a layout, in a picture
 LETTER = 0.078  # inches of a letter, about
 EDGE = 6.0
-BIASED = ("recorded", "recorded before", "inclusion")
-"""What of a world's nodes (`Marks.added`) its mechanisms decide."""
 
 
 def network_charts(run: RunResults) -> Iterator[Chart]:
     """Yield a picture of each network that the run drew from and that is still where it left it."""
-    for source, net in _networks(run):
+    for source, net in networks_of(run):
         edited = () if source.get("worlds") else edited_columns(source)
         marks = Marks(source.get("label"), source["attribute"], edited)
         title = f"{source['dataset']}, {source['attribute']}"
         yield Chart(title, drawn_network(net, marks, title), about_network(net, source))
-
-
-def _networks(run: RunResults) -> Iterator[tuple[dict[str, Any], BayesNet]]:
-    """Yield what the plan says of each data set with results, and its network, where that is still there."""
-    for source in run.plan.datasets if run.plan.config.sample.source != "data" else ():
-        if (source["dataset"], source["attribute"]) in run.with_results:
-            with suppress(UserError):
-                yield source, network_of(run.folder, source)
 
 
 def world_networks(run: RunResults) -> Iterator[Section]:
@@ -49,46 +38,17 @@ def world_networks(run: RunResults) -> Iterator[Section]:
     Its nodes and arcs are the same at every strength above 0.
     """
     called = names_of(run.plan.config)
-    for source, net in _networks(run):
-        groups = _groups_of(run.plan.protected(source["dataset"], source["attribute"]), source["attribute"])
-        whole = {one["world"]: one for one in source.get("worlds", ()) if one["beta"] and one["mechanisms"]}
-        for name, one in whole.items():
-            (spec,) = read_worlds([one["mechanisms"]])
-            mechanisms = [each.build(MECHANISMS) for each in spec.mechanisms]
-            try:
-                world = world_of(net, source["label"], source["favourable"], groups, mechanisms)
-            except UserError:
-                continue
-            marks = Marks(source["label"], source["attribute"], (), added_nodes(world))
-            title = f"{source['dataset']}, {source['attribute']}: {name}"
-            more = len(world.network.columns) - len(net.columns)
-            about = [f"{more} node{'s' * (more != 1)} more than the network"] * bool(more)
-            about += [f"not recorded: {', '.join(world.omitted)}"] * bool(world.omitted)
-            dataset = called.dataset(source["dataset"])
-            yield Section(
-                f"{dataset}: {name}",
-                charts=(Chart("", drawn_network(world.network, marks, title)),),
-                about=(("dataset", dataset), ("world", name)),
-                fine=" · ".join(about),
-            )
-
-
-def _groups_of(protected: ProtectedAttributes, attribute: str) -> Groups:
-    """Return the deprived and the favoured levels of an attribute, or of each part of a joint one."""
-    parts = next((joint.of for joint in protected.joint if joint.name == attribute), (attribute,))
-    return {one.name: (one.deprived, one.favoured) for one in protected.attributes if one.name in parts}
-
-
-def added_nodes(world: World) -> dict[str, str]:
-    """Return what the nodes of a world are that its network did not have, or not so; and what is left out."""
-    found = dict.fromkeys(world.included, "inclusion") | dict.fromkeys(world.omitted, "not recorded")
-    for column in world.altered:
-        nodes = {name for name in world.network.names if name.rpartition(".")[0] == column}
-        found |= dict.fromkeys(nodes, "recorded before") | {
-            world.true_name(column): "truth",
-            column: "recorded",
-        }
-    return found
+    for source, name, world, marks in worlds_of_run(run):
+        dataset, title = (
+            called.dataset(source["dataset"]),
+            f"{source['dataset']}, {source['attribute']}: {name}",
+        )
+        yield Section(
+            f"{dataset}: {name}",
+            charts=(Chart("", drawn_network(world.network, marks, title)),),
+            about=(("dataset", dataset), ("world", name)),
+            fine=" · ".join(about_world(world)),
+        )
 
 
 def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:

@@ -22,7 +22,7 @@ from fairbench_cli.report.reading import signed
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults, labels_measured
 from fairbench_cli.report.tables import BLOCK, NO_BIAS, TRUTH, Names, names_of, why_nothing
-from fairbench_cli.report.worlds import facts_of_run, strength_of
+from fairbench_cli.report.worlds import BETA, facts_of_run, strength_of
 
 FORM_OF: dict[str, tuple[Kind | str, Form]] = {
     "B": ("baseline", "base"),
@@ -259,7 +259,7 @@ class PanelNumbers:
     @property
     def world(self) -> str:
         """What its world is called."""
-        return self.of["world"] or NO_BIAS
+        return self.of["world"] or (BETA if self.strength == BETA else NO_BIAS)
 
     @property
     def which(self) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 from fairbench_cli.document.model import Section, TableCell, TextTable
@@ -11,7 +11,7 @@ from fairbench_cli.report.answer import groups_in_words
 from fairbench_cli.report.reading import signed
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, names_of
-from fairbench_cli.report.worlds import ExactNumber, ExactWorld, facts_of_run, strength_of
+from fairbench_cli.report.worlds import ExactNumber, ExactWorld, facts_of_run, strength_of, world_called
 
 NOTHING_LOST = 0.0005  # of accuracy: it is written as 0.0 points
 
@@ -36,22 +36,23 @@ def world_sections(run: RunResults) -> Iterator[Section]:
         dataset, attribute, world = place
         source = run.plan.dataset(dataset, attribute)
         groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
-        strength = strength_of(source, world)
+        name, strength = world_called(source, world), strength_of(source, world)
         own = [one for one in every if one.features == features] or every
-        sentences, tables = [_done(source, world)], []
+        sentences: list[str] = [_done(source, world)]
+        tables: list[TextTable] = []
         for seen, kept in groupby(sorted(own, key=_by_strength), lambda one: one.include_protected):
             those = [*kept]
             rules = f"rules that {'see' if seen else 'do not see'} {attribute}"
             sentences.append(undone(those, groups, strength, rules))
-            tables.append(_table(those, groups, strength or "what", rules))
+            tables.append(_table(those, groups, strength, rules, again=bool(tables)))
         yield Section(
-            f"{called.dataset(dataset)}: {world or NO_BIAS}",
+            f"{called.dataset(dataset)}: {name}",
             tuple(filter(None, sentences)),
             tuple(tables),
             about=(
                 ("dataset", called.dataset(dataset)),
                 ("compared", attribute),
-                ("world", world or NO_BIAS),
+                ("world", name),
             ),
             fine=f"{groups[0]} against {groups[1]}{' · recorded features' * (features == 'recorded')}",
         )
@@ -61,16 +62,18 @@ def _by_strength(world: ExactWorld) -> tuple[bool, float]:
     return world.include_protected, world.beta
 
 
-def _table(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str, rules: str) -> TextTable:
-    """Return what is known of a world, by its strength."""
-    heads = [f"{one.beta:g}" if one.world else NO_BIAS for one in worlds]
+def _table(
+    worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str, rules: str, *, again: bool
+) -> TextTable:
+    """Return what is known of a world, by its strength; `again`: what is of rules alone."""
+    heads = [f"{one.beta:g}" if strength else one.world or NO_BIAS for one in worlds]
     rows = []
-    for name, write in _rows(groups, worlds):
+    for name, write in chain(() if again else _of_record(groups, worlds), _of_rules(groups)):
         cells = [write(one) for one in worlds]
         if any(cell.text != "-" for cell in cells):
             rows.append((TableCell(name), *cells))
     title = f"{rules[:1].upper()}{rules[1:]}"
-    return TextTable(title, (strength, *heads), tuple(rows), _how(worlds), words=1)
+    return TextTable(title, (strength or "what", *heads), tuple(rows), _how(worlds), words=1)
 
 
 def _done(source: Mapping[str, Any], world: str) -> str:
@@ -139,8 +142,8 @@ def _percent(value: float) -> str:
     return f"{signed(100 * value, 1, '')} points"
 
 
-def _rows(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row]:
-    """Yield what a world is described by: a head, and a function that writes its cell at a strength."""
+def _of_record(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row]:
+    """Yield what a record is described by: a head, and a function that writes its cell at a strength."""
     called = dict(zip(PAIR, groups, strict=True))
     for group, name in called.items():
         yield f"favourable, {name}", _both("favourable", group)
@@ -152,6 +155,11 @@ def _rows(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row
     for group, name in called.items():
         if any(abs(one.value("prior-shift", "", group) - 1) >= NOTHING_LOST for one in worlds):
             yield f"odds, {name}", _odds(group)
+
+
+def _of_rules(groups: tuple[str, str]) -> Iterator[Row]:
+    """Yield what rules that learn from a record are described by."""
+    called = dict(zip(PAIR, groups, strict=True))
     for group, name in called.items():
         yield f"order, {name}", _order(group)
     for group, name in called.items():

@@ -20,6 +20,7 @@ from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import NO_BIAS
 
 COLUMNS = [*PLACE, *NUMBER]
 
@@ -203,6 +204,15 @@ def strength_of(source: Mapping[str, Any], world: str) -> str:
     names = [one if isinstance(one, str) else next(iter(one)) for one in listed]
     strengths = (MECHANISMS[name].load().strength for name in names)
     return next(filter(None, strengths), "")
+
+
+def world_called(source: Mapping[str, Any], world: str) -> str:
+    """Return what a page calls a world: without a name it is β's, or that without a bias.
+
+    >>> world_called({"worlds": []}, "label"), world_called({"worlds": [{}]}, ""), world_called({}, "")
+    ('label', 'no bias', 'β')
+    """
+    return world or (NO_BIAS if source.get("worlds") else BETA)
 
 
 @lru_cache(maxsize=1)  # the CSV, the answer, the figures and the page are of one run

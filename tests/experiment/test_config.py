@@ -217,6 +217,7 @@ WRONG = [
     ("attributes", "[sex×sex]", '"sex×sex" names an attribute twice'),
     ("attributes", "sex", "attributes must be a list"),
     ("figures", "[sweep]", "the figure sweep needs a sweep"),
+    ("figures", "[remedies]", "the figure remedies compares worlds"),
     ("figures", "[curve]", 'unknown figure "curve"'),
     ("datasets", "[adult: {as: a b}]", "datasets.adult.as must be letters"),
     ("datasets", "[adult: {as: x}, dutch: {as: x, attribute: sex}]", "x with sex is listed twice"),

@@ -87,6 +87,7 @@ def known_run(folder: Path) -> RunResults:
     """Return an invented run of two data sets in a world of labels and in none, with what is known of it."""
     write_facts(folder, [(name, "sex", *place) for name in ("bank", "shop") for place in PLACES])
     rules = {name: dict.fromkeys(PLACES, rule) for name, rule in RULE_OF.items()}
+    del rules["random"]["", 0.0]  # not run yet
     run = invented(rules, ("bank", "shop"), folder=folder, metrics=METRICS)
     sources = [source | {"worlds": FLIPS} for source in run.plan.datasets]
     return replace(run, plan=replace(run.plan, datasets=sources))

@@ -15,7 +15,14 @@ from fairbench_cli.network.model import BayesNet
 from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Panel, facet, text_width
 from fairbench_cli.report.figures.pages import by_name
 from fairbench_cli.report.layers import BETWEEN, HEIGHT, arc_lines, box_top, lay_out
-from fairbench_cli.report.networks import Marks, about_network, network_of
+from fairbench_cli.report.networks import (
+    BIASED,
+    Marks,
+    about_network,
+    about_world,
+    network_of,
+    worlds_of_run,
+)
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import names_of
 
@@ -26,7 +33,7 @@ EDITED_ARC = "#B3261E"
 
 
 def draw(run: RunResults) -> dict[str, Figure]:
-    """Draw one figure per data set and protected attribute of which there are results.
+    """Draw one figure per data set and protected attribute of which there are results, and one per world.
 
     Raises
     ------
@@ -36,13 +43,23 @@ def draw(run: RunResults) -> dict[str, Figure]:
     sources = {(one["dataset"], one["attribute"]): one for one in run.plan.datasets}
     shown = {name: one for name, one in sources.items() if name in run.with_results}
     found = by_name(shown, names_of(run.plan.config))
-    return {name: _figure(run.folder, *own) for name, own in found.items()}
+    figures = {name: _figure(run.folder, *own) for name, own in found.items()}
+    called = names_of(run.plan.config)
+    worlds = {
+        (source["dataset"], source["attribute"], name): (world, marks)
+        for source, name, world, marks in worlds_of_run(run)
+    }
+    for name, (title, (world, marks)) in by_name(worlds, called).items():
+        about = ". ".join(text.capitalize() for text in about_world(world)) + "."
+        figures[name] = draw_network(world.network, marks, f"A world as a network: {title}", about)
+    return figures
 
 
 def _figure(folder: Path, title: str, source: dict[str, Any]) -> Figure:
     net = network_of(folder, source)
     about = about_network(net, source)
-    marks = Marks(source.get("label"), source["attribute"], edited_columns(source))
+    edited = () if source.get("worlds") else edited_columns(source)
+    marks = Marks(source.get("label"), source["attribute"], edited)
     return draw_network(net, marks, f"Bayesian network: {title}", about)
 
 
@@ -60,6 +77,7 @@ class BoxLook:
 OUTCOME = BoxLook("outcome", "#FBD9A5", "#8A4B00", "square,pad=0", 2.4)
 PROTECTED = BoxLook("protected attribute", "#BFDDF2", "#00476E", "roundtooth,pad=0,tooth_size=0.035", 1.4)
 EDITED = BoxLook("column that β edits", "#CDEBDD", "#00614A", "round,pad=0,rounding_size=0.19", 1.4)
+RECORDED = replace(EDITED, name="decided by the bias")
 PLAIN = BoxLook("", "#FFFFFF", GREY, "round,pad=0,rounding_size=0.06", 0.9)
 
 
@@ -69,13 +87,14 @@ def roles(name: str, marks: Marks) -> tuple[BoxLook, str]:
     >>> roles("sex", Marks("income", "sex", ("sex",)))[1]
     'protected · edited by β'
     """
+    added = marks.added.get(name, "edited by β" if name in marks.edited else "")
     if name == marks.outcome:
-        return OUTCOME, "outcome"
+        return OUTCOME, " · ".join(["outcome", *[added] * bool(added)])
     if name == marks.protected:
-        return PROTECTED, "protected · edited by β" if name in marks.edited else "protected"
+        return PROTECTED, " · ".join(["protected", *[added] * bool(added)])
     if name in marks.edited:
-        return EDITED, "edited by β"
-    return PLAIN, ""
+        return EDITED, added
+    return RECORDED if added in BIASED else PLAIN, added
 
 
 def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
@@ -90,25 +109,26 @@ def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     for name in without:
         about += f" {name} is no parent of {marks.outcome}: β has nothing to edit."
     edited = () if without else tuple((name, marks.outcome) for name in marks.edited)
+    biased = {arc for arc in net.arcs if marks.added.get(arc[1]) in BIASED}
     marks = replace(marks, edited=() if without else marks.edited)
     labels = [(name, *roles(name, marks)) for name in net.names]
     widths = [
-        max(text_width(name, NORMAL, "bold" if kind is not PLAIN else "normal"), text_width(role, SMALL))
-        + PADDING
-        for name, kind, role in labels
+        max(text_width(name, NORMAL, "bold" if role else "normal"), text_width(role, SMALL)) + PADDING
+        for name, _, role in labels
     ]
     layout = lay_out(net.parents, widths, GAP)
     wide = max(x + width / 2 for x, width in zip(layout.x, [*widths, *[0.0] * len(layout.x)], strict=False))
     tall = len(layout.layers) * (HEIGHT + BETWEEN) - BETWEEN
     shown = {kind for _, kind, _ in labels}
-    legend = _legend([k for k in (OUTCOME, PROTECTED, EDITED) if k in shown], bool(edited))
+    kinds = [kind for kind in (OUTCOME, PROTECTED, EDITED, RECORDED) if kind in shown]
+    legend = _legend(kinds, bool(edited), bool(biased))
 
     def drawn(ax: Axes) -> None:
         ax.set(xlim=(-0.05, wide + 0.05), ylim=(-tall - 0.05, 0.05))
         ax.axis("off")
         for arc, line in arc_lines(layout, widths).items():
             start, end = (net.names[node] for node in arc)
-            _arc(ax, line, (start, end) in edited, f"arc-{start}-{end}")
+            _arc(ax, line, (start, end) in {*edited, *biased}, f"arc-{start}-{end}")
         for node, (name, kind, role) in enumerate(labels):
             middle = (layout.x[node], box_top(layout.layer[node]) - HEIGHT / 2)
             _node(ax, middle, widths[node], name, kind, role)
@@ -154,8 +174,9 @@ def _node(ax: Axes, middle: tuple[float, float], width: float, name: str, kind: 
         ax.text(middle[0], middle[1] - 0.085, role, fontsize=SMALL, color=kind.edge, **text)
 
 
-def _legend(kinds: Sequence[BoxLook], has_edited_arc: bool) -> list[tuple[Any, str]]:
+def _legend(kinds: Sequence[BoxLook], has_edited_arc: bool, has_biased_arc: bool) -> list[tuple[Any, str]]:
     legend: list[tuple[Any, str]] = [(_box((0, 0), 1, 1, kind), kind.name) for kind in kinds]
-    if has_edited_arc:
-        legend.append(({"color": EDITED_ARC, "lw": 1.9}, "arc whose probabilities β edits"))
+    if has_edited_arc or has_biased_arc:
+        words = "arc whose probabilities β edits" if has_edited_arc else "arc of the bias"
+        legend.append(({"color": EDITED_ARC, "lw": 1.9}, words))
     return legend

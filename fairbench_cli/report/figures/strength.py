@@ -78,10 +78,19 @@ def _strength(remedies: Remedies, place: Place, lines: Lines) -> Figure:
         across,
         (1.3, 1.1),
         [*keys, (IDEAL, "no gap")],
+        _notes(lines),
         room=(0.42, 0.0, 0.12, 0.3),
         handle=0.36,
         named=SMALL,
     )
+
+
+def _notes(lines: Lines) -> list[str]:
+    """Name the worlds whose record is a part of the truth, such as one without a column."""
+    without = [name for name, own in lines.items() if name and not any(own.values())]
+    if not without:
+        return []
+    return [f"{', '.join(without)}: what is recorded is true, so the {CURRENCY} is 0."]
 
 
 def world_look(i: int) -> Look:
