@@ -408,7 +408,7 @@ class Answer:
 
         rest = self._clause(
             rest,
-            rf"Thresholds that know the truth regain {N} of {N} points(?: \((.*?)\))?"
+            rf"Thresholds that know the truth gain {N} of {N} points(?: \((.*?)\))?"
             r"(?:; the ranking within groups is (.*?))?",
             where, bool(exact), thresholds,
         )  # fmt: skip
@@ -702,22 +702,26 @@ class Setting:
         answer = self.answer
 
         def cost(match: re.Match) -> None:
-            row = self.remedy(self.plain_name, "true")
-            ends = [minus(-100 * row[f"lost_{end}"], 1) for end in ("high", "low")]
-            known = [minus(-100 * self.lost, 1), *ends]
+            row, kind = self.remedy(self.plain_name, "true"), self.lost_kind
+            sign = 100 if kind == "better" else -100
+            ends = sorted(sign * row[f"lost_{end}"] for end in ("low", "high"))
+            known = [minus(sign * self.lost, 1), *(minus(end, 1) for end in ends)]
             if math.isnan(row["lost_low"]):
                 known[1:] = [None, None]
-            words = {"not shown": ", not shown", "same": ", no change", "untested": ", not tested"}
-            said = [*match.groups()]
-            answer.note(f"{where}: cost", said, [*known, words.get(self.lost_kind)])
+            answer.note(f"{where}: cost", [*match.groups()[1:]], known)
+            words = {
+                "worse": "The bias costs the plain model",
+                "better": "The bias is no cost to the plain model, which gains",
+                "same": "The bias is shown to change the plain model by less than 1 point, it costs",
+                "not shown": "No cost of the bias is shown:",
+            }
+            word = words.get(kind, "What the bias costs the plain model, untested:")
+            answer.note(f"{where}: whether it costs", match[1], word)
 
         number = r"(−?\d+\.\d)"
         fine = rf"(?: \({number} to {number}\))?"
-        text = answer.eat(
-            text,
-            rf"The bias costs the plain model {number} points of accuracy{fine}(, not shown|, no change|, not tested)?\.",
-            cost,
-        )
+        start = r"((?:The|No|What)[^.]*? bias[^.]*?)"
+        text = answer.eat(text, rf"{start} {number} points of accuracy{fine}\.", cost)
 
         def gained(match: re.Match) -> None:
             names = [name for name in self.names if self.gains(name)]
@@ -735,7 +739,7 @@ class Setting:
         text = answer.eat(
             text,
             rf"Bayes' rule of the record is right on {N} % of the truth, with thresholds that know the truth "
-            rf"on {N} %, that of the truth on {N} %(?: \(by draws\))?; the ranking is (.*?)\.(?= [A-Z]|$)",
+            rf"on {N} %, the best thresholds of the truth on {N} %(?: \(by draws\))?; the ranking is (.*?)\.(?= [A-Z]|$)",
             bayes,
         )
         kinds = {

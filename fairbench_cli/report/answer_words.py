@@ -715,8 +715,8 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
         " What a bias costs: the accuracy of the plain model less that of one trained without it; gained: "
         "that of a technique less that of the plain model of its world. Lost on recorded labels and gained "
         "on true ones: both are shown, of the same decisions; the recorded trade-off of such a technique is "
-        "an artefact. Thresholds regain x of y points: y is what Bayes' rule of the record lacks to that of "
-        "the truth, which is known of the world without training."
+        "an artefact. Thresholds gain x of y points: y is what Bayes' rule of the record lacks to the best "
+        "thresholds of the truth, all of which is known of the world without training."
     ) * answer.has_worlds
     many = f" Of {tables} of these one in twenty may show what is not there." if tables > FEW else ""
     less = _margin(reading_of(answer.metric))

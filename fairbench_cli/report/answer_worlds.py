@@ -152,20 +152,20 @@ def _most(detail: int) -> int:
 
 
 def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
-    """Return what thresholds that know the truth regain, where it is known that they could the most."""
+    """Return what thresholds that know the truth gain, where it is known that they could the most."""
     known = [(one, *found) for one in settings if (found := exact_accuracy(one)) is not None]
     if not known:
         return ""
     most, bayes, thresholds, truth = max(known, key=lambda each: each[3] - each[1])
     text = f"{points(thresholds - bayes)} of {points(truth - bayes)}"
     if detail < 1:
-        return f"thresholds {text}"
+        return f"thresholds gain {text}"
     at = f" ({most.dataset_label}, β = {most.beta:g})" * (len(known) > 1 and detail > 2)
     told = [kept for one in settings if (kept := _kept(one)) is not None]
     n = sum(told)
     some = "kept" if n == len(told) else "not kept" if not n else f"kept in {n} of {len(told)}"
     ranking = f"; the ranking within groups is {some}" * bool(told)
-    return f"Thresholds that know the truth regain {text} points{at}{ranking}"
+    return f"Thresholds that know the truth gain {text} points{at}{ranking}"
 
 
 def _kept(setting: RunSetting) -> bool | None:
@@ -199,18 +199,30 @@ def _counted(
     return [f"{what}{f' in {n}' * several}: {listed(names, _most(detail))}"]
 
 
-_UNSHOWN = {"not shown": ", not shown", "same": ", no change", "untested": ", not tested"}
+_COSTS = {
+    "worse": "The bias costs the plain model",
+    "better": "The bias is no cost to the plain model, which gains",
+    "same": "The bias is shown to change the plain model by less than 1 point, it costs",
+    "not shown": "No cost of the bias is shown:",
+}
+_APART = "What the bias costs the plain model, untested:"
+
+
+def _cost_in_numbers(lost: AccuracyChange) -> str:
+    """Return what the bias costs the plain model, with its interval."""
+    sign = 1 if lost.kind == "better" else -1
+    ends = sorted((sign * lost.by.low, sign * lost.by.high))
+    fine = "" if math.isnan(lost.by.low) else f" ({' to '.join(map(points, ends))})"
+    size = f"{points(sign * lost.by.mean)} points of accuracy{fine}"
+    return f"{_COSTS.get(lost.kind, _APART)} {size}"
 
 
 def said_of_world(setting: RunSetting) -> list[str]:
     """Return the sentences on the world of a setting: cost, who gains, what is known exactly, trade-offs."""
     if not setting.biased:
         return []
-    parts, lost = [], setting.lost
-    if not math.isnan(lost.by.mean):
-        fine = "" if math.isnan(lost.by.low) else f" ({points(-lost.by.high)} to {points(-lost.by.low)})"
-        size = f"{points(-lost.by.mean)} points of accuracy{fine}"
-        parts.append(f"The bias costs the plain model {size}{_UNSHOWN.get(lost.kind, '')}")
+    lost = setting.lost
+    parts = [] if math.isnan(lost.by.mean) else [_cost_in_numbers(lost)]
     parts += filter(None, [_gained([setting], 3)])
     exact = exact_accuracy(setting)
     if exact is not None and setting.exact is not None:
@@ -223,7 +235,8 @@ def said_of_world(setting: RunSetting) -> list[str]:
         drawn = " (by draws)" * (setting.exact.how == "draws")
         parts.append(
             f"Bayes' rule of the record is right on {bayes} of the truth, with thresholds that know the "
-            f"truth on {thresholds}, that of the truth on {truth}{drawn}; the ranking is {ranking}"
+            f"truth on {thresholds}, the best thresholds of the truth on {truth}{drawn}; the ranking is "
+            f"{ranking}"
         )
     numbers = {
         ARTEFACT: [one for one in setting.findings if one.artefact],

@@ -121,8 +121,9 @@ class DatasetRepeats:
         return self._labels_of(np.array([(one["world"], one["beta"]) == (world, beta) for one in self.cells]))
 
     def _labels_of(self, cells: NDArray[np.bool_]) -> Counts:
-        done = self.done[cells]
-        n = self.counts.n[cells][done.argmax(axis=0), np.arange(done.shape[1])]
+        done, own = self.done[cells], self.counts.n[cells]
+        nothing = np.full(own.shape[1:], np.nan)
+        n = own[done.argmax(axis=0), np.arange(done.shape[1])] if len(own) else nothing
         return Counts(self.counts.groups, n).of_labels()
 
     @property

@@ -1,5 +1,6 @@
 """Cells in worlds: what techniques see, what is counted on truth and on record, and what is computed once."""
 
+import pickle
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from conftest import write_config
 
 from fairbench_cli.data.table import to_sample
+from fairbench_cli.experiment import cell as page
 from fairbench_cli.experiment.cell import Repeat, draw, groups_of, record_of, run_repeat
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import Population, populate, prepare_datasets
@@ -220,6 +222,31 @@ def test_all_that_is_measured_is_measured_in_worlds(tmp_path):
     assert parse_repeat(opened(repeat_line(Repeat("k", 0, "ok", "", outcome.counts)))[0]).recorded is None
     edited = replace(outcome, recorded=replace(outcome.recorded, n=outcome.recorded.n + 1))
     assert [one.partition(" ")[0] for one in differences(outcome, edited)] == ["recorded"]
+
+
+def test_few_rows_are_infeasible_at_most(tmp_path):
+    sample = {"from": "shipped", "size": 6, "bias": [*WORLDS.values()]}
+    more = {
+        "interventions": ["massaging", "equalised-odds"],
+        "metrics": ["accuracy", "twin-test"],
+        "test_features": "recorded",
+        "sweep": "acceptance-rate",
+    }
+    cells, population = given(tmp_path, [], sample=sample, **more)
+    found = [run_repeat(cell, population, 0) for cell in cells]
+    assert {"infeasible"} < {one.status for one in found}
+    assert all(one.counts is None or one.counts.n.sum() == 6 for one in found)
+
+
+def test_workers_get_the_worlds_and_draw_each_record_once(tmp_path):
+    cells, population = given(tmp_path, [*WORLDS.values()], interventions=["none", "massaging"])
+    sent = pickle.loads(pickle.dumps(population))  # noqa: S301 - made a moment ago
+    page._in_world.cache_clear()
+    for cell in sorted(cells, key=lambda cell: cell.trains_in):
+        one, other = run_repeat(cell, population, 0), run_repeat(cell, sent, 0)
+        assert list(differences(one, other)) == []
+    assert page._in_world.cache_info().misses == 2 * len(WORLDS)
+    assert sorted(cells, key=lambda cell: cell.trains_in) != cells
 
 
 def test_real_test_rows_are_recorded_anew_in_each_repeat(tmp_path, data_folder):

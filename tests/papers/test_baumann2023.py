@@ -7,6 +7,8 @@ import pytest
 from conftest import study_of
 
 from fairbench_cli.network.files import load
+from fairbench_cli.network.mechanisms.label import LabelBias
+from fairbench_cli.network.world import world_of
 
 STUDY = study_of("baumann2023")
 ROWS = 200_000
@@ -39,6 +41,16 @@ def test_tables_against_rows_drawn_by_the_formulas(given):
     assert tested > 100
     # The mean of S is that of these rows: it moves P(Y) by less than a standard error of a table's row.
     assert worst < 4.5
+
+
+def test_a_measured_outcome_and_a_historical_one_leave_the_same_record():
+    groups = {"A": (("1",), ("0",))}
+    flips = LabelBias(1.0, given={"near": ["yes"]})
+    history, measured = (STUDY.network_of(STUDY.NETWORKS[name]) for name in ("history-y", "measured-y"))
+    worlds = world_of(history, "Y", "1", groups, []), world_of(measured, "Y", "1", groups, [flips])
+    record, other = (world.joint(["A", "R", "Q", "Y"]) for world in worlds)
+    np.testing.assert_allclose(record, other, atol=1e-12)
+    assert not np.allclose(*(world.joint([world.true_name("Y")]) for world in worlds), atol=0.05)
 
 
 def drawn(given, rng):

@@ -74,7 +74,7 @@ def test_what_a_bias_costs_and_who_gains_is_told_on_true_labels(run):
     assert re.search(
         r"\n\* label, 2 settings: the bias costs [23]\.\d to (9|10)\.\d points of accuracy in 2\. "
         r"Gained on true labels in 2: massaging \+[23]\.\d to \+(9|10)\.\d \(2\)\. "
-        r"Thresholds that know the truth regain 6\.0 of 6\.0 points \(bank, β = 0\.75\); the ranking within "
+        r"Thresholds that know the truth gain 6\.0 of 6\.0 points \(bank, β = 0\.75\); the ranking within "
         r"groups is kept\. .*Lost on recorded labels and gained on true ones in \d: massaging",
         text,
     )
