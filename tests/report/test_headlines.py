@@ -73,3 +73,12 @@ def test_the_gap_of_noisy_groups():
         for (q, g, labels), v in values.items()
     )
     assert STUDY._group_noise(STUDY.Facts(rows, rows))[0] == pytest.approx(0)
+
+
+def test_history_moves_a_gap_to_what_is_explained():
+    (gap, part), (later, explained) = (STUDY.explained("adult", shift) for shift in (0.0, 0.75))
+    assert later - gap == pytest.approx(0.0425, abs=0.0005)
+    assert explained - part > later - gap  # who conditions on education sees less of a gap than before
+    (gap, part), (later, explained) = (STUDY.explained("compas", shift) for shift in (0.0, 0.75))
+    assert later == pytest.approx(gap)  # the score is drawn after the outcome
+    assert gap - part > 0 > later - explained
