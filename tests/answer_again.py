@@ -118,7 +118,15 @@ class Answer:
         """Return what techniques are called, from pareto.csv; those without a value by their name."""
         keys = ["intervention", "parameters", "include_protected"]
         rows = self.pareto[[*keys, "technique"]].drop_duplicates().itertuples(index=False, name=None)
-        return {tuple(row[:3]): row[3] for row in rows}
+        found = {tuple(row[:3]): row[3] for row in rows}
+        seen = {cell["include_protected"] for cell in self.plan["cells"]}
+        found |= {(TRUTH, "{}", s): TRUTH + " + s" * s for s in seen}
+        for name, given in (item for one in self.plan["config"]["interventions"] for item in one.items()):
+            own = {key: value for key, value in given.items() if key not in ("as", "representation")}
+            for key in list(found) * ("as" in given):
+                if (key[0], json.loads(key[1]) | {"include_protected": key[2]}) == (name, own):
+                    found[key] = given["as"]
+        return found
 
     def note(self, what: str, said: object, known: object) -> None:
         """Count a number or word, and keep it where it is wrong."""
@@ -135,7 +143,7 @@ class Answer:
         cells = self.cells
         own = [name for name in BLOCK if name != "compared"]
         at = (cells[own] == pd.Series({name: block[name] for name in own})).all(axis=1)
-        found = {beta: Setting(self, block, part) for beta, part in cells[at].groupby("beta")}
+        found = {beta: Setting(self, block, part) for beta, part in cells[at].groupby("beta", sort=False)}
         return self.made.setdefault(tuple(block.values()), found)
 
     def shown(self, value: float) -> str:
@@ -207,7 +215,7 @@ class Answer:
         groups = title.rpartition(": ")[2].split(" against ", 1)
         sentences = [one for one in paragraphs if not one.startswith("|")]
         self.note(f"{title}: settings", len(sentences), len(settings))
-        for (beta, setting), sentence in zip(sorted(settings.items()), sentences, strict=True):
+        for (beta, setting), sentence in zip(settings.items(), sentences, strict=True):
             rest = sentence.removeprefix(f"β = {beta:g}: ")
             setting.check(rest, groups, f"{title}, β = {beta:g}", whole=True)
         for table in (one for one in paragraphs if one.startswith("|")):

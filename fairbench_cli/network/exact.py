@@ -281,16 +281,15 @@ def facts_of(
     record = learned = truth if unbiased else _people(view, "recorded", world.network)
     if any(name != node for name, node in view.shown.items()):
         learned = _people(_view(world, unseen, "recorded", sums), "recorded", world.network)
-    same = view.judged is world.network
-    judged: dict[Labels, _People] = {
-        "true": truth,
-        "recorded": record if same else _people(view, "recorded", view.judged),
-    }
-    counts = {
-        (name, labels): people.counts(rule(people))
-        for name, rule in _rules(learned, truth, not unseen)
-        for labels, people in judged.items()
-    }
+    recorded = record
+    if not world.included and not world.altered:
+        recorded = truth
+    elif view.judged is not world.network:
+        recorded = _people(view, "recorded", view.judged)
+    counts: dict[tuple[str, Labels], Counts] = {}
+    for name, rule in _rules(learned, truth, not unseen):
+        own = counts[name, "true"] = truth.counts(rule(truth))
+        counts[name, "recorded"] = own if recorded is truth else recorded.counts(rule(recorded))
     values = dict(_values(view, counts, truth, record))
     how: How = "exact" if {truth.how, record.how, learned.how} == {"exact"} else "draws"
     return WorldFacts(how, counts, values)

@@ -18,8 +18,8 @@ from fairbench_cli.report.worlds import ExactWorld, facts_of_run
 DOES = {
     "world": "world",
     "beta": "β",
-    "favourable_deprived": "P′(+|d)",
-    "favourable_favoured": "P′(+|f)",
+    "favourable_deprived": "P'(+|d)",
+    "favourable_favoured": "P'(+|f)",
     "disparity": "disparity",
     "total_variation": "TV",
     "ranking": "ranking",
@@ -107,14 +107,14 @@ def worlds_table(name: str, run: RunResults) -> Document:
 
 
 _ABOUT = (
-    "P′(+|d), P′(+|f): shares of recorded favourable labels, of the deprived and of the favoured; disparity: "
-    "P′(+|f) − P′(+|d); TV: the total variation between what is recorded and the truth. ranking: kept where "
+    "P'(+|d), P'(+|f): shares of recorded favourable labels, of the deprived and of the favoured; disparity: "
+    "P'(+|f) − P'(+|d); TV: the total variation between what is recorded and the truth. ranking: kept where "
     "the record ranks the people of each group as the truth does, so that thresholds can regain it.",
-    "constant: the better of deciding the same for everybody; Bayes rule: p′(+) ≥ ½ on the record; "
+    "constant: the better of deciding the same for everybody; Bayes rule: p' at least 0.5 on the record; "
     "thresholds: the best for each group, known the truth. These are computed of the network.",
-    f"none: the classifier without a technique; truth: {TRUTH}. highest: of the technique with the highest "
-    "mean that does not accept nobody, or everybody, in some repeat; better: than none in the same world, in "
-    "the population, at 5 % after Holm's adjustment.",
+    "none: the classifier without a technique; truth: the same, trained without the bias. highest: of the "
+    "technique with the highest mean that accepts neither nobody nor everybody in any repeat; better, worse: "
+    "than none in the same world, in the population, at 5 % after Holm's adjustment.",
 )
 
 
@@ -149,8 +149,10 @@ def _reached(
     techniques = cells[TECHNIQUE].itertuples(index=False, name=None)
     plain = np.array([is_baseline(*own[:2]) for own in techniques], dtype=bool)
     on_truth = (cells["intervention"] == TRUTH).to_numpy(dtype=bool)
-    for at in (plain, on_truth):
-        yield written(float(cells["mean"][at].iloc[0]) if at.any() else np.nan, ".3f")
+    none: Any = next(cells[plain].itertuples(), None)
+    yield "-" if none is None else written(none.mean, ".3f")
+    biased = none is not None and none.world and none.beta
+    yield "-" if none is None else written(none.mean - (none.lost if biased else 0.0), ".3f")
     able = cells[~plain & ~on_truth & ~cells["constant"].to_numpy(dtype=bool) & cells["mean"].notna()]
     if not len(able):
         yield from ("-", "-")

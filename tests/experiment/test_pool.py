@@ -5,6 +5,7 @@ import os
 import pickle
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -19,7 +20,7 @@ from fairbench_cli.experiment.config.config import Limits
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.running import pool, worker
 from fairbench_cli.experiment.running.pool import MOST_PRINTED, LocalPool
-from fairbench_cli.experiment.running.processes import memory_of
+from fairbench_cli.experiment.running.processes import launch, memory_of
 from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.experiment.running.server import ForkServer
 from fairbench_cli.experiment.running.worker import Task, one_line, run_task, run_within
@@ -310,6 +311,24 @@ def test_a_stopped_server_goes_on_when_a_worker_is_wanted(tmp_path, monkeypatch)
         os.kill(workers._server._process.pid, signal.SIGSTOP)
         os.kill(workers._workers[0].pid, signal.SIGKILL)
         assert [one.status for one in workers.outcomes(tasks[1:])] == ["ok", "ok"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no fork server")
+def test_a_server_whose_warming_is_cut_off_starts_over_without(tmp_path, monkeypatch):
+    """A library whose import was cut off is half there, and could not be imported by any worker."""
+    text = "from fairbench_cli.experiment.running import server\n\n\ndef begin(*given):\n"
+    text += "    server.LONGEST = 0.01\n    server.fork_workers(*given)\n"
+    (tmp_path / "cut_off.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        process = launch("cut_off:begin", theirs.fileno(), ["tree"], ["threshold-optimizer"])
+        line = Path(f"/proc/{process.pid}/cmdline")
+        end = time.monotonic() + 60
+        while b"server:fork_workers" not in line.read_bytes() and time.monotonic() < end:
+            time.sleep(0.05)
+        assert line.read_bytes().endswith(b'["tree"], []]]\0')
+    assert process.wait(60) == 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no fork server")

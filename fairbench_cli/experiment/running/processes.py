@@ -7,7 +7,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _START = """import json, sys
@@ -43,10 +43,20 @@ def launch(target: str, handle: int, *given: Any) -> "subprocess.Popen[bytes]":
             "startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]}),
             "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP,
         }
-    call = json.dumps([list(map(str, sys.path)), target, [handle, os.getpid(), *given]])
-    environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
-    command = [sys.executable, "-P", "-c", _START, call]
+    command, environment = (
+        _calling(target, handle, os.getpid(), *given),
+        os.environ | dict.fromkeys(ONE_THREAD, "1"),
+    )
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, **own)  # noqa: S603
+
+
+def start_over(target: str, handle: int, parent: int, *given: Any) -> NoReturn:
+    """Become a new process that `launch` would start, with the same number, open file and parent."""
+    os.execv(sys.executable, _calling(target, handle, parent, *given))  # noqa: S606
+
+
+def _calling(target: str, *given: Any) -> list[str]:
+    return [sys.executable, "-P", "-c", _START, json.dumps([list(map(str, sys.path)), target, given])]
 
 
 def die_with_parent(parent: int, number: int | None = None) -> None:

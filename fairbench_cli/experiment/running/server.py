@@ -17,7 +17,7 @@ from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import NoReturn
 
-from fairbench_cli.experiment.running.processes import die_with_parent, end_group, launch
+from fairbench_cli.experiment.running.processes import die_with_parent, end_group, launch, start_over
 
 FORKS = sys.platform == "linux"
 PATIENCE = 1.0
@@ -81,7 +81,10 @@ def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: l
     die_with_parent(parent)  # before anything is loaded, which takes a while
     known, sys.unraisablehook = sys.unraisablehook, lambda _: None  # of what the alarm left half made
     with suppress(BaseException):  # a repeat says what is wrong
-        warm_up(classifiers, techniques)
+        if not warm_up(
+            classifiers, techniques
+        ):  # a library whose import was cut off cannot be imported again
+            start_over(f"{__name__}:fork_workers", handle, parent, classifiers, [])
     sys.unraisablehook = known
     die_with_parent(parent, signal.SIGCONT)  # it ends the workers before itself, also if it was stopped
     signal.signal(signal.SIGCHLD, _reap)
@@ -124,15 +127,21 @@ def _be_worker(handle: int, parent: int) -> NoReturn:
         os._exit(1)
 
 
-def warm_up(classifiers: list[str], techniques: list[str]) -> None:
-    """Import what a repeat needs; fit each classifier to a few rows, then each technique."""
+def warm_up(classifiers: list[str], techniques: list[str]) -> bool:
+    """Import what a repeat needs; fit each classifier to a few rows, then each technique.
+
+    Returns
+    -------
+    bool
+        Whether the techniques took no longer than `LONGEST`; else they were cut off.
+    """
     import numpy as np
 
     from fairbench_cli.classifiers.fit import Classifier
     from fairbench_cli.classifiers.registry import CLASSIFIERS
     from fairbench_cli.data.table import Column, Sample, Table
     from fairbench_cli.experiment.config.config import Limits
-    from fairbench_cli.experiment.running.worker import limited
+    from fairbench_cli.experiment.running.worker import Overtime, limited
     from fairbench_cli.interventions.registry import INTERVENTIONS
 
     rng = np.random.default_rng(0)
@@ -144,7 +153,11 @@ def warm_up(classifiers: list[str], techniques: list[str]) -> None:
         fitted = Classifier(CLASSIFIERS[name].load()(), include_protected=False, seed=0)
         fitted.fit(sample)
     entries = [INTERVENTIONS[name] for name in techniques if name in INTERVENTIONS]
-    with limited(Limits(seconds=LONGEST, memory=None)):
-        for entry in (one for one in entries if one.target.startswith("fairbench_cli.")):
-            with suppress(Exception):  # it needs parameters, or other rows
-                entry.load()().fit(sample, fitted, rng)
+    try:
+        with limited(Limits(seconds=LONGEST, memory=None)):
+            for entry in (one for one in entries if one.target.startswith("fairbench_cli.")):
+                with suppress(Exception):  # it needs parameters, or other rows
+                    entry.load()().fit(sample, fitted, rng)
+    except Overtime:
+        return False
+    return True
