@@ -261,24 +261,48 @@ def chances(
     boundary, inside = _around(net, own, places, known)
     relevant = _ancestors(net, {own, *places, *known})
     tables = [_restrict(net, j, known) for j in relevant if inside & {j, *net.parents[j]}]
-    factors, _ = _sum_out(tables, inside - {own}, net)
     codes = {j: rows[net.names[j]] for j in boundary}
     many = len(next(iter(rows.values())))
+    try:
+        mass = _looked_up(_sum_out(tables, inside - {own}, net)[0], own, codes, net, many)
+    except UserError:  # the sum needs too large a table: row by row it needs none
+        hidden = sorted(inside - {own})
+        sizes = [len(net.columns[j].levels) for j in hidden]
+        if prod(sizes) > MOST_COMBINATIONS:
+            raise
+        mass = np.zeros((many, len(net.columns[own].levels)))
+        for values in product(*map(range, sizes)):
+            fixed = dict(zip(hidden, values, strict=True))
+            mass += _looked_up([_fix(factor, fixed) for factor in tables], own, codes, net, many)
+    return divide(mass[:, net.columns[own].levels.index(level)], mass.sum(1))
+
+
+def _looked_up(
+    factors: Sequence[Factor], own: int, codes: Mapping[int, Codes | Rows], net: BayesNet, many: int
+) -> Floats:
+    """Return the product of some tables at the codes of each row, shape (rows, levels of `own`)."""
     mass: Floats = np.ones((many, len(net.columns[own].levels)))
     for columns, table in factors:
+        at = tuple(codes[j] for j in columns if j != own)
         if own in columns:
-            at = tuple(codes[j] for j in columns if j != own)
             mass *= np.moveaxis(table, columns.index(own), -1)[at]
-        elif not columns:
+        elif columns:
+            mass *= table[at][:, np.newaxis]
+        else:
             mass *= table
-    return divide(mass[:, net.columns[own].levels.index(level)], mass.sum(1))
+    return mass
+
+
+def _fix(factor: Factor, fixed: Mapping[int, int]) -> Factor:
+    """Return a table at the codes of some of its columns."""
+    columns, table = factor
+    at = tuple(fixed.get(j, slice(None)) for j in columns)
+    return tuple(j for j in columns if j not in fixed), np.asarray(table[at])
 
 
 def _restrict(net: BayesNet, j: int, fixed: Mapping[int, int]) -> Factor:
     """Return the table of column `j` at the levels that are known."""
-    family = (*net.parents[j], j)
-    at = tuple(fixed.get(i, slice(None)) for i in family)
-    return tuple(i for i in family if i not in fixed), np.asarray(net.cpts[j][at])
+    return _fix(((*net.parents[j], j), net.cpts[j]), fixed)
 
 
 def _product(factors: Sequence[Factor], columns: tuple[int, ...]) -> Factor:

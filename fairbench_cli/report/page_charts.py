@@ -327,6 +327,8 @@ def _points(
 def curves(panel: Data, scales: Sequence[Scale], m: int, part: Sequence[int]) -> str:
     """Return a picture of a metric over β: a line for each technique with its interval over the repeats."""
     scale, count = scales[m], len(panel["betas"])
+    if count == 1:  # the page's script says so too
+        return which(panel) + '<figcaption class="fine">One strength only.</figcaption>'
     lines = []
     for t in part:
         points, limits = [], []

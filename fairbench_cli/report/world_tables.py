@@ -113,9 +113,8 @@ _ABOUT = (
     "constant: the better of deciding the same for everybody; Bayes rule: p' at least 0.5 on the record; "
     "thresholds: the best for each group, known the truth. These are computed of the network.",
     "none: the classifier without a technique; truth: the same, trained without the bias. highest: of the "
-    "technique with the highest mean that does not accept nobody, or everybody, in some repeat; better, worse: "
-    "than none in the same world, in "
-    "the population, at 5 % after Holm's adjustment.",
+    "technique with the highest mean that accepts neither nobody nor everybody in any repeat; better, worse: "
+    "than none in the same world, in the population, at 5 % after Holm's adjustment.",
 )
 
 

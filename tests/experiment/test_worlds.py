@@ -228,3 +228,8 @@ def test_filters_take_worlds(tmp_path):
     cells = planned(tmp_path, f"{SHIPPED}  bias: [[label], []]\n  beta: [0.5, 1]\n").cells
     assert select(cells, ("world=label",)) == [True, True, False]
     assert all(a["key"] != b["key"] for a, b in pairwise(cells))
+
+
+def test_a_figure_of_worlds_goes_with_the_bias_of_all_data_sets(tmp_path):
+    plan = planned(tmp_path, f"{SHIPPED}  bias: [label: {{flip: 0.5}}]\nfigures: [remedies]\n")
+    assert plan.config.has_worlds

@@ -11,7 +11,7 @@ from network_data import random_net
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
 from fairbench_cli.measures.thresholds import best_thresholds, group_points
-from fairbench_cli.network import exact
+from fairbench_cli.network import exact, query
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.exact import facts_of, total_variation
 from fairbench_cli.network.files import open_network
@@ -363,3 +363,16 @@ def test_where_the_ranking_is_kept_thresholds_undo_a_bias(world):
     found = facts_of(world)
     assert [found.value("kept", group=group) for group in ("deprived", "favoured")] == [1, 1]
     assert found.value("thresholds-lose", "true") == pytest.approx(0, abs=1e-9)
+
+
+def test_chances_are_summed_row_by_row_where_a_table_would_be_too_large(monkeypatch):
+    net = random_net(np.random.default_rng(4), 9)
+    rows = sample(net, 40, 1)
+    seen = ["c0", "c5", "c8"]
+    known = chances(net, "c4", "a", seen, {name: rows[name] for name in seen}, {"c7": "b"})
+    monkeypatch.setattr(query, "LARGEST", 4)
+    found = chances(net, "c4", "a", seen, {name: rows[name] for name in seen}, {"c7": "b"})
+    assert found == pytest.approx(known, rel=1e-9)
+    monkeypatch.setattr(query, "MOST_COMBINATIONS", 4)
+    with pytest.raises(UserError, match="needs a table"):
+        chances(net, "c4", "a", seen, {name: rows[name] for name in seen}, {"c7": "b"})
