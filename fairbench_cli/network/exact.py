@@ -74,8 +74,9 @@ class WorldFacts:
     that the ranking within the group is kept; ``odds-ratio-least`` and ``odds-ratio-most`` of the odds of p'
     over those of p, and where these are the same ``prior-shift``, of a group or else, with the group
     ``COLUMN=LEVEL …``, of a row of the outcome's table; ``thresholds-lose``, the true accuracy of ``truth``
-    less that of ``oracle-thresholds``; ``unseen``, the share of people whose x the record never has: rules
-    give them the record's rate of +.
+    less that of ``oracle-thresholds``, never below 0 where rules see the groups (else neither ranks people by
+    group); ``unseen``, the share of people whose x the record never has: rules give them the record's rate
+    of +.
 
     Parameters
     ----------

@@ -234,7 +234,9 @@ class RunResults:
         """Return the same run on true or on recorded labels; None where the two are the same ones."""
         if labels == self.labels:
             return self
-        return self._on_others if any(one.recorded is not None for one in self.records.values()) else None
+        keys = {cell["key"] for cell in self.plan.cells}  # journals may have worlds of another config
+        recorded = any(one.recorded is not None for (key, _), one in self.records.items() if key in keys)
+        return self._on_others if recorded else None
 
     @cached_property
     def _on_others(self) -> "RunResults":

@@ -21,6 +21,7 @@ from fairbench_cli.experiment.plan import Cell, make_cells, read_plan
 from fairbench_cli.experiment.running.verify import differences
 from fairbench_cli.network.world import draw as draw_rows
 from fairbench_cli.network.world import record
+from fairbench_cli.report.results import run_results
 
 SPY = """
 from fairbench_cli import Fitted
@@ -328,6 +329,14 @@ def test_a_report_is_about_one_kind_of_labels(run, tmp_path, say):
     means = own.assign(value=own["value"].astype(float)).groupby(keys)["value"].mean()
     shown = summary[summary["mean"] != ""].set_index(keys)["mean"].astype(float)
     assert np.allclose(shown.sort_index(), means.sort_index(), rtol=0, atol=1e-12)
+
+
+def test_worlds_that_a_journal_has_of_another_config_leave_no_trace(run, tmp_path, say):
+    with_worlds = run_results(run, read_plan(run), read_journals(run / "journal").records, ("accuracy",))
+    assert with_worlds.on("recorded") is not None
+    plain = [cell for cell in with_worlds.plan.cells if not cell["world"]]
+    without = replace(with_worlds, plan=replace(with_worlds.plan, cells=plain))
+    assert without.on("recorded") is None
 
 
 def test_verify_and_the_journal_of_a_run_in_worlds(run, say):

@@ -365,6 +365,11 @@ def test_where_the_ranking_is_kept_thresholds_undo_a_bias(world):
     assert found.value("thresholds-lose", "true") == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.parametrize("name", [*worlds(8)])
+def test_no_thresholds_on_the_record_beat_the_truth_for_rules_that_see_the_groups(name):
+    assert facts_of(worlds(8)[name]).value("thresholds-lose", "true") >= -1e-9
+
+
 def test_chances_are_summed_row_by_row_where_a_table_would_be_too_large(monkeypatch):
     net = random_net(np.random.default_rng(4), 9)
     rows = sample(net, 40, 1)

@@ -785,6 +785,8 @@ def test_history_needs_a_way_from_the_group_to_the_column():
     cause = BayesNet(columns, ((2,), (0,), ()), (from_z, np.full((3, 2), 0.5), half))
     with pytest.raises(UserError, match='the group follows from "z"'):
         world_of(cause, "y", "+", ONE, [HistoricalBias("z", 0.5, "1")])
+    with pytest.raises(UserError, match="of: everybody and something else after `towards`"):
+        world_of(cause, "y", "+", ONE, [HistoricalBias("z", 0.5, "favoured")])
     moved = world_of(cause, "y", "+", ONE, [HistoricalBias("z", 0.5, "1", "everybody")])
     assert moved.network.cpt("z").tolist() == [0.25, 0.75]
     alone = BayesNet(columns, ((), (0,), ()), (np.array([0.2, 0.3, 0.5]), np.full((3, 2), 0.5), half))

@@ -84,7 +84,8 @@ class HistoricalBias:
             groups = []
         if any(is_ancestor(network.parents, j, i) for i in groups):
             what = f'the group follows from "{self.column}" in the network, so it cannot decide on it'
-            raise user_error(what, "name another column, or write of: everybody")
+            more = " and something else after `towards`" * (self.towards == FAVOURED)
+            raise user_error(what, f"name another column, or write of: everybody{more}")
         if self.towards == FAVOURED and not set(groups) & set(network.parents[j]):
             what = f'"{self.column}" does not depend on the group given its parents in the network'
             raise user_error(what, "name a child of the group, or something else after `towards`")
