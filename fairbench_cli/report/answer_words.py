@@ -725,8 +725,8 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
         "Narrower, wider, best, overshoots, no change: shown beyond chance, for other training sets and "
         "other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data set, "
         f"attribute{', world' * answer.has_worlds} and classifier.{many} Intervals are 95 %, of one number "
-        f"by itself. No change: shown to be less than {less}. On the front: none is nearer to no gap and more "
-        f"accurate, on average. What is not shown may still be there.{worlds}"
+        f"by itself. No change: shown to be less than {less}. On the front: none is nearer to no gap and "
+        f"more accurate, on average. What is not shown may still be there.{worlds}"
     )
 
 
