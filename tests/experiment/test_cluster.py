@@ -131,11 +131,13 @@ def on(scheduler: Path) -> tuple[str, ...]:
 def test_same_bytes_as_here_with_code_in_files_and_what_misbehaves(scheduler, tmp_path, say):
     one = {"sample": SMALL["sample"] | {"beta": 0}, "repeats": 1, "limits": {"seconds": 8}}
     path = config(tmp_path, "Mine", "Raises", "Kills", "Sleeps", **one)
-    done = fairbench("run", path, "-o", tmp_path / "dask", *on(scheduler))
+    with ThreadPoolExecutor(1) as pool:  # both wait for what sleeps
+        there = pool.submit(fairbench, "run", path, "-o", tmp_path / "dask", *on(scheduler))
+        say("run", path, "-o", tmp_path / "here", "-j", "2")
+        done = there.result()
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert "5 repeats: 0 done, 5 to do, 2 workers" in done.stderr
-    say("run", path, "-o", tmp_path / "here", "-j", "2")
     assert derived(tmp_path / "here") == derived(tmp_path / "dask")
     text = (tmp_path / "dask/groups.csv").read_text()
     assert all(f",{status}," in text for status in ("ok", "failed", "killed", "overtime"))

@@ -9,7 +9,7 @@ import pytest
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import known_cards
 from fairbench_cli.experiment.config.components import ComponentSpec
-from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES
+from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.config.schema import config_schema
 from fairbench_cli.measures.registry import DEFAULT_METRICS
@@ -267,6 +267,13 @@ def test_one_mistake_is_one_message_on_its_line(tmp_path, key, value, message):
 def test_a_missing_key(tmp_path, key):
     text = "".join(f"{name}: {value}\n" for name, value in GOOD.items() if name != key)
     assert errors(tmp_path, text) == [f'f.yaml:1: error: key "{key}" is missing\n  fix: add it']
+
+
+@pytest.mark.parametrize("figure", FIGURES)
+def test_a_figure_of_data_sets_that_are_wrong(tmp_path, figure):
+    text = "name: x\ndatasets: [adlt]\ninterventions: [none]\n"
+    (alone,) = errors(tmp_path, text)
+    assert alone in errors(tmp_path, f"{text}figures: [{figure}]\n")
 
 
 def test_tables_may_be_none(tmp_path):

@@ -297,7 +297,13 @@ KINDS = {
 def possible(net: BayesNet, groups: Mapping[str, Any], mechanisms: Sequence[Any]) -> bool:
     """Return whether the list may be applied; what may not is tested further down."""
     x, above = net.index("x"), [net.index(name) for name in groups]
+    every = [*product(*(range(len(column.levels)) for column in net.columns))]
+    people = People(net, groups, [], {})
     for how in mechanisms:
+        if isinstance(how, SelectionBias) and how.by:  # whom it concerns, the policy may let in
+            whose = [one for one in every if people.is_of(one, how.of or "everybody")]
+            if all(people.has(one, how.by) for one in whose if people.has(one, how.given)):
+                return False
         if isinstance(how, HistoricalBias):
             if any(is_ancestor(net.parents, x, i) for i in above):
                 return False
@@ -539,8 +545,11 @@ def test_equation_4_is_label_bias_without_children_and_prior_shift_with_them(see
 @example(
     867457272, SelectionBias(0.2, by={"x": ("10",), "z": ("1",)}), JOINT
 )  # two x of one p', but for rounding
+@example(0, SelectionBias(0.1, None, "favoured", {"x": ("10",)}, {"x": ("10",), "z": ("1",)}), JOINT)
 def test_the_best_thresholds_are_no_worse_than_any_other(seed, mechanism, groups):
-    world = world_of(small_net(seed), "y", "+", groups, [MeasurementError("x", 0.2, "everybody"), mechanism])
+    mechanisms = [MeasurementError("x", 0.2, "everybody"), mechanism]
+    assume(possible(small_net(seed), groups, mechanisms))
+    world = world_of(small_net(seed), "y", "+", groups, mechanisms)
     found = facts_of(world, include_protected=False)
     best = found.measure("oracle-thresholds")
     assert best >= max(map(found.measure, ("bayes", "constant-accept", "constant-refuse"))) - 1e-12
@@ -727,6 +736,8 @@ SMALL = small_net(3)
         ([LabelBias(0.5, given={"w": ("1",)})], 'given: there is no column "w"'),
         ([LabelBias(0.5, given={"x": ("3",)})], 'given: column "x" has no level "3"'),
         ([LabelBias(0.5, given={"x": ()})], 'given: no level of "x" is named'),
+        ([LabelBias(0.5, given={})], "given: no column is named"),
+        ([SelectionBias(0.5, by={})], "by: no column is named"),
         ([LabelBias(0.5, given={"y": ("+",)})], 'given: "y" is the outcome'),
         ([SelectionBias(0.5, by={"y": ("+",)})], 'by: "y" is the outcome'),
         ([SelectionBias(0.5, by={"z": ("0", "1")})], "lets everybody in"),
