@@ -269,7 +269,10 @@ def test_the_table_has_the_worlds_numbers_and_no_constant_is_the_highest(run):
             assert float(texts["highest"].split()[0]) == pytest.approx(means[best], abs=5e-4)
             kind = of_cell(frame, dataset, world, best, "accuracy")["kind"]
             assert texts["highest"].endswith(" better") == (kind == "better")
-    assert "′" not in latex(document)  # what LaTeX cannot write
+    text = latex(document)
+    assert "′" not in text  # what LaTeX cannot write
+    assert text.count("toprule\nworld & $\\beta$ &") == text.count("\\toprule")  # each part names its rows
+    assert "rules that do not see the protected attribute" in " ".join(document.facts)
 
 
 # Runs with and without worlds
