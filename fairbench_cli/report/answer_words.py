@@ -326,15 +326,14 @@ def _signed_gap(value: float, reading: MetricReading) -> str:
 
 
 def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
-    """Return what is said of a setting: the gap, who decides the same for all, the best, the others."""
+    """Return what is said of a setting: gap, who decides the same for all, the best, its world, others."""
     parts = [gap_of(setting, reading), *_constants(setting)]
     best, named = _best(setting, reading, detail)
-    parts += [*best, *_overshoots(setting, reading)]
+    parts += [*best, *_overshoots(setting, reading), *said_of_world(setting)]
     if detail > 1:
         parts += _others(setting, reading, named, detail)
     parts += _without_value(setting, brief=detail < 2)
     parts += _below(setting, detail)
-    parts += said_of_world(setting)
     return " ".join(f"{part}." for part in parts)
 
 
