@@ -248,3 +248,11 @@ def test_thresholds_are_told_for_what_the_plain_model_sees(tmp_path):
         text = markdown(answer_document(invented(rules, folder=tmp_path, seen=(sees,))))
         assert f"{told}{words}" in text
         assert ("not kept among everybody" in text or " to rules that do not see sex" in text) is not sees
+
+
+def test_everybody_who_overshoots_is_named_behind_the_answer():
+    names = ("massaging", "reweighing", "uniform-sampling", "preferential-sampling", "reject-option")
+    run = invented({"none": {CLEAN: GOOD}, **{name: {CLEAN: Rule((0.95, 0.3))} for name in names}})
+    (own,) = (long for _, _, long in each_setting(run))
+    clause = next(text for text in own.split(". ") if "overshoot" in text)
+    assert all(name in clause for name in names)
