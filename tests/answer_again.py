@@ -44,7 +44,7 @@ LEFT = rf"(no gap shown: )?(−?{N[1:-1]})(?: points| times)?( the other way| le
 def read(path: Path) -> pd.DataFrame:
     """Return a CSV exactly; of runs without worlds and of the world without bias, the world is ""."""
     exact = {} if int(pd.__version__.split(".")[0]) > 2 else {"float_precision": "round_trip"}
-    frame = pd.read_csv(path, keep_default_na=False, na_values=[""], **exact)
+    frame = pd.read_csv(path, keep_default_na=False, na_values=[""], dtype={"labels": str}, **exact)
     return frame.assign(world=frame["world"].fillna("") if "world" in frame else "")
 
 
@@ -223,7 +223,10 @@ class Answer:
 
     def _table(self, settings: dict[float, "Setting"], text: str, where: str) -> None:
         lines = text.strip().split("\n")[2:]
-        self.note(f"{where}: rows", len(lines), sum(len(one.cells) for one in settings.values()))
+        truths = [one.cells["intervention"] == TRUTH for one in settings.values()]
+        # Of models without the bias the one is told that sees as much as the plain model.
+        known = sum((~truth).sum() + truth.any() for truth in truths)
+        self.note(f"{where}: rows", len(lines), known)
         for line in lines:
             beta, technique, gap, change, accuracy, cost, *others, what = (
                 one.strip() for one in line.split("|")[1:-1]

@@ -326,15 +326,14 @@ def _signed_gap(value: float, reading: MetricReading) -> str:
 
 
 def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
-    """Return what is said of a setting: the gap, who decides the same for all, the best, the others."""
+    """Return what is said of a setting: gap, who decides the same for all, the best, its world, others."""
     parts = [gap_of(setting, reading), *_constants(setting)]
     best, named = _best(setting, reading, detail)
-    parts += [*best, *_overshoots(setting, reading)]
+    parts += [*best, *_overshoots(setting, reading, detail), *said_of_world(setting)]
     if detail > 1:
         parts += _others(setting, reading, named, detail)
     parts += _without_value(setting, brief=detail < 2)
     parts += _below(setting, detail)
-    parts += said_of_world(setting)
     return " ".join(f"{part}." for part in parts)
 
 
@@ -464,7 +463,7 @@ def _does_to_all(one: TechniqueFinding, *, brief: bool = False) -> str:
     )
 
 
-def _overshoots(setting: RunSetting, reading: MetricReading | None) -> list[str]:
+def _overshoots(setting: RunSetting, reading: MetricReading | None, detail: int = 1) -> list[str]:
     """Return who turns the gap round, beyond chance; numbers need the reading."""
     found = [one for one in setting.findings if one.kind == "overshoots"]
     if not found:
@@ -472,7 +471,7 @@ def _overshoots(setting: RunSetting, reading: MetricReading | None) -> list[str]
     texts = [one.technique for one in found]
     if reading is not None:
         texts = [_with_numbers(one, setting, reading) for one in found]
-    return [f"{_listed(texts)} overshoot{'s' * (len(found) == 1)}"]
+    return [f"{_listed(texts, max(MOST_NAMES, _most(detail)))} overshoot{'s' * (len(found) == 1)}"]
 
 
 _OTHERS: dict[Kind, str] = {

@@ -37,6 +37,9 @@ REACHED = {
 }
 """Heads of the two tables, by what CSV calls the columns."""
 
+HEADS = 2
+"""Columns of both that name a world; they stand in each part of a table that is cut."""
+
 PLACE = [name for name in SITUATION if name not in ("world", "beta")]
 Place = tuple[str, ...]
 World = tuple[str, float]
@@ -84,7 +87,7 @@ def worlds_table(name: str, run: RunResults) -> Document:
     names, frame = names_of(run.plan.config), remedies_of(run)
     own = (frame["compared"] == frame["attribute"]) & (frame["labels"] == "true")
     reached = dict(iter(frame[own & (frame["metric"] == ACCURACY)].groupby([*PLACE, "world", "beta"])))
-    sections, how = [], set()
+    sections, how, seen = [], set(), set()
     for place, worlds in world_blocks(run).items():
         dataset, attribute, representation, *classifier = place
         title = [names.dataset(dataset), attribute, names.classifier(*classifier)]
@@ -93,16 +96,23 @@ def worlds_table(name: str, run: RunResults) -> Document:
         for world, beta in worlds:
             known = known_of(run, place, (world, beta))
             how |= {known.how} if known else set()
+            seen |= {known.include_protected} if known else set()
             head = (world or NO_BIAS, f"{beta:g}")
             does.append([*head, *_done(known)])
             cells = reached.get((*place, world, beta), frame.iloc[:0])
             gets.append([*head, *_reached(run, known, cells, names.technique)])
-        one = plain_table("What the world records", DOES.values(), does, 1, keys=DOES)
+        one = plain_table("What the world records", DOES.values(), does, HEADS, keys=DOES)
         marks = ["†: higher than that of none."]
-        other = plain_table("Accuracy on true labels", REACHED.values(), gets, 1, keys=REACHED, marks=marks)
+        other = plain_table(
+            "Accuracy on true labels", REACHED.values(), gets, HEADS, keys=REACHED, marks=marks
+        )
         sections.append(Section(", ".join(title), tables=(one, other)))
     drawn = "Numbers of a world are means of draws where too many columns depend on the outcome: worlds.csv."
-    facts = (*_ABOUT, *[drawn] * ("draws" in how), *caption(run.plan, set()))
+    blind = (
+        "What is computed is of rules that do not see the protected attribute: to them label bias, too, may "
+    )
+    blind += "change the ranking within a group."
+    facts = (*_ABOUT, *[blind] * (False in seen), *[drawn] * ("draws" in how), *caption(run.plan, set()))
     return Document(name, facts=facts, sections=tuple(sections))
 
 
@@ -115,6 +125,10 @@ _ABOUT = (
     "none: the classifier without a technique; truth: the same, trained without the bias. highest: of the "
     "technique with the highest mean that accepts neither nobody nor everybody in any repeat; better, worse: "
     "than none in the same world, in the population, at 5 % after Holm's adjustment.",
+)
+_BLIND = (
+    "What is computed is of rules that do not see the protected attribute: to them label bias, too, may "
+    "change the ranking within a group."
 )
 
 

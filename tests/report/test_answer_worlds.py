@@ -20,7 +20,7 @@ from fairbench_cli.experiment.journal.journal import Journal, new_header
 from fairbench_cli.experiment.plan import write_plan
 from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.report.answer import answer_of
-from fairbench_cli.report.answer_words import MOST_LINES, MOST_WORDS, WIDTH, answer_document
+from fairbench_cli.report.answer_words import MOST_LINES, MOST_WORDS, WIDTH, answer_document, each_setting
 from fairbench_cli.report.paired import pareto_of
 from fairbench_cli.report.paper import numbers_tex, paper_table
 from fairbench_cli.report.remedies import remedies_of
@@ -73,6 +73,9 @@ def test_what_a_bias_costs_and_who_gains_is_told_on_true_labels(run):
     assert settings[CLEAN].lost.kind == ""
     assert settings[HIDDEN].finding("reweighing").contrast == "constant"
     assert not any(one.gains for one in settings[HIDDEN].findings)
+    # A card of the page has room for the first sentences: costs of the bias come before who else was tried.
+    (told,) = (long for one, _, long in each_setting(run) if (one.world, one.beta) == HIDDEN)
+    assert 0 < told.index("The bias costs") < told.rindex("massaging")
     text = markdown(answer_document(run))
     assert re.search(
         r"\n\* label, 2 settings: the bias costs [23]\.\d to (9|10)\.\d points of accuracy in 2\. "
@@ -245,3 +248,11 @@ def test_thresholds_are_told_for_what_the_plain_model_sees(tmp_path):
         text = markdown(answer_document(invented(rules, folder=tmp_path, seen=(sees,))))
         assert f"{told}{words}" in text
         assert ("not kept among everybody" in text or " to rules that do not see sex" in text) is not sees
+
+
+def test_everybody_who_overshoots_is_named_behind_the_answer():
+    names = ("massaging", "reweighing", "uniform-sampling", "preferential-sampling", "reject-option")
+    run = invented({"none": {CLEAN: GOOD}, **{name: {CLEAN: Rule((0.95, 0.3))} for name in names}})
+    (own,) = (long for _, _, long in each_setting(run))
+    clause = next(text for text in own.split(". ") if "overshoot" in text)
+    assert all(name in clause for name in names)

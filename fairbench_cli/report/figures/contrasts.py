@@ -109,17 +109,16 @@ def _figure(
 def counted(seen: pd.DataFrame, every: pd.DataFrame, metric: str) -> str:
     """Say how many techniques in how many worlds are which contrast: those that are drawn, and all.
 
-    >>> frame = pd.DataFrame({"metric": "accuracy", "contrast": ["real", "artefact", "real", "not shown"]})
+    >>> frame = pd.DataFrame({"metric": "accuracy", "contrast": ["real", "artefact", "real"]})
     >>> counted(frame[1:], frame, "accuracy")
-    '3 techniques in worlds: 1 artefact, 1 real, 1 not shown; at all strengths, 4: 1, 2, 1.'
+    '2 techniques in worlds: 1 artefact, 1 real; at all strengths 3: 1 artefact, 2 real.'
     """
     here, everywhere = (frame[frame["metric"] == metric]["contrast"] for frame in (seen, every))
-    found, more = Counter(here), Counter(everywhere)
-    kinds = [kind for kind in CONTRASTS if more[kind]]
-    text = f"{len(here)} techniques in worlds: {', '.join(f'{found[kind]} {kind}' for kind in kinds)}"
-    if len(everywhere) > len(here):
-        text += f"; at all strengths, {len(everywhere)}: {', '.join(str(more[kind]) for kind in kinds)}"
-    return f"{text}."
+    counts = [(len(one), Counter(one)) for one in (here, everywhere)]
+    (n, found), (of_all, more) = (
+        (n, ", ".join(f"{own[kind]} {kind}" for kind in CONTRASTS if own[kind])) for n, own in counts
+    )
+    return f"{n} techniques in worlds: {found}" + f"; at all strengths {of_all}: {more}" * (of_all > n) + "."
 
 
 def _the_same(same: pd.DataFrame) -> list[str]:
@@ -128,7 +127,7 @@ def _the_same(same: pd.DataFrame) -> list[str]:
     if not worlds:
         return []
     return [
-        f"Not drawn: {', '.join(worlds)}: labels, groups and people on record are the true ones there. "
+        f"Not drawn: {', '.join(worlds)}: labels, groups and people on record are the true ones there; "
         f"{ACCURACY}: {counted(same, same, ACCURACY)}"
     ]
 
