@@ -525,7 +525,7 @@ def _fix_of_entry(kind: Registry, item: Any) -> str:
     """Return what to write in the place of an item that is no component."""
     if isinstance(item, dict) and len(item) > 1:
         return f"make each an item of its own: [{', '.join(f'{name}: …' for name in item)}]"
-    name = next(iter(item), None) if isinstance(item, dict) else None
+    name = str(next(iter(item), None)) if isinstance(item, dict) else ""
     takes = parameters_of(kind[name].load()) if name in kind else None
     names = [] if takes is None else takes.required or [*takes.defaults][:1]
     if not names:
