@@ -181,7 +181,7 @@ class Network:
             raise ArgumentError(Problem(f"beta is {beta!r}", "give a number from 0 to 1"))
         if self.biased is not None:
             raise ArgumentError(
-                Problem("this is a world, whose bias is said already", "tilt its network first")
+                Problem("this is a world, which has its bias already", "tilt its network first")
             )
         names = [attribute] if attribute is None or isinstance(attribute, str) else attribute
         named = names.items() if isinstance(names, Mapping) else [(name, 1.0) for name in names]
@@ -321,7 +321,9 @@ class Network:
         """
         if self.biased is not None:
             what = "a file holds a network, and this is a world"
-            raise ArgumentError(Problem(what, "save the network itself, and say its bias again"))
+            raise ArgumentError(
+                Problem(what, "save the network itself; call `world` on it when it is loaded")
+            )
         save(self.net, path, self.meta)
 
     def figure(self, attribute: str | None = None) -> Any:

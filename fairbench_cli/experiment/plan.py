@@ -336,15 +336,16 @@ def bias_in_words(
 ) -> str:
     """Say which bias β is, of what a plan says about data sets; empty where it is not known or is none.
 
-    The structure of a `shipped` network is given: for another one it has to be learned.
+    The structure of a `shipped` network is given: for another one it has to be learned, which is no brief
+    advice.
 
     >>> one = {"dataset": "a", "attribute": "sex", "bias_kind": "prior shift"}
     >>> bias_in_words([one])
     'prior shift (the outcome has children; `outcome_sink: true` for label bias)'
     >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "mixture"}], brief=True)
     'prior shift on a, a mixture on b (`outcome_sink: true` for label bias)'
-    >>> bias_in_words([one], brief=True, shipped=True)
-    'prior shift (`from: network` and `outcome_sink: true` for label bias)'
+    >>> bias_in_words([one], brief=True, shipped=True), bias_in_words([one], shipped=True)[39:]
+    ('prior shift', '`from: network` and `outcome_sink: true` for label bias)')
     >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "label bias"}])
     'prior shift on a (the outcome has children; `outcome_sink: true` for label bias), label bias on b'
     """
@@ -356,7 +357,7 @@ def bias_in_words(
         names = named_sources(known, partial(_is_kind, kind), called)
         parts.append(f"{_KINDS[kind]}{of}" + f" on {', '.join(names)}" * (len(kinds) > 1))
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
-    if shifted:
+    if shifted and not (brief and shipped):
         why = "" if brief else "the outcome has children; "
         learned = "`from: network` and " * shipped
         parts[shifted - 1] += f" ({why}{learned}`outcome_sink: true` for {LABEL_BIAS})"

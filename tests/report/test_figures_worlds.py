@@ -308,3 +308,11 @@ def test_a_run_without_worlds_has_none_of_these():
     plain = invented({name: {("", 0.0): GOOD} for name in ("none", "massaging")}, repeats=2)
     assert not any(drawn(name, plain) for name in ("remedies", "recorded-true", "strength"))
     assert not TABLES["worlds"].load()("worlds", plain).sections
+
+
+def test_a_run_of_the_plain_model_alone_is_drawn(tmp_path):
+    write_facts(tmp_path, [("bank", "sex", *world) for world in WORLDS])
+    alone = invented({name: RULES[name] for name in ("none", "trained-on-truth")}, ("bank",), folder=tmp_path)
+    assert drawn("remedies", alone) == {}
+    assert drawn("strength", alone)
+    drawn("recorded-true", alone)

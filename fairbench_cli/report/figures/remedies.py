@@ -152,11 +152,13 @@ def draw_remedies(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per representation, classifier and gap: which remedy for which world.
 
     A row of panels per data set and measure, a column per world at the strength in the middle, in each a row
-    per technique. What is not shown by tests is pale.
+    per technique. What is not shown by tests is pale. Without a technique other than ``none`` there is none.
     """
     if not run.plan.has_worlds:
         return {}
     remedies, sheets = Remedies(run), dict[Place, dict[Place, Sequence[World]]]()
+    if not remedies.looks:
+        return {}
     for place, worlds in world_blocks(run).items():
         sheets.setdefault(place[2:], {})[place] = in_the_middle(worlds)
     pairs = [(own, gap) for own in sheets for gap in remedies.gaps]
