@@ -285,7 +285,7 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
             problems += [Problem(f"{called}: {p.what}", p.fix, config.where(*place)) for p in found]
         for one in worlds_at([world], betas or [SOME]) if len(problems) == before else ():
             try:
-                _world_of(prepared, one, network)
+                built_world(prepared, one, network)
             except UserError as error:
                 where, called = config.where(*world.places[0]), f"{prepared.card.name}: {one}"
                 problems += [Problem(f"{called}: {p.what}", p.fix, where) for p in error.problems]
@@ -540,11 +540,11 @@ def _worlds(prepared: PreparedDataset, config: ExperimentConfig, network: BayesN
     found = dict[str, World]()
     for world in config.worlds(prepared.spec):
         if world.in_world:
-            found[world.in_world] = _world_of(prepared, world, network)
+            found[world.in_world] = built_world(prepared, world, network)
     return found
 
 
-def _world_of(prepared: PreparedDataset, world: CellWorld, network: BayesNet) -> World:
+def built_world(prepared: PreparedDataset, world: CellWorld, network: BayesNet) -> World:
     """Return a world of a data set; raises as `world_of`."""
     roles, mechanisms = prepared.roles, [spec.build(MECHANISMS) for spec in world.mechanisms]
     return world_of(network, roles.label, roles.favourable, prepared.groups, mechanisms)

@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -345,17 +344,13 @@ def bias_in_words(
     parts = []
     for kind in kinds:
         of = f" of prior shift and {LABEL_BIAS}" * (kind == "mixture" and not brief)
-        names = named_sources(known, partial(_is_kind, kind), called)
+        names = named_sources(known, lambda one, kind=kind: one["bias_kind"] == kind, called)
         parts.append(f"{_KINDS[kind]}{of}" + f" on {', '.join(names)}" * (len(kinds) > 1))
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
     if shifted:
         why = "" if brief else "the outcome has children; "
         parts[shifted - 1] += f" ({why}`outcome_sink: true` for {LABEL_BIAS})"
     return ", ".join(parts)
-
-
-def _is_kind(kind: str, source: Mapping[str, Any]) -> bool:
-    return bool(source["bias_kind"] == kind)
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:

@@ -12,11 +12,10 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.worlds import CellWorld
-from fairbench_cli.experiment.datasets import PreparedDataset, network_of
+from fairbench_cli.experiment.datasets import PreparedDataset, built_world, network_of
 from fairbench_cli.network.exact import DRAWS, MOST_CELLS, Labels, facts_of
-from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.world import World, beta_world, world_of
+from fairbench_cli.network.world import World, beta_world
 
 FILE = "worlds.json"
 VERSION = 1
@@ -128,10 +127,9 @@ def _places(folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedD
 
 
 def _build(prepared: PreparedDataset, network: BayesNet, world: CellWorld) -> World:
-    roles = prepared.roles
-    of = network, roles.label, roles.favourable, prepared.groups
     if prepared.spec.bias is not None:
-        return world_of(*of, [spec.build(MECHANISMS) for spec in world.mechanisms])
+        return built_world(prepared, world, network)
+    of = network, prepared.roles.label, prepared.roles.favourable, prepared.groups
     edits = () if prepared.without_arc else prepared.edits
     return beta_world(*of, edits, world.beta, prepared.spec.bias_direction == "both")
 

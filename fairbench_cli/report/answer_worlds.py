@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from fairbench_cli.measures.counts import PAIR
-from fairbench_cli.measures.registry import find
 from fairbench_cli.report.answer import AccuracyChange, RunAnswer, RunSetting, TechniqueFinding
 from fairbench_cli.report.reading import listed, points, signed
 from fairbench_cli.report.remedies import ACCURACY
@@ -161,17 +160,12 @@ def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
     if detail < 1:
         return f"thresholds gain {text}"
     at = f" ({most.dataset_label}, β = {most.beta:g})" * (len(known) > 1 and detail > 2)
-    told = [kept for one in settings if (kept := _kept(one)) is not None]
+    exact = [one.exact for one in settings if one.exact is not None]
+    told = [kept for one in exact if (kept := one.kept()) is not None]
     n = sum(told)
     some = "kept" if n == len(told) else "not kept" if not n else f"kept in {n} of {len(told)}"
     ranking = f"; the ranking within groups is {some}" * bool(told)
     return f"Thresholds that know the truth gain {text} points{at}{ranking}"
-
-
-def _kept(setting: RunSetting) -> bool | None:
-    """Return whether the record ranks the people of each group as the truth does; None if not known."""
-    kept = [None if setting.exact is None else setting.exact.kept(group) for group in PAIR]
-    return None if None in kept else all(kept)
 
 
 def exact_accuracy(setting: RunSetting) -> tuple[float, float, float] | None:
@@ -181,9 +175,8 @@ def exact_accuracy(setting: RunSetting) -> tuple[float, float, float] | None:
     """
     if setting.exact is None:
         return None
-    accuracy = find(ACCURACY)
     rules = ("bayes", "oracle-thresholds", "truth")
-    bayes, thresholds, truth = (setting.exact.metric(rule, accuracy, "true") for rule in rules)
+    bayes, thresholds, truth = (setting.exact.value(ACCURACY, "true", rule=rule) for rule in rules)
     return None if math.isnan(bayes + thresholds + truth) else (bayes, thresholds, truth)
 
 
@@ -227,10 +220,8 @@ def said_of_world(setting: RunSetting) -> list[str]:
     exact = exact_accuracy(setting)
     if exact is not None and setting.exact is not None:
         bayes, thresholds, truth = (f"{points(value)} %" for value in exact)
-        kept = {name: setting.exact.kept(group) for name, group in zip(
-            (setting.deprived, setting.favoured), PAIR, strict=True
-        )}  # fmt: skip
-        broken = [name for name, one in kept.items() if one is False]
+        names = zip((setting.deprived, setting.favoured), PAIR, strict=True)
+        broken = [name for name, group in names if setting.exact.kept(group) is False]
         ranking = f"not kept among {' and '.join(broken)}" if broken else "kept within each group"
         drawn = " (by draws)" * (setting.exact.how == "draws")
         parts.append(
