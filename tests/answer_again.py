@@ -380,7 +380,9 @@ class Answer:
             lambda found: self.note(f"{where}: cost", (found[1], int(found[2] or 1)), (_ends(costs, ""), len(costs))),
         )  # fmt: skip
         told = any(not math.isnan(one.lost) for one in settings)
-        rest = self._clause(rest, "No cost of the bias is shown", where, told and not costs)
+        tested = any(one.lost_kind != "untested" for one in settings if not math.isnan(one.lost))
+        rest = self._clause(rest, "No cost of the bias is shown", where, tested and not costs)
+        rest = self._clause(rest, "What the bias costs is not tested", where, told and not tested)
         gains: dict[str, list[float]] = {}
         for one in settings:
             for name in filter(one.gains, one.names):
@@ -405,19 +407,25 @@ class Answer:
 
         def thresholds(found: re.Match) -> None:
             most, known = max(exact, key=lambda each: each[1][2] - each[1][0])
-            sizes = [minus(100 * (value - known[0]), 1) for value in known[1:]]
-            self.note(f"{where}: thresholds", [found[1], found[2]], sizes)
-            if several:
-                at = f"{most.block['dataset']}, β = {most.beta:g}"
-                self.note(f"{where}: thresholds at", found[3] if len(exact) > 1 else at, at)
+            gained, lacking = (minus(100 * (value - known[0]), 1) for value in known[1:])
+            if not found[2]:
+                self.note(f"{where}: nothing is lacking", lacking, "0.0")
+            else:
+                share = "all" if known[1] >= known[2] or gained == lacking else gained
+                share = "none" if share == "0.0" else share
+                self.note(f"{where}: thresholds", [found[1], found[2]], [share, lacking])
+                at = f" where most is lacking ({most.block['dataset']}, β = {most.beta:g})"
+                self.note(f"{where}: thresholds at", found[3], at if len(exact) > 1 else None)
             kept = [own for one in settings if (own := one.kept()) is not None]
             word = "kept" if all(kept) else f"kept in {sum(kept)} of {len(kept)}" if any(kept) else "not kept"
-            self.note(f"{where}: ranking", found[4], word)
+            blind = any(one.blind() for one in settings if one.kept() is False)
+            self.note(f"{where}: ranking", (bool(found[4]), found[5]), (blind, word))
 
         rest = self._clause(
             rest,
-            rf"Thresholds that know the truth gain {N} of {N} points(?: \((.*?)\))?"
-            r"(?:; the ranking within groups is (.*?))?",
+            rf"(?:Thresholds that know the truth gain (all|none|−?\d+\.\d) of {N} points( where most is lacking \(.*?\))?|"
+            r"Bayes' rule of the record lacks nothing)"
+            r"(?:; (to rules that do not see the group )?the ranking within groups is (.*?))?",
             where, bool(exact), thresholds,
         )  # fmt: skip
         counted = {
@@ -678,7 +686,7 @@ class Setting:
         return kind if isinstance(kind, str) else ""
 
     def _facts(self) -> pd.DataFrame | None:
-        """Return the rows of worlds.csv on its world: those of the first columns and features."""
+        """Return the rows of worlds.csv on its world, to rules that see as much as the plain model."""
         frame = self.answer.exact
         if frame is None or not self.block["world"]:
             return None
@@ -686,7 +694,8 @@ class Setting:
         own = frame[(frame[[*place]] == [*place.values()]).all(axis=1)]
         named = own[["include_protected", "features"]].drop_duplicates()
         named = named.sort_values("features", key=lambda one: one != "true", kind="stable")
-        named = named.sort_values("include_protected", kind="stable")
+        seen = self.plain["key"][2] if self.plain else False
+        named = named.sort_values("include_protected", key=lambda one: one != seen, kind="stable")
         return own.merge(named.iloc[:1], on=["include_protected", "features"]) if len(own) else None
 
     def exact(self) -> tuple[float, float, float] | None:
@@ -705,28 +714,33 @@ class Setting:
         rows = [] if own is None else own[(own["quantity"] == "kept") & own["group"].notna()]["value"]
         return bool((rows == 1).all()) if len(rows) else None
 
+    def blind(self) -> bool:
+        """Return whether its facts are of rules that do not see the group."""
+        return not self._facts()["include_protected"].astype(bool).any()
+
     def _of_world(self, text: str, where: str) -> str:
         """Check the sentences on its world, and take them out."""
         answer = self.answer
 
         def cost(match: re.Match) -> None:
             row, kind = self.remedy(self.plain_name, "true"), self.lost_kind
-            sign = 100 if kind == "better" else -100
+            sign, plus = {"worse": (-100, ""), "better": (100, "")}.get(kind, (100, "+"))
             ends = sorted(sign * row[f"lost_{end}"] for end in ("low", "high"))
-            known = [minus(sign * self.lost, 1), *(minus(end, 1) for end in ends)]
+            known = [minus(sign * self.lost, 1, plus), *(minus(end, 1, plus) for end in ends)]
             if math.isnan(row["lost_low"]):
                 known[1:] = [None, None]
             answer.note(f"{where}: cost", [*match.groups()[1:]], known)
             words = {
                 "worse": "The bias costs the plain model",
                 "better": "The bias is no cost to the plain model, which gains",
-                "same": "The bias is shown to change the plain model by less than 1 point, it costs",
-                "not shown": "No cost of the bias is shown:",
+                "same": "The bias is shown to change the plain model by less than 1 point, by",
+                "not shown": "No cost of the bias is shown, it changes the plain model by",
+                "constant": "The plain model decides the same for everybody in some repeat, the bias changes it by",
             }
-            word = words.get(kind, "What the bias costs the plain model, untested:")
+            word = words.get(kind, "What the bias costs is not tested, it changes the plain model by")
             answer.note(f"{where}: whether it costs", match[1], word)
 
-        number = r"(−?\d+\.\d)"
+        number = r"([+−]?\d+\.\d)"
         fine = rf"(?: \({number} to {number}\))?"
         start = r"((?:The|No|What)[^.]*? bias[^.]*?)"
         text = answer.eat(text, rf"{start} {number} points of accuracy{fine}\.", cost)

@@ -118,7 +118,9 @@ def _usage(error: typer.BadParameter) -> str:
     """Return in two lines what is wrong with a command line; empty where help was shown instead."""
     message = error.format_message().rstrip(".").replace("Value error, ", "")
     command = error.ctx.command_path if error.ctx else "fairbench"
-    return f"error: {' '.join(message.split())}\n  fix: see `{command} --help`" if message else ""
+    spaced = "extra argument" in message and any(one in message for one in "[]{}")
+    fix = "put quotes around a value with spaces, such as '[label: {flip: 0.5}]'" if spaced else ""
+    return f"error: {' '.join(message.split())}\n  fix: {fix or f'see `{command} --help`'}" if message else ""
 
 
 def _usual(argument: str) -> str:

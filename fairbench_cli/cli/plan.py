@@ -55,7 +55,7 @@ def plan(
         else:
             size = f"{dataset['sample_size']} rows a training set"
             arc = "" if "worlds" in dataset else f" {arc_in_words(dataset)},"
-            kind = bias_in_words([dataset]) if any(betas) else ""
+            kind = bias_in_words([dataset], shipped=_shipped(prepared)) if any(betas) else ""
             about = f"network BIC {dataset['bic']:.3f},{arc} {size}" + (f"; β is {kind}" if kind else "")
         lines.append(f"{dataset['dataset']}: {about}")
     kinds = kinds_of(prepared.distinct)
@@ -73,9 +73,13 @@ def bias_lines(prepared: "PreparedRun") -> list[str]:
     from fairbench_cli.experiment.plan import bias_in_words
 
     tilted = any(cell.beta for cell in prepared.selected if not cell.world)
-    kind = bias_in_words(prepared.plan.datasets, brief=True) if tilted else ""
+    kind = bias_in_words(prepared.plan.datasets, brief=True, shipped=_shipped(prepared)) if tilted else ""
     worlds = dict.fromkeys(name for _, name, _, _ in _worlds(prepared))
     return [*([f"β is {kind}"] if kind else []), *([f"worlds: {', '.join(worlds)}"] if worlds else [])]
+
+
+def _shipped(prepared: "PreparedRun") -> bool:
+    return prepared.config.sample.source == "shipped"
 
 
 def _listed(strengths: list[float]) -> str:

@@ -327,15 +327,23 @@ _KINDS = {"prior shift": "prior shift", "mixture": "a mixture", LABEL_BIAS: LABE
 
 
 def bias_in_words(
-    sources: Sequence[Mapping[str, Any]], called: Callable[[str], str] = str, *, brief: bool = False
+    sources: Sequence[Mapping[str, Any]],
+    called: Callable[[str], str] = str,
+    *,
+    brief: bool = False,
+    shipped: bool = False,
 ) -> str:
     """Say which bias β is, of what a plan says about data sets; empty where it is not known or is none.
+
+    The structure of a `shipped` network is given: for another one it has to be learned.
 
     >>> one = {"dataset": "a", "attribute": "sex", "bias_kind": "prior shift"}
     >>> bias_in_words([one])
     'prior shift (the outcome has children; `outcome_sink: true` for label bias)'
     >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "mixture"}], brief=True)
     'prior shift on a, a mixture on b (`outcome_sink: true` for label bias)'
+    >>> bias_in_words([one], brief=True, shipped=True)
+    'prior shift (`from: network` and `outcome_sink: true` for label bias)'
     >>> bias_in_words([one, one | {"dataset": "b", "bias_kind": "label bias"}])
     'prior shift on a (the outcome has children; `outcome_sink: true` for label bias), label bias on b'
     """
@@ -344,12 +352,13 @@ def bias_in_words(
     parts = []
     for kind in kinds:
         of = f" of prior shift and {LABEL_BIAS}" * (kind == "mixture" and not brief)
-        names = named_sources(known, lambda one, kind=kind: one["bias_kind"] == kind, called)
+        names = named_sources(known, lambda one: one["bias_kind"] == kind, called)
         parts.append(f"{_KINDS[kind]}{of}" + f" on {', '.join(names)}" * (len(kinds) > 1))
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
     if shifted:
         why = "" if brief else "the outcome has children; "
-        parts[shifted - 1] += f" ({why}`outcome_sink: true` for {LABEL_BIAS})"
+        learned = "`from: network` and " * shipped
+        parts[shifted - 1] += f" ({why}{learned}`outcome_sink: true` for {LABEL_BIAS})"
     return ", ".join(parts)
 
 

@@ -141,9 +141,10 @@ def _kept(path: Path) -> tuple[list[Any], dict[str, list[list[Any]]]]:
         if not is_whole(found):
             return [], {}
         keys = {tuple(name): key for *name, key in found["worlds"]}
-        known: dict[str, list[list[Any]]] = {key: [] for key in keys.values()}
+        of_place: dict[tuple[Any, ...], list[list[Any]]] = {name: [] for name in keys}
         for row in found["facts"]:
-            known[keys[tuple(row[: len(PLACE)])]].append(row[len(PLACE) :])
+            of_place[tuple(row[: len(PLACE)])].append(row[len(PLACE) :])
+        known = {key: of_place[name] for name, key in keys.items()}  # the same for all places of a key
     except (UserError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return [], {}
     return found["worlds"], known

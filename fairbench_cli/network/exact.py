@@ -105,7 +105,7 @@ class WorldFacts:
     def rows(self) -> list[FactRow]:
         """Return all numbers, a row each; of a rule its accuracy and what it decides: tn, fp, fn, tp."""
         found: list[FactRow] = [
-            ("", quantity, labels, group, *_mean(values), self.how)
+            ("", quantity, labels, group, *_mean(values), "draws" if len(values) > 1 else self.how)
             for (quantity, labels, group), values in self.values.items()
         ]
         for (rule, labels), counts in self.counts.items():
@@ -397,8 +397,7 @@ def _drawn(
     rows = sample(net, ceil(sums.draws / (world.share_included if given else 1.0)), sums.seed)
     if given:
         rows = rows.take(np.logical_and.reduce([rows[name] == 1 for name in given]))
-    of_label = {name for name in {*net.names} - {*world.base.names} if name.startswith(f"{world.label}.")}
-    known = {*net.names} - of_label - {world.label, *world.included}
+    known = {*net.names} - {*world.chain(world.label), *world.included}
     drawn = {name: rows[name] for name in known}
     plus = chances(net, outcome, world.favourable, known, drawn, given)
     return {name: drawn[name].astype(np.intp) for name in nodes}, np.stack([1 - plus, plus], axis=1)

@@ -62,7 +62,7 @@ class World:
 
     def true_name(self, column: str) -> str:
         """Return the node that is a column's truth; `KeyError` when there is no such column."""
-        return self._chain(column)[0]
+        return self.chain(column)[0]
 
     @property
     def altered(self) -> tuple[str, ...]:
@@ -83,11 +83,11 @@ class World:
         """
         found = {name: f"{name}\nincluded" for name in self.included}
         for column in self.altered:
-            for i, name in enumerate(self._chain(column)):
+            for i, name in enumerate(self.chain(column)):
                 found[name] = f"{column}\nrecorded {i}" if i else column
         return found
 
-    def _chain(self, column: str) -> list[str]:
+    def chain(self, column: str) -> list[str]:
         """Return the nodes of a column, its truth first and what is recorded last."""
         nodes = {*self.network.names} - {*self.base.names}
         if f"{column}.true" not in nodes:
@@ -127,7 +127,7 @@ class World:
         last = table.ndim - len(columns)
         for i, j in enumerate(at):
             column = network.columns[j]
-            chain = self._chain(column.name)
+            chain = self.chain(column.name)
             older = f"{column.name}.{len(chain) - 1}" if len(chain) > 1 else f"{column.name}.true"
             _check_free(older, self.network)
             nodes[j] = replace(column, name=older)

@@ -35,9 +35,10 @@ from fairbench_cli.report.repeats import (
 )
 from fairbench_cli.report.results import RunResults, labels_measured
 from fairbench_cli.report.tables import TRUTH, names_of, why_nothing
-from fairbench_cli.report.worlds import ExactWorld, facts_of_run
+from fairbench_cli.report.worlds import ExactWorld, ExactWorlds, facts_of_run
 
 NOT_RUN = "not run yet"
+SEEN = CELL_COLUMNS.index("include_protected")
 
 Outcome = Literal[
     "best",
@@ -206,7 +207,8 @@ class RunSetting:
         The techniques that it speaks of: the best, those on the front, those that are ahead, by the gap left;
         or those that overshoot.
     truth : TechniqueFinding or None
-        The model that was trained without the bias (`TRUTH`), which is no technique.
+        The model that was trained without the bias (`TRUTH`), which is no technique; of two the one that
+        sees as much as the plain model.
     lost : AccuracyChange
         In a world: the accuracy of the plain model on true labels, less that of the one trained without bias.
     exact : ExactWorld or None
@@ -248,8 +250,7 @@ class RunSetting:
     def plain_of(self, finding: TechniqueFinding) -> TechniqueFinding | None:
         """Return the plain model that a technique is compared with: one that sees as much, if any."""
         plains = [one for one in (self.plain, *self.findings) if one is not None and one.plain]
-        seen = CELL_COLUMNS.index("include_protected")
-        return next((one for one in plains if one.key[seen] == finding.key[seen]), self.plain)
+        return next((one for one in plains if one.key[SEEN] == finding.key[SEEN]), self.plain)
 
     def finding(self, technique: str) -> TechniqueFinding:
         """Return the finding of a technique; `KeyError` when there is none."""
@@ -367,12 +368,14 @@ def _settings(
     facts = facts_of_run(run)
     for within, findings in apart.items():
         plain = next((one for one in findings if one.plain), None)
-        truth = next((one for one in findings if one.intervention == TRUTH), None)
+        truths = [one for one in findings if one.intervention == TRUTH]
+        seen = None if plain is None else bool(plain.key[SEEN])
+        truth = next((one for one in truths if one.key[SEEN] == seen), next(iter(truths), None))
         constant = {one.technique for one in findings if one.constant}
         others = tuple(
             replace(one, dominated_by=tuple(name for name in one.dominated_by if name not in constant))
             for one in findings
-            if one is not plain and one is not truth
+            if one is not plain and one.intervention != TRUTH
         )
         outcome, best = _outcome(plain, others, metric)
         world, representation, classifier, parameters, beta = within
@@ -382,8 +385,16 @@ def _settings(
         row = found.remedies.get((*plain.key, compared, "true"), _NO_ROW) if plain is not None else _NO_ROW
         yield RunSetting(
             *key, beta, *labelled, *groups, labels, plain, others, outcome, best, truth,
-            _change_of(row, "lost"), facts.at(*place, world, beta) if world else None,
+            _change_of(row, "lost"), _exact(facts, *place, world, beta, seen) if world else None,
         )  # fmt: skip
+
+
+def _exact(
+    facts: ExactWorlds, dataset: str, attribute: str, world: str, beta: float, seen: bool | None
+) -> ExactWorld | None:
+    """Return what is known of a world to rules that see as much as the plain model, else to others."""
+    place = dataset, attribute, world, beta
+    return facts.at(*place, seen) or facts.at(*place)
 
 
 _WITHIN = ["world", "representation", "classifier", "classifier_parameters", "beta"]

@@ -686,7 +686,8 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
         what = {"true": "true labels", "recorded": "labels and groups as recorded, of the rows included"}
         return f"{text[:-1]}, {what[config.test_labels]}. β: the strength of a world's first mechanism."
     if any(config.sample.beta):
-        kinds = bias_in_words(plan.datasets, names_of(config).dataset, brief=brief)
+        shipped = config.sample.source == "shipped"
+        kinds = bias_in_words(plan.datasets, names_of(config).dataset, brief=brief, shipped=shipped)
         share = "the share of its favourable outcomes that the deprived group loses in training"
         text += f" β: {kinds if brief and kinds else share}"
         both = _those(plan, lambda one: one.get("bias_direction") == "both")
@@ -723,9 +724,9 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
     return (
         "Narrower, wider, best, overshoots, no change: shown beyond chance, for other training sets and "
         "other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data set, "
-        f"attribute and classifier.{many} Intervals are 95 %, of one number by itself. No change: shown to "
-        f"be less than {less}. On the front: none is nearer to no gap and more accurate, on average. What is "
-        f"not shown may still be there.{worlds}"
+        f"attribute{', world' * answer.has_worlds} and classifier.{many} Intervals are 95 %, of one number "
+        f"by itself. No change: shown to be less than {less}. On the front: none is nearer to no gap and "
+        f"more accurate, on average. What is not shown may still be there.{worlds}"
     )
 
 

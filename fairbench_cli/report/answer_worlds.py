@@ -20,11 +20,14 @@ GAINED = "Gained on true labels"
 NARROWED = "Gap narrowed"
 ARTEFACT = "Lost on recorded labels and gained on true ones"
 TRADED = "Gap narrowed at a loss on true labels too"
+NONE = points(0.0)
 
 
 def headline_of_worlds(answer: RunAnswer) -> list[str]:
     """Return the answer to a run with worlds in a sentence, the longest first."""
     settings = [one for one in answer.settings if one.biased and one.plain is not None and one.plain.n]
+    if not any(one.biased for one in answer.settings):
+        return ["All worlds have strength 0, so nothing can be said of a bias."]
     if not settings:
         return ["No setting with a bias has a plain model with a value, so nothing can be said of worlds."]
     known = any(one.lost.kind for one in settings)
@@ -77,7 +80,9 @@ def statements_on_worlds(answer: RunAnswer, detail: int = 3) -> list[str]:
         if (one.biased or not one.world) and one.plain is not None and one.plain.n:
             worlds.setdefault(one.world, []).append(one)
     found = [text for world, own in worlds.items() if (text := _of_world(world, own, detail))]
-    without = sorted({one.world or NO_BIAS for one in answer.settings if one.world not in worlds})
+    silent = [one for one in answer.settings if one.world not in worlds]
+    empty = (one for one in silent if one.biased or one.plain is None or not one.plain.n)
+    without = sorted({one.world or NO_BIAS for one in empty})
     return [*found, *([f"{listed(without, 99)}: no plain model with a value."] if without else [])]
 
 
@@ -104,8 +109,10 @@ def _cost(settings: Sequence[RunSetting], detail: int) -> str:
     known = [one.lost for one in settings if not math.isnan(one.lost.by.mean)]
     shown = [-100 * one.by.mean for one in known if one.kind == "worse"]
     if not shown:
+        tested = any(one.kind != "untested" for one in known)
         nothing = "no cost shown" if detail < 1 else "No cost of the bias is shown"
-        return nothing * bool(known)
+        untested = "cost not tested" if detail < 1 else "What the bias costs is not tested"
+        return (nothing if tested else untested) * bool(known)
     if detail < 0:
         return f"costs up to {signed(max(shown), plus='')}"
     where = f" in {len(shown)}" * (len(settings) > 1)
@@ -151,21 +158,32 @@ def _most(detail: int) -> int:
 
 
 def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
-    """Return what thresholds that know the truth gain, where it is known that they could the most."""
+    """Return what thresholds that know the truth gain where Bayes' rule of the record lacks the most."""
     known = [(one, *found) for one in settings if (found := exact_accuracy(one)) is not None]
     if not known:
         return ""
     most, bayes, thresholds, truth = max(known, key=lambda each: each[3] - each[1])
-    text = f"{points(thresholds - bayes)} of {points(truth - bayes)}"
+    gained, lacking = points(thresholds - bayes), points(truth - bayes)
+    if lacking == NONE or truth < bayes:
+        return f"Bayes' rule of the record lacks nothing{_ranking(settings)}" * (detail > 0)
+    share = "all" if thresholds >= truth or gained == lacking else "none" if gained == NONE else gained
     if detail < 1:
-        return f"thresholds gain {text}"
-    at = f" ({most.dataset_label}, β = {most.beta:g})" * (len(known) > 1 and detail > 2)
-    exact = [one.exact for one in settings if one.exact is not None]
-    told = [kept for one in exact if (kept := one.kept()) is not None]
-    n = sum(told)
-    some = "kept" if n == len(told) else "not kept" if not n else f"kept in {n} of {len(told)}"
-    ranking = f"; the ranking within groups is {some}" * bool(told)
-    return f"Thresholds that know the truth gain {text} points{at}{ranking}"
+        return f"thresholds gain {share} of {lacking}"
+    at = f" ({most.dataset_label}, β = {most.beta:g})" * (detail > 2)
+    where = f" where most is lacking{at}" * (len(known) > 1)
+    return f"Thresholds that know the truth gain {share} of {lacking} points{where}{_ranking(settings)}"
+
+
+def _ranking(settings: Sequence[RunSetting]) -> str:
+    """Return in how many settings the record ranks people within groups as the truth does, and to whom."""
+    exact = [one.exact for one in settings if one.exact is not None and one.exact.kept() is not None]
+    if not exact:
+        return ""
+    broken = [one for one in exact if not one.kept()]
+    n = len(exact) - len(broken)
+    some = "not kept" if not n else f"kept in {n} of {len(exact)}" if broken else "kept"
+    blind = any(not one.include_protected for one in broken)
+    return f"; {'to rules that do not see the group ' * blind}the ranking within groups is {some}"
 
 
 def exact_accuracy(setting: RunSetting) -> tuple[float, float, float] | None:
@@ -195,19 +213,20 @@ def _counted(
 _COSTS = {
     "worse": "The bias costs the plain model",
     "better": "The bias is no cost to the plain model, which gains",
-    "same": "The bias is shown to change the plain model by less than 1 point, it costs",
-    "not shown": "No cost of the bias is shown:",
+    "same": "The bias is shown to change the plain model by less than 1 point, by",
+    "not shown": "No cost of the bias is shown, it changes the plain model by",
+    "constant": "The plain model decides the same for everybody in some repeat, the bias changes it by",
 }
-_APART = "What the bias costs the plain model, untested:"
+_APART = "What the bias costs is not tested, it changes the plain model by"
 
 
 def _cost_in_numbers(lost: AccuracyChange) -> str:
-    """Return what the bias costs the plain model, with its interval."""
-    sign = 1 if lost.kind == "better" else -1
-    ends = sorted((sign * lost.by.low, sign * lost.by.high))
-    fine = "" if math.isnan(lost.by.low) else f" ({' to '.join(map(points, ends))})"
-    size = f"{points(sign * lost.by.mean)} points of accuracy{fine}"
-    return f"{_COSTS.get(lost.kind, _APART)} {size}"
+    """Return what the bias costs the plain model, with its interval; a cost and a gain have no sign."""
+    sign, plus = {"worse": (-1, ""), "better": (1, "")}.get(lost.kind, (1, "+"))
+    ends = [signed(100 * end, plus=plus) for end in sorted((sign * lost.by.low, sign * lost.by.high))]
+    fine = "" if math.isnan(lost.by.low) else f" ({' to '.join(ends)})"
+    size = signed(100 * sign * lost.by.mean, plus=plus)
+    return f"{_COSTS.get(lost.kind, _APART)} {size} points of accuracy{fine}"
 
 
 def said_of_world(setting: RunSetting) -> list[str]:
@@ -222,7 +241,8 @@ def said_of_world(setting: RunSetting) -> list[str]:
         bayes, thresholds, truth = (f"{points(value)} %" for value in exact)
         names = zip((setting.deprived, setting.favoured), PAIR, strict=True)
         broken = [name for name, group in names if setting.exact.kept(group) is False]
-        ranking = f"not kept among {' and '.join(broken)}" if broken else "kept within each group"
+        blind = f" to rules that do not see {setting.attribute}" * (not setting.exact.include_protected)
+        ranking = f"not kept among {' and '.join(broken)}{blind}" if broken else "kept within each group"
         drawn = " (by draws)" * (setting.exact.how == "draws")
         parts.append(
             f"Bayes' rule of the record is right on {bayes} of the truth, with thresholds that know the "

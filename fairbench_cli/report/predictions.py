@@ -73,7 +73,8 @@ def _names(cell: dict[str, Any]) -> Sequence[str]:
     representation = [cell["representation"]] if cell["representation"] != "original" else []
     technique = technique_label(*(cell[name] for name in TECHNIQUE))
     classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])
-    places = [cell["dataset"], cell["attribute"], *representation]
+    world = [cell["world"]] if cell["world"] else []
+    places = [cell["dataset"], cell["attribute"], *representation, *world]
     return [*places, technique.replace(" + s", "-s"), classifier, f"beta-{cell['beta']:g}"]
 
 

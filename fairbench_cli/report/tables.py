@@ -226,10 +226,10 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     called = names_of(plan.config).dataset
     networks = ", ".join(dict.fromkeys(called(one["dataset"]) for one in plan.datasets))
     made = "shipped with fairbench" if source == "shipped" else "learned from the data"
-    biased = ", with the bias that is named; β: the strength of its first mechanism" * plan.has_worlds
+    named = ", with the bias that is named; β: the strength of its first mechanism" * plan.has_worlds
     lines = [
         f"Means of {n} repeat{'s' * (n > 1)}. Training sets: sampled from the Bayesian network of "
-        f"{networks}, {made}{biased or ', at each β'}.",
+        f"{networks}, {made}{named or ', at each β'}.",
     ]
     if plan.config.test == "network":
         lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
@@ -237,7 +237,8 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
         lines.append(f"Test set: {plan.test_rows}.")
     if plan.has_worlds:
         lines.append(f"Their labels: {LABELS_MEANT[plan.config.test_labels]}.")
-    kinds = bias_in_words(plan.datasets, called) if any(cell["beta"] for cell in plan.cells) else ""
+    biased = any(cell["beta"] for cell in plan.cells)
+    kinds = bias_in_words(plan.datasets, called, shipped=source == "shipped") if biased else ""
     lines += [f"β: {kinds}."] * bool(kinds)
     idle = [one for one in plan.datasets if not one["arc_to_outcome"] and "worlds" not in one]
     lines += [f"{called(one['dataset'])}: {arc_in_words(one)}, so β changes nothing." for one in idle]

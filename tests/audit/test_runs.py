@@ -87,7 +87,7 @@ def test_what_is_not_one_cell_or_not_in_counts_is_refused(finished: Finished, sa
 
 
 def test_a_cell_that_only_lacks_a_parameter_is_told_how_to_name(tmp_path: Path):
-    cell = dict(zip(CELL_COLUMNS, ("d", "s", "original", 0, "massaging", False, "tree"), strict=True))
+    cell = dict(zip(CELL_COLUMNS, ("d", "s", "", "original", 0, "massaging", False, "tree"), strict=True))
     tuned = {"tune": {"for": "accuracy", "on": "train", "over": ["ranker"]}}
     cells = [
         cell | {"key": str(i), "parameters": json.dumps(given), "classifier_parameters": "{}"}

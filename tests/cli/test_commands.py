@@ -45,7 +45,8 @@ def test_plan_says_which_bias_it_is(say, tmp_path):
     done = say("plan", config)
     text = " ".join(done.out.split())
     about = "race is a parent of the outcome, 200 rows a training set; β is prior shift (the outcome has"
-    assert f"compas: network BIC -60517.177, {about} children; `outcome_sink: true` for label bias)" in text
+    advice = "`from: network` and `outcome_sink: true` for label bias"
+    assert f"compas: network BIC -60517.177, {about} children; {advice})" in text
     assert "β: 0, 0.5 " in text
     assert re.search(r"dutch +label +0, 0.5 +at 0.5: 50 % of the deprived", done.out)
     assert re.search(r"dutch +omission age +1 +age is not recorded\n", done.out)

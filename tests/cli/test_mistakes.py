@@ -200,6 +200,12 @@ def test_usage(say, tmp_path, arguments):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_bias_without_quotes_is_told_to_have_some(say):
+    done = say("network", "sample", "adult", "-n", "5", "-o", "x", "--bias", "[label:", "{flip:", "0.5}]")
+    two_lines(done)
+    assert "fix: put quotes around a value with spaces" in done.err
+
+
 @pytest.mark.parametrize("arguments", [[], ["network"], ["data"]], ids=["fairbench", "network", "data"])
 def test_no_command_shows_help_and_no_error(arguments):
     done = fairbench(*arguments)

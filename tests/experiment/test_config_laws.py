@@ -42,7 +42,11 @@ def again(experiment, folder):
     "setting",
     [
         (),
-        ("sample={from: shipped}", "test=network", "datasets=[{adult: {attribute: [sex, race]}}, compas]"),
+        (
+            "sample={from: shipped}",
+            "test=network",
+            "datasets=[{adult: {attribute: [sex, race], bias: [group: {noise: 0.1}]}}, compas]",
+        ),
         ("name=1.e3",),
     ],
 )

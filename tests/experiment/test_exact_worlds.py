@@ -67,6 +67,14 @@ def test_numbers_of_worlds_that_are_there_are_not_computed_again(tmp_path, monke
     assert (tmp_path / FILE).read_text() == text
 
 
+def test_worlds_that_are_the_same_keep_their_numbers_once(tmp_path):
+    bias = [[], [{"label": {"flip": 0}}]]  # both are no bias
+    written(tmp_path, sample={"bias": bias})
+    rows = written(tmp_path, sample={"bias": [*bias, BIAS[1]]})
+    places = [tuple(row[name] for name in (*PLACE, *NUMBER[:4])) for row in rows]
+    assert len({*places}) == len(places)
+
+
 def test_equation_4_is_a_world_where_test_rows_come_from_the_network(tmp_path):
     rows = written(tmp_path, sample={"beta": [0, 0.5]})
     assert {(row["world"], row["beta"]) for row in rows} == {("", 0.0), ("", 0.5)}

@@ -60,7 +60,7 @@ def test_two_shards_at_once_in_one_folder_or_copied_together_are_the_run(say, tm
 
     apart = tmp_path / "apart"
     (apart / "journal").mkdir(parents=True)
-    for file in ("plan.json", "config.yaml"):
+    for file in ("plan.json", "config.yaml", "worlds.json"):
         shutil.copy(tmp_path / "both" / file, apart)
     one, other = sorted((tmp_path / "both/journal").glob("*.jsonl"))
     for file in (one, one.with_suffix(".rows")):

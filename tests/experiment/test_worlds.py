@@ -178,6 +178,10 @@ def test_every_mistake_is_told_at_once_with_its_line(tmp_path):
             "w.yaml:8: error: dutch: selection label any of strength 1: in this world nobody",
         ),
         (
+            "  bias: [omission: {column: age}, measurement: {column: age, noise: 0.5}]",
+            'w.yaml:8: error: dutch: omission age + measurement age of strength 0.5: "age" is omitted before',
+        ),
+        (
             "  bias: [representation]\n  beta: [0, 0.5]",
             "w.yaml:8: error: representation: the strength is left",
         ),
@@ -206,6 +210,23 @@ def test_what_has_no_effect_or_does_not_fit_is_refused(tmp_path, lines, expected
     assert found[0].count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("item", "fix"),
+    [
+        ("label: 0.5", "name its parameters: label: {flip: VALUE}"),
+        ("omission: age", "name its parameters: omission: {column: VALUE}"),
+        (
+            "{label: {flip: 0.5}, selection: {drop: 0.5}}",
+            "make each an item of its own: [label: …, selection: …]",
+        ),
+    ],
+)
+def test_what_is_no_mechanism_is_shown_as_one(tmp_path, item, fix):
+    (found,) = errors(tmp_path, f"{SHIPPED}  bias: [{item}]\n")
+    assert found.startswith("w.yaml:8: error: mechanism must be a name or")
+    assert found.partition("fix: ")[2] == fix
+
+
 def test_a_bias_needs_a_network(tmp_path):
     (found,) = errors(
         tmp_path,
@@ -228,3 +249,8 @@ def test_filters_take_worlds(tmp_path):
     cells = planned(tmp_path, f"{SHIPPED}  bias: [[label], []]\n  beta: [0.5, 1]\n").cells
     assert select(cells, ("world=label",)) == [True, True, False]
     assert all(a["key"] != b["key"] for a, b in pairwise(cells))
+
+
+def test_a_figure_of_worlds_goes_with_the_bias_of_all_data_sets(tmp_path):
+    plan = planned(tmp_path, f"{SHIPPED}  bias: [label: {{flip: 0.5}}]\nfigures: [remedies]\n")
+    assert plan.config.has_worlds

@@ -1,5 +1,6 @@
 """What is said of a world without training, against sums over every combination of levels of all columns."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -15,6 +16,7 @@ from fairbench_cli.network.draw import sample
 from fairbench_cli.network.exact import facts_of, total_variation
 from fairbench_cli.network.files import open_network
 from fairbench_cli.network.mechanisms.label import LabelBias
+from fairbench_cli.network.mechanisms.measurement import MeasurementError
 from fairbench_cli.network.model import BayesNet, cpt_shape
 from fairbench_cli.network.query import chances, factors_of, markov_boundary
 from fairbench_cli.network.world import World, beta_world, world_of
@@ -294,6 +296,22 @@ def test_chances_are_those_of_drawn_records():
     for name, world in study.every_mechanism(compas).items():
         cells, by_outcome, by_cell = study.largest(world, 20_000, seed=2)
         assert max(by_outcome, by_cell) < 1 + study.usual_largest(cells), name
+
+
+def test_a_feature_may_be_called_as_a_part_of_the_outcome():
+    net = people(3)
+    columns = tuple(replace(one, name="y.b") if one.name == "b" else one for one in net.columns)
+    found = []
+    for own, name in ((net, "b"), (replace(net, columns=columns), "y.b")):
+        world = world_of(own, "y", "1", GROUPS, [MeasurementError(name, 0.5), LabelBias(0.3)])
+        found.append(facts_of(world, cells=1, draws=4_000).measure("truth"))
+    assert found[1] == pytest.approx(found[0], abs=0.03)  # streams have the columns' names
+
+
+def test_a_number_that_is_drawn_among_exact_ones_says_so(monkeypatch):
+    monkeypatch.setattr(exact, "_total_variation", lambda *_: np.array([0.1, 0.2]))
+    rows = facts_of(worlds(3)["label"]).rows()
+    assert {quantity for _, quantity, *_, how in rows if how == "draws"} == {"total-variation"}
 
 
 def test_several_unfavourable_outcomes_are_one():

@@ -1,6 +1,7 @@
 """What is said of worlds: known truths are told, trade-offs that are artefacts by tests on both labels."""
 
 import itertools
+import json
 import re
 import textwrap
 from dataclasses import replace
@@ -10,9 +11,10 @@ import numpy as np
 import pytest
 from answer_again import Answer
 from conftest import run_plan
-from report.worlds_data import write_facts
+from report.worlds_data import facts, write_facts
 from report.worlds_run import GOOD, NOBODY, Rule, invented
 
+from fairbench_cli.base.checksums import signed
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.journal.journal import Journal, new_header
 from fairbench_cli.experiment.plan import write_plan
@@ -24,6 +26,7 @@ from fairbench_cli.report.paper import numbers_tex, paper_table
 from fairbench_cli.report.remedies import remedies_of
 from fairbench_cli.report.runs import compare_runs
 from fairbench_cli.report.tables import TRUTH, caption
+from fairbench_cli.report.worlds import FILE
 from fairbench_cli.report.write import write_report
 
 MOST, FEW = ("label", 0.75), ("label", 0.25)
@@ -74,8 +77,9 @@ def test_what_a_bias_costs_and_who_gains_is_told_on_true_labels(run):
     assert re.search(
         r"\n\* label, 2 settings: the bias costs [23]\.\d to (9|10)\.\d points of accuracy in 2\. "
         r"Gained on true labels in 2: massaging \+[23]\.\d to \+(9|10)\.\d \(2\)\. "
-        r"Thresholds that know the truth gain 6\.0 of 6\.0 points \(bank, β = 0\.75\); the ranking within "
-        r"groups is kept\. .*Lost on recorded labels and gained on true ones in \d: massaging",
+        r"Thresholds that know the truth gain all of 6\.0 points where most is lacking \(bank, β = 0\.75\); "
+        r"the ranking within groups is kept\. .*"
+        r"Lost on recorded labels and gained on true ones in \d: massaging",
         text,
     )
     assert re.search(r"\n\* measurement .*: the bias costs .* No technique is shown to gain any\.", text)
@@ -177,7 +181,7 @@ def test_what_beta_does_has_its_name_in_captions_and_answers():
     plan = run_plan(cells, [{"dataset": name, "bias_kind": kind} for name, kind in kinds.items()], "shipped")
     assert (
         "β: prior shift on a, a mixture of prior shift and label bias on b (the outcome has children; "
-        "`outcome_sink: true` for label bias), label bias on c."
+        "`from: network` and `outcome_sink: true` for label bias), label bias on c."
     ) in caption(plan, set())
 
 
@@ -194,3 +198,50 @@ def test_compare_names_the_worlds_that_one_run_alone_has(run, tmp_path):
     said = " ".join(found.document.facts)
     assert "Only a has the world measurement edu_level." in said
     assert set(found.frame["world"]) == {"", "label"}
+
+
+def test_a_second_model_without_the_bias_is_no_remedy_either():
+    rules = {"none": {MOST: RULES["none"][MOST]}, TRUTH: {MOST: GOOD}}
+    run = invented(rules, repeats=5, seen=(False, True))
+    (setting,) = answer_of(run).settings
+    assert setting.truth is not None
+    assert setting.plain is not None
+    assert setting.truth.key == (*setting.plain.key[:5], TRUTH, *setting.plain.key[6:])
+    assert [one.technique for one in setting.findings] == ["none + s"]
+
+
+def test_a_world_of_strength_0_is_no_bias_and_lacks_nothing():
+    run = invented({name: {("selection", 0.0): GOOD} for name in ("none", "massaging")})
+    text = markdown(answer_document(run))
+    assert "**All worlds have strength 0, so nothing can be said of a bias.**" in text
+    assert "no plain model with a value" not in text
+
+
+def test_a_plain_model_that_refuses_everybody_is_not_untested():
+    run = invented({"none": {CLEAN: GOOD, MOST: NOBODY}, "massaging": dict.fromkeys((CLEAN, MOST), GOOD)})
+    most = "The plain model decides the same for everybody in some repeat, the bias changes it by −"
+    assert most in markdown(answer_document(run))
+
+
+def test_one_repeat_tests_no_cost():
+    text = markdown(answer_document(invented(RULES, repeats=1)))
+    assert "label, 2 settings: what the bias costs is not tested." in text
+    assert "What the bias costs is not tested, it changes the plain model by −" in text
+
+
+def test_thresholds_are_told_for_what_the_plain_model_sees(tmp_path):
+    """To rules that do not see the group a record may rank people otherwise: the reason is told too."""
+    kept = facts([("bank", "sex", *MOST)])
+    seeing = [[*row[:4], True, *row[5:]] for row in kept]
+    blind = [[*row[:10], 0.0 if row[7] == "kept" else row[10], *row[11:]] for row in kept]
+    (tmp_path / FILE).write_text(json.dumps(signed({"facts": [*blind, *seeing]})))
+    rules = {name: {world: of[world] for world in (CLEAN, MOST)} for name, of in RULES.items()}
+    told = "Thresholds that know the truth gain all of 6.0 points; "
+    ranking = {
+        False: "to rules that do not see the group the ranking within groups is not kept.",
+        True: "the ranking within groups is kept.",
+    }
+    for sees, words in ranking.items():
+        text = markdown(answer_document(invented(rules, folder=tmp_path, seen=(sees,))))
+        assert f"{told}{words}" in text
+        assert ("not kept among everybody" in text or " to rules that do not see sex" in text) is not sees

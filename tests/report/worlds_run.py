@@ -56,18 +56,19 @@ def invented(
     repeats: int = 4,
     folder: Path = Path(),
     metrics: tuple[str, ...] = ("accuracy", "discrimination", "tpr-difference"),
+    seen: tuple[bool, ...] = (False,),
     **more: Any,
 ) -> RunResults:
     """Return a run: of each technique its rule in each world, or the status of repeats without a result."""
     cells, records = [], {}
-    for dataset, (name, worlds) in itertools.product(datasets, rules.items()):
+    for dataset, (name, worlds), sees in itertools.product(datasets, rules.items(), seen):
         for (world, beta), rule in worlds.items():
-            key = f"{dataset}-{name}-{world}-{beta}"
+            key = f"{dataset}-{name}-{world}-{beta}{'-s' * sees}"
             cells.append(
                 {
                     "key": key, "dataset": dataset, "attribute": "sex", "world": world,
                     "representation": "original", "beta": beta, "intervention": name, "parameters": "{}",
-                    "include_protected": False, "classifier": "tree", "classifier_parameters": "{}",
+                    "include_protected": sees, "classifier": "tree", "classifier_parameters": "{}",
                 }
             )  # fmt: skip
             for repeat in range(repeats):

@@ -322,7 +322,7 @@ _CHECKS: tuple[tuple[set[str], Callable[[Given], Iterator[Conflict]]], ...] = (
     ({"sample", "test"}, _test_rows),
     ({"metrics", "strata"}, _strata),
     ({"metrics", "sweep"}, _sweep),
-    ({"tables", "figures", "sweep", "sample", "interventions", "datasets"}, _outputs),
+    ({"datasets", "tables", "figures", "sweep", "sample", "interventions"}, _outputs),
     ({"interventions", "classifiers"}, _tuned_classifiers),
     ({"datasets", "interventions", "classifiers"}, _limits),
     ({"datasets"}, _listed_twice),

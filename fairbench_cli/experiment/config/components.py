@@ -521,6 +521,18 @@ def _source(kind: Registry, name: str, base: Path | None) -> tuple[CodeOrigin | 
     return origin, replace(takes, required=required), kind.foreign.options_of(thing)
 
 
+def _fix_of_entry(kind: Registry, item: Any) -> str:
+    """Return what to write in the place of an item that is no component."""
+    if isinstance(item, dict) and len(item) > 1:
+        return f"make each an item of its own: [{', '.join(f'{name}: …' for name in item)}]"
+    name = str(next(iter(item), None)) if isinstance(item, dict) else ""
+    takes = parameters_of(kind[name].load()) if name in kind else None
+    names = [] if takes is None else takes.required or [*takes.defaults][:1]
+    if not names:
+        return f"use any of: {', '.join(sorted(kind))}"
+    return f"name its parameters: {name}: {{{', '.join(f'{one}: VALUE' for one in names)}}}"
+
+
 def _read_entry(
     kind: Registry, item: Any, extra: Mapping[str, tuple[Any, list[Any]]], context: ReadContext
 ) -> tuple[list[Combination], list[Finding]]:
@@ -528,7 +540,7 @@ def _read_entry(
     written, options = named(item)
     if written is None or not isinstance(options, dict):
         what = f"{kind.name} must be a name or `name: {{parameter: value}}`, not {shown(item)}"
-        return [], [((), Problem(what, f"use any of: {', '.join(sorted(kind))}"))]
+        return [], [((), Problem(what, _fix_of_entry(kind, item)))]
     try:
         origin, takes, ours = _source(kind, written, context.base)
     except UserError as error:

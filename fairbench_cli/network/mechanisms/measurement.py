@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from fairbench_cli.base.errors import Problem
+from fairbench_cli.base.errors import Problem, user_error
 from fairbench_cli.data.column_card import Text
 from fairbench_cli.data.table import Column
 from fairbench_cli.network.bias import Groups
@@ -71,6 +71,9 @@ class MeasurementError:
 
     def apply(self, world: World) -> World:
         """Return the world in which the column is recorded once more."""
+        if self.column in world.omitted:
+            what = f'"{self.column}" is omitted before it is measured, so nothing is changed'
+            raise user_error(what, "leave one of the two out")
         columns, mask = concerned(world, self.of)
         column, marginal = world.base.columns[world.base.index(self.column)], world.joint([self.column])
         same, moved = np.eye(len(column.levels)), moves(column, self.towards, marginal)

@@ -125,6 +125,8 @@ def given_problems(
 ) -> Iterator[Problem]:
     """Yield what is wrong with levels by column."""
     usable = {one.name: one.levels for one in columns if one.name != label}
+    if given is not None and not given:
+        yield Problem(f"{key}: no column is named", f"name one with its levels, or leave out `{key}`")
     for name, levels in (given or {}).items():
         if name == label:
             yield Problem(f'{key}: "{name}" is the outcome', f"use one of: {', '.join(usable)}")

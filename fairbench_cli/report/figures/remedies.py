@@ -226,11 +226,13 @@ def few_ticks(limits: tuple[float, float], wide: float) -> tuple[list[float], li
         Of the axis, in inches.
 
     >>> [few_ticks(*of)[1] for of in (((0.82, 0.88), 0.8), ((-0.01, 0.2), 0.8), ((0.7, 0.95), 1.0))]
-    [['0.84', '0.86'], ['0.1'], ['0.8', '0.9']]
+    [['0.85'], ['0.1'], ['0.8', '0.9']]
     """
     low, high = limits
     for most in (3, 2, 1):
-        places = [float(x) for x in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)]
+        places = [
+            float(x) for x in MaxNLocator(most, steps=[1, 2, 5, 10], min_n_ticks=1).tick_values(low, high)
+        ]
         digits = max(len(f"{x:.6g}".partition(".")[2]) for x in places)
         room = text_width(f"{places[-1]:.{digits}f}", SMALL) / wide * (high - low)
         inside = [x for x in places if low + 0.35 * room <= x <= high - 0.35 * room]
