@@ -543,7 +543,7 @@ class ExperimentConfig(StrictModel):
 
     @property
     def has_worlds(self) -> bool:
-        """Return whether some data set has a `bias`, its own or that of `sample`: results then name worlds."""
+        """Return whether some data set has a `bias`, its own or that of `sample`, and results a world."""
         own = ("bias" in spec.model_fields_set for spec in self.datasets)
         given = (spec if is_own else self.sample for spec, is_own in zip(self.datasets, own, strict=True))
         return any(one.bias is not None for one in given)
