@@ -352,7 +352,7 @@ def bias_in_words(
     parts = []
     for kind in kinds:
         of = f" of prior shift and {LABEL_BIAS}" * (kind == "mixture" and not brief)
-        names = named_sources(known, lambda one: one["bias_kind"] == kind, called)
+        names = named_sources(known, lambda one: one["bias_kind"] == kind, called)  # noqa: B023 - used at once
         parts.append(f"{_KINDS[kind]}{of}" + f" on {', '.join(names)}" * (len(kinds) > 1))
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
     if shifted:
