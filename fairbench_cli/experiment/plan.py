@@ -19,6 +19,7 @@ from fairbench_cli.data.represent import Representation
 from fairbench_cli.data.split import split_seed
 from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.config.outputs import TestLabels
 from fairbench_cli.experiment.config.read import parse
 from fairbench_cli.experiment.config.worlds import CellWorld
 from fairbench_cli.experiment.datasets import PreparedDataset, rows_to_test
@@ -260,6 +261,10 @@ class RunPlan:
     def has_worlds(self) -> bool:
         """Return whether some cell trains in a world of its own, which a column of the results names."""
         return any(cell["world"] for cell in self.cells)
+
+    def about(self, labels: TestLabels) -> "RunPlan":
+        """Return the plan with everything about true or about recorded labels of the test rows."""
+        return replace(self, config=self.config.model_copy(update={"test_labels": labels}))
 
     @property
     def test_rows(self) -> str:
