@@ -67,13 +67,6 @@ class ExactWorld:
     numbers: dict[tuple[str, str, str, str], ExactNumber] = field(default_factory=dict)
 
     @property
-    def rules(self) -> tuple[str, ...]:
-        """The rules whose decisions are known, such as ``bayes``."""
-        return tuple(
-            dict.fromkeys(rule for rule, quantity, _, _ in self.numbers if rule and quantity == "tp")
-        )
-
-    @property
     def how(self) -> str:
         """``draws`` where some number is the mean of draws, else ``exact``."""
         return "draws" if any(one.how == "draws" for one in self.numbers.values()) else "exact"
