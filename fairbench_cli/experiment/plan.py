@@ -5,7 +5,6 @@ import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,6 +19,7 @@ from fairbench_cli.data.represent import Representation
 from fairbench_cli.data.split import split_seed
 from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentSpec, TechniqueSpec
 from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.config.outputs import TestLabels
 from fairbench_cli.experiment.config.read import parse
 from fairbench_cli.experiment.config.worlds import CellWorld
 from fairbench_cli.experiment.datasets import PreparedDataset, rows_to_test
@@ -262,6 +262,10 @@ class RunPlan:
         """Return whether some cell trains in a world of its own, which a column of the results names."""
         return any(cell["world"] for cell in self.cells)
 
+    def about(self, labels: TestLabels) -> "RunPlan":
+        """Return the plan with everything about true or about recorded labels of the test rows."""
+        return replace(self, config=self.config.model_copy(update={"test_labels": labels}))
+
     @property
     def test_rows(self) -> str:
         """Return in words where test rows come from that all repeats share."""
@@ -354,7 +358,7 @@ def bias_in_words(
     parts = []
     for kind in kinds:
         of = f" of prior shift and {LABEL_BIAS}" * (kind == "mixture" and not brief)
-        names = named_sources(known, partial(_is_kind, kind), called)
+        names = named_sources(known, lambda one: one["bias_kind"] == kind, called)  # noqa: B023 - used at once
         parts.append(f"{_KINDS[kind]}{of}" + f" on {', '.join(names)}" * (len(kinds) > 1))
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
     if shifted and not (brief and shipped):
@@ -362,10 +366,6 @@ def bias_in_words(
         learned = "`from: network` and " * shipped
         parts[shifted - 1] += f" ({why}{learned}`outcome_sink: true` for {LABEL_BIAS})"
     return ", ".join(parts)
-
-
-def _is_kind(kind: str, source: Mapping[str, Any]) -> bool:
-    return bool(source["bias_kind"] == kind)
 
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from fairbench_cli.measures.counts import PAIR
-from fairbench_cli.measures.registry import find
 from fairbench_cli.report.answer import AccuracyChange, RunAnswer, RunSetting, TechniqueFinding
 from fairbench_cli.report.reading import listed, points, signed
 from fairbench_cli.report.remedies import ACCURACY
@@ -177,20 +176,14 @@ def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
 
 def _ranking(settings: Sequence[RunSetting]) -> str:
     """Return in how many settings the record ranks people within groups as the truth does, and to whom."""
-    told = {id(one): kept for one in settings if (kept := _kept(one)) is not None}
-    n = sum(told.values())
-    if not told:
+    exact = [one.exact for one in settings if one.exact is not None and one.exact.kept() is not None]
+    if not exact:
         return ""
-    some = "kept" if n == len(told) else "not kept" if not n else f"kept in {n} of {len(told)}"
-    broken = [one.exact for one in settings if told.get(id(one)) is False and one.exact is not None]
+    broken = [one for one in exact if not one.kept()]
+    n = len(exact) - len(broken)
+    some = "not kept" if not n else f"kept in {n} of {len(exact)}" if broken else "kept"
     blind = any(not one.include_protected for one in broken)
     return f"; {'to rules that do not see the group ' * blind}the ranking within groups is {some}"
-
-
-def _kept(setting: RunSetting) -> bool | None:
-    """Return whether the record ranks the people of each group as the truth does; None if not known."""
-    kept = [None if setting.exact is None else setting.exact.kept(group) for group in PAIR]
-    return None if None in kept else all(kept)
 
 
 def exact_accuracy(setting: RunSetting) -> tuple[float, float, float] | None:
@@ -200,9 +193,8 @@ def exact_accuracy(setting: RunSetting) -> tuple[float, float, float] | None:
     """
     if setting.exact is None:
         return None
-    accuracy = find(ACCURACY)
     rules = ("bayes", "oracle-thresholds", "truth")
-    bayes, thresholds, truth = (setting.exact.metric(rule, accuracy, "true") for rule in rules)
+    bayes, thresholds, truth = (setting.exact.value(ACCURACY, "true", rule=rule) for rule in rules)
     return None if math.isnan(bayes + thresholds + truth) else (bayes, thresholds, truth)
 
 
@@ -247,10 +239,8 @@ def said_of_world(setting: RunSetting) -> list[str]:
     exact = exact_accuracy(setting)
     if exact is not None and setting.exact is not None:
         bayes, thresholds, truth = (f"{points(value)} %" for value in exact)
-        kept = {name: setting.exact.kept(group) for name, group in zip(
-            (setting.deprived, setting.favoured), PAIR, strict=True
-        )}  # fmt: skip
-        broken = [name for name, one in kept.items() if one is False]
+        names = zip((setting.deprived, setting.favoured), PAIR, strict=True)
+        broken = [name for name, group in names if setting.exact.kept(group) is False]
         blind = f" to rules that do not see {setting.attribute}" * (not setting.exact.include_protected)
         ranking = f"not kept among {' and '.join(broken)}{blind}" if broken else "kept within each group"
         drawn = " (by draws)" * (setting.exact.how == "draws")

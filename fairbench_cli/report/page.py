@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from fairbench_cli.document.model import (
     TextTable,
     plain_table,
 )
-from fairbench_cli.experiment.config.outputs import TABLES, TestLabels
+from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.experiment.journal.manifest import read_manifest
 from fairbench_cli.report.answer import answer_of, groups_in_words
 from fairbench_cli.report.answer_words import answer_document, each_setting
@@ -77,8 +77,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     metric = answer_of(run).metric.name
     shown = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand]))
     results = run.asked(shown)
-    named = get_args(TestLabels)
-    runs = [run, *(one for labels in named if labels != run.labels and (one := run.on(labels)) is not None)]
+    runs = [run, *(one for one in run.on_all if one is not run)]
     sets = [_panels(one, one.asked(shown), metric, most=MOST_DIFFERENCES // len(runs)) for one in runs]
     panels, names = sets[0], metrics_of(results)
     scales = [scale_of(results.metric(name), [*chain(*sets)], m) for m, name in enumerate(names)]

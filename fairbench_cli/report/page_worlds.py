@@ -102,13 +102,13 @@ def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str,
     rules : str
         Who ranks people.
     """
-    known = [one for one in worlds if all(one.kept(group) is not None for group in PAIR)]
+    known = [one for one in worlds if one.kept() is not None]
     lost = {one.beta: one.value("thresholds-lose", "true") for one in known}
     if not known or any(map(math.isnan, lost.values())):
         return ""
     at, most = max(lost.items(), key=lambda one: one[1])
     ranked = f"To {rules} the record ranks people within each group as the truth does"
-    if all(one.kept(group) for one in known for group in PAIR):
+    if all(one.kept() for one in known):
         if most < NOTHING_LOST:
             return f"{ranked}: a threshold for each group recovers it."
         return f"{ranked}, yet the best thresholds lose {_percent(most)} of accuracy."
@@ -147,7 +147,7 @@ def _of_record(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterato
     called = dict(zip(PAIR, groups, strict=True))
     for group, name in called.items():
         yield f"favourable, {name}", _both("favourable", group)
-    yield "gap of the labels", _both("disparity", "")
+    yield "gap of the labels", _both("disparity")
     shares = [[one.value("share", labels, PAIR[0]) for labels in ("true", "recorded")] for one in worlds]
     if any(abs(true - recorded) >= NOTHING_LOST for true, recorded in shares):
         yield f"{groups[0]} among all", _both("share", PAIR[0])
@@ -163,10 +163,10 @@ def _of_rules(groups: tuple[str, str]) -> Iterator[Row]:
     for group, name in called.items():
         yield f"order, {name}", _order(group)
     for group, name in called.items():
-        yield f"AUC, {name}", _auc(group)
+        yield f"AUC, {name}", _both("auc", group, of_truth=True, times=1, digits=3)
     for rule, name in RULES_IN_WORDS.items():
-        yield name, _accuracy(rule)
-    yield "constant", lambda one: _accuracy(one.constant("true"))(one)
+        yield name, _both("accuracy", rule=rule, of_truth=True)
+    yield "constant", lambda one: _both("accuracy", rule=one.constant("true"), of_truth=True)(one)
 
 
 RULES_IN_WORDS = {
@@ -202,12 +202,26 @@ def _cell(
     return TableCell(text, small, number.value)
 
 
-def _both(quantity: str, group: str) -> Write:
-    """Return a function that writes what is recorded, and small behind it the truth."""
+def _both(
+    quantity: str,
+    group: str = "",
+    rule: str = "",
+    *,
+    of_truth: bool = False,
+    times: float = 100,
+    digits: int = 1,
+) -> Write:
+    """Return a function that writes what is recorded and, small behind it, the truth; or the other way."""
+    small = "record" if of_truth else "truth"
 
     def write(one: ExactWorld) -> TableCell:
-        true, recorded = one.number(quantity, "true", group), one.number(quantity, "recorded", group)
-        return _cell(recorded, fine="" if true is None else f"truth {signed(100 * true.value, 1, '')}")
+        true, recorded = (
+            one.number(quantity, "true", group, rule),
+            one.number(quantity, "recorded", group, rule),
+        )
+        first, second = (true, recorded) if of_truth else (recorded, true)
+        fine = "" if second is None else f"{small} {signed(times * second.value, digits, '')}"
+        return _cell(first, times, digits, fine)
 
     return write
 
@@ -224,21 +238,5 @@ def _order(group: str) -> Write:
         share = "" if kept or apart is None else signed(100 * apart.value, 1, "")
         fine = "under 0.1 %" if share == "0.0" else f"{share} %" * bool(share)
         return TableCell("kept" if kept else "lost", fine, 1.0 if kept else 0.0)
-
-    return write
-
-
-def _auc(group: str) -> Write:
-    def write(one: ExactWorld) -> TableCell:
-        true, recorded = one.number("auc", "true", group), one.number("auc", "recorded", group)
-        return _cell(true, 1, 3, "" if recorded is None else f"record {signed(recorded.value, 3, '')}")
-
-    return write
-
-
-def _accuracy(rule: str) -> Write:
-    def write(one: ExactWorld) -> TableCell:
-        true, recorded = one.accuracy(rule, "true"), one.accuracy(rule, "recorded")
-        return _cell(true, fine="" if recorded is None else f"record {signed(100 * recorded.value, 1, '')}")
 
     return write

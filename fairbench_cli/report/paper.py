@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.base.text import slugs
 from fairbench_cli.document.model import SIDES, Document, TableCell
-from fairbench_cli.experiment.config.outputs import TABLES, TestLabels
+from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.paired import LEVEL, adjusted, away_from_ideals, own_paired_of
@@ -64,7 +64,7 @@ def paper_table(name: str, run: RunResults) -> Document:
     keys = list(own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
     best = {key for key, is_best in zip(keys, best_of(own), strict=True) if is_best}
     constant = {key for key, repeats in zip(keys, own.constant, strict=True) if repeats.any()}
-    labels = {LABELS: run} | other_labels(run)
+    labels = {LABELS: run} | {f"{one.labels} labels": one for one in run.on_all if one is not run}
     for cell in run.plan.cells:
         place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
         for called, counted in labels.items():
@@ -90,13 +90,6 @@ def paper_table(name: str, run: RunResults) -> Document:
     facts += tuple(f"{called}: {LABELS_MEANT[one.labels]}." for called, one in [*labels.items()][1:])
     sections = blocks_of(run, cells, NOT_RUN, marks=[*spread_mark(run), *shown])
     return Document(name, facts=facts, sections=sections)
-
-
-def other_labels(run: RunResults) -> dict[str, RunResults]:
-    """Return the run on the labels that it is not about, by what their row is called; maybe nothing."""
-    other: TestLabels = "true" if run.labels == "recorded" else "recorded"
-    counted = run.on(other)
-    return {} if counted is None else {f"{other} labels": counted}
 
 
 def best_of(results: Results) -> NDArray[np.bool_]:

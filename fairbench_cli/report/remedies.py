@@ -7,7 +7,7 @@ same world. On recorded labels it may lose what it gains on true ones: the same 
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,6 @@ from fairbench_cli.report.tables import TRUTH
 
 FAIRNESS, ACCURACY = PARETO_METRICS
 ERRORS = "tpr-difference"
-LABELS: tuple[TestLabels, ...] = get_args(TestLabels)
 
 _CHANGE = {
     "change": "difference",
@@ -86,10 +85,7 @@ def remedies_of(run: RunResults) -> pd.DataFrame:
 def _remedies_of(run: RunResults) -> pd.DataFrame:
     metrics = measures_of(run.plan.config)
     parts = [pd.DataFrame(columns=REMEDY_COLUMNS)]
-    for labels in LABELS:
-        counted = run.on(labels)
-        if counted is not None:
-            parts.append(_remedies(counted.asked(metrics), labels))
+    parts += [_remedies(one.asked(metrics), one.labels) for one in run.on_all]
     return pd.concat(parts[1:] or parts, ignore_index=True)[REMEDY_COLUMNS]
 
 

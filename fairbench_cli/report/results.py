@@ -1,10 +1,10 @@
 """Every metric of every repeat as arrays, their means and intervals, and what a report is written from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -238,10 +238,14 @@ class RunResults:
         recorded = any(one.recorded is not None for (key, _), one in self.records.items() if key in keys)
         return self._on_others if recorded else None
 
+    @property
+    def on_all(self) -> "list[RunResults]":
+        """The same run on true labels and, where they differ, on recorded ones."""
+        return [one for labels in get_args(TestLabels) if (one := self.on(labels)) is not None]
+
     @cached_property
     def _on_others(self) -> "RunResults":
-        others: TestLabels = "true" if self.labels == "recorded" else "recorded"
-        plan = replace(self.plan, config=self.plan.config.model_copy(update={"test_labels": others}))
+        plan = self.plan.about("true" if self.labels == "recorded" else "recorded")
         found = run_results(self.folder, plan, self.records, self.metrics, self.attributes)
         vars(found)["_on_others"] = self  # whichever is asked for first, there are two
         return found

@@ -105,9 +105,8 @@ def compare_runs(
         When a folder holds no results, or the runs have no cell, or no metric, in common.
     """
     (plan, reading), (other, their_reading) = (read_results(folder) for folder in folders)
-    plan, other = _on_the_same_labels(plan, other)
-    labels = {"test_labels": plan.config.test_labels}  # one kind, of both
-    other = replace(other, config=other.config.model_copy(update=labels))
+    if plan.config.test_labels != other.config.test_labels:
+        plan, other = plan.about("true"), other.about("true")
     plans, readings = (plan, other), (reading, their_reading)
     metrics = [name for name in plan.config.at_hand if name in other.config.at_hand]
     metrics = [name for name in metrics if _alike(name, *plans)]
@@ -153,16 +152,6 @@ def compare_runs(
     )
     damages = tuple(damage for reading in readings for damage in reading.damages)
     return RunsCompared(frame.drop(columns="same_key"), document, console, damages, kept_plan)
-
-
-def _on_the_same_labels(plan: RunPlan, other: RunPlan) -> Plans:
-    """Return both plans about the labels that they are both about, else about true ones."""
-    if plan.config.test_labels == other.config.test_labels:
-        return plan, other
-    plans = (
-        replace(one, config=one.config.model_copy(update={"test_labels": "true"})) for one in (plan, other)
-    )
-    return next(plans), next(plans)
 
 
 def _worlds_in_words(names: tuple[str, str], plans: Plans) -> Iterator[str]:

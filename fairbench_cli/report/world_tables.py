@@ -100,7 +100,7 @@ def worlds_table(name: str, run: RunResults) -> Document:
             head = (world or NO_BIAS, f"{beta:g}")
             does.append([*head, *_done(known)])
             cells = reached.get((*place, world, beta), frame.iloc[:0])
-            gets.append([*head, *_reached(run, known, cells, names.technique)])
+            gets.append([*head, *_reached(known, cells, names.technique)])
         one = plain_table("What the world records", DOES.values(), does, HEADS, keys=DOES)
         marks = ["†: higher than that of none."]
         other = plain_table(
@@ -141,25 +141,22 @@ def _done(known: ExactWorld | None) -> Iterator[str]:
         yield written(known.value("favourable", "recorded", group), ".3f")
     yield written(known.value("disparity", "recorded"))
     yield written(known.value("total-variation"), ".3f")
-    kept = [known.kept(group) for group in PAIR]
-    yield "-" if None in kept else "kept" if all(kept) else "lost"
+    kept = known.kept()
+    yield "-" if kept is None else "kept" if kept else "lost"
 
 
-def exact_accuracy(run: RunResults, known: ExactWorld | None, *rules: str) -> float:
+def exact_accuracy(known: ExactWorld | None, *rules: str) -> float:
     """Return the highest accuracy on true labels of some rules; NaN where it is not known."""
-    if known is None:
-        return np.nan
-    metric = run.results.metric(ACCURACY)
-    return max(known.metric(rule, metric, "true") for rule in rules)
+    return np.nan if known is None else max(known.value(ACCURACY, "true", rule=rule) for rule in rules)
 
 
 def _reached(
-    run: RunResults, known: ExactWorld | None, cells: pd.DataFrame, called: Callable[..., str]
+    known: ExactWorld | None, cells: pd.DataFrame, called: Callable[..., str]
 ) -> Iterator[str | TableCell]:
     """Yield the accuracies that are reached in a world, as they are written."""
-    yield written(exact_accuracy(run, known, "constant-accept", "constant-refuse"), ".3f")
-    yield written(exact_accuracy(run, known, "bayes"), ".3f")
-    yield written(exact_accuracy(run, known, "oracle-thresholds"), ".3f")
+    yield written(exact_accuracy(known, "constant-accept", "constant-refuse"), ".3f")
+    yield written(exact_accuracy(known, "bayes"), ".3f")
+    yield written(exact_accuracy(known, "oracle-thresholds"), ".3f")
     techniques = cells[TECHNIQUE].itertuples(index=False, name=None)
     plain = np.array([is_baseline(*own[:2]) for own in techniques], dtype=bool)
     on_truth = (cells["intervention"] == TRUTH).to_numpy(dtype=bool)

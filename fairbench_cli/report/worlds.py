@@ -67,13 +67,6 @@ class ExactWorld:
     numbers: dict[tuple[str, str, str, str], ExactNumber] = field(default_factory=dict)
 
     @property
-    def rules(self) -> tuple[str, ...]:
-        """The rules whose decisions are known, such as ``bayes``."""
-        return tuple(
-            dict.fromkeys(rule for rule, quantity, _, _ in self.numbers if rule and quantity == "tp")
-        )
-
-    @property
     def how(self) -> str:
         """``draws`` where some number is the mean of draws, else ``exact``."""
         return "draws" if any(one.how == "draws" for one in self.numbers.values()) else "exact"
@@ -92,27 +85,22 @@ class ExactWorld:
         found = self.number(quantity, labels, group, rule)
         return math.nan if found is None else found.value
 
-    def kept(self, group: str) -> bool | None:
-        """Return whether the record ranks the people of a group as the truth does; None if not known."""
-        found = self.number("kept", group=group)
-        return None if found is None else bool(found.value)
+    def kept(self, *groups: str) -> bool | None:
+        """Return whether the record ranks the people of groups, by default of both, as the truth does.
+
+        None where it is not known.
+        """
+        found = [self.value("kept", group=group) for group in groups or PAIR]
+        return None if any(map(math.isnan, found)) else all(found)
 
     def counts(self, rule: str, labels: Labels) -> Counts | None:
         """Return the probabilities of group, label and decision of a rule; None where they are not known."""
         values = [self.value(cell, labels=labels, group=group, rule=rule) for group in PAIR for cell in CELLS]
         return None if np.isnan(values).any() else Counts(PAIR, np.array(values).reshape(2, 2, 2))
 
-    def accuracy(self, rule: str, labels: Labels) -> ExactNumber | None:
-        """Return the accuracy of a rule; None where it is not known."""
-        own, counts = self.number("accuracy", labels, "", rule), self.counts(rule, labels)
-        if own is not None or counts is None:
-            return own
-        return ExactNumber(float(counts.n[:, [0, 1], [0, 1]].sum() / counts.n.sum()))
-
     def constant(self, labels: Labels) -> str:
         """Return the rule that decides the same for everybody and is the more accurate one."""
-        found = [self.accuracy(rule, labels) for rule in CONSTANT]
-        refuse, accept = (0.0 if one is None else one.value for one in found)
+        refuse, accept = (self.value("accuracy", labels, rule=rule) for rule in CONSTANT)
         return CONSTANT[accept > refuse]
 
     def metric(self, rule: str, metric: Metric, labels: Labels) -> float:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import get_args
 
 import pandas as pd
 
@@ -152,9 +151,7 @@ def write_report(
 
 def _on_all_labels(run: RunResults, frame_of: Callable[[RunResults], pd.DataFrame]) -> pd.DataFrame:
     """Return a frame of the true labels and one of the recorded ones, one below the other."""
-    both: tuple[TestLabels, ...] = get_args(TestLabels)
-    runs = [(labels, one) for labels in both if (one := run.on(labels)) is not None]
-    return pd.concat([frame_of(one).assign(labels=labels) for labels, one in runs], ignore_index=True)
+    return pd.concat([frame_of(one).assign(labels=one.labels) for one in run.on_all], ignore_index=True)
 
 
 def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
@@ -261,23 +258,16 @@ def redo_report(
     names = [one if isinstance(one, str) else one.name for one in named]
     config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
     config = config.with_own(one for one in named if not isinstance(one, str))
-    if labels is not None:
-        config = config.model_copy(update={"test_labels": _labels_there(labels, plan)})
-    own_plan = replace(plan, config=config)
+    if labels == "recorded" and not plan.has_worlds:
+        what = "this run records true labels, as it has no `bias` under `sample`"
+        raise user_error(what, "leave --labels out, or run an experiment with a `bias`", "--labels")
+    own_plan = replace(plan, config=config).about(labels or config.test_labels)
     written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared)
     update_manifest(folder, files)
     left_out = sorted(set(config.metrics) - set(config.at_hand))
     counted = reading.records.items() if plan.config.predictions else ()
     without = plan.held(place for place, one in counted if one.counts is not None and one.predictions is None)
     return written, reading.damages, left_out, plan.size - there, without
-
-
-def _labels_there(labels: TestLabels, plan: RunPlan) -> TestLabels:
-    """Return which labels are asked for; recorded ones differ from true ones in runs with worlds alone."""
-    if labels == "recorded" and not plan.has_worlds:
-        what = "this run records true labels, as it has no `bias` under `sample`"
-        raise user_error(what, "leave --labels out, or run an experiment with a `bias`", "--labels")
-    return labels
 
 
 def _write_tables(folder: Path, tables: list[Document]) -> None:

@@ -11,7 +11,7 @@ from fairbench_cli.api.run import RunFrames
 
 
 @pytest.fixture(scope="module")
-def ran(tmp_path_factory):
+def ran(tmp_path_factory, warm_server):
     return fb.run(SMALL, folder=tmp_path_factory.mktemp("ran"))
 
 

@@ -325,7 +325,7 @@ def test_tune_must_be_a_mapping(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished(tmp_path_factory, warm_server):
     """Run the same config in one go and in two, the second of which goes on where the first stopped."""
     from fairbench_cli.cli.app import run
 

@@ -266,7 +266,7 @@ def test_real_test_rows_are_recorded_anew_in_each_repeat(tmp_path, data_folder):
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory, data_folder) -> Path:
+def run(tmp_path_factory, data_folder, warm_server) -> Path:
     """A finished run in two worlds and without bias, on shared test rows."""
     from fairbench_cli.cli.app import run as command
 

@@ -20,7 +20,6 @@ def test_numbers_and_metrics_of_a_world_are_those_of_its_file(tmp_path):
     world = known.at("bank", "sex", "label", 0.5)
     assert known.at("bank", "sex", "label", 0.5, include_protected=True) is None
     assert known.at("shop", "sex", "label", 0.5) is None
-    assert world.rules == ("constant-accept", "constant-refuse", "bayes", "oracle-thresholds", "truth")
     assert world.how == "exact"
     assert world.kept("deprived") is True
     assert world.kept("nobody") is None

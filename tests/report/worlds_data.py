@@ -38,6 +38,9 @@ def label_world(flip: float):
             yield "", "share", labels, group, share[group]
             yield "", "favourable", labels, group, plus[group]
         yield "", "disparity", labels, "", plus["favoured"] - plus["deprived"]
+        for name, decides in rules.items():
+            right = [WEIGHT[at] * (each if decides(*at) else 1 - each) for at, each in own.items()]
+            yield name, "accuracy", labels, "", sum(right)
         for (name, decides), group in itertools.product(rules.items(), PAIR):
             for cell, (label, decision) in zip(CELLS, itertools.product((0, 1), (0, 1)), strict=True):
                 value = sum(

@@ -136,7 +136,7 @@ class Remedies:
 
     def thresholds(self, place: Place, world: World) -> float:
         """Return the accuracy of the best thresholds known the truth; NaN where it is not known."""
-        return exact_accuracy(self.run, known_of(self.run, place, world), "oracle-thresholds")
+        return exact_accuracy(known_of(self.run, place, world), "oracle-thresholds")
 
     def lacking(self, place: Place, world: World, own: Own) -> str:
         """Say why not all repeats of a cell are drawn; nothing where they are."""
