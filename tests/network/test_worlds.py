@@ -311,7 +311,10 @@ def possible(net: BayesNet, groups: Mapping[str, Any], mechanisms: Sequence[Any]
                 return False
             if how.towards == "marginal" and not net.parents[x]:  # it has its marginal already
                 return False
-    omissions = sum(isinstance(how, OmittedColumn) for how in mechanisms)
+    kinds = [type(how) for how in mechanisms]
+    if OmittedColumn in kinds and MeasurementError in kinds[kinds.index(OmittedColumn) :]:
+        return False  # it is measured no more
+    omissions = kinds.count(OmittedColumn)
     return omissions < (2 if len(groups) == 1 else 1)
 
 
