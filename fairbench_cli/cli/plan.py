@@ -56,7 +56,8 @@ def plan(
             size = f"{dataset['sample_size']} rows a training set"
             arc = "" if "worlds" in dataset else f" {arc_in_words(dataset)},"
             kind = bias_in_words([dataset], shipped=_shipped(prepared)) if any(betas) else ""
-            about = f"network BIC {dataset['bic']:.3f},{arc} {size}" + (f"; β is {kind}" if kind else "")
+            bic = f"network BIC {dataset['bic']:.3f}," if dataset["bic"] else ""  # not learned
+            about = f"{bic}{arc} {size}".strip() + (f"; β is {kind}" if kind else "")
         lines.append(f"{dataset['dataset']}: {about}")
     kinds = kinds_of(prepared.distinct)
     seconds = estimate_of(prepared, kinds, 1).left(to_do(prepared, kinds))

@@ -64,10 +64,11 @@ Own = tuple[str, str, bool]
 def title_of(world: World) -> str:
     """Return a world and its strength.
 
-    >>> title_of(("label", 0.5)), title_of(("", 0.0))
-    ('label 0.5', 'no bias')
+    >>> title_of(("label", 0.5)), title_of(("label + selection 0.5", 0.3)), title_of(("", 0.0))
+    ('label 0.5', 'label + selection 0.5, first 0.3', 'no bias')
     """
-    return f"{world[0]} {world[1]:g}" if world[0] else NO_BIAS
+    several = ", first" * (" + " in world[0])
+    return f"{world[0]}{several} {world[1]:g}" if world[0] else NO_BIAS
 
 
 def place_title(run: RunResults, place: Place) -> str:
