@@ -68,11 +68,6 @@ audit/test_uncertainty.py experiment/test_runner.py test_security.py audit/test_
 LONGEST = {Path(__file__).parent / name: place for place, name in enumerate(LONG.split())}
 
 
-def pytest_xdist_auto_num_workers() -> int:
-    """Return one worker more than there are cores: many tests wait for processes that they start."""
-    return (os.cpu_count() or 1) + 1
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Put the tests of long files first; the order is the same in every worker."""
     items.sort(key=lambda item: LONGEST.get(item.path, len(LONGEST)))
