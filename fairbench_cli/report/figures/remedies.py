@@ -221,7 +221,7 @@ def _limits(remedies: Remedies, place: Place, worlds: Iterable[World], metric: s
 
 
 def few_ticks(limits: tuple[float, float], wide: float) -> tuple[list[float], list[str]]:
-    """Return ticks of a narrow axis and how they are written: as many, up to three, as do not touch.
+    """Return ticks of a narrow axis and how they are written: up to three that do not touch.
 
     Parameters
     ----------
@@ -229,19 +229,19 @@ def few_ticks(limits: tuple[float, float], wide: float) -> tuple[list[float], li
         Of the axis, in inches.
 
     >>> [few_ticks(*of)[1] for of in (((0.82, 0.88), 0.8), ((-0.01, 0.2), 0.8), ((0.7, 0.95), 1.0))]
-    [['0.85'], ['0.1'], ['0.8', '0.9']]
+    [['.84', '.86'], ['0.1'], ['0.8', '0.9']]
     """
     low, high = limits
     for most in (3, 2, 1):
-        places = [
-            float(x) for x in MaxNLocator(most, steps=[1, 2, 5, 10], min_n_ticks=1).tick_values(low, high)
-        ]
+        places = [float(x) for x in MaxNLocator(most, steps=[1, 2, 5, 10]).tick_values(low, high)]
         digits = max(len(f"{x:.6g}".partition(".")[2]) for x in places)
         room = text_width(f"{places[-1]:.{digits}f}", SMALL) / wide * (high - low)
         inside = [x for x in places if low + 0.35 * room <= x <= high - 0.35 * room]
         if inside and (len(inside) == 1 or places[1] - places[0] > 1.3 * room):
             break
-    return inside, [f"{x:.{digits}f}" for x in inside]
+    touch = len(inside) > 1 and places[1] - places[0] <= 1.3 * room
+    written = [f"{x:.{digits}f}" for x in inside]
+    return inside, [text.replace("0.", ".", 1) for text in written] if touch else written
 
 
 def _panel(
