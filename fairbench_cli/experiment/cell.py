@@ -176,8 +176,9 @@ def _some(at: Rows, *of_rows: NDArray[Any] | None) -> list[Any]:
     return [None if values is None else np.asarray(values)[at] for values in of_rows]
 
 
+@lru_cache(maxsize=4)
 def groups_of(rows: Sample, protected: ProtectedAttributes) -> NDArray[np.intp]:
-    """Return the joint level of all protected attributes of each row."""
+    """Return the joint level of all protected attributes of each row; of shared rows once."""
     return protected.codes([rows.features[name] for name in protected.names])
 
 
