@@ -41,11 +41,20 @@ class DataFile(StrictModel):
         return self
 
 
+UnknownAs = Literal["leave-out", "level", "unfavourable"]
+
+
 class Label(StrictModel):
-    """The outcome's column and its favourable value."""
+    """The outcome's column and its favourable value, and what becomes of rows whose outcome is not known."""
 
     column: str
     favourable: Text
+    why: str = Field(default="", description="Why this value is called favourable.")
+    unknown: AnyLevels = Field(default=(), description="Cells that mean that the outcome is not known.")
+    unknown_as: UnknownAs = Field(
+        default="leave-out",
+        description="What becomes of their rows: left out, a level of their own, or the unfavourable one.",
+    )
 
 
 class _Groups(StrictModel):
@@ -84,6 +93,7 @@ class Protected(_Groups):
     called: CalledGroups | None = Field(
         default=None, description="what people call them: {deprived: women, favoured: men}"
     )
+    why: str = Field(default="", description="Why this group is called deprived.")
     bias: BiasTarget | None = None
     of: Levels | None = Field(default=None, description="the attributes that a joint one is made of")
 
@@ -97,6 +107,40 @@ class Protected(_Groups):
             if getattr(self, key):
                 raise mistake(f"{key} has no effect on a joint attribute", "its parts decide: remove it")
         return self
+
+
+class About(StrictModel):
+    """Whose data these are, when and where they were recorded, and what for."""
+
+    who: str = Field(min_length=1)
+    when: str = Field(min_length=1)
+    purpose: str = Field(min_length=1)
+
+
+class Expected(StrictModel):
+    """What the rows that an experiment sees are known to be like."""
+
+    rows: int = Field(ge=1)
+    columns: int = Field(ge=2, description="The label among them.")
+    favourable: float = Field(ge=0, le=1, description="The share of favourable outcomes.")
+    groups: dict[str, dict[str, float]] = Field(
+        default_factory=dict, description="The share by protected attribute and level."
+    )
+
+
+TrapKind = Literal[
+    "leak", "deterministic", "repeated-people", "identifier", "undocumented", "lost-group", "header",
+    "contradiction", "direction", "gaps-by-group", "few-rows", "mostly-missing", "duplicate", "unknown-outcomes",
+    "many-levels", "weight", "small-gap", "scores",
+]  # fmt: skip
+
+
+class Trap(StrictModel):
+    """Something that leads users of the data astray; `data check` finds it by itself."""
+
+    kind: TrapKind
+    column: str | None = Field(default=None, description="The column of the file that it is about.")
+    note: str = Field(min_length=1)
 
 
 @dataclass(frozen=True)
@@ -124,6 +168,12 @@ class Card(StrictModel):
     licence: str = ""
     citation: str = ""
     note: str = ""
+    about: About | None = None
+    expected: Expected | None = Field(default=None, description="Facts of the rows; `data verify` tests them.")
+    left_out: dict[str, str] = Field(
+        default_factory=dict, description="What is left out (a column or rows), and for whom that matters."
+    )
+    traps: tuple[Trap, ...] = ()
     files: Annotated[tuple[DataFile, ...], BeforeValidator(as_tuple)] = Field(
         description="Its data files; [] of a data set that is its fitted network alone."
     )
@@ -160,7 +210,9 @@ class Card(StrictModel):
     def decisive(self) -> dict[str, Any]:
         """Return the part of the card that decides numbers: no titles, addresses or citations."""
         prose = ("name", "title", "source", "licence", "citation", "note", "files", "test_files")
-        excluded: dict[str, Any] = dict.fromkeys(prose, True) | {"protected": {"__all__": {"called"}}}
+        prose += ("about", "expected", "left_out", "traps")
+        excluded: dict[str, Any] = dict.fromkeys(prose, True)
+        excluded |= {"protected": {"__all__": {"called", "why"}}, "label": {"why"}}
         return self.model_dump(mode="json", exclude=excluded, exclude_defaults=True)
 
     def attribute(self, name: str | None) -> str:
