@@ -9,6 +9,7 @@ COMPAS that simply restates the outcome is ``event``, 51 %.
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -16,11 +17,11 @@ from numpy.typing import NDArray
 
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.twins import twins_among
-from fairbench_cli.data.card import Card
+from fairbench_cli.data.card import Card, Trap, TrapKind
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import MISSING
 from fairbench_cli.data.doubts import counted, recoding
-from fairbench_cli.data.load import complete_rows, filling, level_texts, load, read_parts
+from fairbench_cli.data.load import Dataset, complete_rows, filling, level_texts, load, read_parts
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Floats, Roles, Rows
 
@@ -33,6 +34,7 @@ SURE_LEAK = 0.75  # of the errors of guessing that are gone where a column has a
 EXPECTED = 15  # errors that guessing must make there; fewer may be gone by chance
 GAP = 0.05  # difference of the shares of missing values; the largest in Adult is .032
 SURE = 3.0  # standard errors of that difference
+HALF = 5.001e-4  # of the third digit of a rate
 FEW = 30  # rows; a rate among fewer has a 95 % interval of some ±.18
 
 
@@ -42,20 +44,29 @@ class Finding:
 
     Parameters
     ----------
+    kind : str
+        What kind of trap it is (`TrapKind`), or ``"expected"``: the rows are not as the card says.
     column : str
-        Its name.
+        Its name; "" of all rows.
     what : str
         What is wrong, with the number that shows it.
     fix : str
         What to do about it.
     where : str
         ``file:line`` of the card.
+    used : bool
+        Whether it is about what the card uses.
     """
 
+    kind: TrapKind | Literal["expected"]
     column: str
     what: str
     fix: str
     where: str
+    used: bool = True
+
+    def __str__(self) -> str:
+        return f'column "{self.column}" {self.what}' if self.column else f"the data set {self.what}"
 
 
 @dataclass(frozen=True)
@@ -134,15 +145,15 @@ class RawRows:
         return self.cells[name].isin(self.gaps).to_numpy(dtype=bool)
 
 
-def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
-    """Return the rows of the files that were found for a card.
+def raw_rows(dataset: Dataset, found: LocatedFiles) -> RawRows:
+    """Return the rows of the files that a data set was loaded from, as text cells.
 
     Raises
     ------
     UserError
-        When the files do not fit the card: what cannot be loaded cannot be checked.
+        When a group of the card is not in the data.
     """
-    dataset = load(card, found)
+    card = dataset.card
     roles = tuple(dataset.roles(attribute) for attribute in card.protected)
     cells = read_parts(card, found)[1].reset_index(drop=True)
     single = (name for name, own in card.protected.items() if own.of is None)
@@ -291,7 +302,11 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
         where = rows.card.where("columns", name)
         if len(values) == 1:
             yield Finding(
-                name, f'has one value in all {len(cells):,} rows: "{values[0]}"', _drop(name), where
+                "constant",
+                name,
+                f'has one value in all {len(cells):,} rows: "{values[0]}"',
+                _drop(name),
+                where,
             )
             continue
         own = rows.card.columns.get(name, ColumnCard())
@@ -299,15 +314,19 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
         if name not in protected and own.kind in ("nominal", "integer") and len(values) > most:
             what = f"has {len(values):,} different values in {len(cells):,} rows"
             other = "merge values with recode" if own.kind == "nominal" else "cut it into bins"
-            yield Finding(name, what, f"{_drop(name)} if it only names the row; otherwise {other}", where)
+            yield Finding(
+                "identifier", name, what, f"{_drop(name)} if it only names the row; otherwise {other}", where
+            )
         # Codes are numbered as values appear, so one-to-one columns have the same codes.
         key = codes.tobytes() if len(values) < len(cells) else repr(_plain(values.tolist())).encode()
         like = first.setdefault(key, name)
         if like in protected and like != name:
             fix = f"{_drop(name)}: a classifier that must not see {like} sees it here"
-            yield Finding(name, f"is one to one with the protected {like}", fix, where)
+            yield Finding("duplicate", name, f"is one to one with the protected {like}", fix, where)
         elif like != name:
-            yield Finding(name, f"is one to one with {like}", f"drop one of the two: {_drop(name)}", where)
+            yield Finding(
+                "duplicate", name, f"is one to one with {like}", f"drop one of the two: {_drop(name)}", where
+            )
 
 
 def value_findings(rows: RawRows) -> Iterator[Finding]:
@@ -322,12 +341,12 @@ def value_findings(rows: RawRows) -> Iterator[Finding]:
         for twins in twins_among(counts):
             kept, *others = twins.values
             what = f"has {counted(twins.values, counts)}, which {twins.how}"
-            yield Finding(name, what, recoding(name, others, kept), where)
+            yield Finding("twins", name, what, recoding(name, others, kept), where)
         rest = [value for value in counts if value != label.favourable]
         if name == label.column and len(rest) > 1:
             what = f"has more than two values; as unfavourable count {counted(rest, counts)}"
             fix = "leave rows out with `keep` in the card where a value is no outcome"
-            yield Finding(name, what, fix, rows.card.where("label", "favourable"))
+            yield Finding("many-outcomes", name, what, fix, rows.card.where("label", "favourable"))
 
 
 def _drop(name: str) -> str:
@@ -368,7 +387,7 @@ def _missing(
         shares = f"{deprived:.1%} of the deprived and {favoured:.1%} of the favoured"
         fix = "find out why: gaps reveal the group, and dropping their rows takes more of one group"
         where = rows.card.where("columns", name)
-        yield Finding(name, f"is missing in {shares} ({roles.attribute})", fix, where)
+        yield Finding("gaps-by-group", name, f"is missing in {shares} ({roles.attribute})", fix, where)
 
 
 def _small(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Finding]:
@@ -378,7 +397,9 @@ def _small(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Fi
             if count < FEW:
                 what = f"has {count} {group} row{'' if count == 1 else 's'} with {outcome} {roles.label}"
                 fix = f"below {FEW}, error rates of a group are guesses: merge levels or get more rows"
-                yield Finding(roles.attribute, what, fix, rows.card.where("protected", roles.attribute))
+                yield Finding(
+                    "few-rows", roles.attribute, what, fix, rows.card.where("protected", roles.attribute)
+                )
 
 
 @dataclass(frozen=True)
@@ -420,6 +441,22 @@ def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
 
 
 @dataclass(frozen=True)
+class KnownTrap:
+    """A trap that the card names, and what shows it.
+
+    Parameters
+    ----------
+    trap : Trap
+        The card's words.
+    found : tuple of Finding
+        What the checks found of it, one or more.
+    """
+
+    trap: Trap
+    found: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
 class Checked:
     """What the checks of a card say.
 
@@ -430,7 +467,12 @@ class Checked:
     guessing : float
         Accuracy of always predicting the commoner label.
     warnings : tuple of Finding
-        Problems of columns that the card uses.
+        Problems of what the card uses and does not name among its traps; traps that it names and that are
+        not found; rows that are not as it expects.
+    known : tuple of KnownTrap
+        The traps that the card names and that were found, in its order.
+    noted : tuple of Finding
+        What was found in columns that the card leaves out, beside leaks and named traps.
     left_out_leaks : tuple of Leak
         Columns that give the label away and that the card leaves out.
     kept : int
@@ -444,6 +486,8 @@ class Checked:
     left_out: int
     guessing: float
     warnings: tuple[Finding, ...]
+    known: tuple[KnownTrap, ...]
+    noted: tuple[Finding, ...]
     left_out_leaks: tuple[Leak, ...]
     kept: int
     missing: tuple[MissingCells, ...]
@@ -457,8 +501,17 @@ def check(card: Card, found: LocatedFiles) -> Checked:
     UserError
         When the files do not fit the card.
     """
-    rows = raw_rows(card, found)
+    dataset = load(card, found)
+    rows = raw_rows(dataset, found)
     leaking = leaks(rows)
+    findings = [
+        *(_leak_finding(rows, leak) for leak in leaking),
+        *value_findings(rows),
+        *column_findings(rows),
+        *group_findings(rows),
+    ]
+    known = [KnownTrap(trap, tuple(one for one in findings if covers(trap, one))) for trap in card.traps]
+    new = [one for one in findings if not any(covers(trap, one) for trap in card.traps)]
     used = len(rows.features) + 1
     return Checked(
         rows=int(rows.complete.sum()),
@@ -466,17 +519,58 @@ def check(card: Card, found: LocatedFiles) -> Checked:
         left_out=rows.cells.shape[1] - used,
         guessing=_guessing(rows),
         warnings=(
-            *(_warning(rows, leak) for leak in leaking if not card.drops(leak.column)),
-            *value_findings(rows),
-            *column_findings(rows),
-            *group_findings(rows),
+            *(one for one in new if one.used),
+            *(_stale(card, place) for place, one in enumerate(known) if not one.found),
+            *expectation_findings(dataset),
         ),
+        known=tuple(one for one in known if one.found),
+        noted=tuple(one for one in new if not one.used and one.kind != "leak"),
         left_out_leaks=tuple(leak for leak in leaking if card.drops(leak.column)),
         kept=len(rows.cells),
         missing=tuple(missing_cells(rows)),
     )
 
 
-def _warning(rows: RawRows, leak: Leak) -> Finding:
+def _leak_finding(rows: RawRows, leak: Leak) -> Finding:
     fix = f"{_drop(leak.column)}, unless it is known before the outcome"
-    return Finding(leak.column, leak_words(rows, leak), fix, rows.card.where("columns", leak.column))
+    where, used = rows.card.where("columns", leak.column), not rows.card.drops(leak.column)
+    return Finding("leak", leak.column, leak_words(rows, leak), fix, where, used)
+
+
+def covers(trap: Trap, finding: Finding) -> bool:
+    """Return whether a finding is of a trap: of its kind, and of its column where it names one."""
+    return trap.kind == finding.kind and trap.column in (None, finding.column)
+
+
+def _stale(card: Card, place: int) -> Finding:
+    trap = card.traps[place]
+    what = f"is no {trap.kind} trap in these rows, though the card names one"
+    fix = "remove the trap from the card, or look what has become of the data"
+    return Finding(trap.kind, trap.column or "", what, fix, card.where("traps", place))
+
+
+def expectation_findings(dataset: Dataset) -> Iterator[Finding]:
+    """Yield what the rows are not that the card expects: rows, columns, rates to three digits."""
+    card, table = dataset.card, dataset.table
+    expected = card.expected
+    if expected is None:
+        return
+    rate = float(dataset.sample().y.mean())
+    facts: list[tuple[str, str, tuple[str, ...], float, float | None]] = [
+        ("", "rows", ("rows",), expected.rows, len(table)),
+        ("", "columns", ("columns",), expected.columns, len(table.columns)),
+        ("", "favourable", ("favourable",), expected.favourable, rate),
+    ]
+    for attribute, levels in expected.groups.items():
+        rates = dataset.base_rates(card.attribute(attribute))
+        for level, share in levels.items():
+            facts.append(
+                (attribute, f"favourable of {level}", ("groups", attribute), share, rates.get(level))
+            )
+    for column, what, place, wanted, is_now in facts:
+        whole = isinstance(wanted, int)
+        if is_now is None or abs(is_now - wanted) > (0 if whole else HALF):
+            now = "nobody" if is_now is None else f"{is_now:,}" if whole else f"{is_now:.4f}"
+            said = f"has {what}: {now}; the card expects {wanted:,}"
+            fix = "if the card is right, the file is another one: see `fairbench data verify`"
+            yield Finding("expected", column, said, fix, card.where("expected", *place))

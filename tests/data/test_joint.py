@@ -127,7 +127,7 @@ def test_levels_that_are_spelt_alike_are_refused(tmp_path):
 
 def test_data_check_counts_the_joint_groups(tmp_path):
     data = dataset(tmp_path)
-    findings = list(group_findings(raw_rows(data.card, locate(data.card, [tmp_path]))))
+    findings = list(group_findings(raw_rows(data, locate(data.card, [tmp_path]))))
     assert [f.what for f in findings if f.column == "race-sex"] == [
         "has 1 deprived row with favourable y",
         "has 3 deprived rows with unfavourable y",
