@@ -8,7 +8,8 @@ from conftest import write_config
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.check import group_findings, raw_rows
+from fairbench_cli.data.checks.groups import group_findings
+from fairbench_cli.data.checks.rows import raw_rows
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import locate
 from fairbench_cli.data.table import Roles, Table, to_sample
@@ -127,7 +128,7 @@ def test_levels_that_are_spelt_alike_are_refused(tmp_path):
 
 def test_data_check_counts_the_joint_groups(tmp_path):
     data = dataset(tmp_path)
-    findings = list(group_findings(raw_rows(data, locate(data.card, [tmp_path]))))
+    findings = list(group_findings(raw_rows(data.card, locate(data.card, [tmp_path]))))
     assert [f.what for f in findings if f.column == "race-sex"] == [
         "has 1 deprived row with favourable y",
         "has 3 deprived rows with unfavourable y",
