@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fairbench_cli.base.errors import Problem, UserError
-from fairbench_cli.cli.console import out, print_rows, say, talk
+from fairbench_cli.cli.console import fold, out, print_rows, say, talk
 from fairbench_cli.cli.options import DataDir, to
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
@@ -132,9 +132,16 @@ def check(name: Name, data_dir: DataDir = None) -> None:
     card, found = find_files(name, data_dir)
     checked = check_card(card, found)
     for warning in checked.warnings:
-        what = f'{warning.where}: warning: column "{warning.column}" {warning.what}'
+        what = f"{warning.where}: warning: {warning}"
         for line in (what, f"  fix: {warning.fix}"):
             say(textwrap.fill(line, out().width, subsequent_indent="  ", break_long_words=False))
+    if checked.known:
+        say("Traps that the card names, and what shows them:")
+    for known in checked.known:
+        shown = [str(one) for one in known.found[:3]]
+        more = len(known.found) - len(shown)
+        shown += [f"and so {more} more"] if more else []
+        fold(f"{known.trap.kind}: {known.trap.note.strip()} [{'; '.join(shown)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
             [leak.column, leak.how, f"{leak.accuracy:.0%}", f"{max(leak.explained, 0):.0%}"]
@@ -143,6 +150,9 @@ def check(name: Name, data_dir: DataDir = None) -> None:
         title = f"left out, rightly: columns that give {card.label.column} away"
         print_rows(["column", "by", "right alone", "entropy explained"], rows, right=2, title=title)
         say(f"Guessing is right on {checked.guessing:.0%} of rows.")
+    for kind in dict.fromkeys(one.kind for one in checked.noted):
+        names = [one.column for one in checked.noted if one.kind == kind]
+        fold(f"left out, rightly: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
         rows = [
             [one.column, one.becomes, str(one.count), f"{one.count / checked.kept:.1%}"]

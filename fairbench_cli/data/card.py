@@ -129,9 +129,9 @@ class Expected(StrictModel):
 
 
 TrapKind = Literal[
-    "leak", "deterministic", "repeated-people", "identifier", "undocumented", "lost-group", "header",
-    "contradiction", "direction", "gaps-by-group", "few-rows", "mostly-missing", "duplicate", "unknown-outcomes",
-    "many-levels", "weight", "small-gap", "scores",
+    "leak", "scores", "deterministic", "direction", "small-gap", "unknown-outcomes", "many-outcomes",
+    "gaps-by-group", "few-rows", "lost-group", "contradiction", "undocumented", "twins", "many-levels",
+    "identifier", "repeated-people", "weight", "mostly-missing", "constant", "duplicate", "header",
 ]  # fmt: skip
 
 
@@ -169,11 +169,13 @@ class Card(StrictModel):
     citation: str = ""
     note: str = ""
     about: About | None = None
-    expected: Expected | None = Field(default=None, description="Facts of the rows; `data verify` tests them.")
+    expected: Expected | None = Field(
+        default=None, description="Facts of the rows; `data verify` tests them."
+    )
     left_out: dict[str, str] = Field(
         default_factory=dict, description="What is left out (a column or rows), and for whom that matters."
     )
-    traps: tuple[Trap, ...] = ()
+    traps: Annotated[tuple[Trap, ...], BeforeValidator(as_tuple)] = ()
     files: Annotated[tuple[DataFile, ...], BeforeValidator(as_tuple)] = Field(
         description="Its data files; [] of a data set that is its fitted network alone."
     )
@@ -209,10 +211,11 @@ class Card(StrictModel):
 
     def decisive(self) -> dict[str, Any]:
         """Return the part of the card that decides numbers: no titles, addresses or citations."""
-        prose = ("name", "title", "source", "licence", "citation", "note", "files", "test_files")
-        prose += ("about", "expected", "left_out", "traps")
+        prose = ["name", "title", "source", "licence", "citation", "note", "files", "test_files"]
+        prose += ["about", "expected", "left_out", "traps"]
         excluded: dict[str, Any] = dict.fromkeys(prose, True)
         excluded |= {"protected": {"__all__": {"called", "why"}}, "label": {"why"}}
+        excluded |= {"columns": {"__all__": {"codes"}}}
         return self.model_dump(mode="json", exclude=excluded, exclude_defaults=True)
 
     def attribute(self, name: str | None) -> str:

@@ -114,6 +114,9 @@ class ColumnCard(StrictModel):
         default=None, alias="from", description="the file's column that this one is made of"
     )
     levels: Levels | None = Field(default=None, description="declared order; default: by byte value")
+    codes: dict[str, Text] = Field(
+        default_factory=dict, description="what the code book says of each value in the file; decides nothing"
+    )
     recode: dict[str, Text] = Field(default_factory=dict, description="value in the file: value used")
     bins: BinsCard | None = None
     cap: int | None = Field(
