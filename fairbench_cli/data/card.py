@@ -173,7 +173,7 @@ class Card(StrictModel):
     left_out: dict[str, str] = Field(
         default_factory=dict, description="What is left out (a column or rows), and for whom that matters."
     )
-    traps: tuple[Trap, ...] = ()
+    traps: Annotated[tuple[Trap, ...], BeforeValidator(as_tuple)] = ()
     files: Annotated[tuple[DataFile, ...], BeforeValidator(as_tuple)] = Field(
         description="Its data files; [] of a data set that is its fitted network alone."
     )
