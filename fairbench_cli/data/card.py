@@ -169,7 +169,9 @@ class Card(StrictModel):
     citation: str = ""
     note: str = ""
     about: About | None = None
-    expected: Expected | None = Field(default=None, description="Facts of the rows; `data verify` tests them.")
+    expected: Expected | None = Field(
+        default=None, description="Facts of the rows; `data verify` tests them."
+    )
     left_out: dict[str, str] = Field(
         default_factory=dict, description="What is left out (a column or rows), and for whom that matters."
     )
@@ -209,11 +211,21 @@ class Card(StrictModel):
 
     def decisive(self) -> dict[str, Any]:
         """Return the part of the card that decides numbers: no titles, addresses or citations."""
-        prose = ("name", "title", "source", "licence", "citation", "note", "files", "test_files")
-        prose += ("about", "expected", "left_out", "traps")
+        prose = ["name", "title", "source", "licence", "citation", "note", "files", "test_files"]
+        prose += ["about", "expected", "left_out", "traps"]
         excluded: dict[str, Any] = dict.fromkeys(prose, True)
         excluded |= {"protected": {"__all__": {"called", "why"}}, "label": {"why"}}
+        excluded |= {"columns": {"__all__": {"network_bins"}}}
         return self.model_dump(mode="json", exclude=excluded, exclude_defaults=True)
+
+    def for_network(self) -> "Card":
+        """Return the card with the columns cut that stay numbers but in a network, as `network_bins` say."""
+        columns = {
+            name: own.model_copy(update={"bins": own.network_bins, "network_bins": None})
+            for name, own in self.columns.items()
+            if own.network_bins is not None
+        }
+        return self.model_copy(update={"columns": {**self.columns, **columns}}) if columns else self
 
     def attribute(self, name: str | None) -> str:
         """Return the protected attribute called `name`, or the card's first one.
