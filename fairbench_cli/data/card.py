@@ -230,7 +230,7 @@ class Card(StrictModel):
         prose += ["about", "expected", "left_out", "traps"]
         excluded: dict[str, Any] = dict.fromkeys(prose, True)
         excluded |= {"protected": {"__all__": {"called", "why"}}, "label": {"why"}}
-        excluded |= {"columns": {"__all__": {"codes"}}}
+        excluded |= {"columns": {"__all__": {"codes", "network_bins"}}}
         return self.model_dump(mode="json", exclude=excluded, exclude_defaults=True)
 
     def with_unknown_as(self, policy: UnknownAs | None) -> "Card":
@@ -253,6 +253,15 @@ class Card(StrictModel):
         if problems := list(_label_contradictions(card)):
             raise UserError(*problems)
         return card
+
+    def for_network(self) -> "Card":
+        """Return the card with the columns cut that stay numbers but in a network, as `network_bins` say."""
+        columns = {
+            name: own.model_copy(update={"bins": own.network_bins, "network_bins": None})
+            for name, own in self.columns.items()
+            if own.network_bins is not None
+        }
+        return self.model_copy(update={"columns": {**self.columns, **columns}}) if columns else self
 
     def attribute(self, name: str | None) -> str:
         """Return the protected attribute called `name`, or the card's first one.
