@@ -169,7 +169,9 @@ class Card(StrictModel):
     citation: str = ""
     note: str = ""
     about: About | None = None
-    expected: Expected | None = Field(default=None, description="Facts of the rows; `data verify` tests them.")
+    expected: Expected | None = Field(
+        default=None, description="Facts of the rows; `data verify` tests them."
+    )
     left_out: dict[str, str] = Field(
         default_factory=dict, description="What is left out (a column or rows), and for whom that matters."
     )

@@ -17,9 +17,9 @@ MOST_LEVELS = 50  # of a column, named in its description
 BIASED: tuple[TrapKind, ...] = ("direction", "gaps-by-group", "lost-group", "unknown-outcomes")
 
 _OURS = (
-    "arrayShape citeAs column containedIn equivalentProperty extract field fileObject fileProperty fileSet format "
-    "includes isArray isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated "
-    "replace samplingRate separator source subField transform"
+    "arrayShape citeAs column containedIn equivalentProperty extract field fileObject fileProperty fileSet "
+    "format includes isArray isLiveDataset jsonPath key md5 parentField path recordSet references regex "
+    "repeated replace samplingRate separator source subField transform"
 )
 CONTEXT: dict[str, Any] = {
     "@language": "en",
