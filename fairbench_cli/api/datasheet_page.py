@@ -147,9 +147,9 @@ def _rates_table(title: str, groups: Iterable[GroupRate], sheet: Datasheet, view
     columns: dict[str, Callable[[GroupRate], TableCell]] = {
         "level": lambda one: TableCell(one.group),
         "group": lambda one: TableCell(one.side or ""),
+        f"P({_outcome(sheet)})": lambda one: writing.fine_cell(one.rate),
         "rows": lambda one: TableCell(writing.thousands(one.rows), "", one.rows),
         "of rows": lambda one: _percent(one.rows / sheet.everybody.rows),
-        f"P({_outcome(sheet)})": lambda one: writing.fine_cell(one.rate),
     }
     shown, more = view.cut(list(groups))
     if not any(one.side for one in shown):
