@@ -153,7 +153,9 @@ MISSING = "missing"  # the level of missing cells
 GAPS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "<NA>")
 
 
-def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_]) -> tuple[Column, Codes]:
+def with_missing(
+    column: Column, codes: Codes, gap: NDArray[np.bool_], called: str = MISSING
+) -> tuple[Column, Codes]:
     """Return a column with one more level, "missing", in the rows of a gap; it is then nominal.
 
     Parameters
@@ -169,7 +171,7 @@ def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_]) -> tuple[
     """
     every = np.full(len(gap), len(column.levels), dtype=np.int16)
     every[~gap] = codes
-    return Column(column.name, (*column.levels, MISSING)), every
+    return Column(column.name, (*column.levels, called)), every
 
 
 def imputed(cells: "pd.Series[str]", how: Literal["median", "mode"]) -> str:
