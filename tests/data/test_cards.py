@@ -156,14 +156,14 @@ def test_account_frauds_are_read_as_their_authors_write_them(tmp_path):
     made = pd.DataFrame({name: rng.choice(np.asarray(choices[name]), count) for name in names})
     made.to_csv(tmp_path / "Base.csv", index=False)
     dataset = fb.load("baf", data_dir=tmp_path)
-    assert len(dataset.table.columns) == 31
-    assert "device_fraud_count" not in dataset.table.names
-    rates = (made.fraud_bool == 0).groupby(made.customer_age >= 50).mean()
-    assert dataset.base_rates().to_dict() == {"under 50": rates[False], "50 or more": rates[True]}
-    rows = dataset.to_pandas()
-    for name, level in (("prev_address_months_count", "unknown"), ("device_distinct_emails_8w", "unknown")):
-        assert (rows[name] == level).tolist() == (made[name] == -1).tolist()
-    assert (rows["intended_balcon_amount"] == "unknown").tolist() == (
-        made["intended_balcon_amount"] < 0
-    ).tolist()
-    assert (rows["income"] == "low").tolist() == made["income"].between(0.25, 0.45).tolist()
+    assert set(names) - set(dataset.table.names) == {"device_fraud_count", "month"}
+    assert (len(dataset), len(dataset.test)) == ((made.month < 6).sum(), (made.month >= 6).sum())
+    for part, rows in ((made[made.month < 6], dataset.table), (made[made.month >= 6], dataset.test)):
+        levels = rows.to_pandas()
+        for name in ("prev_address_months_count", "device_distinct_emails_8w", "bank_months_count"):
+            assert (levels[name] == "unknown").tolist() == (part[name] == -1).tolist()
+        unknown = part["intended_balcon_amount"] < 0
+        assert (levels["intended_balcon_amount"] == "unknown").tolist() == unknown.tolist()
+        assert (levels["income"] == "low").tolist() == part["income"].between(0.25, 0.45).tolist()
+        assert (levels["fraud_bool"] == "honest").tolist() == (part["fraud_bool"] == 0).tolist()
+        assert (levels["customer_age"] == "50 or more").tolist() == (part["customer_age"] >= 50).tolist()
