@@ -11,6 +11,8 @@ from cards_data import NO_FILE, shipped_dataset
 
 import fairbench_cli as fb
 from fairbench_cli.data.card import find_card, known_cards, read_card
+from fairbench_cli.data.load import load
+from fairbench_cli.data.locate import locate
 
 
 class Facts(NamedTuple):
@@ -133,7 +135,8 @@ def test_the_file_of_a_state_has_the_filters_of_the_task(tmp_path, monkeypatch):
 
 def test_account_frauds_are_read_as_their_authors_write_them(tmp_path):
     """Rows of BAF's layout: -1 is unknown, income is in tenths that are not exact, honest is favourable."""
-    names = list(read_card(find_card("baf")).columns)
+    card = read_card(find_card("baf"))
+    names = list(card.columns)
     rng = np.random.default_rng(5)
     count = 400
     choices: dict[str, object] = {
@@ -155,7 +158,8 @@ def test_account_frauds_are_read_as_their_authors_write_them(tmp_path):
     choices |= {name: range(300) for name in names if name not in choices}
     made = pd.DataFrame({name: rng.choice(np.asarray(choices[name]), count) for name in names})
     made.to_csv(tmp_path / "Base.csv", index=False)
-    dataset = fb.load("baf", data_dir=tmp_path)
+    found, tested = locate(card, [tmp_path]), locate(card, [tmp_path], card.tested_files)
+    dataset = load(card, found, tested)
     assert set(names) - set(dataset.table.names) == {"device_fraud_count", "month"}
     assert (len(dataset), len(dataset.test)) == ((made.month < 6).sum(), (made.month >= 6).sum())
     for part, rows in ((made[made.month < 6], dataset.table), (made[made.month >= 6], dataset.test)):
