@@ -80,7 +80,7 @@ def croissant(
         "version": "1.0.0",
         "keywords": ["fairness", "tabular", *card.protected],
         "distribution": [_file(card, file, known[file.name]) for file in files],
-        "recordSet": [_records(card, file, columns or _named(card)) for file in files],
+        "recordSet": [_records(card, file, columns or named_columns(card)) for file in files],
         **{f"rai:{key}": text for key, text in _responsible(card).items()},
     }
     return {key: value for key, value in found.items() if value}
@@ -144,10 +144,10 @@ def _file(card: Card, file: DataFile, sha256: str) -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def _named(card: Card) -> list[Column]:
-    """Return the columns that a card names, whose levels are not known."""
+def named_columns(card: Card) -> tuple[Column, ...]:
+    """Return the columns that a card names and uses, without their levels."""
     names = dict.fromkeys([*card.columns, *(name for name, _ in card.needed())])
-    return [Column(name, ()) for name in names if not card.drops(name)]
+    return tuple(Column(name, ()) for name in names if not card.drops(name))
 
 
 def _records(card: Card, file: DataFile, columns: Sequence[Column]) -> dict[str, Any]:
