@@ -28,6 +28,7 @@ from fairbench_cli.document.model import (
     plain_table,
     table_of,
 )
+from fairbench_cli.network.standin import standin_section
 
 MOST_LEVELS = 50  # of a column, in a table
 MOST_BARS = 12  # groups in a chart
@@ -150,6 +151,8 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     if card.left_out:
         heads = ("left out", "for whom it matters")
         yield Section("What is left out", tables=(plain_table("", heads, card.left_out.items(), 2),))
+    if sheet.network is not None and sheet.network.stand_in is not None:
+        yield standin_section(sheet.network.stand_in)
     yield Section("Columns", tables=(_columns_table(sheet, view),))
     yield _source(sheet)
 
@@ -324,6 +327,7 @@ def as_json(sheet: Datasheet) -> str:
     prose = ("name", "title", "source", "licence", "citation", "note", "about", "label", "left_out", "traps")
     checked = sheet.checked
     known = checked.known if checked else ()
+    stand_in = sheet.network.stand_in if sheet.network else None
     found: dict[str, Any] = {
         "format": "fairbench-datasheet/1",
         **card.model_dump(mode="json", include={*prose}),
@@ -342,6 +346,7 @@ def as_json(sheet: Datasheet) -> str:
         "warnings": _plain(checked.warnings) if checked else [],
         "noted": _plain(checked.noted) if checked else [],
         "left_out_leaks": checked.left_out_leaks if checked else [],
+        "stand_in": stand_in.model_dump(mode="json") if stand_in else None,
         "sha256": sheet.sha256,
     }
     return json_text(found)
