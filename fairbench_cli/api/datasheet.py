@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.data.card import Card, find_card, read_card, shipped_cards
 from fairbench_cli.data.check import Checked, check_rows
 from fairbench_cli.data.checks.rows import Mask, RawRows, raw_rows
-from fairbench_cli.data.croissant import named_columns
+from fairbench_cli.data.croissant import croissant, named_columns
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import LocatedFiles, folders, locate
 from fairbench_cli.data.table import Column, Floats, Rows, Table
@@ -134,23 +134,42 @@ def datasheet(name: str, data_dir: Path | None = None, explain: Sequence[str] = 
     UserError
         When there is no such card, or a file is damaged; when there is nothing to explain a gap by.
     """
+    card, found, network = _opened(name, data_dir)
+    if found is not None:
+        return _of_files(card, found, explain, None if network is None else network[1])
+    if explain:
+        what = f"the files of {card.name} are not here, and nothing else explains a gap"
+        fix = f"run `fairbench data fetch {card.reference}`, or name their folder with --data-dir"
+        raise user_error(what, fix, "--explain")
+    if network is not None:
+        return _of_network(card, *network)
+    return Datasheet(card, "card", card.expected.rows if card.expected else 0, named_columns(card))
+
+
+def croissant_of(name: str, data_dir: Path | None = None) -> dict[str, Any]:
+    """Return a data set as Croissant metadata, ready for JSON; see `croissant` and, for files, `datasheet`.
+
+    Its columns are those of the shipped network, or of the files, or those that the card names.
+    """
+    card, found, network = _opened(name, data_dir)
+    columns = network[0].columns if network else load(card, found).table.columns if found else ()
+    return croissant(card, columns, found.sha256 if found else {})
+
+
+def _opened(
+    name: str, data_dir: Path | None
+) -> tuple[Card, LocatedFiles | None, tuple[BayesNet, Meta] | None]:
+    """Return a card, its files if they are here, and its network if one ships; refuse damaged files."""
     path = find_card(name)
     card = read_card(path)
-    shipped = (shipped_cards() / f"{name}.network.json").is_file()
     places = folders(data_dir, path)
+    network = open_network(name) if (shipped_cards() / f"{name}.network.json").is_file() else None
     try:
-        found = locate(card, places)
+        return card, locate(card, places), network
     except UserError:
         if any((place / file.name).is_file() for place in places for file in card.files):
             raise
-        if explain:
-            what = f"the files of {card.name} are not here, and nothing else explains a gap"
-            fix = f"run `fairbench data fetch {card.reference}`, or name their folder with --data-dir"
-            raise user_error(what, fix, "--explain") from None
-        if shipped:
-            return _of_network(card, *open_network(name))
-        return Datasheet(card, "card", card.expected.rows if card.expected else 0, named_columns(card))
-    return _of_files(card, found, explain, open_network(name)[1] if shipped else None)
+        return card, None, network
 
 
 def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:

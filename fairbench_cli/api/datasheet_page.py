@@ -12,7 +12,6 @@ from fairbench_cli.audit.parts.explained import CMH, strata_tables
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.data.checks.rows import Finding
-from fairbench_cli.data.croissant import croissant
 from fairbench_cli.data.table import Column
 from fairbench_cli.document.charts import Axis, ChartRow, dot, row_chart, whisker
 from fairbench_cli.document.html import html
@@ -324,7 +323,18 @@ def _source(sheet: Datasheet) -> Section:
 def as_json(sheet: Datasheet) -> str:
     """Return all of a datasheet as JSON; the same data give the same bytes."""
     card = sheet.card
-    prose = ("name", "title", "source", "licence", "citation", "note", "about", "label", "left_out", "traps")
+    prose = (
+        "name",
+        "title",
+        "source",
+        "licence",
+        "citation",
+        "note",
+        "about",
+        "label",
+        "protected",
+        "left_out",
+    )
     checked = sheet.checked
     known = checked.known if checked else ()
     stand_in = sheet.network.stand_in if sheet.network else None
@@ -361,6 +371,5 @@ FORMATS: dict[str, Callable[[Datasheet], str]] = {
     "markdown": lambda sheet: markdown(datasheet_document(sheet)),
     "html": lambda sheet: html(datasheet_document(sheet)),
     "json": as_json,
-    "croissant": lambda sheet: json_text(croissant(sheet.card, sheet.columns, sheet.sha256)),
 }
 ENDINGS = {".md": "markdown", ".html": "html", ".json": "json"}
