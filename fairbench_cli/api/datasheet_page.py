@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any, get_args
 
 from fairbench_cli.api.datasheet import AttributeRates, Datasheet, GroupRate, MissingByGroup, Side, gap_of
+from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.explained import CMH, strata_tables
@@ -80,11 +81,12 @@ def _answer(sheet: Datasheet) -> Answer:
 
 def _gap(one: AttributeRates, sheet: Datasheet) -> Statement:
     shares = [writing.percent_words(each.rate.value) for each in (one.deprived, one.favoured)]
-    limits = writing.interval(one.gap)
-    text = (
-        f"{one.attribute}: {shares[0]} of {one.deprived.group}, {shares[1]} of {one.favoured.group}; "
-        f"a gap of {writing.number(one.gap.value)}{f' {limits}' if limits else ''}"
-    )
+    gap, word = one.gap, "higher"
+    if gap.value < 0:
+        gap, word = Interval(-gap.value, -gap.high, -gap.low), "lower"
+    points = Interval(100 * gap.value, 100 * gap.low, 100 * gap.high)
+    far = f"{writing.number(points.value, 1)} points {word} {writing.interval(points, 1)}".rstrip()
+    text = f"{one.attribute}: {shares[0]} of {one.deprived.group}, {shares[1]} of {one.favoured.group}; {far}"
     return Statement(text, None, _chart(one, sheet) if one.levels else None)
 
 
@@ -112,7 +114,7 @@ def _facts(sheet: Datasheet) -> tuple[str, ...]:
     """Return where the numbers are from."""
     card = sheet.card
     if sheet.of == "files":
-        return ("Square brackets: 95 % intervals (Wilson; Newcombe of gaps, deprived − favoured).",)
+        return ("Square brackets: 95 % intervals, Wilson's of a share and Newcombe's of a difference.",)
     files = " and ".join(file.name for file in card.files)
     get = (
         f"; `fairbench data fetch {card.reference}` gets the data"
@@ -243,7 +245,7 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
             readings.append((said, rows, *map(writing.number_cell, rates), gap))
         deprived, favoured = groups[one.attribute].deprived.group, groups[one.attribute].favoured.group
         of = f"P({_outcome(sheet)}) of {deprived} (deprived) and {favoured} (favoured)"
-        heads = ("unknown outcomes are", "rows", "deprived", "favoured", "gap")
+        heads = ("unknown outcomes are", "rows", "deprived", "favoured", "deprived − favoured")
         tables = (
             plain_table("Outcomes that are not known", ("level", "unknown", "of the level"), shares, 1),
             plain_table(of, heads, readings, 1),
@@ -256,7 +258,7 @@ def _traps(sheet: Datasheet) -> Iterator[Section]:
     checked, tables = sheet.checked, []
     if checked is None:
         known = [(trap.kind, trap.column or "", trap.note) for trap in sheet.card.traps]
-        tables.append(plain_table("The card names", ("kind", "column", "what to know"), known, 3))
+        tables.append(plain_table("Known", ("kind", "column", "what to know"), known, 3))
     else:
         shown = [
             (
@@ -268,16 +270,16 @@ def _traps(sheet: Datasheet) -> Iterator[Section]:
             for one in checked.known
         ]
         heads = ("kind", "column", "what to know", "in the files")
-        tables.append(plain_table("The card names", heads, shown, 4))
+        tables.append(plain_table("Known", heads, shown, 4))
         beside = [(one.kind, one.column, one.what, one.fix) for one in checked.warnings]
         heads = ("kind", "column", "what", "what to do")
-        tables.append(plain_table("`data check` warns", heads, beside, 4))
+        tables.append(plain_table("Found by data check, and not on the card", heads, beside, 4))
         label = sheet.card.label.column
         out = [("leak", one.column, f"gives {label} away ({one.how})") for one in checked.left_out_leaks]
         out += [(str(one.kind), one.column, one.what) for one in checked.noted]
         tables.append(plain_table("In columns that are left out", ("kind", "column", "what"), out, 3))
     some = tuple(table for table in tables if table.rows)
-    yield Section("What leads astray", () if some else ("No trap is known, and none was found.",), some)
+    yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)
 
 
 def _columns_table(sheet: Datasheet, view: View) -> TextTable:
