@@ -81,12 +81,13 @@ def _answer(sheet: Datasheet) -> Answer:
 
 def _gap(one: AttributeRates, sheet: Datasheet) -> Statement:
     shares = [writing.percent_words(each.rate.value) for each in (one.deprived, one.favoured)]
-    gap, word = one.gap, "higher"
+    gap, word = one.gap, "more"
     if gap.value < 0:
-        gap, word = Interval(-gap.value, -gap.high, -gap.low), "lower"
-    points = Interval(100 * gap.value, 100 * gap.low, 100 * gap.high)
-    far = f"{writing.number(points.value, 1)} points {word} {writing.interval(points, 1)}".rstrip()
-    text = f"{one.attribute}: {shares[0]} of {one.deprived.group}, {shares[1]} of {one.favoured.group}; {far}"
+        gap, word = Interval(-gap.value, -gap.high, -gap.low), "less"
+    points = writing.interval(Interval(100 * gap.value, 100 * gap.low, 100 * gap.high), 1)
+    far = f"{writing.number(100 * gap.value, 1)} points {points}".rstrip()
+    groups = one.deprived.group, one.favoured.group
+    text = f"{one.attribute}: {shares[0]} of {groups[0]}, {far} {word} than of {groups[1]} ({shares[1]})"
     return Statement(text, None, _chart(one, sheet) if one.levels else None)
 
 
@@ -114,7 +115,8 @@ def _facts(sheet: Datasheet) -> tuple[str, ...]:
     """Return where the numbers are from."""
     card = sheet.card
     if sheet.of == "files":
-        return ("Square brackets: 95 % intervals, Wilson's of a share and Newcombe's of a difference.",)
+        how = "Wilson's of a share, Newcombe's of a difference; rows are taken as independent"
+        return (f"Square brackets: 95 % intervals, {how}.",)
     files = " and ".join(file.name for file in card.files)
     get = (
         f"; `fairbench data fetch {card.reference}` gets the data"
@@ -255,27 +257,22 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
 
 def _traps(sheet: Datasheet) -> Iterator[Section]:
     """Yield what the card warns of, with what shows it in the files, and what checks find beside."""
-    checked, tables = sheet.checked, []
-    if checked is None:
-        known = [(trap.kind, trap.column or "", trap.note) for trap in sheet.card.traps]
-        tables.append(plain_table("Known", ("kind", "column", "what to know"), known, 3))
-    else:
-        shown = [
-            (
-                one.trap.kind,
-                one.trap.column or "",
-                one.trap.note,
-                "; ".join(finding.what for finding in one.found),
-            )
-            for one in checked.known
-        ]
-        heads = ("kind", "column", "what to know", "in the files")
-        tables.append(plain_table("Known", heads, shown, 4))
+    checked, card = sheet.checked, sheet.card
+    shown = (
+        {one.trap: "; ".join(finding.what for finding in one.found) for one in checked.known}
+        if checked
+        else {}
+    )
+    heads = ("kind", "column", "what to know", *(["in the files"] if shown else []))
+    known = [(one.kind, one.column or "", one.note, shown.get(one, "")) for one in card.traps]
+    tables = [plain_table("Known", heads, [row[: len(heads)] for row in known], len(heads))]
+    if checked is not None:
         beside = [(one.kind, one.column, one.what, one.fix) for one in checked.warnings]
         heads = ("kind", "column", "what", "what to do")
-        tables.append(plain_table("Found by data check, and not on the card", heads, beside, 4))
-        label = sheet.card.label.column
-        out = [("leak", one.column, f"gives {label} away ({one.how})") for one in checked.left_out_leaks]
+        tables.append(plain_table("What data check warns of", heads, beside, 4))
+        said = {one.column for one in card.traps if one.kind == "leak"}
+        leaks = [one for one in checked.left_out_leaks if one.column not in said]
+        out = [("leak", one.column, f"gives {card.label.column} away ({one.how})") for one in leaks]
         out += [(str(one.kind), one.column, one.what) for one in checked.noted]
         tables.append(plain_table("In columns that are left out", ("kind", "column", "what"), out, 3))
     some = tuple(table for table in tables if table.rows)
