@@ -116,7 +116,9 @@ def _facts(sheet: Datasheet) -> tuple[str, ...]:
     card = sheet.card
     if sheet.of == "files":
         how = "Wilson's of a share, Newcombe's of a difference; rows are taken as independent"
-        return (f"Square brackets: 95 % intervals, {how}.",)
+        tested = " and ".join(file.name for file in card.test_files)
+        more = f" Rows of {tested}, which are tested on, are not counted." if tested else ""
+        return (f"Square brackets: 95 % intervals, {how}.{more}",)
     files = " and ".join(file.name for file in card.files)
     get = (
         f"; `fairbench data fetch {card.reference}` gets the data"
