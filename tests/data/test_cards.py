@@ -18,6 +18,26 @@ class Facts(NamedTuple):
 
 
 FACTS = {
+    "bank": Facts(
+        45211,
+        0.117,
+        {"age": {"under 25": 0.256, "over 60": 0.423}, "marital": {"single": 0.150, "married": 0.101}},
+    ),
+    "compas-all": Facts(11038, 0.665, {"race": {"African-American": 0.605, "Caucasian": 0.715}}),
+    "credit": Facts(30000, 0.779, {"SEX": {"male": 0.758, "female": 0.792}}),
+    "heart": Facts(303, 0.541, {"sex": {"female": 0.742, "male": 0.447}}),
+    "hmda-boston": Facts(2380, 0.880, {"afam": {"black": 0.717, "not black": 0.907}}),
+    "law-school": Facts(
+        23082, 0.886, {"race": {"White": 0.919, "Black": 0.615}, "gender": {"female": 0.875, "male": 0.895}}
+    ),
+    "law-school-clean": Facts(20798, 0.890, {"race": {"White": 0.921, "Non-White": 0.723}}),
+    "law-school-lequy": Facts(18692, 0.902, {"race": {"White": 0.921, "Black": 0.618}}),
+    "law-school-tensorflow": Facts(22387, 0.948, {"race": {"White": 0.966, "Black": 0.778}}),
+    "nursery": Facts(12960, 4044 / 12960, {"finance": {"convenient": 0.286, "inconv": 0.338}}),
+    "resumes": Facts(4870, 0.0805, {"race": {"white": 0.0965, "black": 0.0645}}),
+    "resumes-aer": Facts(4870, 0.0805, {"ethnicity": {"cauc": 0.0965, "afam": 0.0645}}),
+    "south-german": Facts(1000, 0.700, {"age": {"25 and under": 0.579}}),
+    "ucb-admissions": Facts(4526, 1755 / 4526, {"Gender": {"Male": 1198 / 2691, "Female": 557 / 1835}}),
     "communities": Facts(1994, 0.502, {"racepctblack": {"fewer": 0.721, "more": 0.271}}),
     "oulad": Facts(
         21562, 0.680, {"gender": {"F": 0.693, "M": 0.668}, "disability": {"yes": 0.626, "no": 0.685}}
