@@ -10,7 +10,7 @@ from fairbench_cli.data.card import find_card, known_cards, read_card
 
 
 class Facts(NamedTuple):
-    """What was counted on a data set's files before there was a card: rows, rate, rates by attribute and level."""
+    """What was counted on the files before there was a card: rows, rate, rates by attribute and level."""
 
     rows: int
     rate: float
