@@ -183,7 +183,7 @@ def check(name: Name, data_dir: DataDir = None) -> None:
         say(f"Guessing is right on {checked.guessing:.0%} of rows.")
     for kind in dict.fromkeys(one.kind for one in checked.noted):
         names = [one.column for one in checked.noted if one.kind == kind]
-        fold(f"left out, rightly: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
+        fold(f"left out: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
         rows = [
             [one.column, one.becomes, str(one.count), f"{one.count / checked.kept:.1%}"]
