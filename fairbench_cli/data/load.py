@@ -429,7 +429,7 @@ def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> D
     """Return the files that were found for a card as a coded table.
 
     Test rows, of other files with the same columns, are coded as these are: by their levels and bins, and
-    what stands for a missing cell comes from them.
+    what stands for a missing cell comes from them. Of the same files they are those of the card's `test_rows`.
 
     Raises
     ------
@@ -457,7 +457,7 @@ def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> D
         raise UserError(*problems)
     if test is None:
         return Dataset(card, table_of(columns), found.sha256, found)
-    columns, tested = _with_test_rows(card, frame, columns, test)
+    columns, tested = _with_test_rows(card, frame, columns, found, test)
     return Dataset(card, table_of(columns), found.sha256, found, table_of(tested), test.sha256)
 
 
@@ -465,11 +465,11 @@ Coded = tuple[Column, Codes]
 
 
 def _with_test_rows(
-    card: Card, frame: pd.DataFrame, columns: list[Coded], test: LocatedFiles
+    card: Card, frame: pd.DataFrame, columns: list[Coded], found: LocatedFiles, test: LocatedFiles
 ) -> tuple[list[Coded], list[Coded]]:
     """Return the columns and those of the test rows, with the same levels.
 
-    Numbers that stay numbers have those of both as levels.
+    Numbers that stay numbers have those of both as levels. Test rows of the files `found` are the card's.
     """
     parts, rows = read_parts(card, test)
     names = ", ".join(path.name for path in test.paths)
@@ -477,8 +477,8 @@ def _with_test_rows(
     if lacking:
         what = f'{names} has no column "{lacking[0]}", which the data set has'
         raise user_error(what, suggest(lacking[0], map(str, rows.columns)), f"{test.paths[0]}:1")
+    rows = rows[complete_rows(card, rows, tested=test == found)]
     rows = rows[[column.name for column, _ in columns]]
-    rows = rows[complete_rows(card, rows)]
     if rows.empty:
         fix = "check `keep`, `keep_between`, `missing` and `missing_rows` of the card"
         raise user_error("no test rows are left", fix, str(test.paths[0]))
@@ -572,10 +572,14 @@ def _encode_like(
 def _rows(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
     """Return the files of a card, and the cells of the rows and columns that are kept."""
     parts, frame = read_parts(card, found)
+    problems: list[Problem] = []
+    for name, values in card.test_rows.items():
+        problems += absent(card, name, values, set(frame[name].unique()), ("test_rows", name))
+    if problems:
+        raise UserError(*problems)
     # In the card's order where it lists all columns that are wanted, else in the file's.
     order = card.columns if card.other_columns == "drop" else frame.columns
-    frame = frame[[name for name in order if not card.drops(name)]]
-    return parts, frame[complete_rows(card, frame)]
+    return parts, frame.loc[complete_rows(card, frame), [name for name in order if not card.drops(name)]]
 
 
 def _raw(card: Card, cells: "pd.Series[str]") -> "pd.Series":
@@ -592,13 +596,18 @@ def _raw(card: Card, cells: "pd.Series[str]") -> "pd.Series":
     return pd.Series(numbers.astype(np.int64) if whole and not gap.any() else numbers, name=cells.name)
 
 
-def complete_rows(card: Card, frame: pd.DataFrame) -> NDArray[np.bool_]:
+def complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> NDArray[np.bool_]:
     """Return which rows stay: all, or with ``missing_rows: drop`` those that no missing cell takes away.
 
     A missing cell takes its row away unless its column is dropped or says what becomes of it (`if_missing`).
-    Rows with an unknown outcome go too, unless the card has another use for them.
+    Rows with an unknown outcome go too, unless the card has another use for them; and the card's `test_rows`,
+    or, where rows are to be tested on, all others.
     """
     stays = np.ones(len(frame), dtype=bool)
+    for name, values in card.test_rows.items():
+        stays &= frame[name].isin(values).to_numpy(dtype=bool)
+    if card.test_rows and not tested:
+        stays = ~stays
     if card.label.unknown and card.label.unknown_as == "leave-out":
         stays &= (frame[card.label.column] != UNKNOWN).to_numpy(dtype=bool)
     for name in frame.columns if card.missing_rows == "drop" else ():
