@@ -13,6 +13,7 @@ import fairbench_cli as fb
 from fairbench_cli.data.card import find_card, known_cards, read_card
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import locate
+from fairbench_cli.data.table import to_sample
 
 
 class Facts(NamedTuple):
@@ -99,6 +100,13 @@ def differences(name, facts):
         yield f"columns {expected.columns}, {len(dataset.table.columns)}"
     if not (near(expected.favourable, favourable) and near(facts.rate, favourable)):
         yield f"rate {expected.favourable}, {facts.rate}, {favourable:.4f}"
+    for attribute in dataset.card.protected:
+        sample = to_sample(dataset.table, dataset.roles(attribute))
+        if not set(np.unique(sample.s)) == set(np.unique(sample.y)) == {0, 1}:
+            yield f"{attribute} has not two groups with two outcomes each"
+    for column, codes in zip(dataset.table.columns, dataset.table.codes.T, strict=True):
+        if not 0 <= codes.min() <= codes.max() < len(column.levels):
+            yield f"codes of {column.name}: {codes.min()} to {codes.max()}, levels: {len(column.levels)}"
     single = {attribute for attribute, protected in dataset.card.protected.items() if not protected.of}
     if not single <= set(expected.groups) <= set(rates):
         yield f"groups of {sorted(expected.groups)}, not {sorted(single)}"
