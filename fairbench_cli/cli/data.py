@@ -70,10 +70,11 @@ def show(
 
     Without its files, what the card says and the shipped network knows.
     """
-    from fairbench_cli.api.datasheet import datasheet
+    from fairbench_cli.api.datasheet import croissant_of, datasheet
     from fairbench_cli.api.datasheet_page import ENDINGS, FORMATS, datasheet_document
     from fairbench_cli.audit.parts.part import View
     from fairbench_cli.audit.show.document import SHOWN
+    from fairbench_cli.audit.show.tables import json_text
     from fairbench_cli.base.errors import shown, suggest, user_error
     from fairbench_cli.base.files import make_folder, write_text
     from fairbench_cli.cli.activity import Activity
@@ -83,16 +84,20 @@ def show(
     if output is not None and kind in ("", "console"):
         what = f"no format is known for {shown(str(output))}" if not kind else "the console is no file"
         raise user_error(what, f"end its name in {', '.join(ENDINGS)}, or give --format", "--output")
-    if kind not in ("console", *FORMATS):
-        raise user_error(
-            f"no format is called {shown(kind)}", suggest(kind, ["console", *FORMATS]), "--format"
-        )
+    known = ("console", *FORMATS, "croissant")
+    if kind not in known:
+        raise user_error(f"no format is called {shown(kind)}", suggest(kind, known), "--format")
+    if kind == "croissant" and explain:
+        raise user_error("Croissant has no place for it", "leave one of the two out", "--explain")
     with Activity(f"reading {name}"):
-        sheet = datasheet(name, data_dir, explain or ())
+        if kind == "croissant":
+            text = json_text(croissant_of(name, data_dir))
+        else:
+            sheet = datasheet(name, data_dir, explain or ())
+            text = "" if kind == "console" else FORMATS[kind](sheet)
     if kind == "console":
         print_document(datasheet_document(sheet, View(None if everything else SHOWN, brief=True)))
         return
-    text = FORMATS[kind](sheet)
     if output is None:
         print_text(text, "json" if kind == "croissant" else kind)
         return
