@@ -141,9 +141,9 @@ class Expected(StrictModel):
 
 
 TrapKind = Literal[
-    "leak", "deterministic", "repeated-people", "identifier", "undocumented", "lost-group", "header",
-    "contradiction", "direction", "gaps-by-group", "few-rows", "mostly-missing", "duplicate", "unknown-outcomes",
-    "many-levels", "weight", "small-gap", "scores",
+    "leak", "scores", "deterministic", "direction", "small-gap", "unknown-outcomes", "many-outcomes",
+    "gaps-by-group", "few-rows", "lost-group", "contradiction", "undocumented", "twins", "many-levels",
+    "identifier", "repeated-people", "weight", "mostly-missing", "constant", "duplicate", "header",
 ]  # fmt: skip
 
 
@@ -187,7 +187,7 @@ class Card(StrictModel):
     left_out: dict[str, str] = Field(
         default_factory=dict, description="What is left out (a column or rows), and for whom that matters."
     )
-    traps: tuple[Trap, ...] = ()
+    traps: Annotated[tuple[Trap, ...], BeforeValidator(as_tuple)] = ()
     files: Annotated[tuple[DataFile, ...], BeforeValidator(as_tuple)] = Field(
         description="Its data files; [] of a data set that is its fitted network alone."
     )
@@ -234,6 +234,7 @@ class Card(StrictModel):
         prose += ["about", "expected", "left_out", "traps"]
         excluded: dict[str, Any] = dict.fromkeys(prose, True)
         excluded |= {"protected": {"__all__": {"called", "why"}}, "label": {"why"}}
+        excluded |= {"columns": {"__all__": {"codes", "network_bins"}}}
         return self.model_dump(mode="json", exclude=excluded, exclude_defaults=True)
 
     def with_unknown_as(self, policy: UnknownAs | None) -> "Card":
@@ -256,6 +257,15 @@ class Card(StrictModel):
         if problems := list(_label_contradictions(card)):
             raise UserError(*problems)
         return card
+
+    def for_network(self) -> "Card":
+        """Return the card with the columns cut that stay numbers but in a network, as `network_bins` say."""
+        columns = {
+            name: own.model_copy(update={"bins": own.network_bins, "network_bins": None})
+            for name, own in self.columns.items()
+            if own.network_bins is not None
+        }
+        return self.model_copy(update={"columns": {**self.columns, **columns}}) if columns else self
 
     def attribute(self, name: str | None) -> str:
         """Return the protected attribute called `name`, or the card's first one.

@@ -194,7 +194,7 @@ def bin_numbers(
 
     Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``; the end bins of given edges
     are called ``<=25`` and ``>60`` (closed on the left: ``<25`` and ``>=60``), whatever the data are; a card
-    may name the bins of given edges. The edges of quantiles are numbers of the data, and numbers that come
+    may name the bins of given edges, and say that they are categories. The edges of quantiles are numbers of the data, and numbers that come
     often make for fewer bins. With `like` the bins are those of other numbers, and the end bins take what is
     beyond.
 
@@ -215,7 +215,8 @@ def bin_numbers(
     own = numbers if like is None else like
     if bins.edges is not None:
         column, cut = _cut_at(name, numbers, bins.edges, whole=whole, left=bins.closed == "left")
-        return replace(column, levels=bins.levels or column.levels), cut
+        column = replace(column, levels=bins.levels or column.levels)
+        return column if bins.ordered else Column(name, column.levels), cut
     low = float(own.min()) if bins.low is None else bins.low
     high = float(own.max()) if bins.high is None else bins.high
     if low >= high:

@@ -27,7 +27,7 @@ from fairbench_cli.experiment.config.worlds import SOME, CellWorld, WorldSpec, w
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.bias import BiasKind, Groups, bias_kind
-from fairbench_cli.network.files import FORMAT, Meta
+from fairbench_cli.network.files import FORMAT, Meta, decisive_text
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
@@ -196,6 +196,8 @@ def _prepare(
     path = find_card(spec.card)
     own = read_card(path)
     card = own.with_unknown_as(spec.unknown_as)
+    if config.sample.source != "data":
+        card = card.for_network()
     loaded_as = spec.card, card.label.unknown_as
     dataset: Dataset | None = None
     if config.sample.source != "shipped" or config.tested != "network":
@@ -398,7 +400,7 @@ def _shipped(
         )
     sha256 = dataset.sha256 if dataset is not None else meta.source.get("sha256")
     facts = {**meta.source, "sha256": sha256, "network": path.name, "score": meta.score, "bic": meta.bic}
-    decisive = {**_decisive(card, dataset), "shipped": digest(path.read_text(encoding="utf-8"))}
+    decisive = {**_decisive(card, dataset), "shipped": digest(decisive_text(path))}
     return PreparedDataset(spec, card, roles, decisive, facts, network.columns, size, dataset, network)
 
 
