@@ -4,7 +4,7 @@ from string import hexdigits
 from typing import NamedTuple
 
 import pytest
-from cards_data import shipped_dataset
+from cards_data import network_differences, shipped_dataset
 
 from fairbench_cli.data.card import find_card, known_cards, read_card
 
@@ -57,6 +57,8 @@ def differences(name, facts):
     single = {attribute for attribute, protected in dataset.card.protected.items() if not protected.of}
     if not single <= set(expected.groups) <= set(rates):
         yield f"groups of {sorted(expected.groups)}, not {sorted(single)}"
+    if differing := network_differences(name, dataset.table):
+        yield f"in the network: {', '.join(differing)}"
     for attribute, groups in expected.groups.items():
         if set(groups) != set(rates[attribute]):
             yield f"levels of {attribute}: {sorted(groups)}, not {sorted(rates[attribute])}"
