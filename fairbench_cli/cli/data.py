@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from fairbench_cli.base.errors import Problem, UserError
-from fairbench_cli.cli.console import out, print_rows, say, talk
+from fairbench_cli.cli.console import fold, out, print_rows, say, talk
 from fairbench_cli.cli.options import DataDir, to
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
@@ -38,31 +38,62 @@ def list_cards(data_dir: DataDir = None) -> None:
 
 
 @app.command()
-def show(name: Name, data_dir: DataDir = None) -> None:
-    """Show a data set: source, licence, columns with their levels, groups and outcome rates."""
-    import numpy as np
+def show(
+    name: Name,
+    explain: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns that may explain the gaps, crossed where commas join them; repeat it: --explain "
+            "education --explain education,hours_per_week",
+            show_default=False,
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="console, html, markdown, json; or croissant, metadata for other tools.",
+            show_default="console, or by the ending of --output",
+        ),
+    ] = None,
+    output: Annotated[Path | None, to("File to write: .html, .md or .json.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print every row of every table.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Show a data set: whose it is, outcomes by group and intersection, gaps, missing values, traps, licence.
 
-    from fairbench_cli.api.data import load
-    from fairbench_cli.data.card import find_card, read_card
-    from fairbench_cli.data.table import to_sample
+    Without its files, what the card says and the shipped network knows.
+    """
+    from fairbench_cli.api.datasheet import datasheet
+    from fairbench_cli.api.datasheet_page import ENDINGS, FORMATS, datasheet_document
+    from fairbench_cli.audit.parts.part import View
+    from fairbench_cli.audit.show.document import SHOWN
+    from fairbench_cli.base.errors import shown, suggest, user_error
+    from fairbench_cli.base.files import make_folder, write_text
+    from fairbench_cli.cli.activity import Activity
+    from fairbench_cli.cli.console import print_document, print_text
 
-    card = read_card(find_card(name))
-    for key in ("title", "source", "licence", "citation", "note"):
-        if text := getattr(card, key):
-            say(f"{key}: {text}")
-    dataset = load(name, data_dir=data_dir)
-    table = dataset.table
-    rows = [[c.name, str(len(c.levels)), _some(c.levels)] for c in table.columns]
-    print_rows(["column", "levels", "in declared order"], rows, title=f"{len(table)} rows")
-    for attribute in card.protected:
-        roles = dataset.roles(attribute)
-        sample = to_sample(table, roles)
-        rows = []
-        for s, (group, levels) in enumerate((("deprived", roles.deprived), ("favoured", roles.favoured))):
-            positive = sample.y[sample.s == s]
-            rows.append([group, ", ".join(levels), str(len(positive)), f"{np.mean(positive):.4f}"])
-        head = f"P({roles.label} = {roles.favourable})"
-        print_rows(["group", attribute, "rows", head], rows, right=2, title=f"protected: {attribute}")
+    kind = format_ or ("console" if output is None else ENDINGS.get(output.suffix.lower(), ""))
+    if output is not None and kind in ("", "console"):
+        what = f"no format is known for {shown(str(output))}" if not kind else "the console is no file"
+        raise user_error(what, f"end its name in {', '.join(ENDINGS)}, or give --format", "--output")
+    if kind not in ("console", *FORMATS):
+        raise user_error(
+            f"no format is called {shown(kind)}", suggest(kind, ["console", *FORMATS]), "--format"
+        )
+    with Activity(f"reading {name}"):
+        sheet = datasheet(name, data_dir, explain or ())
+    if kind == "console":
+        print_document(datasheet_document(sheet, View(None if everything else SHOWN, brief=True)))
+        return
+    text = FORMATS[kind](sheet)
+    if output is None:
+        print_text(text, "json" if kind == "croissant" else kind)
+        return
+    make_folder(output.parent)
+    write_text(output, text)
+    talk(f"{output}: written")
 
 
 @app.command()
@@ -132,9 +163,16 @@ def check(name: Name, data_dir: DataDir = None) -> None:
     card, found = find_files(name, data_dir)
     checked = check_card(card, found)
     for warning in checked.warnings:
-        what = f'{warning.where}: warning: column "{warning.column}" {warning.what}'
+        what = f"{warning.where}: warning: {warning}"
         for line in (what, f"  fix: {warning.fix}"):
             say(textwrap.fill(line, out().width, subsequent_indent="  ", break_long_words=False))
+    if checked.known:
+        say("Traps that the card names, and what shows them:")
+    for known in checked.known:
+        shown = [str(one) for one in known.found[:3]]
+        more = len(known.found) - len(shown)
+        shown += [f"and so {more} more"] if more else []
+        fold(f"{known.trap.kind}: {known.trap.note.strip()} [{'; '.join(shown)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
             [leak.column, leak.how, f"{leak.accuracy:.0%}", f"{max(leak.explained, 0):.0%}"]
@@ -143,6 +181,9 @@ def check(name: Name, data_dir: DataDir = None) -> None:
         title = f"left out, rightly: columns that give {card.label.column} away"
         print_rows(["column", "by", "right alone", "entropy explained"], rows, right=2, title=title)
         say(f"Guessing is right on {checked.guessing:.0%} of rows.")
+    for kind in dict.fromkeys(one.kind for one in checked.noted):
+        names = [one.column for one in checked.noted if one.kind == kind]
+        fold(f"left out, rightly: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
         rows = [
             [one.column, one.becomes, str(one.count), f"{one.count / checked.kept:.1%}"]
@@ -157,9 +198,3 @@ def check(name: Name, data_dir: DataDir = None) -> None:
     say(f"{card.name}: {checked.rows} rows, {columns}: {verdict}")
     if number:
         raise typer.Exit(1)
-
-
-def _some(levels: tuple[str, ...], most: int = 50) -> str:
-    """Return levels as text: an empty one as "", of very many the first ones."""
-    shown = ", ".join(level or '""' for level in levels[:most])
-    return shown if len(levels) <= most else f"{shown}, … {len(levels) - most} more"

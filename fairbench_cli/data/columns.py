@@ -153,7 +153,9 @@ MISSING = "missing"  # the level of missing cells
 GAPS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "<NA>")
 
 
-def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_]) -> tuple[Column, Codes]:
+def with_missing(
+    column: Column, codes: Codes, gap: NDArray[np.bool_], called: str = MISSING
+) -> tuple[Column, Codes]:
     """Return a column with one more level, "missing", in the rows of a gap; it is then nominal.
 
     Parameters
@@ -169,7 +171,7 @@ def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_]) -> tuple[
     """
     every = np.full(len(gap), len(column.levels), dtype=np.int16)
     every[~gap] = codes
-    return Column(column.name, (*column.levels, MISSING)), every
+    return Column(column.name, (*column.levels, called)), every
 
 
 def imputed(cells: "pd.Series[str]", how: Literal["median", "mode"]) -> str:
@@ -192,7 +194,7 @@ def bin_numbers(
 
     Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``; the end bins of given edges
     are called ``<=25`` and ``>60`` (closed on the left: ``<25`` and ``>=60``), whatever the data are; a card
-    may name the bins of given edges. The edges of quantiles are numbers of the data, and numbers that come
+    may name the bins of given edges, and say that they are categories. The edges of quantiles are numbers of the data, and numbers that come
     often make for fewer bins. With `like` the bins are those of other numbers, and the end bins take what is
     beyond.
 
@@ -213,7 +215,8 @@ def bin_numbers(
     own = numbers if like is None else like
     if bins.edges is not None:
         column, cut = _cut_at(name, numbers, bins.edges, whole=whole, left=bins.closed == "left")
-        return replace(column, levels=bins.levels or column.levels), cut
+        column = replace(column, levels=bins.levels or column.levels)
+        return column if bins.ordered else Column(name, column.levels), cut
     low = float(own.min()) if bins.low is None else bins.low
     high = float(own.max()) if bins.high is None else bins.high
     if low >= high:

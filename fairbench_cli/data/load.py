@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.base.strict_yaml import Place, yaml_word
 from fairbench_cli.base.twins import NO_VALUE
-from fairbench_cli.data.card import Card
+from fairbench_cli.data.card import UNKNOWN, Card
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import (
     GAPS,
@@ -49,6 +49,7 @@ from fairbench_cli.data.table import (
 )
 
 FilePart = tuple[Path, TextCells]
+MOST_PEOPLE = 20_000_000  # that the rows of a file may stand for
 MANY = 50  # levels; a column of more, all numbers, is a number
 
 
@@ -66,7 +67,7 @@ def read_parts(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.Data
             path, card.format, header=card.header, separator=card.separator, comment=card.comment
         )
         parts.append((path, _named(card, path, cells)))
-    return parts, _kept(card, _joined(card, parts), parts)
+    return parts, _counted(card, _with_unknown(card, _kept(card, _joined(card, parts), parts)), parts)
 
 
 def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
@@ -179,6 +180,44 @@ def _kept(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataFram
         low, high = (limit if limit is not None else np.nan for limit in (between.low, between.high))
         frame = frame[~((numbers < low) | (numbers > high))]  # nothing is below or above NaN
     return frame
+
+
+def _with_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with their unknown outcomes called so, or made the unfavourable one."""
+    label = card.label
+    if not label.unknown:
+        return frame
+    cells = frame[label.column]
+    unknown = cells.isin([*label.unknown, UNKNOWN])
+    called = UNKNOWN
+    if label.unknown_as == "unfavourable" and unknown.any():
+        others = [cell for cell in cells[~unknown].unique() if cell != label.favourable]
+        if len(others) != 1:
+            what = f'unknown_as: unfavourable needs one other value of "{label.column}", which has '
+            fix = "recode the unfavourable values to one, or write another unknown_as"
+            where = card.where("label", "unknown_as")
+            raise user_error(what + (" and ".join(map(shown, others)) or "none"), fix, where)
+        called = others[0]
+    return frame.assign(**{label.column: cells.mask(unknown, called)})
+
+
+def _counted(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataFrame:
+    """Return each row as often as the card's column counts people, less that column."""
+    if card.counts is None:
+        return frame
+    name, cells = card.counts, frame[card.counts]
+    try:
+        people = as_numbers(name, cells, whole=True)
+    except Misfit as misfit:
+        raise user_error(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)) from None
+    for cell in cells[people < 0]:
+        what = f'column "{name}" counts {cell} people'
+        raise user_error(what, "give whole numbers from 0", _spot(card, parts, name, cell))
+    if people.sum() > MOST_PEOPLE:
+        what = f'column "{name}" counts {people.sum():,.0f} people, more than {MOST_PEOPLE:,}'
+        raise user_error(what, "give a file with fewer, or remove `counts`", card.where("counts"))
+    rows = np.repeat(np.arange(len(frame)), people.astype(np.intp))
+    return frame.drop(columns=card.counts).iloc[rows].reset_index(drop=True)
 
 
 def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
@@ -483,11 +522,18 @@ def _filled(
 
 def _refuse_gaps(card: Card, own: ColumnCard, cells: "pd.Series[str]") -> "pd.Series[bool]":
     """Return which cells of a column of numbers are missing, and a level; refuse others that are missing."""
+    if (level := _gap_level(card, cells)) == UNKNOWN:
+        return cells == level
     gap = cells.isin(card.missing)
     homeless = cells.isin(GAPS) & ~gap if own.if_missing == "level" else cells.isin(GAPS) | gap
     if homeless.any():
         raise _no_level(card, own, str(cells.name), str(cells[homeless].iloc[0]))
     return gap
+
+
+def _gap_level(card: Card, cells: "pd.Series[str]") -> str:
+    """Return what the level of a column's missing cells is called."""
+    return UNKNOWN if cells.name == card.label.column and card.label.unknown else MISSING
 
 
 def _encode_like(
@@ -506,7 +552,9 @@ def _encode_like(
         nearest = there[np.abs(there[:, None] - codes).argmin(axis=0)]
         named = iter([like.levels[place] for place in nearest])
         texts = pd.Series(
-            [MISSING if missing else next(named) for missing in gap], index=test.index, name=column.name
+            [_gap_level(card, test) if missing else next(named) for missing in gap],
+            index=test.index,
+            name=column.name,
         )
     else:
         texts = test.mask(test.isin(card.missing), MISSING) if own.if_missing == "level" else test
@@ -534,6 +582,8 @@ def _raw(card: Card, cells: "pd.Series[str]") -> "pd.Series":
     """Return the cells of a column as numbers or text; missing ones are missing."""
     own = card.columns.get(str(cells.name), ColumnCard())
     gap = cells.isin(card.missing)
+    if own.kind in ("integer", "real") and _gap_level(card, cells) == UNKNOWN:
+        gap = cells == UNKNOWN
     if own.kind not in ("integer", "real"):
         return cells.mask(gap).infer_objects()
     whole = own.kind == "integer"
@@ -546,8 +596,11 @@ def complete_rows(card: Card, frame: pd.DataFrame) -> NDArray[np.bool_]:
     """Return which rows stay: all, or with ``missing_rows: drop`` those that no missing cell takes away.
 
     A missing cell takes its row away unless its column is dropped or says what becomes of it (`if_missing`).
+    Rows with an unknown outcome go too, unless the card has another use for them.
     """
     stays = np.ones(len(frame), dtype=bool)
+    if card.label.unknown and card.label.unknown_as == "leave-out":
+        stays &= (frame[card.label.column] != UNKNOWN).to_numpy(dtype=bool)
     for name in frame.columns if card.missing_rows == "drop" else ():
         if not card.drops(name) and card.columns.get(name, ColumnCard()).if_missing is None:
             stays &= ~frame[name].isin(card.missing).to_numpy(dtype=bool)
@@ -580,14 +633,19 @@ def _encode(
         if gap.all():
             raise Misfit(f'column "{name}" has no number in any row', "drop it")
         column, codes = _numbers(own, cells[~gap])
-        return with_missing(column, codes, gap.to_numpy(dtype=bool)) if gap.any() else (column, codes)
+        level = _gap_level(card, cells)
+        return with_missing(column, codes, gap.to_numpy(dtype=bool), level) if gap.any() else (column, codes)
     levels = own.levels
     if own.if_missing == "level":
         gap = cells.isin(card.missing)
         cells = cells.mask(gap, MISSING)
         levels = (*levels, MISSING) if levels and gap.any() and MISSING not in levels else levels
+    unknown = card.label.unknown if name == card.label.column else ()
+    own_level = (UNKNOWN,) if unknown and card.label.unknown_as == "level" else ()
+    if levels and unknown:
+        levels = (*(level for level in levels if level not in (*unknown, UNKNOWN)), *own_level)
     if levels is None and declared is not None:
-        named = tuple(dict.fromkeys(own.recode.get(level, level) for level in declared))
+        named = tuple(dict.fromkeys((*(own.recode.get(level, level) for level in declared), *own_level)))
         if own.if_missing == "level":
             named = (*(level for level in named if level not in card.missing), MISSING)
         return occurring(*coded(name, cells, named))
@@ -611,7 +669,8 @@ def level_texts(card: Card, cells: pd.DataFrame, name: str) -> "pd.Series[str]":
     own = card.columns.get(name, ColumnCard())
     if own.kind not in ("integer", "real"):
         return cells[name]
-    there = ~cells[name].isin({"", *card.missing})
+    unknown = {UNKNOWN} if name == card.label.column and card.label.unknown else set()
+    there = ~cells[name].isin({"", *card.missing} | unknown)
     if own.bins is not None and own.bins.edges is None:
         there &= complete_rows(card, cells)  # bins are made from these rows
     column, codes = _numbers(own, cells[name][there])

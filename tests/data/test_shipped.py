@@ -1,12 +1,12 @@
 """The shipped cards over the official files have the numbers that the literature and our own counts give."""
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+from cards_data import shipped_dataset as dataset
 
-from fairbench_cli.data.card import find_card, known_cards, read_card
+from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.table import to_sample
@@ -42,20 +42,6 @@ ROWS = {
     "propublica-violent-recidivism": 4010,
     "ricci": 118,
 }
-
-
-def dataset(name):
-    if not os.environ.get("FAIRBENCH_DATA"):
-        pytest.skip(
-            "needs the official files: set FAIRBENCH_DATA to their folder (`fairbench data fetch NAME`)"
-        )
-    path = find_card(name)
-    card = read_card(path)
-    return load(card, locate(card, folders(None, path)))
-
-
-def test_no_shipped_card_goes_untested():
-    assert sorted(ROWS) == known_cards()
 
 
 def test_the_division_of_adult_is_its_two_files():

@@ -446,9 +446,8 @@ def _explanation(each: Explanation, report: Report, view: View) -> Section:
         sentences.append(f"A person is described by {', '.join(each.features)}.")
     few = [part for part in each.parts if part.compared < FEW_COMPARED]
     some = [part for part in each.parts if FEW_COMPARED <= part.compared < 1]
-    tables = [_parts_table(each), _belift(each, report)] if each.parts else []
-    tables += [_row_metrics(each, report)] if each.metrics else []
-    tables += [_strata_table(part, view) for part in each.parts]
+    tables = strata_tables(each, report.config, view)
+    tables[2:2] = [_row_metrics(each, report)] if each.metrics else []
     both = f"{each.group} ({each.rows} rows) and {each.reference} ({each.reference_rows})"
     return Section(
         f"{each.attribute}: what is behind the difference of {both}",
@@ -456,6 +455,13 @@ def _explanation(each: Explanation, report: Report, view: View) -> Section:
         tuple(tables),
         (*each.notes, *([_alone(some)] if some else []), *([CMH] if each.parts else [])),
     )
+
+
+def strata_tables(each: Explanation, config: AuditConfig, view: View) -> list[TextTable]:
+    """Return what is explained by each part and what is left, the least belift, and the strata of each."""
+    if not each.parts:
+        return []
+    return [_parts_table(each), _belift(each, config), *(_strata_table(part, view) for part in each.parts)]
 
 
 def _overall_words(each: Explanation) -> str:
@@ -515,7 +521,7 @@ def _parts_table(each: Explanation) -> TextTable:
     return table_of(title, columns, each.parts)
 
 
-def _belift(each: Explanation, report: Report) -> TextTable:
+def _belift(each: Explanation, config: AuditConfig) -> TextTable:
     def least(part: Stratified) -> Stratum | None:
         return None if part.least_belift is None else part.strata[part.least_belift]
 
@@ -527,7 +533,7 @@ def _belift(each: Explanation, report: Report) -> TextTable:
     }
     return table_of(
         f"Least belift, rate of {each.group} in a stratum / rate of all; strata with fewer than "
-        f"{report.config.min_group} left out",
+        f"{config.min_group} left out",
         columns,
         [(part.by, least(part)) for part in each.parts],
     )

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.check import RawRows, column_findings, leak_words, leaks
+from fairbench_cli.data.checks.columns import column_findings
+from fairbench_cli.data.checks.leaks import leak_words, leaks
+from fairbench_cli.data.checks.rows import RawRows
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import GAPS, edge_word, is_number
 from fairbench_cli.data.guess.roles import GivenRoles, Group, RawCells
