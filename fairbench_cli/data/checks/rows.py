@@ -119,7 +119,7 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     """
     dataset = load(card, found)
     roles = tuple(dataset.roles(attribute) for attribute in card.protected)
-    cells = read_parts(card, found)[1].reset_index(drop=True)
+    cells = read_parts(card, found)[1].reset_index(drop=True).astype(object)
     single = (name for name, own in card.protected.items() if own.of is None)
     named = dict.fromkeys([card.label.column, *single, *card.made])
     cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})
