@@ -12,9 +12,9 @@ from fairbench_cli.data.checks.rows import raw_rows
 from fairbench_cli.data.checks.versions import compare_versions
 from fairbench_cli.data.locate import folders, locate
 
-# Cards as somebody writes them who has looked at a file's columns once, and knows nothing else of the data: the
-# label, who is deprived, some columns. Then all that is found in what such a card uses, and some of what it
-# leaves out.
+# Cards as somebody writes them who has looked at a file's columns once, and knows nothing else of the data:
+# the label, who is deprived, some columns. Then all that is found in what such a card uses, and some of what
+# it leaves out.
 LAW = "lsat: &n {kind: real, bins: {quantiles: 5}}, ugpa: *n, zfygpa: *n, zgpa: *n"
 STUDENT = """
   separator: ";"
@@ -100,7 +100,8 @@ FILES = {
   label: {column: default payment next month, favourable: 0}
   protected: {SEX: {deprived: 2, called: {deprived: women, favoured: men}}}
   columns: {default payment next month: , SEX: , ID: nominal, AGE: {kind: integer, bins: {quantiles: 5}},
-    PAY_0: , PAY_2: , EDUCATION: {codes: {"1": graduate school, "2": university, "3": high school, "4": others}},
+    PAY_0: , PAY_2: ,
+    EDUCATION: {codes: {"1": graduate school, "2": university, "3": high school, "4": others}},
     MARRIAGE: {codes: {"1": married, "2": single, "3": others}}}
   other_columns: drop""",
         "direction SEX, identifier ID, undocumented EDUCATION, undocumented MARRIAGE",
@@ -121,7 +122,8 @@ FILES = {
   label: {column: crime, favourable: low}
   protected: {black: {deprived: many}}
   columns: {black: {from: racepctblack, kind: real, bins: {edges: .06, levels: [few, many]}},
-    PctUnemployed: &n {kind: real, bins: {quantiles: 5}}, crime: {from: ViolentCrimesPerPop, kind: real, bins: {edges: .15, levels: [low, high]}}, medIncome: *n}
+    PctUnemployed: &n {kind: real, bins: {quantiles: 5}},
+    crime: {from: ViolentCrimesPerPop, kind: real, bins: {edges: .15, levels: [low, high]}}, medIncome: *n}
   other_columns: drop""",
         "",
         ", ".join(
