@@ -132,9 +132,9 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
 
     * ``undocumented``: the card gives the column's `codes`, and the file has other values; or the levels of a
       protected attribute are bare numbers, and the card has no word for them.
-    * ``contradiction``: a value of a protected attribute is said to be of opposite groups, such as "female:
-      non-single or male: single"; or the card recodes a value of it that no row has, so that file and code
-      book may not belong together.
+    * ``contradiction``: a value is said to be of opposite groups, such as "female: non-single or male:
+      single"; or the card recodes a value of a protected attribute that no row has, so that file and code
+      book may not belong together; or a column of 0 and 1 is called like a level, and marks other rows.
     """
     card = rows.card
     for name, own in card.columns.items():
@@ -144,6 +144,14 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
             what = f"has values that its code book does not: {counted(unsaid, counts)}"
             fix = "find out what they are, or `recode` them to a level that says that nobody knows"
             yield Finding("undocumented", name, what, fix, card.where("columns", name, "codes"))
+    for name in rows.file.columns:
+        own = card.columns.get(name, ColumnCard())
+        values = rows.file[name].unique() if own.kind == "nominal" and not card.drops(name) else ()
+        for said in [own.codes.get(value, value) for value in values]:
+            if any(pair <= set(re.findall(r"[^\W\d_]+", said.casefold())) for pair in OPPOSITES):
+                what, fix = f'has one value for opposite groups: "{said}"', "no group can be told by it"
+                yield Finding("contradiction", name, what, fix, card.where("columns", name))
+    yield from _indicators(rows)
     for name, protected in card.protected.items():
         if protected.of:
             continue
@@ -155,17 +163,29 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
             fix = f'say what they are: `{yaml_word(name)}: {{recode: {{"1": WORD, …}}}}` under `columns`'
             yield Finding("undocumented", name, what, fix, where)
         there = {str(value) for value in cells.unique()} if own.kind == "nominal" else set()
-        for value in sorted(there):
-            said = own.codes.get(value, value)
-            words = set(re.findall(r"[^\W\d_]+", said.casefold()))
-            if any(words.issuperset(pair) for pair in OPPOSITES):
-                what = f'has one value for opposite groups: "{said}"'
-                fix = "no group can be told by it: drop the attribute, or say who is counted as what"
-                yield Finding("contradiction", name, what, fix, where)
-        for value in [value for value in own.recode if there and value not in there]:
+        alike = {*there, *_plain([value for value in there if is_number(value)])}
+        for value in [value for value in own.recode if there and _plain([value])[0] not in alike]:
             what = f'recodes "{value}" to "{own.recode[value]}", and no row has it'
             fix = "look whether the code book is that of this file: other codes may mean other groups, too"
             yield Finding("contradiction", name, what, fix, card.where("columns", name, "recode"))
+
+
+def _indicators(rows: RawRows) -> Iterator[Finding]:
+    """Yield the columns of 0 and 1 that mark other rows than the level says, where others like them do."""
+    distinct = {str(name): set(rows.file[name].unique()) for name in rows.file.columns}
+    ones = [name for name, values in distinct.items() if {*map(str, _plain([*values]))} == {"0.0", "1.0"}]
+    for name, values in distinct.items():
+        called = {value.casefold(): value for value in values} if len(values) <= LEVELS else {}
+        marks = {
+            one: (rows.file[one].isin(("1", "1.0")) == (rows.file[name] == called[one.casefold()])).mean()
+            for one in ones
+            if one.casefold() in called
+        }
+        for one in [one for one, same in marks.items() if same < 1 == max(marks.values())]:
+            what = f'is called like "{called[one.casefold()]}" of {name}, and marks other rows'
+            fix = f"use {name}, or find out whom it marks"
+            where, used = rows.card.where("columns", one), not rows.card.drops(one)
+            yield Finding("contradiction", one, what, fix, where, used)
 
 
 def value_findings(rows: RawRows) -> Iterator[Finding]:

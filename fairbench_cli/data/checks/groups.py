@@ -12,9 +12,11 @@ GAP = 0.05  # difference of the shares of missing values; the largest in Adult i
 SURE = 3.0  # standard errors of that difference
 SMALL = 0.02  # difference of the rates of two groups
 WITHIN = 0.03  # of 0, with its 95 % interval: hardly a gap
+ONE_SIDED = 1.645  # standard errors by which a rate must be higher
 NORMAL = 1.96  # standard errors of a 95 % interval
 UNKNOWN = 0.01  # of the rows; of New York's stops .1 % have no outcome, of law students 16 %
 AFFIRMED = ("1", "yes", "y", "true", "t")
+SMALL_GROUP = 400  # rows; a rate among fewer has a 95 % interval of some ±.05
 FEW = 30  # rows; a rate among fewer has a 95 % interval of some ±.18
 
 
@@ -51,6 +53,12 @@ def _missing(
 
 def _small(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Finding]:
     for group, side in zip(("deprived", "favoured"), sides, strict=True):
+        rates = rows.favourable[side & rows.complete]
+        wide = NORMAL * float(rates.std()) / math.sqrt(max(len(rates), 1))
+        if FEW < len(rates) < SMALL_GROUP and not roles.of:
+            what = f"has {len(rates):,} {group} rows: their rate is known to ±{100 * wide:.0f} points"
+            where = rows.card.where("protected", roles.attribute)
+            yield Finding("few-rows", roles.attribute, what, "give intervals with every rate", where, False)
         for outcome, having in (("favourable", rows.favourable), ("unfavourable", ~rows.favourable)):
             count = int((side & having & rows.complete).sum())
             if count < FEW:
@@ -64,13 +72,13 @@ def _small(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Fi
 def direction_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield the attributes whose deprived group fares better or surely no worse, and a bad label called good.
 
-    Better is a rate of favourable labels that is higher by 2 points and by 1.96 standard errors. Surely no
+    Better is a rate of favourable labels that is higher by 2 points and by 1.645 standard errors. Surely no
     worse is a difference whose 95 % interval is within ±3 points. A label is bad by words such as default or
     arrest, in its name or in what the code book says of the favourable value.
     """
     label = rows.card.label
     good = f"{label.column} {label.favourable}"
-    for roles in rows.roles:
+    for roles in (roles for roles in rows.roles if not roles.of):
         groups = [rows.favourable[side & rows.complete] for side in rows.sides(roles)]
         if not all(map(len, groups)):
             continue
@@ -78,7 +86,7 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
         error = math.sqrt(sum(float(group.var()) / len(group) for group in groups))
         rates = f"{deprived:.1%} of the deprived and {favoured:.1%} of the favoured have it"
         where = rows.card.where("protected", roles.attribute)
-        if deprived - favoured >= max(SMALL, NORMAL * error):
+        if deprived - favoured >= max(SMALL, ONE_SIDED * error):
             fix = "say why they are called deprived all the same (`why`), or name the others"
             yield Finding(
                 "direction", roles.attribute, f"favours those called deprived ({good}): {rates}", fix, where
