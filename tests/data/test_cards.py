@@ -121,7 +121,7 @@ def differences(name, facts):
             yield f"codes of {column.name}: {codes.min()} to {codes.max()}, levels: {len(column.levels)}"
     if sorted(expected.groups) != sorted(single):
         yield f"groups of {sorted(expected.groups)}, not {sorted(single)}"
-    if differing := network_differences(name, dataset.table):
+    if differing := network_differences(name, dataset):
         yield f"in the network: {', '.join(differing)}"
     for attribute, groups in expected.groups.items():
         if set(groups) != set(rates[attribute]):
