@@ -104,6 +104,11 @@ def differences(name, facts):
         sample = to_sample(dataset.table, dataset.roles(attribute))
         if not set(np.unique(sample.s)) == set(np.unique(sample.y)) == {0, 1}:
             yield f"{attribute} has not two groups with two outcomes each"
+        deprived, favoured = (sample.y[sample.s == group] for group in (0, 1))
+        better = deprived.mean() - favoured.mean()
+        error = np.sqrt(deprived.var() / len(deprived) + favoured.var() / len(favoured))
+        if better > 2 * error and not any(trap.kind == "direction" for trap in dataset.card.traps):
+            yield f"{attribute}: those called deprived fare better, and no trap says so"
     for column, codes in zip(dataset.table.columns, dataset.table.codes.T, strict=True):
         if not 0 <= codes.min() <= codes.max() < len(column.levels):
             yield f"codes of {column.name}: {codes.min()} to {codes.max()}, levels: {len(column.levels)}"
