@@ -187,8 +187,8 @@ def test_mistakes(tmp_path, say):
     assert (done.code, done.out, done.err.count("write ")) == (2, "", 2)  # no source, no citation
     (tmp_path / "invented.csv").unlink()
     two_lines(say("data", "show", path, "--explain", "job"), "are not here", "--data-dir")
-    (tmp_path / "adult.data").write_text("1, 2\n")
-    two_lines(say("data", "show", "adult", "--data-dir", tmp_path), "sha256")
+    damaged, _ = invented(tmp_path, files=[{"name": "invented.csv", "sha256": "0" * 64}])
+    two_lines(say("data", "show", damaged), "sha256")
 
 
 @pytest.fixture

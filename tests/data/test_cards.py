@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from cards_data import NO_FILE, shipped_dataset
+from cards_data import NO_FILE, network_differences, shipped_dataset
 
 import fairbench_cli as fb
 from fairbench_cli.data.card import find_card, known_cards, read_card
@@ -115,6 +115,8 @@ def differences(name, facts):
     single = {attribute for attribute, protected in dataset.card.protected.items() if not protected.of}
     if not single <= set(expected.groups) <= set(rates):
         yield f"groups of {sorted(expected.groups)}, not {sorted(single)}"
+    if differing := network_differences(name, dataset.table):
+        yield f"in the network: {', '.join(differing)}"
     for attribute, groups in expected.groups.items():
         if set(groups) != set(rates[attribute]):
             yield f"levels of {attribute}: {sorted(groups)}, not {sorted(rates[attribute])}"
