@@ -97,7 +97,7 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
             fix = "rows are not independent: keep one of each, or give `audit` the column as `--cluster`"
             yield Finding("repeated-people", name, what, fix, where)
             continue
-        for one, own in card.columns.items():
+        for one, own in card.columns.items() if 2 * values < len(gap) else ():
             groups = own.bins.levels or () if own.bins else ()
             levels = own.kind == "nominal" and values > LEVELS
             if name == (own.source or one) and (levels or (len(groups) >= GROUPS and values > CODES)):
