@@ -2,13 +2,9 @@
 
 import os
 
-import duckdb
 import pandas as pd
 import pytest
-from checks_data import base, card_of, checked, warned
-from conftest import law
-from hypothesis import given
-from hypothesis import strategies as st
+from checks_data import base, card_of, checked
 
 from fairbench_cli.data.card import read_card
 from fairbench_cli.data.check import check
@@ -16,8 +12,9 @@ from fairbench_cli.data.checks.rows import raw_rows
 from fairbench_cli.data.checks.versions import compare_versions
 from fairbench_cli.data.locate import folders, locate
 
-# Cards as somebody writes them who has looked at a file's columns once, and knows nothing else of the data: the label,
-# who is deprived, some columns. Then all that is found in what such a card uses, and some of what it leaves out.
+# Cards as somebody writes them who has looked at a file's columns once, and knows nothing else of the data:
+# the label, who is deprived, some columns. Then all that is found in what such a card uses, and some of what
+# it leaves out.
 LAW = "lsat: &n {kind: real, bins: {quantiles: 5}}, ugpa: *n, zfygpa: *n, zgpa: *n"
 STUDENT = """
   separator: ";"
@@ -31,7 +28,8 @@ FILES = {
         """
   label: {column: PINCP, favourable: 1}
   protected: {SEX: {deprived: "2.0"}}
-  columns: {PINCP: , SEX: , SCHL: , MAR: , OCCP: nominal, POBP: nominal, AGEP: &n {kind: real, bins: {quantiles: 5}}, WKHP: *n}
+  columns: {PINCP: , SEX: , SCHL: , MAR: , OCCP: nominal, POBP: nominal,
+    AGEP: &n {kind: real, bins: {quantiles: 5}}, WKHP: *n}
   other_columns: drop""",
         "many-levels OCCP, many-levels POBP, undocumented SEX",
         "",
@@ -49,19 +47,21 @@ FILES = {
         """
   label: {column: JWMNP, favourable: 1}
   protected: {SEX: {deprived: 1}}
-  columns: {JWMNP: , SEX: , JWTR: , MAR: , AGEP: {kind: integer, bins: {quantiles: 5}}, ST: {codes: {"6": California, "26": Michigan}}}
+  columns: {JWMNP: , SEX: , JWTR: , MAR: , AGEP: {kind: integer, bins: {quantiles: 5}},
+    ST: {codes: {"6": California, "26": Michigan}}}
   other_columns: drop""",
         "undocumented SEX, undocumented ST, deterministic JWTR",
         "",
     ),
     "lawschool.csv": (
-        f"""
-  missing: [NA]
-  label: {{column: bar1, favourable: P, unknown: NA}}
-  protected: {{race: {{deprived: 3}}}}
-  columns: {{bar1: , race: {{if_missing: mode}}, age: drop, lsat: &n {{kind: real, bins: {{quantiles: 5}}, if_missing: level}}, ugpa: *n, zfygpa: *n, zgpa: *n}}
+        """
+  missing: ["", NA]
+  label: {column: bar1, favourable: P, unknown: ["", NA]}
+  protected: {race: {deprived: 3}}
+  columns: {bar1: , race: {if_missing: mode}, age: drop,
+    lsat: &n {kind: real, bins: {quantiles: 5}, if_missing: level}, ugpa: *n, zfygpa: *n, zgpa: *n}
   other_columns: drop""",
-        "unknown-outcomes bar1, leak zgpa, undocumented race",
+        "unknown-outcomes bar1, leak zgpa, gaps-by-group zgpa, undocumented race",
         "leak age",
     ),
     "law_school_clean.csv": (
@@ -77,16 +77,19 @@ FILES = {
         f"""
   label: {{column: pass_bar, favourable: "1.0"}}
   protected: {{race1: {{deprived: black}}}}
-  columns: {{pass_bar: , race1: , hisp: , decile1: , dnn_bar_pass_prediction: , {LAW.partition(", zfygpa")[0]}}}
+  columns: {{pass_bar: , race1: , hisp: , decile1: , dnn_bar_pass_prediction: ,
+    {LAW.partition(", zfygpa")[0]}}}
   other_columns: drop""",
-        "scores dnn_bar_pass_prediction, duplicate dnn_bar_pass_prediction, scores decile1, contradiction hisp",
+        "scores dnn_bar_pass_prediction, duplicate dnn_bar_pass_prediction, scores decile1, "
+        "contradiction hisp",
         "scores decile3, scores zgpa, leak bar, leak bar2, identifier ID",
     ),
     "bank_full.parquet": (
         """
   label: {column: y, favourable: "yes"}
   protected: {age: {deprived: to 24}}
-  columns: {y: , marital: , job: , poutcome: , month: , age: {kind: integer, bins: {edges: 25, closed: left, levels: [to 24, from 25]}},
+  columns: {y: , marital: , job: , poutcome: , month: ,
+    age: {kind: integer, bins: {edges: 25, closed: left, levels: [to 24, from 25]}},
     duration: &n {kind: integer, bins: {quantiles: 5}}, balance: *n, pdays: *n, day: *n}
   other_columns: drop""",
         "leak duration, direction age",
@@ -96,7 +99,8 @@ FILES = {
         """
   label: {column: default payment next month, favourable: 0}
   protected: {SEX: {deprived: 2, called: {deprived: women, favoured: men}}}
-  columns: {default payment next month: , SEX: , ID: nominal, AGE: {kind: integer, bins: {quantiles: 5}}, PAY_0: , PAY_2: ,
+  columns: {default payment next month: , SEX: , ID: nominal, AGE: {kind: integer, bins: {quantiles: 5}},
+    PAY_0: , PAY_2: ,
     EDUCATION: {codes: {"1": graduate school, "2": university, "3": high school, "4": others}},
     MARRIAGE: {codes: {"1": married, "2": single, "3": others}}}
   other_columns: drop""",
@@ -117,20 +121,22 @@ FILES = {
         """
   label: {column: crime, favourable: low}
   protected: {black: {deprived: many}}
-  columns: {black: {from: racepctblack, kind: real, bins: {edges: .06, levels: [few, many]}}, PctUnemployed: &n {kind: real, bins: {quantiles: 5}},
+  columns: {black: {from: racepctblack, kind: real, bins: {edges: .06, levels: [few, many]}},
+    PctUnemployed: &n {kind: real, bins: {quantiles: 5}},
     crime: {from: ViolentCrimesPerPop, kind: real, bins: {edges: .15, levels: [low, high]}}, medIncome: *n}
   other_columns: drop""",
         "",
         ", ".join(
             "mostly-missing " + name
-            for name in "LemasSwornFT LemasTotalReq PctPolicWhite PolicCars PolicOperBudg LemasGangUnitDeploy".split()
+            for name in ("LemasSwornFT", "PctPolicWhite", "PolicCars", "LemasGangUnitDeploy")
         ),
     ),
     "HMDA.csv": (
         """
   label: {column: deny, favourable: "no"}
   protected: {afam: {deprived: "yes"}}
-  columns: {rownames: nominal, pirat: &n {kind: real, bins: {quantiles: 5}}, hirat: *n, lvrat: *n, unemp: *n}""",
+  columns: {rownames: nominal,
+    pirat: &n {kind: real, bins: {quantiles: 5}}, hirat: *n, lvrat: *n, unemp: *n}""",
         "identifier rownames",
         "few-rows afam",
     ),
@@ -149,8 +155,8 @@ FILES = {
   label: {column: Admit, favourable: Admitted}
   protected: {Gender: {deprived: Female}}
   columns: {rownames: drop}""",
-        "weight Freq",
         "",
+        "weight Freq",
     ),
     "german.data": (
         """
@@ -160,7 +166,8 @@ FILES = {
   protected: {sex: {deprived: female}}
   columns: {status: , b: drop, history: , d: drop, e: drop, savings: , g: drop, h: drop,
     sex: {recode: {A91: male, A92: female, A93: male, A94: male, A95: female}},
-    j: drop, k: drop, l: drop, m: drop, n: drop, o: drop, p: drop, q: drop, r: drop, s: drop, t: drop, credit: }""",
+    j: drop, k: drop, l: drop, m: drop, n: drop, o: drop,
+    p: drop, q: drop, r: drop, s: drop, t: drop, credit: }""",
         "contradiction sex",
         "few-rows sex",
     ),
@@ -168,7 +175,8 @@ FILES = {
         """
   label: {column: credit_risk, favourable: good}
   protected: {age: {deprived: to 25}}
-  columns: {credit_risk: , age: {kind: integer, bins: {edges: 25, levels: [to 25, older]}}, personal_status_sex: , status: }
+  columns: {credit_risk: , age: {kind: integer, bins: {edges: 25, levels: [to 25, older]}},
+    personal_status_sex: , status: }
   other_columns: drop""",
         "contradiction personal_status_sex",
         "few-rows age",
@@ -177,7 +185,9 @@ FILES = {
         """
   label: {column: num, favourable: 1}
   protected: {sex: {deprived: 1, called: {deprived: men, favoured: women}}}
-  columns: {num: {recode: {"2": 1, "3": 1, "4": 1}, codes: {"0": healthy, "1": disease, "2": disease, "3": disease, "4": disease}}, sex: , cp: , thal: }
+  columns: {num: {recode: {"2": 1, "3": 1, "4": 1},
+    codes: {"0": healthy, "1": disease, "2": disease, "3": disease, "4": disease}},
+    sex: , cp: , thal: }
   other_columns: drop""",
         "direction num, direction sex, few-rows sex",
         "",
@@ -217,10 +227,9 @@ def test_every_trap_is_found_in_the_raw_file_and_nothing_else_in_what_is_used(tm
         pytest.skip("needs the official files: set FAIRBENCH_DATA to their folder")
     text, used, left_out = FILES[file]
     stem, _, ending = file.rpartition(".")
-    if stem in EVERY:  # of the large ones every so-manieth row
-        whole = f"'{os.environ['FAIRBENCH_DATA']}/{file}'"
-        rows = f"SELECT * EXCLUDE i FROM (SELECT *, row_number() OVER () AS i FROM {whole}) WHERE i % {EVERY[stem]} = 0"
-        duckdb.sql(f"COPY ({rows}) TO '{tmp_path / file}' (FORMAT parquet)")
+    if stem in EVERY:  # of the large ones not every row
+        whole = pd.read_parquet(f"{os.environ['FAIRBENCH_DATA']}/{file}")
+        whole.iloc[:: EVERY[stem]].to_parquet(tmp_path / file)
     kind = "parquet" if ending == "parquet" else "csv"
     path = tmp_path / "raw.yaml"
     path.write_text(f"  name: raw\n  files: [{file}]\n  format: {kind}{text}\n", encoding="utf-8")
@@ -236,7 +245,11 @@ def test_a_first_row_that_was_taken_for_names_is_seen(tmp_path):
     if not (folder := os.environ.get("FAIRBENCH_DATA")):
         pytest.skip("needs the official files: set FAIRBENCH_DATA to their folder")
     rows = pd.read_csv(f"{folder}/adult.data", header=None, skipinitialspace=True, nrows=3000, dtype=str)
-    for names, found in ((rows.iloc[0], {"header "}), ([f"c{i}" for i in range(15)], set()), (range(15), set())):
+    for names, found in (
+        (rows.iloc[0], {"header "}),
+        ([f"c{i}" for i in range(15)], set()),
+        (range(15), set()),
+    ):
         lost = rows.iloc[1:].set_axis(list(map(str, names)), axis=1)
         label, sex = str(list(names)[14]), str(list(names)[9])
         for kind in ("csv", "parquet"):
@@ -250,7 +263,9 @@ def test_a_first_row_that_was_taken_for_names_is_seen(tmp_path):
   columns: {{"{label}": , "{sex}": }}
   other_columns: drop"""
             (tmp_path / "again.yaml").write_text(card, encoding="utf-8")
-            assert {one for one in kinds(checked(tmp_path / "again.yaml").warnings) if "header" in one} == found
+            assert {
+                one for one in kinds(checked(tmp_path / "again.yaml").warnings) if "header" in one
+            } == found
 
 
 def trapped(folder, rows, *traps, **changes):
@@ -266,7 +281,11 @@ def test_a_trap_that_the_card_names_is_known_and_one_that_is_gone_is_a_warning(t
     leak, copy = {"kind": "leak", "column": "copy"}, {"kind": "duplicate"}
     assert trapped(tmp_path, rows, leak) == (both - {"leak copy"}, [("leak", 1)])
     assert trapped(tmp_path, rows, {"kind": "leak"}, copy) == (set(), [("leak", 2), ("duplicate", 1)])
-    assert trapped(tmp_path, rows, leak | {"column": "age"}, copy)[0] == {"leak copy", "leak again", "leak age"}
+    assert trapped(tmp_path, rows, leak | {"column": "age"}, copy)[0] == {
+        "leak copy",
+        "leak again",
+        "leak age",
+    }
     left_out = {"columns": {"copy": "drop", "again": "drop"}}
     assert trapped(tmp_path, rows, leak, **left_out) == (set(), [("leak", 1)])
     del rows["copy"], rows["again"]
@@ -280,9 +299,10 @@ def test_a_trap_that_the_card_names_is_known_and_one_that_is_gone_is_a_warning(t
         ({}, []),
         ({"rows": 401}, ["has rows: 400; the card expects 401"]),
         ({"columns": 5}, ["has columns: 4; the card expects 5"]),
-        ({"favourable": 0.51}, ["has favourable: 0.5025; the card expects 0.51"]),
-        ({"groups": {"sex": {"f": 0.415}}}, []),
-        ({"groups": {"sex": {"f": 0.413, "x": 0.5}}}, ["has favourable of f: ", "has favourable of x: nobody"]),
+        ({"favourable": 0.477}, []),
+        ({"favourable": 0.478}, []),
+        ({"favourable": 0.479}, ["has favourable: 0.4775; the card expects 0.479"]),
+        ({"groups": {"sex": {"m": 0.4, "x": 0.5}}}, ["has favourable of m: ", "has favourable of x: nobody"]),
     ],
 )
 def test_what_the_card_expects_is_compared_to_three_digits(tmp_path, change, named):
@@ -303,12 +323,14 @@ def test_known_traps_are_said_in_words_and_are_no_failure(say, tmp_path):
     assert (said.code, said.err) == (0, "")
     assert max(map(len, said.out.splitlines())) <= 80
     text = " ".join(said.out.split())
-    assert "leak: written down after the decision [column \"copy\" gives good away" in text
+    assert 'leak: written down after the decision [column "copy" gives good away' in text
     assert text.endswith("4 columns used, 0 left out: no warning") or "5 columns used" in text
 
 
 def cleaned(rows, keep):
-    return {name: [cell for cell, kept in zip(cells, keep, strict=True) if kept] for name, cells in rows.items()}
+    return {
+        name: [cell for cell, kept in zip(cells, keep, strict=True) if kept] for name, cells in rows.items()
+    }
 
 
 def versions(folder, first, second, **changes):
@@ -335,7 +357,10 @@ def test_another_version_is_asked_whose_rows_it_lost(tmp_path):
     assert [group.kept for group in lost.groups] == pytest.approx(
         [sum(fewer) / 900, cleaned(rows, fewer)["sex"].count("f") / rows["sex"].count("f"), 1]
     )
-    turned = {**rows, "good": ["no", *rows["good"][1:]] if rows["good"][0] == "yes" else ["yes", *rows["good"][1:]]}
+    turned = {
+        **rows,
+        "good": ["no", *rows["good"][1:]] if rows["good"][0] == "yes" else ["yes", *rows["good"][1:]],
+    }
     changed = versions(tmp_path, rows, turned, columns=columns)
     assert (kinds(changed.warnings), changed.same.changed) == ({"contradiction good"}, 1)
 
