@@ -2,23 +2,26 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from fairbench_cli.audit.compare.report import Interval
+from fairbench_cli.audit.compare.report import UNDEFINED, Interval
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts.explained import Explanation, of_decisions, stratified
 from fairbench_cli.audit.scan.roles import MOST_CODES
 from fairbench_cli.audit.scan.strata import MOST_STRATA
 from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.data.card import Card, find_card, read_card, shipped_cards
-from fairbench_cli.data.check import Checked, Mask, RawRows, check, missing_cells, raw_rows
+from fairbench_cli.data.check import Checked, check_rows
+from fairbench_cli.data.checks.rows import Mask, RawRows, raw_rows
+from fairbench_cli.data.croissant import croissant, named_columns
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import LocatedFiles, folders, locate
 from fairbench_cli.data.table import Column, Floats, Rows, Table
+from fairbench_cli.data.unknown import UnknownOutcomes, unknown_policies
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rows import RANGES, ranges
@@ -74,17 +77,19 @@ class Datasheet:
     Parameters
     ----------
     card : Card
+    of : {"files", "network", "card"}
+        Where rows, columns and rates are from; of the card alone there are no rates.
     rows : int
-        Of its files, as an experiment sees them; or those that its network was learned from.
+        As an experiment sees them; of a network, those that it was learned from.
     columns : tuple of Column
-        The label among them.
-    of_network : bool
-        Whether no file is at hand, and rates are those of the shipped network.
-    everybody : GroupRate
+        The label among them; of the card alone they have no levels.
+    everybody : GroupRate or None
     attributes : tuple of AttributeRates
         By the card's protected attributes, in its order.
     intersections : tuple of GroupRate
         Of all that are no joint ones, those with rows, the largest first; none of a single attribute.
+    unknown : tuple of UnknownOutcomes
+        Of each attribute, what unknown outcomes may hide.
     explanations : tuple of Explanation
         Of the gap by each attribute, as the audit explains it, with a part for each column asked for.
     missing : tuple of MissingByGroup
@@ -98,21 +103,22 @@ class Datasheet:
     """
 
     card: Card
+    of: Literal["files", "network", "card"]
     rows: int
     columns: tuple[Column, ...]
-    of_network: bool
-    everybody: GroupRate
-    attributes: tuple[AttributeRates, ...]
-    intersections: tuple[GroupRate, ...]
-    explanations: tuple[Explanation, ...]
-    missing: tuple[MissingByGroup, ...]
-    checked: Checked | None
-    sha256: dict[str, str]
-    network: Meta | None
+    everybody: GroupRate | None = None
+    attributes: tuple[AttributeRates, ...] = ()
+    intersections: tuple[GroupRate, ...] = ()
+    unknown: tuple[UnknownOutcomes, ...] = ()
+    explanations: tuple[Explanation, ...] = ()
+    missing: tuple[MissingByGroup, ...] = ()
+    checked: Checked | None = None
+    sha256: dict[str, str] = field(default_factory=dict)
+    network: Meta | None = None
 
 
 def datasheet(name: str, data_dir: Path | None = None, explain: Sequence[str] = ()) -> Datasheet:
-    """Return what there is to know of a data set: of its files or, where none is here, its shipped network.
+    """Return what there is to know of a data set: of its files; where they are not here, of its network.
 
     Parameters
     ----------
@@ -126,39 +132,58 @@ def datasheet(name: str, data_dir: Path | None = None, explain: Sequence[str] = 
     Raises
     ------
     UserError
-        When there is no such card, a file is damaged, or neither files nor a network are there; when there is
-        nothing to explain a gap by.
+        When there is no such card, or a file is damaged; when there is nothing to explain a gap by.
     """
-    path = find_card(name)
-    card = read_card(path)
-    shipped = (shipped_cards() / f"{name}.network.json").is_file()
-    places = folders(data_dir, path)
-    try:
-        found = locate(card, places)
-    except UserError:
-        damaged = any((place / file.name).is_file() for place in places for file in card.files)
-        if damaged or not shipped:
-            raise
-        return _of_network(card, *open_network(name), explain)
-    return _of_files(card, found, explain, open_network(name)[1] if shipped else None)
-
-
-def _of_network(card: Card, net: BayesNet, meta: Meta, explain: Sequence[str]) -> Datasheet:
+    card, found, network = _opened(name, data_dir)
+    if found is not None:
+        return _of_files(card, found, explain, None if network is None else network[1])
     if explain:
-        what = f"the files of {card.name} are not here, and its network explains nothing"
+        what = f"the files of {card.name} are not here, and nothing else explains a gap"
         fix = f"run `fairbench data fetch {card.reference}`, or name their folder with --data-dir"
         raise user_error(what, fix, "--explain")
+    if network is not None:
+        return _of_network(card, *network)
+    return Datasheet(card, "card", card.expected.rows if card.expected else 0, named_columns(card))
+
+
+def croissant_of(name: str, data_dir: Path | None = None) -> dict[str, Any]:
+    """Return a data set as Croissant metadata, ready for JSON; see `croissant` and, for files, `datasheet`.
+
+    Its columns are those of the shipped network, or of the files, or those that the card names.
+    """
+    card, found, network = _opened(name, data_dir)
+    columns = network[0].columns if network else load(card, found).table.columns if found else ()
+    return croissant(card, columns, found.sha256 if found else {})
+
+
+def _opened(
+    name: str, data_dir: Path | None
+) -> tuple[Card, LocatedFiles | None, tuple[BayesNet, Meta] | None]:
+    """Return a card, its files if they are here, and its network if one ships; refuse damaged files."""
+    path = find_card(name)
+    card = read_card(path)
+    places = folders(data_dir, path)
+    network = open_network(name) if (shipped_cards() / f"{name}.network.json").is_file() else None
+    try:
+        return card, locate(card, places), network
+    except UserError:
+        if any((place / file.name).is_file() for place in places for file in card.files):
+            raise
+        return card, None, network
+
+
+def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
     names, rows = _single(card, net.columns), int(meta.source.get("rows", 0))
     joint = posterior(net, [*names, card.label.column]).table * rows
     favourable = joint[..., _levels(net.columns, card.label.column).index(card.label.favourable)]
     counts = np.stack([joint.sum(-1) - favourable, favourable], -1)
     rates = _rates(card, net.columns, names, counts, measured=False)
-    return Datasheet(card, rows, net.columns, True, *rates, (), (), None, {}, meta)
+    return Datasheet(card, "network", rows, net.columns, *rates, network=meta)
 
 
 def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: Meta | None) -> Datasheet:
     rows = raw_rows(card, found)
-    table = load(card, found).table
+    table = (rows.dataset or load(card, found)).table
     names = _single(card, table.columns)
     y = table[card.label.column] == _levels(table.columns, card.label.column).index(card.label.favourable)
     shape = (*(len(_levels(table.columns, name)) for name in names), 2)
@@ -166,17 +191,19 @@ def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: 
     counts = np.bincount(cells, minlength=math.prod(shape)).reshape(shape).astype(np.float64)
     everybody, attributes, intersections = _rates(card, table.columns, names, counts, measured=True)
     strata = [_strata(card, table, text.split(",")) for text in explain]
+    checked = check_rows(rows)
     return Datasheet(
         card,
+        "files",
         len(table),
         table.columns,
-        False,
         everybody,
         attributes,
         intersections,
+        unknown_policies(card, found),
         tuple(_explained(card, table, y, one, strata) for one in attributes) if strata else (),
-        tuple(_missing(rows)),
-        check(card, found),
+        tuple(_missing(rows, checked)),
+        checked,
         found.sha256,
         network,
     )
@@ -218,9 +245,12 @@ def _rates(
         words = _called(card, attribute, levels)
         two = own[~favoured].sum(0), own[favoured].sum(0)
         deprived, others = (rate(word, of) for word, of in zip(words, two, strict=True))
-        (a, n), (b, m) = ((of[1], of.sum()) for of in two)
-        limits = map(float, difference_interval(a, n, b, m)) if measured else (math.nan, math.nan)
-        gap = Interval(deprived.rate.value - others.rate.value, *limits)
+        (a, n), (b, m) = ((float(of[1]), float(of.sum())) for of in two)
+        gap = (
+            gap_of((a, n), (b, m))
+            if measured
+            else replace(UNDEFINED, value=deprived.rate.value - others.rate.value)
+        )
         sides: dict[bool, Side] = {True: "favoured", False: "deprived"}
         each = zip(levels[parts[0]], own, favoured, strict=True) if len(parts) == 1 else ()
         found = tuple(rate(level, of, sides[bool(mark)]) for level, of, mark in each)
@@ -235,6 +265,12 @@ def _rates(
     everybody = rate("everybody", counts.reshape(-1, 2).sum(0))
     largest = sorted(intersections, key=lambda one: -one.rows)
     return everybody, tuple(map(by, attributes)), tuple(largest)
+
+
+def gap_of(deprived: tuple[float, float], favoured: tuple[float, float]) -> Interval:
+    """Return the rate of the deprived less that of the favoured; of each favourable outcomes and people."""
+    (a, n), (b, m) = deprived, favoured
+    return Interval(float(divide(a, n) - divide(b, m)), *map(float, difference_interval(a, n, b, m)))
 
 
 def _called(card: Card, attribute: str, levels: dict[str, tuple[str, ...]]) -> tuple[str, str]:
@@ -305,10 +341,10 @@ def _explained(
     )
 
 
-def _missing(rows: RawRows) -> Iterable[MissingByGroup]:
+def _missing(rows: RawRows, checked: Checked) -> Iterable[MissingByGroup]:
     """Yield the columns with missing cells, the shares of both groups of each attribute among them."""
     sides = {roles.attribute: rows.sides(roles) for roles in rows.roles if not roles.of}
-    for one in missing_cells(rows):
+    for one in checked.missing:
         gap = rows.is_gap(one.column)
         shares: dict[str, dict[Side, float]] = {
             attribute: {"deprived": float(gap[deprived].mean()), "favoured": float(gap[favoured].mean())}

@@ -272,9 +272,9 @@ def bin_numbers(
 
     Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``; the end bins of given edges
     are called ``<=25`` and ``>60`` (closed on the left: ``<25`` and ``>=60``), whatever the data are; a card
-    may name the bins of given edges, and say that they are categories. The edges of quantiles are numbers of the data, and numbers that come
-    often make for fewer bins. With `like` the bins are those of other numbers, and the end bins take what is
-    beyond.
+    may name the bins of given edges, and say that they are categories. The edges of quantiles are numbers of
+    the data, and numbers that come often make for fewer bins. With `like` the bins are those of other
+    numbers, and the end bins take what is beyond.
 
     Raises
     ------

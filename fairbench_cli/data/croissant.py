@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fairbench_cli.base.errors import Problem, UserError
+from fairbench_cli.base.text import slugs
 from fairbench_cli.data.card import Card, DataFile, TrapKind
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.table import Column
@@ -65,6 +66,7 @@ def croissant(
     if problems:
         raise UserError(*problems)
     files = _files(card)
+    ids = slugs([file.name] for file in files)
     authors, year = _published(card.citation)
     found: dict[str, Any] = {
         "@context": CONTEXT,
@@ -79,8 +81,10 @@ def croissant(
         "datePublished": year,
         "version": "1.0.0",
         "keywords": ["fairness", "tabular", *card.protected],
-        "distribution": [_file(card, file, known[file.name]) for file in files],
-        "recordSet": [_records(card, file, columns or _named(card)) for file in files],
+        "distribution": [
+            _file(card, file, known[file.name], at) for file, at in zip(files, ids, strict=True)
+        ],
+        "recordSet": [_records(card, at, columns or named_columns(card)) for at in ids],
         **{f"rai:{key}": text for key, text in _responsible(card).items()},
     }
     return {key: value for key, value in found.items() if value}
@@ -95,6 +99,10 @@ def _lacking(card: Card, sha256: Mapping[str, str]) -> Iterator[Problem]:
     for key in ("source", "licence", "citation"):
         if not getattr(card, key):
             yield Problem(f"Croissant needs the {key} of the data", f"write {key}: …", card.where())
+    if not card.files:
+        yield Problem(
+            f"Croissant describes files, and {card.name} has none", "name them", card.where("files")
+        )
     for file in _files(card):
         if file.name not in sha256:
             what = f"Croissant needs the sha256 of {file.name}"
@@ -131,7 +139,7 @@ def _licence(text: str) -> str | dict[str, str]:
     return {"@type": "sc:CreativeWork", "name": text}
 
 
-def _file(card: Card, file: DataFile, sha256: str) -> dict[str, Any]:
+def _file(card: Card, file: DataFile, sha256: str, at: str) -> dict[str, Any]:
     said = []
     if card.format == "csv":
         said += [] if card.header else ["No header: the columns are those of the card, in its order"]
@@ -139,46 +147,38 @@ def _file(card: Card, file: DataFile, sha256: str) -> dict[str, Any]:
         said += [] if card.decimal == "." else ["Decimals follow a comma"]
         said += [f'What follows "{card.comment}" is a comment'] if card.comment else []
     said += [f"Missing values are written {', '.join(map(repr, card.missing))}"] if card.missing else []
-    found = {"@type": "cr:FileObject", "@id": file.name, "name": file.name, "description": ". ".join(said)}
+    found = {"@type": "cr:FileObject", "@id": at, "name": file.name, "description": ". ".join(said)}
     found |= {"contentUrl": file.url or file.name, "encodingFormat": MEDIA[card.format], "sha256": sha256}
     return {key: value for key, value in found.items() if value}
 
 
-def _named(card: Card) -> list[Column]:
-    """Return the columns that a card names, whose levels are not known."""
+def named_columns(card: Card) -> tuple[Column, ...]:
+    """Return the columns that a card names and uses, without their levels."""
     names = dict.fromkeys([*card.columns, *(name for name, _ in card.needed())])
-    return [Column(name, ()) for name in names if not card.drops(name)]
+    return tuple(Column(name, ()) for name in names if not card.drops(name))
 
 
-def _records(card: Card, file: DataFile, columns: Sequence[Column]) -> dict[str, Any]:
+def _records(card: Card, file: str, columns: Sequence[Column]) -> dict[str, Any]:
+    """Return the columns of a file, which has the id `file`."""
     fields = []
-    for column in columns:
+    columns = (*columns, Column(card.counts, ())) if card.counts else columns
+    for column, at in zip(columns, slugs([column.name] for column in columns), strict=True):
         own = card.columns.get(column.name, ColumnCard())
-        kind = TYPES.get(own.kind, "sc:Text")
-        fields.append(
-            {
-                "@type": "cr:Field",
-                "@id": f"{file.name}/rows/{column.name}",
-                "name": column.name,
-                "description": _described(card, column, own),
-                "dataType": [kind, "cr:Label"] if column.name == card.label.column else kind,
-                "source": {
-                    "fileObject": {"@id": file.name},
-                    "extract": {"column": own.source or column.name},
-                },
-            }
-        )
-    return {
-        "@type": "cr:RecordSet",
-        "@id": f"{file.name}/rows",
-        "name": f"{file.name}: rows",
-        "field": fields,
-    }
+        kind = "sc:Integer" if column.name == card.counts else TYPES.get(own.kind, "sc:Text")
+        found: dict[str, Any] = {"@type": "cr:Field", "@id": f"{file}/rows/{at}", "name": column.name}
+        place = {"fileObject": {"@id": file}, "extract": {"column": own.source or column.name}}
+        found |= {
+            "description": _described(card, column, own),
+            "dataType": [kind, "cr:Label"] if column.name == card.label.column else kind,
+            "source": place,
+        }
+        fields.append(found)
+    return {"@type": "cr:RecordSet", "@id": f"{file}/rows", "name": f"{file}: rows", "field": fields}
 
 
 def _described(card: Card, column: Column, own: ColumnCard) -> str:
     """Return what a column is, in words: its role, and what its cells mean."""
-    said = []
+    said = ["How many rows a row stands for"] if column.name == card.counts else []
     if column.name == card.label.column:
         said.append(f'The outcome; "{card.label.favourable}" is called favourable')
     if column.name in card.protected:
