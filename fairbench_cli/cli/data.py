@@ -1,7 +1,7 @@
 """``fairbench data``: cards and their files."""
 
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,22 +24,26 @@ Names = Annotated[list[str], typer.Argument(metavar="NAME...", help=_NAME, show_
 
 @app.command("list")
 def list_cards(data_dir: DataDir = None) -> None:
-    """List the shipped data sets and where their files are."""
-    from fairbench_cli.data.card import find_card, known_cards, read_card
+    """List the shipped data sets, their rows, and where their files are.
+
+    Those with a network can be drawn from without files.
+    """
+    from fairbench_cli.data.card import find_card, known_cards, read_card, shipped_cards
     from fairbench_cli.data.locate import folders, locate
 
     rows = []
     for name in known_cards():
         path = find_card(name)
-        card = read_card(path)
+        card, places = read_card(path), folders(data_dir, path)
         try:
-            place = str(locate(card, folders(data_dir, path)).paths[0].parent)
+            place = str(locate(card, places).paths[0].parent)
         except UserError:
-            places = folders(data_dir, path)
             here = all(any((folder / file.name).is_file() for folder in places) for file in card.files)
             place = f"wrong file: see `fairbench data verify {name}`" if here else "not here"
-        rows.append([name, card.title, ", ".join(card.protected), place])
-    print_rows(["name", "title", "protected", "files in"], rows)
+        place += ", network" if (shipped_cards() / f"{name}.network.json").is_file() else ""
+        people = f"{card.expected.rows:,}" if card.expected else ""
+        rows.append([name, card.title, ", ".join(card.protected), place, people])
+    print_rows(["name", "title", "protected", "files in", "rows"], rows, right=1)
 
 
 @app.command()
@@ -112,8 +116,7 @@ def fetch(names: Names) -> None:
     from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.locate import fetch as fetch_files
 
-    for card in [read_card(find_card(name)) for name in names]:
-        fetch_files(card, talk)
+    _each(names, lambda name: fetch_files(read_card(find_card(name)), talk))
 
 
 @app.command()
@@ -122,19 +125,33 @@ def verify(
     data_dir: DataDir = None,
 ) -> None:
     """Check that the files of data sets are there and are the official ones."""
-    from fairbench_cli.data.card import known_cards
-    from fairbench_cli.data.locate import find_files
+    from fairbench_cli.data.card import find_card, known_cards, read_card
+    from fairbench_cli.data.locate import folders, locate
 
-    problems: list[Problem] = []
-    for name in names or known_cards():
-        try:
-            card, found = find_files(name, data_dir)
-        except UserError as error:
-            problems += error.problems
-            continue
-        for file, place in zip(card.files, found.paths, strict=True):
+    def verify_one(name: str) -> None:
+        path = find_card(name)
+        card, places = read_card(path), folders(data_dir, path)
+        files = (*card.files, *card.test_files)
+        absent = [file for file in files if not any((folder / file.name).is_file() for folder in places)]
+        if not names and absent and not any(file.url for file in absent):
+            listed = ", ".join(file.name for file in absent)
+            say(f"{name}: {listed}: not here, and without an address; see {card.source or path}")
+            return
+        for file, place in zip(files, locate(card, places, files).paths, strict=True):
             checked = "sha256 as on the card" if file.sha256 else "no sha256 on the card"
             say(f"{name}: {place}: {checked}")
+
+    _each(names or known_cards(), verify_one)
+
+
+def _each(names: Iterable[str], do: Callable[[str], object]) -> None:
+    """Do something with every data set, and raise what went wrong with any at the end."""
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            do(name)
+        except UserError as error:
+            problems += error.problems
     if problems:
         raise UserError(*dict.fromkeys(problems))
 

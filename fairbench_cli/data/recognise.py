@@ -8,7 +8,9 @@ import numpy as np
 from fairbench_cli.measures.counts import Floats
 
 _IDENTIFIER = re.compile(
-    r"(?:^|[\W_])(?i:ids?|uuid|guid|key|hash|ssn|e-?mail)$|[a-z]I[dD]$|^(?i:id|uuid|guid)[\W_]", re.ASCII
+    r"(?:^|[\W_])(?i:ids?|uuid|guid|key|hash|ssn|e-?mail)$|[a-z]I[dD]$|^(?i:id|uuid|guid)[\W_]|"
+    r"^(?i:row[\W_]?n(?:ames?|umbers?)|unnamed: 0)$",  # as R and pandas write them
+    re.ASCII,
 )
 
 _WEIGHT = re.compile(
@@ -58,7 +60,7 @@ _CAMEL = re.compile(r"[a-z](?:Score|Probability|Prob|Prediction|Predicted|Decile
 def named_like_identifiers(name: str) -> bool:
     """Return whether a column is called like one that only names the row.
 
-    >>> [named_like_identifiers(name) for name in ("id", "USER_ID", "user id", "personId", "id_student")]
+    >>> [named_like_identifiers(name) for name in ("USER_ID", "personId", "id_student", "e-mail", "rownames")]
     [True, True, True, True, True]
     >>> [named_like_identifiers(name) for name in ("paid", "covid", "idle", "keyboard", "monkey")]
     [False, False, False, False, False]
