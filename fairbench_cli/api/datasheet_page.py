@@ -31,6 +31,7 @@ from fairbench_cli.document.model import (
 from fairbench_cli.network.standin import standin_section
 
 MOST_LEVELS = 50  # of a column, in a table
+MOST_CROSSED = 1000  # groups in a table
 MOST_BARS = 12  # groups in a chart
 READINGS = {
     "leave-out": "left out with their rows",
@@ -141,11 +142,12 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     ]
     about_it = [*(f"{key}: {text}" for key, text in told.items()), *filter(None, [card.note])]
     yield Section("What it is", tuple(about_it), notes=tuple(whys))
-    yield Section("Outcomes by group", tables=tuple(_group_tables(sheet)))
+    yield Section("Outcomes by group", tables=tuple(_group_tables(sheet, view)))
     if sheet.intersections:
         names = " × ".join(one.attribute for one in sheet.attributes if one.levels)
-        crossed = _rates_table(names, sheet.intersections, sheet, view)
-        yield Section("Outcomes by intersection", tables=(crossed,))
+        crossed = _rates_table(names, sheet.intersections[:MOST_CROSSED], sheet, view)
+        fine = f"the {MOST_CROSSED:,} largest" if len(sheet.intersections) > MOST_CROSSED else ""
+        yield Section("Outcomes by intersection", tables=(crossed,), fine=fine)
     if sheet.unknown:
         yield Section("Unknown outcomes", sections=tuple(_unknown(sheet)))
     if sheet.explanations:
@@ -162,13 +164,13 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     yield _source(sheet)
 
 
-def _group_tables(sheet: Datasheet) -> Iterator[TextTable]:
+def _group_tables(sheet: Datasheet, view: View) -> Iterator[TextTable]:
     """Yield the rates by attribute; where nothing was measured, those on the card."""
     known = sheet.card.expected.groups if sheet.card.expected else {}
     for one in sheet.attributes:
         if one.levels:
             own = known.get(one.attribute, {}) if sheet.of == "network" else {}
-            yield _rates_table(one.attribute, one.levels, sheet, View(), own)
+            yield _rates_table(one.attribute, one.levels, sheet, view, own)
     for attribute, rates in {} if sheet.attributes else known.items():
         heads = ("level", f"P({_outcome(sheet)}), by the card")
         cells = ((level, writing.number_cell(rate)) for level, rate in rates.items())
@@ -183,7 +185,7 @@ def _rates_table(
     known: Mapping[str, float] | None = None,
 ) -> TextTable:
     """Return rows and rates of groups, with those that are known of the data."""
-    everybody = sum(one.rows for one in groups)
+    everybody = sheet.everybody.rows if sheet.everybody else math.nan
     columns: dict[str, Callable[[GroupRate], TableCell]] = {
         "level": lambda one: TableCell(one.group),
         "group": lambda one: TableCell(one.side or ""),
