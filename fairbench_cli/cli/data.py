@@ -1,14 +1,19 @@
 """``fairbench data``: cards and their files."""
 
 import textwrap
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairbench_cli.base.errors import Problem, UserError
 from fairbench_cli.cli.console import fold, out, print_rows, say, talk
 from fairbench_cli.cli.options import DataDir, to
+
+if TYPE_CHECKING:
+    from fairbench_cli.data.checks.rows import Finding
+    from fairbench_cli.data.checks.versions import Versions
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
 
@@ -19,22 +24,26 @@ Names = Annotated[list[str], typer.Argument(metavar="NAME...", help=_NAME, show_
 
 @app.command("list")
 def list_cards(data_dir: DataDir = None) -> None:
-    """List the shipped data sets and where their files are."""
-    from fairbench_cli.data.card import find_card, known_cards, read_card
+    """List the shipped data sets, their rows, and where their files are.
+
+    Those with a network can be drawn from without files.
+    """
+    from fairbench_cli.data.card import find_card, known_cards, read_card, shipped_cards
     from fairbench_cli.data.locate import folders, locate
 
     rows = []
     for name in known_cards():
         path = find_card(name)
-        card = read_card(path)
+        card, places = read_card(path), folders(data_dir, path)
         try:
-            place = str(locate(card, folders(data_dir, path)).paths[0].parent)
+            place = str(locate(card, places).paths[0].parent)
         except UserError:
-            places = folders(data_dir, path)
             here = all(any((folder / file.name).is_file() for folder in places) for file in card.files)
             place = f"wrong file: see `fairbench data verify {name}`" if here else "not here"
-        rows.append([name, card.title, ", ".join(card.protected), place])
-    print_rows(["name", "title", "protected", "files in"], rows)
+        place += ", network" if (shipped_cards() / f"{name}.network.json").is_file() else ""
+        people = f"{card.expected.rows:,}" if card.expected else ""
+        rows.append([name, card.title, ", ".join(card.protected), place, people])
+    print_rows(["name", "title", "protected", "files in", "rows"], rows, right=1)
 
 
 @app.command()
@@ -107,8 +116,7 @@ def fetch(names: Names) -> None:
     from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.locate import fetch as fetch_files
 
-    for card in [read_card(find_card(name)) for name in names]:
-        fetch_files(card, talk)
+    _each(names, lambda name: fetch_files(read_card(find_card(name)), talk))
 
 
 @app.command()
@@ -117,19 +125,33 @@ def verify(
     data_dir: DataDir = None,
 ) -> None:
     """Check that the files of data sets are there and are the official ones."""
-    from fairbench_cli.data.card import known_cards
-    from fairbench_cli.data.locate import find_files
+    from fairbench_cli.data.card import find_card, known_cards, read_card
+    from fairbench_cli.data.locate import folders, locate
 
-    problems: list[Problem] = []
-    for name in names or known_cards():
-        try:
-            card, found = find_files(name, data_dir)
-        except UserError as error:
-            problems += error.problems
-            continue
-        for file, place in zip(card.files, found.paths, strict=True):
+    def verify_one(name: str) -> None:
+        path = find_card(name)
+        card, places = read_card(path), folders(data_dir, path)
+        files = (*card.files, *card.test_files)
+        absent = [file for file in files if not any((folder / file.name).is_file() for folder in places)]
+        if not names and absent and not any(file.url for file in absent):
+            listed = ", ".join(file.name for file in absent)
+            say(f"{name}: {listed}: not here, and without an address; see {card.source or path}")
+            return
+        for file, place in zip(files, locate(card, places, files).paths, strict=True):
             checked = "sha256 as on the card" if file.sha256 else "no sha256 on the card"
             say(f"{name}: {place}: {checked}")
+
+    _each(names or known_cards(), verify_one)
+
+
+def _each(names: Iterable[str], do: Callable[[str], object]) -> None:
+    """Do something with every data set, and raise what went wrong with any at the end."""
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            do(name)
+        except UserError as error:
+            problems += error.problems
     if problems:
         raise UserError(*dict.fromkeys(problems))
 
@@ -157,26 +179,39 @@ def export(
 
 
 @app.command()
-def check(name: Name, data_dir: DataDir = None) -> None:
-    """Look for leaks, constant, duplicate and near-unique columns, gaps by group, small groups.
+def check(
+    name: Name,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Another version of it: say whose rows that has lost."),
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Look for what leads users of the data astray, beside the traps that the card names.
 
-    Exit code 0: nothing found in the columns that the card uses; 1: warnings; 2: the data cannot be read.
+    Leaks, labels made by a rule, groups that fare better than they are said to, gaps by group, small groups,
+    unknown outcomes, codes that nobody explains, repeated people, identifiers, copies and more.
+
+    Exit code 0: nothing that the card does not name; 1: warnings; 2: the data cannot be read.
     """
-    from fairbench_cli.data.check import check as check_card
+    from fairbench_cli.data.check import check_rows
+    from fairbench_cli.data.checks.rows import raw_rows
+    from fairbench_cli.data.checks.versions import compare_versions
     from fairbench_cli.data.locate import find_files
 
     card, found = find_files(name, data_dir)
-    checked = check_card(card, found)
-    for warning in checked.warnings:
-        what = f"{warning.where}: warning: {warning}"
-        for line in (what, f"  fix: {warning.fix}"):
-            say(textwrap.fill(line, out().width, subsequent_indent="  ", break_long_words=False))
+    raw = raw_rows(card, found)
+    if against is not None:
+        _print_versions(name, against, compare_versions(raw, raw_rows(*find_files(against, data_dir))))
+        return
+    checked = check_rows(raw)
+    _print_warnings(checked.warnings)
     if checked.known:
         say("Traps that the card names, and what shows them:")
     for known in checked.known:
         shown = [str(one) for one in known.found[:3]]
         more = len(known.found) - len(shown)
-        shown += [f"and so {more} more"] if more else []
+        shown += [f"and {more} more"] if more else []
         fold(f"{known.trap.kind}: {known.trap.note.strip()} [{'; '.join(shown)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
@@ -188,7 +223,7 @@ def check(name: Name, data_dir: DataDir = None) -> None:
         say(f"Guessing is right on {checked.guessing:.0%} of rows.")
     for kind in dict.fromkeys(one.kind for one in checked.noted):
         names = [one.column for one in checked.noted if one.kind == kind]
-        fold(f"left out, rightly: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
+        fold(f"noted: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
         rows = [
             [one.column, one.becomes, str(one.count), f"{one.count / checked.kept:.1%}"]
@@ -202,4 +237,33 @@ def check(name: Name, data_dir: DataDir = None) -> None:
     columns = f"{checked.used} columns used, {checked.left_out} left out"
     say(f"{card.name}: {checked.rows} rows, {columns}: {verdict}")
     if number:
+        raise typer.Exit(1)
+
+
+def _print_warnings(warnings: "Iterable[Finding]") -> None:
+    for warning in warnings:
+        what = f"{warning.where}: warning: {warning}"
+        for line in (what, f"  fix: {warning.fix}"):
+            say(textwrap.fill(line, out().width, subsequent_indent="  ", break_long_words=False))
+
+
+def _print_versions(first: str, second: str, versions: "Versions") -> None:
+    """Print what became of the rows of a data set in another version; exit code 1 with warnings."""
+    _print_warnings(versions.warnings)
+    rows = [
+        [f"{one.attribute} {one.group}".strip(), f"{one.before:,}", f"{one.after:,}", f"{one.kept:.1%}"]
+        + [f"{rate:.3f}" for rate in (one.rate_before, one.rate_after)]
+        for one in versions.groups
+    ]
+    heads = ["group", "rows", "rows there", "kept", "favourable", "there"]
+    print_rows(heads, rows, right=5, title=f"{first}, and {second} there")
+    if versions.same is None:
+        say("Their rows cannot be told apart by the columns that both have, so labels are not compared.")
+    else:
+        same = versions.same
+        fold(
+            f"{same.matched:,} rows are there once in each, by {', '.join(same.by)};"
+            f" {same.changed:,} of them have another label."
+        )
+    if versions.warnings:
         raise typer.Exit(1)

@@ -210,6 +210,10 @@ class Card(StrictModel):
     keep_between: dict[str, Between] = Field(
         default_factory=dict, description="Rows to keep: numbers by column; a missing one is not kept."
     )
+    test_rows: dict[str, Levels] = Field(
+        default_factory=dict,
+        description="Rows that are tested on, and never trained on: values by column; all must fit.",
+    )
     label: Label
     protected: dict[str, Protected] = Field(min_length=1)
 
@@ -341,6 +345,7 @@ class Card(StrictModel):
         yield from ((source, ("columns", name, "from")) for name, source in self.made.items())
         yield from ((name, ("keep", name)) for name in self.keep)
         yield from ((name, ("keep_between", name)) for name in self.keep_between)
+        yield from ((name, ("test_rows", name)) for name in self.test_rows)
         if self.counts is not None:
             yield self.counts, ("counts",)
         yield from self.needed()
@@ -353,6 +358,11 @@ class Card(StrictModel):
                 yield name, ("protected", name)
             if protected.bias:
                 yield protected.bias.column, ("protected", name, "bias", "column")
+
+    @property
+    def tested_files(self) -> tuple[DataFile, ...]:
+        """The files with rows that are tested on and never trained on; with `test_rows` they are `files`."""
+        return self.test_files or (self.files if self.test_rows else ())
 
     @property
     def made(self) -> dict[str, str]:
@@ -505,6 +515,9 @@ def _contradictions(card: Card) -> Iterator[Problem]:
     for i, name in enumerate(names):
         if name in names[:i]:
             yield Problem(f"file {name} is listed twice", "keep one", card.where("files", i))
+    if card.test_rows and card.test_files:
+        what = "test_files and test_rows exclude each other"
+        yield Problem(what, "keep one", card.where("test_rows"))
     yield from _label_contradictions(card)
     yield from _joint_contradictions(card)
     if card.counts is not None and (card.counts in card.columns or card.counts in dict(card.needed())):

@@ -1,12 +1,20 @@
-"""What a card overlooks, beside the traps that it names: leaks, useless columns, gaps and few rows by group."""
+"""What a card overlooks beside the traps it names: leaks, useless columns, gaps and few rows by group."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fairbench_cli.data.card import Card, Trap
-from fairbench_cli.data.checks.columns import column_findings, value_findings
-from fairbench_cli.data.checks.groups import group_findings
-from fairbench_cli.data.checks.leaks import Leak, guessing, leak_finding, leaks
+from fairbench_cli.data.checks.columns import code_findings, column_findings, file_findings, value_findings
+from fairbench_cli.data.checks.groups import direction_findings, group_findings, unknown_findings
+from fairbench_cli.data.checks.leaks import (
+    Leak,
+    deterministic_findings,
+    guessing,
+    hidden_leaks,
+    leak_finding,
+    leaks,
+    score_findings,
+)
 from fairbench_cli.data.checks.rows import Finding, RawRows, raw_rows
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import MISSING
@@ -122,11 +130,19 @@ def check_rows(rows: RawRows) -> Checked:
     """Return what the checks of every column found in the rows of a card."""
     card = rows.card
     leaking = leaks(rows)
+    by_column = {leak.column: leak for leak in leaking}
     findings = [
         *(leak_finding(rows, leak) for leak in leaking),
         *value_findings(rows),
         *column_findings(rows),
         *group_findings(rows),
+        *hidden_leaks(rows, by_column),
+        *score_findings(rows),
+        *deterministic_findings(rows, by_column),
+        *direction_findings(rows),
+        *unknown_findings(rows),
+        *file_findings(rows),
+        *code_findings(rows),
     ]
     known = [KnownTrap(trap, tuple(one for one in findings if covers(trap, one))) for trap in card.traps]
     new = [one for one in findings if not any(covers(trap, one) for trap in card.traps)]
@@ -138,7 +154,11 @@ def check_rows(rows: RawRows) -> Checked:
         guessing=guessing(rows),
         warnings=(
             *(one for one in new if one.used),
-            *(_stale(card, place) for place, one in enumerate(known) if not one.found),
+            *(
+                _stale(card, place)
+                for place, one in enumerate(known)
+                if not one.found and one.trap.kind != "lost-group"  # two versions show it
+            ),
             *(expectation_findings(rows.dataset) if rows.dataset else ()),
         ),
         known=tuple(one for one in known if one.found),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Literal
 
@@ -25,8 +25,11 @@ from fairbench_cli.data.columns import (
     coded,
     imputed,
     is_number,
+    joined,
     keep_numbers,
     occurring,
+    relabelled,
+    replaced,
     with_missing,
 )
 from fairbench_cli.data.doubts import doubtful_values
@@ -118,7 +121,10 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
         if differing:
             what = f'column "{min(differing)}" is in one of {first_path.name} and {path.name} only'
             raise user_error(what, "give files with the same columns", str(path))
-    frame = pd.concat([part.frame for _, part in parts], ignore_index=True)
+    frame = first.frame
+    if others:
+        names = list(frame.columns)
+        frame = pd.DataFrame({name: joined([part.frame[name] for _, part in parts]) for name in names})
     missing: dict[str, Place] = {}
     for name, place in card.mentions():
         if name not in frame.columns and name not in card.made:
@@ -139,15 +145,20 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
     numbers += [name for name in card.keep_between if name not in numbers]
     if card.decimal == ",":
         _refuse_points(card, frame[numbers], parts)
-    recoded = {
-        name: frame[name].map(lambda cell, table=column.recode: table.get(cell, cell))
-        for name, column in card.columns.items()
-        if column.recode
-    }
-    frame = frame.assign(**recoded)
+    for name, column in card.columns.items():
+        if column.recode:
+            frame = frame.assign(**{name: relabelled(frame[name], partial(_recoded, column.recode))})
     if card.decimal == ",":
-        frame = frame.assign(**{name: frame[name].str.replace(",", ".") for name in numbers})
+        frame = frame.assign(**{name: relabelled(frame[name], _with_point) for name in numbers})
     return frame
+
+
+def _recoded(table: dict[str, str], cell: str) -> str:
+    return table.get(cell, cell)
+
+
+def _with_point(cell: str) -> str:
+    return cell.replace(",", ".")
 
 
 def _refuse_points(card: Card, numbers: pd.DataFrame, parts: list[FilePart]) -> None:
@@ -198,7 +209,7 @@ def _with_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
             where = card.where("label", "unknown_as")
             raise user_error(what + (" and ".join(map(shown, others)) or "none"), fix, where)
         called = others[0]
-    return frame.assign(**{label.column: cells.mask(unknown, called)})
+    return frame.assign(**{label.column: replaced(cells, unknown, called)})
 
 
 def _counted(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataFrame:
@@ -429,7 +440,7 @@ def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> D
     """Return the files that were found for a card as a coded table.
 
     Test rows, of other files with the same columns, are coded as these are: by their levels and bins, and
-    what stands for a missing cell comes from them.
+    what stands for a missing cell comes from them. Of the same files they are the card's `test_rows`.
 
     Raises
     ------
@@ -457,7 +468,7 @@ def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> D
         raise UserError(*problems)
     if test is None:
         return Dataset(card, table_of(columns), found.sha256, found)
-    columns, tested = _with_test_rows(card, frame, columns, test)
+    columns, tested = _with_test_rows(card, frame, columns, found, test)
     return Dataset(card, table_of(columns), found.sha256, found, table_of(tested), test.sha256)
 
 
@@ -465,11 +476,11 @@ Coded = tuple[Column, Codes]
 
 
 def _with_test_rows(
-    card: Card, frame: pd.DataFrame, columns: list[Coded], test: LocatedFiles
+    card: Card, frame: pd.DataFrame, columns: list[Coded], found: LocatedFiles, test: LocatedFiles
 ) -> tuple[list[Coded], list[Coded]]:
     """Return the columns and those of the test rows, with the same levels.
 
-    Numbers that stay numbers have those of both as levels.
+    Numbers that stay numbers have those of both as levels. Test rows of the files `found` are the card's.
     """
     parts, rows = read_parts(card, test)
     names = ", ".join(path.name for path in test.paths)
@@ -477,8 +488,8 @@ def _with_test_rows(
     if lacking:
         what = f'{names} has no column "{lacking[0]}", which the data set has'
         raise user_error(what, suggest(lacking[0], map(str, rows.columns)), f"{test.paths[0]}:1")
+    rows = rows[complete_rows(card, rows, tested=test == found)]
     rows = rows[[column.name for column, _ in columns]]
-    rows = rows[complete_rows(card, rows)]
     if rows.empty:
         fix = "check `keep`, `keep_between`, `missing` and `missing_rows` of the card"
         raise user_error("no test rows are left", fix, str(test.paths[0]))
@@ -517,7 +528,7 @@ def _filled(
     if own.if_missing not in ("median", "mode"):
         return cells
     gap = cells.isin(card.missing)
-    return cells.mask(gap, filling(card, known, own.if_missing)) if gap.any() else cells
+    return replaced(cells, gap, filling(card, known, own.if_missing)) if gap.any() else cells
 
 
 def _refuse_gaps(card: Card, own: ColumnCard, cells: "pd.Series[str]") -> "pd.Series[bool]":
@@ -557,7 +568,7 @@ def _encode_like(
             name=column.name,
         )
     else:
-        texts = test.mask(test.isin(card.missing), MISSING) if own.if_missing == "level" else test
+        texts = replaced(test, test.isin(card.missing), MISSING) if own.if_missing == "level" else test
     try:
         return column, coded(column.name, texts, column.levels)[1]
     except Misfit as misfit:
@@ -572,10 +583,14 @@ def _encode_like(
 def _rows(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
     """Return the files of a card, and the cells of the rows and columns that are kept."""
     parts, frame = read_parts(card, found)
+    problems: list[Problem] = []
+    for name, values in card.test_rows.items():
+        problems += absent(card, name, values, set(frame[name].unique()), ("test_rows", name))
+    if problems:
+        raise UserError(*problems)
     # In the card's order where it lists all columns that are wanted, else in the file's.
     order = card.columns if card.other_columns == "drop" else frame.columns
-    frame = frame[[name for name in order if not card.drops(name)]]
-    return parts, frame[complete_rows(card, frame)]
+    return parts, frame.loc[complete_rows(card, frame), [name for name in order if not card.drops(name)]]
 
 
 def _raw(card: Card, cells: "pd.Series[str]") -> "pd.Series":
@@ -585,20 +600,25 @@ def _raw(card: Card, cells: "pd.Series[str]") -> "pd.Series":
     if own.kind in ("integer", "real") and _gap_level(card, cells) == UNKNOWN:
         gap = cells == UNKNOWN
     if own.kind not in ("integer", "real"):
-        return cells.mask(gap).infer_objects()
+        return cells.astype(object).mask(gap).infer_objects()
     whole = own.kind == "integer"
     numbers = np.full(len(cells), np.nan)
     numbers[~gap] = as_numbers(str(cells.name), cells[~gap], whole=whole)
     return pd.Series(numbers.astype(np.int64) if whole and not gap.any() else numbers, name=cells.name)
 
 
-def complete_rows(card: Card, frame: pd.DataFrame) -> NDArray[np.bool_]:
+def complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> NDArray[np.bool_]:
     """Return which rows stay: all, or with ``missing_rows: drop`` those that no missing cell takes away.
 
     A missing cell takes its row away unless its column is dropped or says what becomes of it (`if_missing`).
-    Rows with an unknown outcome go too, unless the card has another use for them.
+    Rows with an unknown outcome go too, unless the card has another use for them; and the card's `test_rows`,
+    or, where rows are to be tested on, all others.
     """
     stays = np.ones(len(frame), dtype=bool)
+    for name, values in card.test_rows.items():
+        stays &= frame[name].isin(values).to_numpy(dtype=bool)
+    if card.test_rows and not tested:
+        stays = ~stays
     if card.label.unknown and card.label.unknown_as == "leave-out":
         stays &= (frame[card.label.column] != UNKNOWN).to_numpy(dtype=bool)
     for name in frame.columns if card.missing_rows == "drop" else ():
@@ -638,7 +658,7 @@ def _encode(
     levels = own.levels
     if own.if_missing == "level":
         gap = cells.isin(card.missing)
-        cells = cells.mask(gap, MISSING)
+        cells = replaced(cells, gap, MISSING)
         levels = (*levels, MISSING) if levels and gap.any() and MISSING not in levels else levels
     unknown = card.label.unknown if name == card.label.column else ()
     own_level = (UNKNOWN,) if unknown and card.label.unknown_as == "level" else ()
@@ -675,7 +695,7 @@ def level_texts(card: Card, cells: pd.DataFrame, name: str) -> "pd.Series[str]":
         there &= complete_rows(card, cells)  # bins are made from these rows
     column, codes = _numbers(own, cells[name][there])
     texts = np.full(len(cells), "", dtype=object)
-    texts[there.to_numpy(dtype=bool)] = [column.levels[code] for code in codes]
+    texts[there.to_numpy(dtype=bool)] = np.array(column.levels, dtype=object)[codes]
     return pd.Series(texts, index=cells.index, name=name)
 
 

@@ -232,8 +232,8 @@ def _prepare(
 
 def _test_files(card: Card, config: ExperimentConfig, places: list[Path]) -> LocatedFiles | None:
     """Return the files of the test rows: that of the config or those of the card; None without such files."""
-    if config.tested == "original" and card.test_files:
-        return locate(card, places, card.test_files)
+    if config.tested == "original" and card.tested_files:
+        return locate(card, places, card.tested_files)
     if config.test is None or config.tested != "file":
         return None
     path = Path(config.test)
@@ -334,7 +334,7 @@ def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dat
         train, test = _balanced(sample.balanced, size, rows)
         what = f"{sample.balanced} balanced rows are {train} to train on and {test} to test on, and four"
         raise user_error(f"{what} are needed", "raise `balanced`", config.where("sample", "balanced"))
-    for name, tested in dataset.test_sha256.items():
+    for name, tested in dataset.test_sha256.items() if config.tested == "file" else ():
         if tested in dataset.sha256.values():
             what = f"{name} is the data of {card.name}: rows that are trained on would be tested"
             raise user_error(what, "give other rows, or write test: holdout", config.where("test"))

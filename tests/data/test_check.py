@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.check import check
-from fairbench_cli.data.checks.leaks import EXPECTED, accuracy_by, codes_of, explained_by, gives_away
+from fairbench_cli.data.checks.leaks import EXPECTED, accuracy_by, explained_by, gives_away
+from fairbench_cli.data.checks.rows import codes_of
 from fairbench_cli.data.locate import folders, locate
 
 

@@ -441,7 +441,7 @@ def explanation_sections(found: Sequence[Explanation], report: Report, view: Vie
 
 
 def _explanation(each: Explanation, report: Report, view: View) -> Section:
-    sentences = [_overall_words(each)]
+    sentences = [_overall_words(each), *_turned(each)]
     if each.features:
         sentences.append(f"A person is described by {', '.join(each.features)}.")
     few = [part for part in each.parts if part.compared < FEW_COMPARED]
@@ -474,6 +474,30 @@ def _overall_words(each: Explanation) -> str:
         return f"{each.group} is selected as often as {each.reference}: the difference is {said}."
     often = "less" if each.difference.value < 0 else "more"
     return f"{each.group} is selected {often} often than {each.reference}: the difference is {said}."
+
+
+def _turned(each: Explanation) -> list[str]:
+    """Return that a difference which is beyond chance goes the other way within strata; else nothing.
+
+    Of strata that compare few of the rows nothing is said.
+    """
+    whole = each.difference
+    if not (whole.low > 0 or whole.high < 0):
+        return []
+    less, more = ("less", "more") if whole.value < 0 else ("more", "less")
+    turned: list[str] = []
+    chance: list[str] = []
+    for part in each.parts:
+        left = part.unexplained
+        if part.compared >= FEW_COMPARED and left.value * whole.value < 0:
+            said = f"{part.by}, {writing.with_interval(left)}"
+            (chance if left.low <= 0 <= left.high else turned).append(said)
+    words = (
+        f"Simpson's paradox: {each.group} is selected {less} often of all, but {more} often within strata of"
+    )
+    found = [f"{words} {'; '.join(turned)}."] if turned else []
+    rest = f"It is explained by {'; '.join(chance)}: what is left may be chance, and goes the other way."
+    return found + ([rest] if chance else [])
 
 
 def _alone(parts: list[Stratified]) -> str:

@@ -1,6 +1,7 @@
 """The rows that the checks of a card look at, and what they find."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -8,12 +9,18 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.strict_yaml import yaml_word
+from fairbench_cli.base.twins import NO_VALUE
 from fairbench_cli.data.card import Card, TrapKind
+from fairbench_cli.data.column_card import ColumnCard
+from fairbench_cli.data.files import split_lines
 from fairbench_cli.data.load import Dataset, complete_rows, level_texts, load, read_parts
 from fairbench_cli.data.locate import LocatedFiles
-from fairbench_cli.data.table import Roles
+from fairbench_cli.data.table import Roles, Rows
 
 Mask = NDArray[np.bool_]
+
+BINS = 50  # numbers with more values than this are cut into as many quantiles,
+ROWS = 20  # or into fewer, so that each has this many rows
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,10 @@ class RawRows:
         Rows that an experiment sees: all, or with ``missing_rows: drop`` those without a missing value.
     roles : tuple of Roles
         The groups, one per protected attribute.
+    file : DataFrame
+        The cells of all rows and columns as the files have them, neither recoded nor left out.
+    header : tuple of str
+        The names of a CSV's columns as its first line has them, of which two may be the same.
     dataset : Dataset, optional
         The rows that an experiment sees, coded; None of a table that has no card yet.
     """
@@ -75,6 +86,8 @@ class RawRows:
     cells: pd.DataFrame
     complete: Mask
     roles: tuple[Roles, ...]
+    file: pd.DataFrame
+    header: tuple[str, ...] = ()
     dataset: Dataset | None = None
 
     @property
@@ -87,6 +100,30 @@ class RawRows:
     def gaps(self) -> tuple[str, ...]:
         """Cells that are no value: empty ones and those that the card lists as missing."""
         return ("", *self.card.missing)
+
+    @cached_property
+    def codes(self) -> dict[str, Rows]:
+        """The values of each column but the label as codes (`codes_of`), in the complete rows."""
+        names = [name for name in self.cells.columns if name != self.card.label.column]
+        return {name: codes_of(self.cells[name][self.complete], self.gaps) for name in names}
+
+    @property
+    def label_source(self) -> str:
+        """The column of the file that has the label."""
+        return self.card.made.get(self.card.label.column, self.card.label.column)
+
+    @cached_property
+    def unknown(self) -> Mask:
+        """Whether each row of the file has a label that means that it is not known."""
+        words = {*NO_VALUE, "unknown", *self.card.missing, *self.card.label.unknown}
+        cells = self.recoded(self.card.label.column)
+        return (cells.isin(words) | cells.str.lower().isin(words)).to_numpy(dtype=bool)
+
+    def recoded(self, name: str) -> "pd.Series[str]":
+        """Return a column of the file, recoded, in all its rows."""
+        recode = self.card.columns.get(name, ColumnCard()).recode
+        cells = self.file[name]
+        return cells.map(lambda cell: recode.get(cell, cell)) if recode else cells
 
     @property
     def favourable(self) -> Mask:
@@ -119,8 +156,38 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     """
     dataset = load(card, found)
     roles = tuple(dataset.roles(attribute) for attribute in card.protected)
-    cells = read_parts(card, found)[1].reset_index(drop=True)
+    parts, kept = read_parts(card, found)
+    file = pd.concat([part.frame for _, part in parts], ignore_index=True)
+    cells = kept.reset_index(drop=True)
     single = (name for name, own in card.protected.items() if own.of is None)
     named = dict.fromkeys([card.label.column, *single, *card.made])
     cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})
-    return RawRows(card, cells, complete_rows(card, cells), roles, dataset)
+    return RawRows(card, cells, complete_rows(card, cells), roles, file, _header(card, found), dataset)
+
+
+def _header(card: Card, found: LocatedFiles) -> tuple[str, ...]:
+    """Return the first line of the first CSV."""
+    if card.format != "csv" or not card.header:
+        return ()
+    with found.paths[0].open(encoding="utf-8-sig") as lines:
+        first = next(line for line in lines if line.strip() and not line.startswith(card.comment or "\0"))
+    return tuple(split_lines([first.rstrip("\r\n")], card.separator)[0])
+
+
+def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
+    """Return the values of a column as codes: gaps are one value, many numbers are cut into quantiles.
+
+    >>> codes_of(pd.Series(["b", "a", "", "?"]), ("", "?")).tolist()
+    [0, 1, 2, 2]
+    """
+    codes, distinct = pd.factorize(cells.to_numpy(dtype=object))
+    gap = np.isin(distinct.astype(str), gaps)
+    numbers = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(dtype=np.float64)
+    bins = min(BINS, max(2, len(cells) // ROWS))
+    if (~gap).sum() > bins and np.isfinite(numbers[~gap]).all():
+        here = numbers[codes][~gap[codes]]
+        edges = np.unique(np.quantile(here, np.linspace(0, 1, bins + 1)[1:-1]))
+        of_value = np.where(gap, len(edges) + 1, np.searchsorted(edges, numbers))
+    else:
+        of_value = np.where(gap, len(distinct), np.arange(len(distinct)))
+    return np.unique(of_value[codes], return_inverse=True)[1].astype(np.intp)

@@ -161,7 +161,7 @@ def _raw(table: RawCells, roles: GivenRoles, kinds: dict[str, str]) -> RawRows:
     )
     outcome = np.where(roles.label.members(table), "+", "-")
     marked = table.cells.assign(**{label: outcome})[known].reset_index(drop=True)
-    return RawRows(card, marked, np.ones(len(marked), dtype=bool), ())
+    return RawRows(card, marked, np.ones(len(marked), dtype=bool), (), table.cells)
 
 
 def _given(table: RawCells, group: Group, roles: GivenRoles, kinds: dict[str, str]) -> ColumnGuess:
