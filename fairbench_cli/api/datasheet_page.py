@@ -9,7 +9,7 @@ from fairbench_cli.api.datasheet import AttributeRates, Datasheet, GroupRate, Mi
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.explained import CMH, strata_tables
+from fairbench_cli.audit.parts.explained import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.data.checks.rows import Finding
@@ -151,7 +151,9 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     if sheet.unknown:
         yield Section("Unknown outcomes", sections=tuple(_unknown(sheet)))
     if sheet.explanations:
-        yield Section("What explains the gaps", sections=tuple(_explained(sheet, view)))
+        words, config = f"have {_outcome(sheet)}", AuditConfig()
+        each = (explanation_section(one, config, view, words) for one in sheet.explanations)
+        yield Section("What explains the gaps", sections=tuple(each))
     if sheet.missing:
         yield Section("Missing values by group", tables=(_missing_table(sheet),))
     yield from _traps(sheet)
@@ -203,17 +205,6 @@ def _rates_table(
 
 def _percent(share: float) -> TableCell:
     return TableCell(writing.percent(share), "", share)
-
-
-def _explained(sheet: Datasheet, view: View) -> Iterator[Section]:
-    """Yield what strata explain of each gap."""
-    for each in sheet.explanations:
-        tables = strata_tables(each, AuditConfig(), view)
-        said = (
-            f"P({_outcome(sheet)}) of {each.group} less that of {each.reference} is "
-            f"{writing.with_interval(each.difference)}."
-        )
-        yield Section(f"{each.attribute}: {each.group} and {each.reference}", (said,), tuple(tables), (CMH,))
 
 
 def _missing_table(sheet: Datasheet) -> TextTable:

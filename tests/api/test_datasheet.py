@@ -258,3 +258,10 @@ def test_a_page_of_a_network_says_what_the_network_says(without_files):
     assert "compas-scores-two-years.csv is not here" in text
     assert "shipped network" in text
     assert read_card(find_card("compas")).citation.split()[0] in text
+
+
+def test_admissions_are_explained_by_department(say, data_folder):
+    """Bickel, Hammel & O'Connell (1975): fewer women of all, not fewer within departments."""
+    shown = " ".join(say("data", "show", "ucb-admissions", "--explain", "Dept").out.split())
+    assert "30.4 % of women, 14.2 points [11.3, 17.0] less than of men (44.5 %)" in shown
+    assert "Simpson's paradox: women have Admit = Admitted less often of all" in shown
