@@ -1,7 +1,7 @@
 """A datasheet as a document, and as JSON."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, get_args
 
@@ -12,6 +12,7 @@ from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.explained import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
+from fairbench_cli.data.check import KnownTrap
 from fairbench_cli.data.checks.rows import Finding
 from fairbench_cli.data.table import Column
 from fairbench_cli.document.charts import Axis, ChartRow, dot, row_chart, whisker
@@ -253,11 +254,7 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
 def _traps(sheet: Datasheet) -> Iterator[Section]:
     """Yield what the card warns of, with what shows it in the files, and what checks find beside."""
     checked, card = sheet.checked, sheet.card
-    shown = (
-        {one.trap: "; ".join(finding.what for finding in one.found) for one in checked.known}
-        if checked
-        else {}
-    )
+    shown = {one.trap: _evidence(one) for one in checked.known} if checked else {}
     heads = ("kind", "column", "what to know", *(["in the files"] if shown else []))
     known = [(one.kind, one.column or "", one.note, shown.get(one, "")) for one in card.traps]
     tables = [plain_table("Known", heads, [row[: len(heads)] for row in known], len(heads))]
@@ -267,11 +264,31 @@ def _traps(sheet: Datasheet) -> Iterator[Section]:
         tables.append(plain_table("What data check warns of", heads, beside, 4))
         said = {one.column for one in card.traps if one.kind == "leak"}
         leaks = [one for one in checked.left_out_leaks if one.column not in said]
-        out = [("leak", one.column, f"gives {card.label.column} away ({one.how})") for one in leaks]
-        out += [(str(one.kind), one.column, one.what) for one in checked.noted]
-        tables.append(plain_table("In columns that are left out", ("kind", "column", "what"), out, 3))
+        out = [("leak", f"gives {card.label.column} away ({one.how})", one.column) for one in leaks]
+        out += [(str(one.kind), one.what, one.column) for one in checked.noted]
+        cells = ((kind, columns, what) for (kind, what), columns in _together(out).items())
+        tables.append(plain_table("In columns that are left out", ("kind", "column", "what"), cells, 3))
     some = tuple(table for table in tables if table.rows)
     yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)
+
+
+def _together(found: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
+    """Return the columns, which come last, of what is said alike of several.
+
+    >>> _together([("leak", "tells", "a"), ("leak", "tells", "b"), ("weight", "counts", "c")])
+    {('leak', 'tells'): 'a, b', ('weight', 'counts'): 'c'}
+    """
+    columns: dict[tuple[str, str], list[str]] = {}
+    for kind, what, column in found:
+        columns.setdefault((kind, what), []).append(column)
+    return {said: writing.listed(names) for said, names in columns.items()}
+
+
+def _evidence(known: KnownTrap) -> str:
+    """Return what shows a trap in the files, with columns where it names none."""
+    said = _together((one.kind, one.what, one.column) for one in known.found)
+    named = known.trap.column is not None
+    return "; ".join(what if named or not names else f"{names}: {what}" for (_, what), names in said.items())
 
 
 def _columns_table(sheet: Datasheet, view: View) -> TextTable:
@@ -317,24 +334,13 @@ def _source(sheet: Datasheet) -> Section:
 def as_json(sheet: Datasheet) -> str:
     """Return all of a datasheet as JSON; the same data give the same bytes."""
     card = sheet.card
-    prose = (
-        "name",
-        "title",
-        "source",
-        "licence",
-        "citation",
-        "note",
-        "about",
-        "label",
-        "protected",
-        "left_out",
-    )
+    prose = {*"name title source licence citation note about label protected left_out traps".split()}
     checked = sheet.checked
     known = checked.known if checked else ()
     stand_in = sheet.network.stand_in if sheet.network else None
     found: dict[str, Any] = {
         "format": "fairbench-datasheet/1",
-        **card.model_dump(mode="json", include={*prose}),
+        **card.model_dump(mode="json", include=prose),
         "from": sheet.of,
         "rows": sheet.rows,
         "columns": [

@@ -227,6 +227,7 @@ def test_every_shipped_card_has_a_page_without_its_files(without_files, capsys):
         for said in (card.label.why, *([card.about.who] if card.about else [])):
             assert " ".join(said.split()) in words, (name, said)
         assert card.licence.split()[0] in words
+        assert len(json.loads(FORMATS["json"](sheet))["traps"]) == len(card.traps)
         if sheet.of == "network":
             adds_up(sheet)
 
