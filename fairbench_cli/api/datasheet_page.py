@@ -334,7 +334,8 @@ def _source(sheet: Datasheet) -> Section:
 def as_json(sheet: Datasheet) -> str:
     """Return all of a datasheet as JSON; the same data give the same bytes."""
     card = sheet.card
-    prose = {*"name title source licence citation note about label protected left_out traps".split()}
+    prose = {"name", "title", "source", "licence", "citation", "note", "about", "label", "protected"}
+    prose |= {"left_out", "traps"}
     checked = sheet.checked
     known = checked.known if checked else ()
     stand_in = sheet.network.stand_in if sheet.network else None
