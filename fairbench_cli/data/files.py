@@ -2,10 +2,11 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,19 +43,29 @@ class TextCells:
         The line of each row.
     declared : dict
         The levels that the file itself declares (ARFF), by column.
+    names : tuple of str
+        All columns of the file; those that were not wanted are not in the frame.
     """
 
     frame: pd.DataFrame
     lines: Sequence[int]
     declared: dict[str, tuple[str, ...]]
+    names: tuple[str, ...]
 
 
 def read_cells(
-    path: Path, kind: str = "csv", *, header: bool = True, separator: str = ",", comment: str | None = None
+    path: Path,
+    kind: str = "csv",
+    *,
+    header: bool = True,
+    separator: str = ",",
+    comment: str | None = None,
+    wanted: Callable[[str], bool] | None = None,
 ) -> TextCells:
     """Return a file as stripped text cells; without a header, columns are called 0, 1 and so on.
 
-    Blank lines are left out, unless the file has one column only: there, each is an empty cell.
+    Blank lines are left out, unless the file has one column only: there, each is an empty cell. Columns whose
+    name is not `wanted` are left out too, unless none is.
 
     Raises
     ------
@@ -62,27 +73,35 @@ def read_cells(
         For an empty file, a row of another length than the first, or bytes that are not UTF-8.
     """
     if kind == "parquet":
-        return _parquet(path)
+        return _parquet(path, wanted)
     lines = list(StringIO(read_text(path, "utf-8-sig", newline=""), newline=""))
     if separator == " ":
         lines = [line.rstrip(" \r\n") + "\n" for line in lines]  # blanks at the end are no empty cell
-    names: list[str] | None = None
     declared: dict[str, tuple[str, ...]] = {}
     if kind == "arff":
         start, names, declared = _arff_header(lines, path)
-        numbers, rows = _filled(_arff_rows(lines, start, path), len(names), path, "the header")
+        some = _places(names, wanted)
+        numbers, rows = _filled(_arff_rows(lines, start, path), len(names), path, "the header", some)
     else:
         found = _csv_rows(lines, separator, comment, path)
         first = next((row for row in found if row[1] not in _BLANK), None)
         if first is None:
             raise user_error("the file is empty", "give a file with rows", f"{path}:1")
-        names = [name.strip() for name in first[1]] if header else None
+        names = [name.strip() if header else str(j) for j, name in enumerate(first[1])]
+        some = _places(names, wanted)
         like, rest = ("the header", found) if header else ("the first row", chain([first], found))
-        numbers, rows = _filled(rest, len(first[1]), path, like)
+        numbers, rows = _filled(rest, len(names), path, like, some)
     if not rows:
         raise user_error("the file has column names but no rows", "give at least one row", str(path))
-    frame = _frame(zip(*rows, strict=True), names or [str(j) for j in range(len(rows[0]))])
-    return TextCells(frame, numbers, declared)
+    return TextCells(
+        _frame(zip(*rows, strict=True), [names[j] for j in some]), numbers, declared, tuple(names)
+    )
+
+
+def _places(names: list[str], wanted: Callable[[str], bool] | None) -> list[int]:
+    """Return which columns are wanted; all, if none is."""
+    every = range(len(names))
+    return [j for j in every if wanted is None or wanted(names[j])] or list(every)
 
 
 def _frame(columns: Iterable[Sequence[str]], names: list[str]) -> pd.DataFrame:
@@ -93,21 +112,23 @@ def _frame(columns: Iterable[Sequence[str]], names: list[str]) -> pd.DataFrame:
     return frame
 
 
-def _parquet(path: Path) -> TextCells:
+def _parquet(path: Path, wanted: Callable[[str], bool] | None) -> TextCells:
     """Return a Parquet file as text cells; a null is an empty cell, and a row's line its number."""
     import duckdb
 
     try:
         with duckdb.connect() as connection:
+            connection.execute("SET enable_progress_bar=false")
             every = connection.execute("SELECT * FROM read_parquet($path) LIMIT 0", {"path": str(path)})
             names = [str(column[0]) for column in every.description or ()]
-            frame = _frame((_parquet_column(connection, path, name) for name in names), names)
+            some = [names[j] for j in _places(names, wanted)]
+            frame = _frame((_parquet_column(connection, path, name) for name in some), some)
     except (duckdb.Error, OSError) as error:
         first = str(error).splitlines()[0]
         raise user_error(f"not a Parquet file: {first}", "check the path and the format", str(path)) from None
     if frame.empty:
         raise user_error("the file has column names but no rows", "give at least one row", str(path))
-    return TextCells(frame, range(1, len(frame) + 1), {})
+    return TextCells(frame, range(1, len(frame) + 1), {}, tuple(names))
 
 
 def _parquet_column(connection: "DuckDBPyConnection", path: Path, name: str) -> Any:
@@ -130,9 +151,13 @@ def _csv_rows(lines: list[str], separator: str, comment: str | None, path: Path)
         raise user_error(f"not a CSV row: {error}", "check the quotes", f"{path}:{reader.line_num}") from None
 
 
-def _filled(rows: Iterable[Row], width: int, path: Path, like: str) -> tuple[list[int], list[list[str]]]:
-    """Return the rows that are not blank, and their lines, checking that each has `width` cells."""
-    lines, kept = [], []
+def _filled(
+    rows: Iterable[Row], width: int, path: Path, like: str, some: list[int]
+) -> tuple[list[int], list[Sequence[str]]]:
+    """Return some cells of the rows that are not blank, and their lines, checking that each has `width`."""
+    lines: list[int] = []
+    kept: list[Sequence[str]] = []
+    part = itemgetter(*some) if len(some) > 1 else itemgetter(slice(some[0], some[0] + 1))
     for line, row in rows:
         if len(row) < 2 and row in _BLANK:
             if width > 1:
@@ -142,7 +167,7 @@ def _filled(rows: Iterable[Row], width: int, path: Path, like: str) -> tuple[lis
             fix = 'give every row one cell a column; quote cells that contain the separator ("a, b")'
             raise user_error(f"the row has {len(row)} cells, {like} {width}", fix, f"{path}:{line}")
         lines.append(line)
-        kept.append(row)
+        kept.append(row if len(some) == width else part(row))
     return lines, kept
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -56,38 +56,47 @@ MOST_PEOPLE = 20_000_000  # that the rows of a file may stand for
 MANY = 50  # levels; a column of more, all numbers, is a number
 
 
-def read_parts(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
-    """Return the files of a card one by one, and joined: all columns, recoded, the rows that are kept.
+def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> tuple[list[FilePart], pd.DataFrame]:
+    """Return the files of a card one by one, and joined: the columns, recoded, of the rows that are kept.
+
+    Parameters
+    ----------
+    every : bool
+        Whether to read the columns too that the card does not use.
 
     Raises
     ------
     UserError
         When the files do not fit the card.
     """
+    mentioned = {name for name, _ in card.mentions()}
+
+    def wanted(name: str) -> bool:
+        return every or not card.header or name in mentioned or not card.drops(name)
+
     parts = []
+    form: dict[str, Any] = {"header": card.header, "separator": card.separator, "comment": card.comment}
     for path in found.paths:
-        cells = read_cells(
-            path, card.format, header=card.header, separator=card.separator, comment=card.comment
-        )
+        cells = read_cells(path, card.format, **form, wanted=wanted)
         parts.append((path, _named(card, path, cells)))
     return parts, _counted(card, _with_unknown(card, _kept(card, _joined(card, parts), parts)), parts)
 
 
 def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
     """Return the cells with their columns named; every column that is used must have a name of its own."""
-    frame = cells.frame
+    frame, names = cells.frame, cells.names
     if not card.header and card.format == "csv":
         own = [name for name in card.columns if name not in card.made]
         if len(frame.columns) != len(own):
             what = f"the file has {len(frame.columns)} columns, but the card names {len(own)}"
             fix = "without a header, the card must name every column in file order"
             raise user_error(what, fix, str(path))
-        frame = frame.set_axis(own, axis=1)
+        frame, names = frame.set_axis(own, axis=1), tuple(own)
     repeated = frame.columns.duplicated()
     used = {name for name in frame.columns if not card.drops(name)}
     used |= {*card.keep, *card.keep_between, *card.made.values()}
     if "" in used:
-        number = list(frame.columns).index("") + 1
+        number = names.index("") + 1
         fix = "name it in the first line, or write other_columns: drop in the card"
         raise user_error(f"column {number} has no name", fix, f"{path}:1")
     for name in sorted(set(frame.columns[repeated]) & used):
@@ -96,28 +105,28 @@ def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
         if not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1])):
             fix = "give every column a name of its own, or drop it in the card"
             raise user_error(f'two different columns are called "{name}"', fix, f"{path}:1")
-    return _with_made(card, path, TextCells(frame.loc[:, ~repeated], cells.lines, cells.declared))
+    return _with_made(card, path, replace(cells, frame=frame.loc[:, ~repeated], names=names))
 
 
 def _with_made(card: Card, path: Path, cells: TextCells) -> TextCells:
     """Return the cells with the columns that the card makes of others, at the end."""
     frame, declared = cells.frame, dict(cells.declared)
     for name, source in card.made.items():
-        if name in cells.frame.columns:
+        if name in cells.names:
             what, where = f'{path.name} has a column "{name}" itself', card.where("columns", name)
             raise user_error(what, "give the one that is made another name", where)
         if source in cells.frame.columns:  # otherwise `_joined` says that it is missing
             frame = frame.assign(**{name: cells.frame[source]})
         if source in cells.declared:
             declared[name] = cells.declared[source]
-    return TextCells(frame, cells.lines, declared)
+    return replace(cells, frame=frame, declared=declared)
 
 
 def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
     """Return the files joined row by row, recoded; they must have every column that the card names."""
     (first_path, first), *others = parts
     for path, part in others:
-        differing = set(part.frame.columns) ^ set(first.frame.columns)
+        differing = set(part.names) ^ set(first.names)
         if differing:
             what = f'column "{min(differing)}" is in one of {first_path.name} and {path.name} only'
             raise user_error(what, "give files with the same columns", str(path))
@@ -131,7 +140,7 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
             missing.setdefault(name, place)
     if missing:
         files = " and ".join(path.name for path, _ in parts)
-        known = list(frame.columns)
+        known = list(first.names)
         problems = []
         for name, place in missing.items():
             single = "check `separator`: every row of the file is a single cell"
@@ -482,7 +491,7 @@ def _with_test_rows(
 
     Numbers that stay numbers have those of both as levels. Test rows of the files `found` are the card's.
     """
-    parts, rows = read_parts(card, test)
+    parts, rows = read_parts(card, test, every=False)
     names = ", ".join(path.name for path in test.paths)
     lacking = [column.name for column, _ in columns if column.name not in rows]
     if lacking:
@@ -582,7 +591,7 @@ def _encode_like(
 
 def _rows(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
     """Return the files of a card, and the cells of the rows and columns that are kept."""
-    parts, frame = read_parts(card, found)
+    parts, frame = read_parts(card, found, every=False)
     problems: list[Problem] = []
     for name, values in card.test_rows.items():
         problems += absent(card, name, values, set(frame[name].unique()), ("test_rows", name))
