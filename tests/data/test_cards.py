@@ -110,7 +110,7 @@ def differences(name, facts):
     single = {attribute for attribute, protected in dataset.card.protected.items() if not protected.of}
     if not single <= set(expected.groups) <= set(rates):
         yield f"groups of {sorted(expected.groups)}, not {sorted(single)}"
-    if differing := network_differences(name, dataset.table):
+    if differing := network_differences(name, dataset):
         yield f"in the network: {', '.join(differing)}"
     for attribute, groups in expected.groups.items():
         if set(groups) != set(rates[attribute]):

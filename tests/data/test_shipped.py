@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from cards_data import network_differences
 from cards_data import shipped_dataset as dataset
 
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import find_files, folders, locate
+from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.table import to_sample
 
 # By (group, label): (0,0), (0,1), (1,0), (1,1); group 0 is deprived, label 1 favourable.
@@ -52,12 +51,3 @@ def test_adult_columns_are_those_of_the_published_networks():
     assert table.columns[-1].levels == ("<=50K", ">50K")
     assert "?" in table.columns[table.index("workclass")].levels
     assert "?" not in [level for column in dataset("adult-complete").table.columns for level in column.levels]
-
-
-@pytest.mark.parametrize("name", ["adult", "compas", "dutch", "german", "ricci"])
-def test_a_fitted_network_has_the_columns_and_tables_of_the_data(name):
-    table = dataset(name).table
-    if any(column.kind == "number" for column in table.columns):
-        card, found = find_files(name)
-        table = load(card.for_network(), found).table
-    assert not network_differences(name, table)
