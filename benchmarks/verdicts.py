@@ -1,8 +1,8 @@
 """How often a verdict is wrong, by simulation through the audit's own functions.
 
 ``python benchmarks/verdicts.py [runs] [part ...]`` simulates audits of worlds whose truth is known: 2,000 per
-point, unless said otherwise. Parts: fair, gap, weights, references, clusters, sizes, odds, gates, pooled,
-scan (all, if none is named). It prints a Markdown table of each, the points next to those of
+point, unless said otherwise. Parts: fair, gap, weights, references, clusters, sizes, matched, odds, gates,
+pooled, scan (all, if none is named). It prints a Markdown table of each, the points next to those of
 ``tests/reference/verdicts`` where the design is the same, and the largest differences from these. Every point
 has a seed of its own.
 """
@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.compare.effective import RateRows, own_rows
+from fairbench_cli.audit.compare.effective import RateRows, own_rows, rate_rows
 from fairbench_cli.audit.compare.kernel import Tests, compared, ruled, tests_of, weigh
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import all_of, decide, decide_metric, tau_of
@@ -378,11 +378,47 @@ def sizes(runs: int) -> None:
         )
 
 
+def matched(runs: int) -> None:
+    """Print people with rows in both groups, as employers to whom applications of each are sent."""
+    titles = ("rows in each group", "people", "rate", "correlation", "fails", "R = .8: passes")
+    _head(*titles, "R = .6: fails", "as separate groups", "R = 1: 95 % interval holds it")
+    config, at = AuditConfig(references={"a": "1"}, ref_method="given"), np.array([1])
+    for law, mean, icc, people, rate in MATCHED:
+        fair, low, unfair = (
+            crowds(Crowd(law, mean, icc, (people, people), rate, ratio, both=True), runs)
+            for ratio in (1.0, 0.8, 0.6)
+        )
+        each, passed, found = (_found([_test(one, config)] for one in drawn) for drawn in (fair, low, unfair))
+        limits = [compared(one, ONE, config).ratio_limits for one in fair]
+        holds = np.mean([low[0, 0] <= 1 <= high[0, 0] for low, high in limits])
+        apart = []
+        for one in unfair:
+            own, ref = rate_rows(one, ONE, at)
+            known = np.array([[True], [False]])
+            apart.append([tests_of(ONE, at, own, ref, known, np.full(1, TAU), 0.95)])
+        print(
+            f"| {mean}{'' if law == 'equal' else f' ({law})'} | {people:,} | {rate} | {icc} "
+            f"| {each.fails:.3f} | {passed.passes:.3f} "
+            f"| {found.fails:.2f} | {_found(apart).fails:.2f} | {holds:.3f} |",
+            flush=True,
+        )
+
+
+MATCHED = [
+    *(("equal", 1, icc, people, 0.3) for icc in (0.3, 0.6, 0.95) for people in (20, 100, 400)),
+    *(("equal", 2, icc, people, 0.1) for icc in (0.3, 0.6) for people in (50, 400, 1300)),
+    *(("lognormal", 5, icc, people, 0.3) for icc in (0.2, 0.6) for people in (20, 100, 400)),
+    *(("few heavy", 5, 0.3, people, 0.3) for people in (50, 200)),
+]
+
+
 @dataclass(frozen=True)
 class Crowd:
     """Two groups of people with rows: how many of both there are, and how alike the rows of a person are.
 
-    The first group has the rate × ratio. A correlation may be of both groups, or one for each.
+    The first group has the rate × ratio. A correlation may be of both groups, or one for each. `both`: the
+    people of the two groups are the same, with rows in each, and as likely to be selected in both but for the
+    ratio.
     """
 
     law: str
@@ -391,6 +427,7 @@ class Crowd:
     people: tuple[int, int]
     rate: float = 0.3
     ratio: float = 1.0
+    both: bool = False
 
     @property
     def likeness(self) -> tuple[float, float]:
@@ -437,11 +474,16 @@ def _people(rng: np.random.Generator, crowd: Crowd) -> Slice:
     icc = np.array(crowd.likeness)[group]
     like = np.clip((1 - icc) / np.maximum(icc, 1e-9), 1e-9, None)
     own = np.where(icc > 0, rng.beta(rates * like, (1 - rates) * like), rates)
+    person = np.arange(len(group))
+    if crowd.both:
+        person = person % crowd.people[1]
+        own = np.where(group == 0, crowd.ratio, 1.0) * own[crowd.people[0] :][person]
+    rates = own if crowd.both else rates
     hits = np.where(icc < 1, rng.binomial(many.astype(np.int64), own), many * rng.binomial(1, rates))
     n = np.zeros((len(group), 2, 2))
     n[:, 0, 1], n[:, 0, 0] = hits, many - hits
     sums = np.stack([n[group == g, 0].sum(0) for g in (0, 1)])
-    return slice_of(sums, sums, sums, Clusters(np.arange(len(group)), group, n, n))
+    return slice_of(sums, sums, sums, Clusters(person, group, n, n))
 
 
 def _of_crowds(drawn: Sequence[Slice]) -> Found:
@@ -812,6 +854,7 @@ PARTS = {
     "references": reference,
     "clusters": clusters,
     "sizes": sizes,
+    "matched": matched,
     "odds": odds,
     "gates": gates,
     "pooled": pooled,

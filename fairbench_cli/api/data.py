@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fairbench_cli.data.card import UnknownAs
 from fairbench_cli.data.load import Dataset
 from fairbench_cli.data.load import load as load_files
 from fairbench_cli.data.locate import find_files
@@ -38,7 +39,9 @@ class CardDataset(Dataset):
         return learn(self).world(bias, attribute)
 
 
-def load(name: str | Path, *, data_dir: str | Path | None = None) -> CardDataset:
+def load(
+    name: str | Path, *, data_dir: str | Path | None = None, unknown_as: UnknownAs | None = None
+) -> CardDataset:
     """Return a data set: its rows, its card, and who is deprived.
 
     Parameters
@@ -47,11 +50,14 @@ def load(name: str | Path, *, data_dir: str | Path | None = None) -> CardDataset
         Of a shipped data set such as "adult", or the path of a card.
     data_dir : str or Path, optional
         Where its files are; by default ``$FAIRBENCH_DATA``, the card's folder and the cache.
+    unknown_as : {"leave-out", "level", "unfavourable"}, optional
+        What becomes of rows whose outcome the card calls unknown; by default as the card says.
 
     Raises
     ------
     UserError
-        When there is no such card, a file is missing or another one, or the two do not fit.
+        When there is no such card, a file is missing or another one, or the two do not fit; or the card calls
+        no outcome unknown.
     """
-    found = load_files(*find_files(str(name), None if data_dir is None else Path(data_dir)))
-    return CardDataset(**vars(found))
+    card, found = find_files(str(name), None if data_dir is None else Path(data_dir))
+    return CardDataset(**vars(load_files(card.with_unknown_as(unknown_as), found)))

@@ -481,8 +481,12 @@ def _rows(
         path = Path(data)
         return None, table_from_csv(path), path.name, {path.name: file_sha256(path)}
     if isinstance(data, str | Path):
-        data = load(*find_files(str(data), None if data_dir is None else Path(data_dir)))
+        found, files = find_files(str(data), None if data_dir is None else Path(data_dir))
+        data = load(found.for_network(), files)
     if isinstance(data, Dataset):
+        cut = data.card.for_network()
+        if cut is not data.card and data.files is not None:
+            data = load(cut, data.files)
         return data.card, data.table, data.card.name, dict(data.sha256)
     return None, data if isinstance(data, Table) else to_table(data), name, {}
 

@@ -343,6 +343,7 @@ class AuditConfig(BaseModel):
         description="Column to audit, or 'age<40'. Default: those called like protected attributes.",
     )
     weight: str | None = Field(None, description="Column of weights.")
+    counts: str | None = Field(None, description="Column that says how many people a row stands for.")
     cluster: str | None = Field(
         None, description="Column that says whose row it is, where people have several rows."
     )
@@ -524,7 +525,7 @@ class PlanConfig(AuditConfig):
 PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)
 USED_BY_PLANS = (
     *("attribute", "bins", "intersect", "ref", "ref-method", "tau", "min-group", "min-share", "exclude"),
-    *("confidence", "table", *PLANNED),
+    *("confidence", "table", "counts", *PLANNED),
 )
 """The keys that a plan takes: those of who is compared and how, and its own."""
 

@@ -239,6 +239,8 @@ def _of_comparison(config: AuditConfig) -> Iterator[Check]:
     yield "score", len(scores) > MOST_SCORES, what, f"name at most {MOST_SCORES}"
     what = f"{shown(str(config.label))} is the label, and one of several scores"
     yield "label", len(scores) > 1 and config.label in scores, what, "audit the labels on their own"
+    what = "rows that stand for several people are not paired with those of another file"
+    yield "counts", config.counts and config.against, what, "write a row per person"
     pairs = config.identifier and not config.against
     yield "id", pairs, "id has no effect", "give against, or leave it out"
     what, fix = "nothing is compared that could be worse", "give against, slice or a second score"

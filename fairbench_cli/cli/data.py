@@ -1,14 +1,19 @@
 """``fairbench data``: cards and their files."""
 
 import textwrap
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fairbench_cli.base.errors import Problem, UserError
-from fairbench_cli.cli.console import out, print_rows, say, talk
+from fairbench_cli.cli.console import fold, out, print_rows, say, talk
 from fairbench_cli.cli.options import DataDir, to
+
+if TYPE_CHECKING:
+    from fairbench_cli.data.checks.rows import Finding
+    from fairbench_cli.data.checks.versions import Versions
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
 
@@ -19,50 +24,90 @@ Names = Annotated[list[str], typer.Argument(metavar="NAME...", help=_NAME, show_
 
 @app.command("list")
 def list_cards(data_dir: DataDir = None) -> None:
-    """List the shipped data sets and where their files are."""
-    from fairbench_cli.data.card import find_card, known_cards, read_card
+    """List the shipped data sets, their rows, and where their files are.
+
+    Those with a network can be drawn from without files.
+    """
+    from fairbench_cli.data.card import find_card, known_cards, read_card, shipped_cards
     from fairbench_cli.data.locate import folders, locate
 
     rows = []
     for name in known_cards():
         path = find_card(name)
-        card = read_card(path)
+        card, places = read_card(path), folders(data_dir, path)
         try:
-            place = str(locate(card, folders(data_dir, path)).paths[0].parent)
+            place = str(locate(card, places).paths[0].parent)
         except UserError:
-            places = folders(data_dir, path)
             here = all(any((folder / file.name).is_file() for folder in places) for file in card.files)
             place = f"wrong file: see `fairbench data verify {name}`" if here else "not here"
-        rows.append([name, card.title, ", ".join(card.protected), place])
-    print_rows(["name", "title", "protected", "files in"], rows)
+        place += ", network" if (shipped_cards() / f"{name}.network.json").is_file() else ""
+        people = f"{card.expected.rows:,}" if card.expected else ""
+        rows.append([name, card.title, ", ".join(card.protected), place, people])
+    print_rows(["name", "title", "protected", "files in", "rows"], rows, right=1)
 
 
 @app.command()
-def show(name: Name, data_dir: DataDir = None) -> None:
-    """Show a data set: source, licence, columns with their levels, groups and outcome rates."""
-    import numpy as np
+def show(
+    name: Name,
+    explain: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Columns that may explain the gaps, crossed where commas join them; repeat it: --explain "
+            "education --explain education,hours_per_week",
+            show_default=False,
+        ),
+    ] = None,
+    format_: Annotated[
+        str | None,
+        typer.Option(
+            "--format",
+            "-f",
+            help="console, html, markdown, json; or croissant, metadata for other tools.",
+            show_default="console, or by the ending of --output",
+        ),
+    ] = None,
+    output: Annotated[Path | None, to("File to write: .html, .md or .json.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Print every row of every table.")] = False,
+    data_dir: DataDir = None,
+) -> None:
+    """Show a data set: whose it is, outcomes by group and intersection, gaps, missing values, traps, licence.
 
-    from fairbench_cli.api.data import load
-    from fairbench_cli.data.card import find_card, read_card
-    from fairbench_cli.data.table import to_sample
+    Without its files, what the card says and the shipped network knows.
+    """
+    from fairbench_cli.api.datasheet import croissant_of, datasheet
+    from fairbench_cli.api.datasheet_page import ENDINGS, FORMATS, datasheet_document
+    from fairbench_cli.audit.parts.part import View
+    from fairbench_cli.audit.show.document import SHOWN
+    from fairbench_cli.audit.show.tables import json_text
+    from fairbench_cli.base.errors import shown, suggest, user_error
+    from fairbench_cli.base.files import make_folder, write_text
+    from fairbench_cli.cli.activity import Activity
+    from fairbench_cli.cli.console import print_document, print_text
 
-    card = read_card(find_card(name))
-    for key in ("title", "source", "licence", "citation", "note"):
-        if text := getattr(card, key):
-            say(f"{key}: {text}")
-    dataset = load(name, data_dir=data_dir)
-    table = dataset.table
-    rows = [[c.name, str(len(c.levels)), _some(c.levels)] for c in table.columns]
-    print_rows(["column", "levels", "in declared order"], rows, title=f"{len(table)} rows")
-    for attribute in card.protected:
-        roles = dataset.roles(attribute)
-        sample = to_sample(table, roles)
-        rows = []
-        for s, (group, levels) in enumerate((("deprived", roles.deprived), ("favoured", roles.favoured))):
-            positive = sample.y[sample.s == s]
-            rows.append([group, ", ".join(levels), str(len(positive)), f"{np.mean(positive):.4f}"])
-        head = f"P({roles.label} = {roles.favourable})"
-        print_rows(["group", attribute, "rows", head], rows, right=2, title=f"protected: {attribute}")
+    kind = format_ or ("console" if output is None else ENDINGS.get(output.suffix.lower(), ""))
+    if output is not None and kind in ("", "console"):
+        what = f"no format is known for {shown(str(output))}" if not kind else "the console is no file"
+        raise user_error(what, f"end its name in {', '.join(ENDINGS)}, or give --format", "--output")
+    known = ("console", *FORMATS, "croissant")
+    if kind not in known:
+        raise user_error(f"no format is called {shown(kind)}", suggest(kind, known), "--format")
+    if kind == "croissant" and explain:
+        raise user_error("Croissant has no place for it", "leave one of the two out", "--explain")
+    with Activity(f"reading {name}"):
+        if kind == "croissant":
+            text = json_text(croissant_of(name, data_dir))
+        else:
+            sheet = datasheet(name, data_dir, explain or ())
+            text = "" if kind == "console" else FORMATS[kind](sheet)
+    if kind == "console":
+        print_document(datasheet_document(sheet, View(None if everything else SHOWN, brief=True)))
+        return
+    if output is None:
+        print_text(text, "json" if kind == "croissant" else kind)
+        return
+    make_folder(output.parent)
+    write_text(output, text)
+    talk(f"{output}: written")
 
 
 @app.command()
@@ -71,8 +116,7 @@ def fetch(names: Names) -> None:
     from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.locate import fetch as fetch_files
 
-    for card in [read_card(find_card(name)) for name in names]:
-        fetch_files(card, talk)
+    _each(names, lambda name: fetch_files(read_card(find_card(name)), talk))
 
 
 @app.command()
@@ -81,19 +125,33 @@ def verify(
     data_dir: DataDir = None,
 ) -> None:
     """Check that the files of data sets are there and are the official ones."""
-    from fairbench_cli.data.card import known_cards
-    from fairbench_cli.data.locate import find_files
+    from fairbench_cli.data.card import find_card, known_cards, read_card
+    from fairbench_cli.data.locate import folders, locate
 
-    problems: list[Problem] = []
-    for name in names or known_cards():
-        try:
-            card, found = find_files(name, data_dir)
-        except UserError as error:
-            problems += error.problems
-            continue
-        for file, place in zip(card.files, found.paths, strict=True):
+    def verify_one(name: str) -> None:
+        path = find_card(name)
+        card, places = read_card(path), folders(data_dir, path)
+        files = (*card.files, *card.test_files)
+        absent = [file for file in files if not any((folder / file.name).is_file() for folder in places)]
+        if not names and absent and not any(file.url for file in absent):
+            listed = ", ".join(file.name for file in absent)
+            say(f"{name}: {listed}: not here, and without an address; see {card.source or path}")
+            return
+        for file, place in zip(files, locate(card, places, files).paths, strict=True):
             checked = "sha256 as on the card" if file.sha256 else "no sha256 on the card"
             say(f"{name}: {place}: {checked}")
+
+    _each(names or known_cards(), verify_one)
+
+
+def _each(names: Iterable[str], do: Callable[[str], object]) -> None:
+    """Do something with every data set, and raise what went wrong with any at the end."""
+    problems: list[Problem] = []
+    for name in names:
+        try:
+            do(name)
+        except UserError as error:
+            problems += error.problems
     if problems:
         raise UserError(*dict.fromkeys(problems))
 
@@ -121,20 +179,40 @@ def export(
 
 
 @app.command()
-def check(name: Name, data_dir: DataDir = None) -> None:
-    """Look for leaks, constant, duplicate and near-unique columns, gaps by group, small groups.
+def check(
+    name: Name,
+    against: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Another version of it: say whose rows that has lost."),
+    ] = None,
+    data_dir: DataDir = None,
+) -> None:
+    """Look for what leads users of the data astray, beside the traps that the card names.
 
-    Exit code 0: nothing found in the columns that the card uses; 1: warnings; 2: the data cannot be read.
+    Leaks, labels made by a rule, groups that fare better than they are said to, gaps by group, small groups,
+    unknown outcomes, codes that nobody explains, repeated people, identifiers, copies and more.
+
+    Exit code 0: nothing that the card does not name; 1: warnings; 2: the data cannot be read.
     """
-    from fairbench_cli.data.check import check as check_card
+    from fairbench_cli.data.check import check_rows
+    from fairbench_cli.data.checks.rows import raw_rows
+    from fairbench_cli.data.checks.versions import compare_versions
     from fairbench_cli.data.locate import find_files
 
     card, found = find_files(name, data_dir)
-    checked = check_card(card, found)
-    for warning in checked.warnings:
-        what = f'{warning.where}: warning: column "{warning.column}" {warning.what}'
-        for line in (what, f"  fix: {warning.fix}"):
-            say(textwrap.fill(line, out().width, subsequent_indent="  ", break_long_words=False))
+    raw = raw_rows(card, found)
+    if against is not None:
+        _print_versions(name, against, compare_versions(raw, raw_rows(*find_files(against, data_dir))))
+        return
+    checked = check_rows(raw)
+    _print_warnings(checked.warnings)
+    if checked.known:
+        say("Traps that the card names, and what shows them:")
+    for known in checked.known:
+        shown = [str(one) for one in known.found[:3]]
+        more = len(known.found) - len(shown)
+        shown += [f"and {more} more"] if more else []
+        fold(f"{known.trap.kind}: {known.trap.note.strip()} [{'; '.join(shown)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
             [leak.column, leak.how, f"{leak.accuracy:.0%}", f"{max(leak.explained, 0):.0%}"]
@@ -143,6 +221,9 @@ def check(name: Name, data_dir: DataDir = None) -> None:
         title = f"left out, rightly: columns that give {card.label.column} away"
         print_rows(["column", "by", "right alone", "entropy explained"], rows, right=2, title=title)
         say(f"Guessing is right on {checked.guessing:.0%} of rows.")
+    for kind in dict.fromkeys(one.kind for one in checked.noted):
+        names = [one.column for one in checked.noted if one.kind == kind]
+        fold(f"noted: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
         rows = [
             [one.column, one.becomes, str(one.count), f"{one.count / checked.kept:.1%}"]
@@ -159,7 +240,30 @@ def check(name: Name, data_dir: DataDir = None) -> None:
         raise typer.Exit(1)
 
 
-def _some(levels: tuple[str, ...], most: int = 50) -> str:
-    """Return levels as text: an empty one as "", of very many the first ones."""
-    shown = ", ".join(level or '""' for level in levels[:most])
-    return shown if len(levels) <= most else f"{shown}, … {len(levels) - most} more"
+def _print_warnings(warnings: "Iterable[Finding]") -> None:
+    for warning in warnings:
+        what = f"{warning.where}: warning: {warning}"
+        for line in (what, f"  fix: {warning.fix}"):
+            say(textwrap.fill(line, out().width, subsequent_indent="  ", break_long_words=False))
+
+
+def _print_versions(first: str, second: str, versions: "Versions") -> None:
+    """Print what became of the rows of a data set in another version; exit code 1 with warnings."""
+    _print_warnings(versions.warnings)
+    rows = [
+        [f"{one.attribute} {one.group}".strip(), f"{one.before:,}", f"{one.after:,}", f"{one.kept:.1%}"]
+        + [f"{rate:.3f}" for rate in (one.rate_before, one.rate_after)]
+        for one in versions.groups
+    ]
+    heads = ["group", "rows", "rows there", "kept", "favourable", "there"]
+    print_rows(heads, rows, right=5, title=f"{first}, and {second} there")
+    if versions.same is None:
+        say("Their rows cannot be told apart by the columns that both have, so labels are not compared.")
+    else:
+        same = versions.same
+        fold(
+            f"{same.matched:,} rows are there once in each, by {', '.join(same.by)};"
+            f" {same.changed:,} of them have another label."
+        )
+    if versions.warnings:
+        raise typer.Exit(1)

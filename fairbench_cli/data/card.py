@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from os.path import isfile
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -42,6 +42,7 @@ class DataFile(StrictModel):
 
 
 UnknownAs = Literal["leave-out", "level", "unfavourable"]
+UNKNOWN = "unknown"  # the level of outcomes that are not known
 
 
 class Label(StrictModel):
@@ -50,11 +51,22 @@ class Label(StrictModel):
     column: str
     favourable: Text
     why: str = Field(default="", description="Why this value is called favourable.")
-    unknown: AnyLevels = Field(default=(), description="Cells that mean that the outcome is not known.")
+    unknown: AnyLevels = Field(
+        default=(), description="Cells, as recoded, that mean that the outcome is not known: `unknown`."
+    )
     unknown_as: UnknownAs = Field(
         default="leave-out",
         description="What becomes of their rows: left out, a level of their own, or the unfavourable one.",
     )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> "Label":
+        if self.unknown_as != "leave-out" and not self.unknown:
+            what = f"unknown_as: {self.unknown_as} needs to know which cells are unknown outcomes"
+            raise mistake(what, 'write them under `unknown`, for example unknown: ["", NA]')
+        if self.favourable in (*self.unknown, *([UNKNOWN] if self.unknown else [])):
+            raise mistake(f'"{self.favourable}" is both favourable and unknown', "name it once")
+        return self
 
 
 class _Groups(StrictModel):
@@ -129,9 +141,9 @@ class Expected(StrictModel):
 
 
 TrapKind = Literal[
-    "leak", "deterministic", "repeated-people", "identifier", "undocumented", "lost-group", "header",
-    "contradiction", "direction", "gaps-by-group", "few-rows", "mostly-missing", "duplicate", "unknown-outcomes",
-    "many-levels", "weight", "small-gap", "scores",
+    "leak", "scores", "deterministic", "direction", "small-gap", "unknown-outcomes", "many-outcomes",
+    "gaps-by-group", "few-rows", "lost-group", "contradiction", "undocumented", "twins", "many-levels",
+    "identifier", "repeated-people", "weight", "mostly-missing", "constant", "duplicate", "header",
 ]  # fmt: skip
 
 
@@ -169,11 +181,13 @@ class Card(StrictModel):
     citation: str = ""
     note: str = ""
     about: About | None = None
-    expected: Expected | None = Field(default=None, description="Facts of the rows; `data verify` tests them.")
+    expected: Expected | None = Field(
+        default=None, description="Facts of the rows; `data verify` tests them."
+    )
     left_out: dict[str, str] = Field(
         default_factory=dict, description="What is left out (a column or rows), and for whom that matters."
     )
-    traps: tuple[Trap, ...] = ()
+    traps: Annotated[tuple[Trap, ...], BeforeValidator(as_tuple)] = ()
     files: Annotated[tuple[DataFile, ...], BeforeValidator(as_tuple)] = Field(
         description="Its data files; [] of a data set that is its fitted network alone."
     )
@@ -187,11 +201,18 @@ class Card(StrictModel):
     comment: str | None = Field(default=None, min_length=1, max_length=1)
     missing: AnyLevels = Field(default=(), description="Cells that mean a missing value.")
     missing_rows: Literal["keep", "drop"] = "keep"
+    counts: str | None = Field(
+        default=None, description="A column that says for how many people a row of the file stands."
+    )
     columns: dict[str, ColumnCard] = Field(default_factory=dict)
     other_columns: Literal["nominal", "drop"] = "nominal"
     keep: dict[str, Levels] = Field(default_factory=dict, description="Rows to keep: values by column.")
     keep_between: dict[str, Between] = Field(
         default_factory=dict, description="Rows to keep: numbers by column; a missing one is not kept."
+    )
+    test_rows: dict[str, Levels] = Field(
+        default_factory=dict,
+        description="Rows that are tested on, and never trained on: values by column; all must fit.",
     )
     label: Label
     protected: dict[str, Protected] = Field(min_length=1)
@@ -209,11 +230,42 @@ class Card(StrictModel):
 
     def decisive(self) -> dict[str, Any]:
         """Return the part of the card that decides numbers: no titles, addresses or citations."""
-        prose = ("name", "title", "source", "licence", "citation", "note", "files", "test_files")
-        prose += ("about", "expected", "left_out", "traps")
+        prose = ["name", "title", "source", "licence", "citation", "note", "files", "test_files"]
+        prose += ["about", "expected", "left_out", "traps"]
         excluded: dict[str, Any] = dict.fromkeys(prose, True)
         excluded |= {"protected": {"__all__": {"called", "why"}}, "label": {"why"}}
+        excluded |= {"columns": {"__all__": {"codes", "network_bins"}}}
         return self.model_dump(mode="json", exclude=excluded, exclude_defaults=True)
+
+    def with_unknown_as(self, policy: UnknownAs | None) -> "Card":
+        """Return the card with another policy for unknown outcomes; None leaves its own.
+
+        Raises
+        ------
+        UserError
+            When the card knows of no unknown outcomes, or the policy does not fit its label.
+        """
+        if policy is None:
+            return self
+        if policy not in get_args(UnknownAs):
+            raise user_error(f"unknown_as is {policy!r}", f"use any of: {', '.join(get_args(UnknownAs))}")
+        if not self.label.unknown:
+            what = f"unknown_as: {policy}: the card {self.name} says of no outcome that it is unknown"
+            fix = "leave out unknown_as, or name the cells in the card: label: {unknown: [...]}"
+            raise user_error(what, fix, self.where("label"))
+        card = self.model_copy(update={"label": self.label.model_copy(update={"unknown_as": policy})})
+        if problems := list(_label_contradictions(card)):
+            raise UserError(*problems)
+        return card
+
+    def for_network(self) -> "Card":
+        """Return the card with the columns cut that stay numbers but in a network, as `network_bins` say."""
+        columns = {
+            name: own.model_copy(update={"bins": own.network_bins, "network_bins": None})
+            for name, own in self.columns.items()
+            if own.network_bins is not None
+        }
+        return self.model_copy(update={"columns": {**self.columns, **columns}}) if columns else self
 
     def attribute(self, name: str | None) -> str:
         """Return the protected attribute called `name`, or the card's first one.
@@ -293,6 +345,9 @@ class Card(StrictModel):
         yield from ((source, ("columns", name, "from")) for name, source in self.made.items())
         yield from ((name, ("keep", name)) for name in self.keep)
         yield from ((name, ("keep_between", name)) for name in self.keep_between)
+        yield from ((name, ("test_rows", name)) for name in self.test_rows)
+        if self.counts is not None:
+            yield self.counts, ("counts",)
         yield from self.needed()
 
     def needed(self) -> Iterator[tuple[str, Place]]:
@@ -303,6 +358,11 @@ class Card(StrictModel):
                 yield name, ("protected", name)
             if protected.bias:
                 yield protected.bias.column, ("protected", name, "bias", "column")
+
+    @property
+    def tested_files(self) -> tuple[DataFile, ...]:
+        """The files with rows that are tested on and never trained on; with `test_rows` they are `files`."""
+        return self.test_files or (self.files if self.test_rows else ())
 
     @property
     def made(self) -> dict[str, str]:
@@ -455,7 +515,14 @@ def _contradictions(card: Card) -> Iterator[Problem]:
     for i, name in enumerate(names):
         if name in names[:i]:
             yield Problem(f"file {name} is listed twice", "keep one", card.where("files", i))
+    if card.test_rows and card.test_files:
+        what = "test_files and test_rows exclude each other"
+        yield Problem(what, "keep one", card.where("test_rows"))
+    yield from _label_contradictions(card)
     yield from _joint_contradictions(card)
+    if card.counts is not None and (card.counts in card.columns or card.counts in dict(card.needed())):
+        what = f'"{card.counts}" counts the people of a row, so it is no column of theirs'
+        yield Problem(what, "name it under `counts` alone", card.where("counts"))
     for name, place in card.needed():
         if card.drops(name):
             fix = "list it under `columns`, and not as drop"
@@ -463,6 +530,14 @@ def _contradictions(card: Card) -> Iterator[Problem]:
         if name == card.label.column and place[0] == "protected":
             what = f'"{name}" is the label: it cannot be protected, nor what β acts on'
             yield Problem(what, "name another column", card.where(*place))
+
+
+def _label_contradictions(card: Card) -> Iterator[Problem]:
+    """Yield why the unknown outcomes of a card cannot become what it says."""
+    kind, policy = card.columns.get(card.label.column, ColumnCard()).kind, card.label.unknown_as
+    if kind in ("integer", "real") and policy == "unfavourable":
+        what = f'unknown_as: unfavourable needs a label of categories, and "{card.label.column}" is a number'
+        yield Problem(what, "write unknown_as: level", card.where("label", "unknown_as"))
 
 
 def _joint_contradictions(card: Card) -> Iterator[Problem]:

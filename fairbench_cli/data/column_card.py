@@ -47,7 +47,8 @@ class BinsCard(StrictModel):
 
     Bins are closed on the right, as R's ``cut`` makes them. `low` and `high` are of `count` and default to
     the data's own range; values beyond them fall into the end bins. With `edges` the end bins are open,
-    ``closed: left`` makes bins that begin at an edge, and `levels` names the bins.
+    ``closed: left`` makes bins that begin at an edge, and `levels` names the bins. Bins of codes, such as
+    those of occupations, are categories: ``ordered: false``.
     """
 
     count: int | None = Field(default=None, ge=2, le=1000, description="bins of equal width")
@@ -59,6 +60,9 @@ class BinsCard(StrictModel):
     )
     closed: Literal["right", "left"] = "right"
     levels: Levels | None = Field(default=None, description="what the bins are called, the lowest first")
+    ordered: bool = Field(
+        default=True, description="false: named bins are categories, such as ranges of occupation codes"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> "BinsCard":
@@ -79,6 +83,8 @@ class BinsCard(StrictModel):
             raise mistake("edges must rise", "write them in order, each once: [18, 65]")
         if self.levels is not None and self.edges is None:
             raise mistake("the bins of given edges alone can be named", "remove levels, or write edges")
+        if self.levels is None and not self.ordered:
+            raise mistake("bins that are categories need names", "write levels, or leave out ordered")
         if self.levels is not None and len(self.levels) != len(edges) + 1:
             what = f"{len(self.levels)} levels are named, but the edges make {len(edges) + 1} bins"
             raise mistake(what, "name every bin once, the lowest first")
@@ -106,7 +112,7 @@ IfMissing = Literal["level", "median", "mode"]
 class ColumnCard(StrictModel):
     """What a column is and how its values become levels.
 
-    A number without bins or cap stays a number, which a network cannot be learned from.
+    A number without bins or cap stays a number; `network_bins` are how it is cut where a network is learned.
     """
 
     kind: Literal["nominal", "integer", "real", "drop"] = "nominal"
@@ -114,10 +120,16 @@ class ColumnCard(StrictModel):
         default=None, alias="from", description="the file's column that this one is made of"
     )
     levels: Levels | None = Field(default=None, description="declared order; default: by byte value")
+    codes: dict[str, Text] = Field(
+        default_factory=dict, description="what the code book says of each value in the file; decides nothing"
+    )
     recode: dict[str, Text] = Field(default_factory=dict, description="value in the file: value used")
     bins: BinsCard | None = None
     cap: int | None = Field(
         default=None, ge=1, le=1000, description="whole numbers from here on are one level"
+    )
+    network_bins: BinsCard | None = Field(
+        default=None, description="bins of a number that is one but in a network, which takes levels alone"
     )
     if_missing: IfMissing | None = Field(
         default=None, description="what becomes of this column's missing cells; default: as missing_rows says"
@@ -126,8 +138,10 @@ class ColumnCard(StrictModel):
     @model_validator(mode="after")
     def _consistent(self) -> "ColumnCard":
         number = self.kind in ("integer", "real")
-        if not number and (self.bins or self.cap is not None):
+        if not number and (self.bins or self.network_bins or self.cap is not None):
             raise mistake("bins and cap are for numbers", "add kind: integer or kind: real")
+        if self.network_bins and (self.bins or self.cap is not None):
+            raise mistake("network_bins are for a column that else stays a number", "remove them")
         if self.bins is not None and self.cap is not None:
             raise mistake("bins and cap exclude each other", "keep one")
         if self.kind == "real" and self.cap is not None:

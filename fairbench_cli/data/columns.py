@@ -2,10 +2,10 @@
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from fairbench_cli.data.table import Codes, Column, Floats
 
 if TYPE_CHECKING:  # workers that repair columns do not need it
     import pandas as pd
+
+Cells: TypeAlias = "pd.Series[Any]"
+"""Text cells, as categories or objects."""
 
 MOST_LEVELS = int(np.iinfo(np.int16).max) + 1
 
@@ -47,7 +50,7 @@ def by_byte_value(cells: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(cells), key=str.encode))
 
 
-def coded(name: str, cells: "pd.Series[str]", levels: tuple[str, ...] | None = None) -> tuple[Column, Codes]:
+def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> tuple[Column, Codes]:
     """Return cells as codes of the given levels, or of those that occur, by byte value.
 
     Raises
@@ -75,22 +78,96 @@ def coded(name: str, cells: "pd.Series[str]", levels: tuple[str, ...] | None = N
     return Column(name, levels), codes
 
 
-def _distinct(cells: "pd.Series[str]") -> tuple[NDArray[np.intp], Sequence[str]]:
-    r"""Return the number of each cell's text and the texts, in the order in which they occur.
+def categories_of(texts: Sequence[str] | NDArray[Any]) -> Cells:
+    r"""Return texts as categories, in the order in which they occur; where most come once, as objects.
 
-    >>> import pandas as pd
-    >>> codes, distinct = _distinct(pd.Series(["b", "a", "b", "b\0"]))
-    >>> codes.tolist(), list(distinct)
-    ([0, 1, 0, 2], ['b', 'a', 'b\x00'])
+    >>> categories_of(["b", "a", "b", "b"]).cat.categories.tolist(), categories_of(["b", "a", "b"]).dtype
+    (['b', 'a'], dtype('O'))
     """
     import pandas as pd
 
-    texts = cells.to_numpy(dtype=object)
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    codes, distinct = _factorised(array)
+    if len(distinct) > len(array) / 2 or "\0" in "".join(distinct):  # pandas' categories end at a NUL
+        return pd.Series(array, dtype=object)
+    return pd.Series(pd.Categorical.from_codes(codes, pd.Index(distinct, dtype=object)))
+
+
+def _factorised(texts: NDArray[Any]) -> tuple[NDArray[np.intp], list[str]]:
+    r"""Return the number of each text and the texts, in the order in which they occur.
+
+    >>> _factorised(np.array(["b", "a", "b", "b\0"], dtype=object))
+    (array([0, 1, 0, 2]), ['b', 'a', 'b\x00'])
+    """
+    import pandas as pd
+
     if "\0" not in "".join(texts):
         codes, distinct = pd.factorize(texts)
         return codes, list(distinct)
     order: dict[str, int] = {}  # pandas before 3.1 compares texts up to a NUL character
     return np.array([order.setdefault(text, len(order)) for text in texts], dtype=np.intp), list(order)
+
+
+def relabelled(cells: Cells, text: Callable[[str], str]) -> Cells:
+    """Return the texts that a function makes of cells; it is asked once a category.
+
+    >>> relabelled(categories_of(["b", "a", "B", "a", "b", "b"]), str.lower).cat.categories.tolist()
+    ['b', 'a']
+    """
+    import pandas as pd
+
+    if cells.dtype == object:
+        return pd.Series([text(cell) for cell in cells], cells.index, dtype=object, name=cells.name)
+    before = list(cells.cat.categories)
+    after = [text(cell) for cell in before]
+    if after == before:
+        return cells
+    codes, distinct = _factorised(np.array(after, dtype=object))
+    codes, index = codes[cells.cat.codes.to_numpy()], pd.Index(distinct, dtype=object)
+    if "\0" in "".join(distinct):
+        return pd.Series(index.to_numpy()[codes], cells.index, dtype=object, name=cells.name)
+    return pd.Series(pd.Categorical.from_codes(codes, index), cells.index, name=cells.name)
+
+
+def replaced(cells: Cells, where: "pd.Series[bool]", text: str) -> Cells:
+    """Return cells with another text where a mask says so.
+
+    >>> import pandas as pd
+    >>> replaced(categories_of(["b", "a"]), pd.Series([True, False]), "c").tolist()
+    ['c', 'a']
+    """
+    if cells.dtype != object and text not in cells.cat.categories:
+        cells = cells.cat.add_categories([text])
+    return cells.mask(where, text)
+
+
+def joined(parts: Sequence[Cells]) -> Cells:
+    """Return the cells of several files, one file below the other.
+
+    >>> joined([categories_of(["b", "b"]), categories_of(["a", "a"])]).cat.categories.tolist()
+    ['b', 'a']
+    """
+    import pandas as pd
+
+    if any(part.dtype == object for part in parts):
+        return pd.concat([part.astype(object) for part in parts], ignore_index=True)
+    return pd.Series(pd.api.types.union_categoricals(list(parts)))
+
+
+def _distinct(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
+    """Return `_factorised` of a column's cells, be they categories or objects.
+
+    >>> codes, distinct = _distinct(categories_of(["c", "b", "a", "b", "b", "b"])[1:4])
+    >>> codes.tolist(), list(distinct)
+    ([0, 1, 0], ['b', 'a'])
+    """
+    import pandas as pd
+
+    if isinstance(cells.dtype, pd.CategoricalDtype):
+        codes, present = pd.factorize(cells.cat.codes.to_numpy())
+        return codes, [str(text) for text in cells.cat.categories[present]]
+    return _factorised(cells.to_numpy(dtype=object))
 
 
 def occurring(column: Column, codes: Codes) -> tuple[Column, Codes]:
@@ -108,7 +185,7 @@ def occurring(column: Column, codes: Codes) -> tuple[Column, Codes]:
     return Column(column.name, levels, column.kind, values), renumbered.astype(np.int16)
 
 
-def as_numbers(name: str, cells: "pd.Series[str]", *, whole: bool) -> Floats:
+def as_numbers(name: str, cells: Cells, *, whole: bool) -> Floats:
     """Return cells as numbers; whole ones may end in ``.0``.
 
     Raises
@@ -153,7 +230,9 @@ MISSING = "missing"  # the level of missing cells
 GAPS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "<NA>")
 
 
-def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_]) -> tuple[Column, Codes]:
+def with_missing(
+    column: Column, codes: Codes, gap: NDArray[np.bool_], called: str = MISSING
+) -> tuple[Column, Codes]:
     """Return a column with one more level, "missing", in the rows of a gap; it is then nominal.
 
     Parameters
@@ -169,10 +248,10 @@ def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_]) -> tuple[
     """
     every = np.full(len(gap), len(column.levels), dtype=np.int16)
     every[~gap] = codes
-    return Column(column.name, (*column.levels, MISSING)), every
+    return Column(column.name, (*column.levels, called)), every
 
 
-def imputed(cells: "pd.Series[str]", how: Literal["median", "mode"]) -> str:
+def imputed(cells: Cells, how: Literal["median", "mode"]) -> str:
     """Return the cell that stands for missing ones: the lower median or the commonest cell.
 
     >>> import pandas as pd
@@ -182,7 +261,8 @@ def imputed(cells: "pd.Series[str]", how: Literal["median", "mode"]) -> str:
     if how == "mode":
         counts = cells.value_counts()
         return min(by_byte_value(counts.index[counts == counts.iloc[0]]), key=str.encode)
-    return str(sorted(cells, key=float)[(len(cells) - 1) // 2])
+    numbers = as_numbers(str(cells.name), cells, whole=False)
+    return str(cells.iloc[np.argsort(numbers, kind="stable")[(len(cells) - 1) // 2]])
 
 
 def bin_numbers(
@@ -192,9 +272,9 @@ def bin_numbers(
 
     Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``; the end bins of given edges
     are called ``<=25`` and ``>60`` (closed on the left: ``<25`` and ``>=60``), whatever the data are; a card
-    may name the bins of given edges. The edges of quantiles are numbers of the data, and numbers that come
-    often make for fewer bins. With `like` the bins are those of other numbers, and the end bins take what is
-    beyond.
+    may name the bins of given edges, and say that they are categories. The edges of quantiles are numbers of
+    the data, and numbers that come often make for fewer bins. With `like` the bins are those of other
+    numbers, and the end bins take what is beyond.
 
     Raises
     ------
@@ -213,7 +293,8 @@ def bin_numbers(
     own = numbers if like is None else like
     if bins.edges is not None:
         column, cut = _cut_at(name, numbers, bins.edges, whole=whole, left=bins.closed == "left")
-        return replace(column, levels=bins.levels or column.levels), cut
+        column = replace(column, levels=bins.levels or column.levels)
+        return column if bins.ordered else Column(name, column.levels), cut
     low = float(own.min()) if bins.low is None else bins.low
     high = float(own.max()) if bins.high is None else bins.high
     if low >= high:

@@ -49,7 +49,7 @@ def doubtful_values(card: Card, frame: pd.DataFrame) -> Iterator[Doubt]:
         own = card.columns.get(name, ColumnCard())
         if name not in frame.columns or own.kind != "nominal":
             continue
-        rows = {str(value): int(n) for value, n in frame[name].value_counts().items()}
+        rows = {str(value): int(n) for value, n in frame[name].astype(object).value_counts().items()}
         known = named | set(own.levels or ())
         label = name == card.label.column
         for twins in twins_among(rows):

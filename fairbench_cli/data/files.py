@@ -2,16 +2,22 @@
 
 import csv
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from itertools import chain
+from operator import itemgetter
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
+from fairbench_cli.data.columns import categories_of, relabelled
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']+'|\"[^\"]+\"|\S+)\s+(.*)", re.IGNORECASE)
 
@@ -32,24 +38,34 @@ class TextCells:
     Parameters
     ----------
     frame : DataFrame
-        One column of text per column; names may repeat or be empty.
-    lines : list of int
+        One column of text per column, as `categories_of` makes them; names may repeat or be empty.
+    lines : sequence of int
         The line of each row.
     declared : dict
         The levels that the file itself declares (ARFF), by column.
+    names : tuple of str
+        All columns of the file; those that were not wanted are not in the frame.
     """
 
     frame: pd.DataFrame
-    lines: list[int]
+    lines: Sequence[int]
     declared: dict[str, tuple[str, ...]]
+    names: tuple[str, ...]
 
 
 def read_cells(
-    path: Path, kind: str = "csv", *, header: bool = True, separator: str = ",", comment: str | None = None
+    path: Path,
+    kind: str = "csv",
+    *,
+    header: bool = True,
+    separator: str = ",",
+    comment: str | None = None,
+    wanted: Callable[[str], bool] | None = None,
 ) -> TextCells:
     """Return a file as stripped text cells; without a header, columns are called 0, 1 and so on.
 
-    Blank lines are left out, unless the file has one column only: there, each is an empty cell.
+    Blank lines are left out, unless the file has one column only: there, each is an empty cell. Columns whose
+    name is not `wanted` are left out too, unless none is.
 
     Raises
     ------
@@ -57,75 +73,102 @@ def read_cells(
         For an empty file, a row of another length than the first, or bytes that are not UTF-8.
     """
     if kind == "parquet":
-        return _parquet(path)
+        return _parquet(path, wanted)
     lines = list(StringIO(read_text(path, "utf-8-sig", newline=""), newline=""))
     if separator == " ":
         lines = [line.rstrip(" \r\n") + "\n" for line in lines]  # blanks at the end are no empty cell
-    names: list[str] | None = None
     declared: dict[str, tuple[str, ...]] = {}
     if kind == "arff":
         start, names, declared = _arff_header(lines, path)
-        rows = _filled(_arff_rows(lines, start, path), len(names), path, "the header")
+        some = _places(names, wanted)
+        numbers, rows = _filled(_arff_rows(lines, start, path), len(names), path, "the header", some)
     else:
         found = _csv_rows(lines, separator, comment, path)
         first = next((row for row in found if row[1] not in _BLANK), None)
         if first is None:
             raise user_error("the file is empty", "give a file with rows", f"{path}:1")
-        names = first[1] if header else None
+        names = [name.strip() if header else str(j) for j, name in enumerate(first[1])]
+        some = _places(names, wanted)
         like, rest = ("the header", found) if header else ("the first row", chain([first], found))
-        rows = _filled(rest, len(first[1]), path, like)
+        numbers, rows = _filled(rest, len(names), path, like, some)
     if not rows:
         raise user_error("the file has column names but no rows", "give at least one row", str(path))
-    frame = pd.DataFrame(dict(enumerate(zip(*(row for _, row in rows), strict=True))), dtype=object)
-    frame.columns = pd.Index(names or [str(j) for j in range(frame.shape[1])], dtype=object)
-    return TextCells(frame, [line for line, _ in rows], declared)
+    return TextCells(
+        _frame(zip(*rows, strict=True), [names[j] for j in some]), numbers, declared, tuple(names)
+    )
 
 
-def _parquet(path: Path) -> TextCells:
+def _places(names: list[str], wanted: Callable[[str], bool] | None) -> list[int]:
+    """Return which columns are wanted; all, if none is."""
+    every = range(len(names))
+    return [j for j in every if wanted is None or wanted(names[j])] or list(every)
+
+
+def _frame(columns: Iterable[Sequence[str]], names: list[str]) -> pd.DataFrame:
+    """Return columns of cells, stripped."""
+    stripped = (relabelled(categories_of(cells), str.strip) for cells in columns)
+    frame = pd.DataFrame(dict(enumerate(stripped)))
+    frame.columns = pd.Index(names, dtype=object)
+    return frame
+
+
+def _parquet(path: Path, wanted: Callable[[str], bool] | None) -> TextCells:
     """Return a Parquet file as text cells; a null is an empty cell, and a row's line its number."""
     import duckdb
 
     try:
-        query = "SELECT columns(*)::VARCHAR FROM read_parquet($path)"
         with duckdb.connect() as connection:
-            found = connection.execute(query, {"path": str(path)})
-            names = [str(column[0]) for column in found.description or ()]
-            rows = found.fetchall()
+            connection.execute("SET enable_progress_bar=false")
+            every = connection.execute("SELECT * FROM read_parquet($path) LIMIT 0", {"path": str(path)})
+            names = [str(column[0]) for column in every.description or ()]
+            some = [names[j] for j in _places(names, wanted)]
+            frame = _frame((_parquet_column(connection, path, name) for name in some), some)
     except (duckdb.Error, OSError) as error:
         first = str(error).splitlines()[0]
         raise user_error(f"not a Parquet file: {first}", "check the path and the format", str(path)) from None
-    if not rows:
+    if frame.empty:
         raise user_error("the file has column names but no rows", "give at least one row", str(path))
-    cells = [["" if cell is None else cell.strip() for cell in column] for column in zip(*rows, strict=True)]
-    frame = pd.DataFrame(dict(enumerate(cells)), dtype=object)
-    frame.columns = pd.Index(names, dtype=object)
-    return TextCells(frame, list(range(1, len(rows) + 1)), {})
+    return TextCells(frame, range(1, len(frame) + 1), {}, tuple(names))
+
+
+def _parquet_column(connection: "DuckDBPyConnection", path: Path, name: str) -> Any:
+    """Return a column's cells as text; one at a time takes the memory of one."""
+    quoted = name.replace('"', '""')
+    query = f"SELECT coalesce(\"{quoted}\"::VARCHAR, '') AS cells FROM read_parquet($path)"  # noqa: S608
+    return connection.execute(query, {"path": str(path)}).fetchnumpy()["cells"]
 
 
 def _csv_rows(lines: list[str], separator: str, comment: str | None, path: Path) -> Iterator[Row]:
-    """Yield the rows of a CSV but its comments; a blank line is a row without cells."""
+    """Yield the rows of a CSV but its comments, not stripped; a blank line has no cell, or an empty one."""
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     try:
         for row in reader:
+            if len(row) < 2:
+                row = [cell.strip() for cell in row]
             if not (comment and row and row[0].startswith(comment)):
-                yield reader.line_num, [cell.strip() for cell in row]
+                yield reader.line_num, row
     except csv.Error as error:
         raise user_error(f"not a CSV row: {error}", "check the quotes", f"{path}:{reader.line_num}") from None
 
 
-def _filled(rows: Iterable[Row], width: int, path: Path, like: str) -> list[Row]:
-    """Return the rows that are not blank, checking that each has `width` cells."""
-    kept = []
+def _filled(
+    rows: Iterable[Row], width: int, path: Path, like: str, some: list[int]
+) -> tuple[list[int], list[Sequence[str]]]:
+    """Return some cells of the rows that are not blank, and their lines, checking that each has `width`."""
+    lines: list[int] = []
+    kept: list[Sequence[str]] = []
+    part = itemgetter(*some) if len(some) > 1 else itemgetter(slice(some[0], some[0] + 1))
     for line, row in rows:
-        if row in _BLANK:
+        if len(row) < 2 and row in _BLANK:
             if width > 1:
                 continue
             row = [""]  # in a single column a blank line is an empty cell
         if len(row) != width:
             fix = 'give every row one cell a column; quote cells that contain the separator ("a, b")'
             raise user_error(f"the row has {len(row)} cells, {like} {width}", fix, f"{path}:{line}")
-        kept.append((line, row))
-    return kept
+        lines.append(line)
+        kept.append(row if len(some) == width else part(row))
+    return lines, kept
 
 
 def _arff_rows(lines: list[str], start: int, path: Path) -> Iterator[Row]:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.base.strict_yaml import Place, yaml_word
 from fairbench_cli.base.twins import NO_VALUE
-from fairbench_cli.data.card import Card
+from fairbench_cli.data.card import UNKNOWN, Card
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import (
     GAPS,
@@ -25,8 +25,11 @@ from fairbench_cli.data.columns import (
     coded,
     imputed,
     is_number,
+    joined,
     keep_numbers,
     occurring,
+    relabelled,
+    replaced,
     with_missing,
 )
 from fairbench_cli.data.doubts import doubtful_values
@@ -49,41 +52,51 @@ from fairbench_cli.data.table import (
 )
 
 FilePart = tuple[Path, TextCells]
+MOST_PEOPLE = 20_000_000  # that the rows of a file may stand for
 MANY = 50  # levels; a column of more, all numbers, is a number
 
 
-def read_parts(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
-    """Return the files of a card one by one, and joined: all columns, recoded, the rows that are kept.
+def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> tuple[list[FilePart], pd.DataFrame]:
+    """Return the files of a card one by one, and joined: the columns, recoded, of the rows that are kept.
+
+    Parameters
+    ----------
+    every : bool
+        Whether to read the columns too that the card does not use.
 
     Raises
     ------
     UserError
         When the files do not fit the card.
     """
+    mentioned = {name for name, _ in card.mentions()}
+
+    def wanted(name: str) -> bool:
+        return every or not card.header or name in mentioned or not card.drops(name)
+
     parts = []
+    form: dict[str, Any] = {"header": card.header, "separator": card.separator, "comment": card.comment}
     for path in found.paths:
-        cells = read_cells(
-            path, card.format, header=card.header, separator=card.separator, comment=card.comment
-        )
+        cells = read_cells(path, card.format, **form, wanted=wanted)
         parts.append((path, _named(card, path, cells)))
-    return parts, _kept(card, _joined(card, parts), parts)
+    return parts, _counted(card, _with_unknown(card, _kept(card, _joined(card, parts), parts)), parts)
 
 
 def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
     """Return the cells with their columns named; every column that is used must have a name of its own."""
-    frame = cells.frame
+    frame, names = cells.frame, cells.names
     if not card.header and card.format == "csv":
         own = [name for name in card.columns if name not in card.made]
         if len(frame.columns) != len(own):
             what = f"the file has {len(frame.columns)} columns, but the card names {len(own)}"
             fix = "without a header, the card must name every column in file order"
             raise user_error(what, fix, str(path))
-        frame = frame.set_axis(own, axis=1)
+        frame, names = frame.set_axis(own, axis=1), tuple(own)
     repeated = frame.columns.duplicated()
     used = {name for name in frame.columns if not card.drops(name)}
     used |= {*card.keep, *card.keep_between, *card.made.values()}
     if "" in used:
-        number = list(frame.columns).index("") + 1
+        number = names.index("") + 1
         fix = "name it in the first line, or write other_columns: drop in the card"
         raise user_error(f"column {number} has no name", fix, f"{path}:1")
     for name in sorted(set(frame.columns[repeated]) & used):
@@ -92,39 +105,42 @@ def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
         if not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1])):
             fix = "give every column a name of its own, or drop it in the card"
             raise user_error(f'two different columns are called "{name}"', fix, f"{path}:1")
-    return _with_made(card, path, TextCells(frame.loc[:, ~repeated], cells.lines, cells.declared))
+    return _with_made(card, path, replace(cells, frame=frame.loc[:, ~repeated], names=names))
 
 
 def _with_made(card: Card, path: Path, cells: TextCells) -> TextCells:
     """Return the cells with the columns that the card makes of others, at the end."""
     frame, declared = cells.frame, dict(cells.declared)
     for name, source in card.made.items():
-        if name in cells.frame.columns:
+        if name in cells.names:
             what, where = f'{path.name} has a column "{name}" itself', card.where("columns", name)
             raise user_error(what, "give the one that is made another name", where)
         if source in cells.frame.columns:  # otherwise `_joined` says that it is missing
             frame = frame.assign(**{name: cells.frame[source]})
         if source in cells.declared:
             declared[name] = cells.declared[source]
-    return TextCells(frame, cells.lines, declared)
+    return replace(cells, frame=frame, declared=declared)
 
 
 def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
     """Return the files joined row by row, recoded; they must have every column that the card names."""
     (first_path, first), *others = parts
     for path, part in others:
-        differing = set(part.frame.columns) ^ set(first.frame.columns)
+        differing = set(part.names) ^ set(first.names)
         if differing:
             what = f'column "{min(differing)}" is in one of {first_path.name} and {path.name} only'
             raise user_error(what, "give files with the same columns", str(path))
-    frame = pd.concat([part.frame for _, part in parts], ignore_index=True)
+    frame = first.frame
+    if others:
+        names = list(frame.columns)
+        frame = pd.DataFrame({name: joined([part.frame[name] for _, part in parts]) for name in names})
     missing: dict[str, Place] = {}
     for name, place in card.mentions():
         if name not in frame.columns and name not in card.made:
             missing.setdefault(name, place)
     if missing:
         files = " and ".join(path.name for path, _ in parts)
-        known = list(frame.columns)
+        known = list(first.names)
         problems = []
         for name, place in missing.items():
             single = "check `separator`: every row of the file is a single cell"
@@ -138,15 +154,20 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
     numbers += [name for name in card.keep_between if name not in numbers]
     if card.decimal == ",":
         _refuse_points(card, frame[numbers], parts)
-    recoded = {
-        name: frame[name].map(lambda cell, table=column.recode: table.get(cell, cell))
-        for name, column in card.columns.items()
-        if column.recode
-    }
-    frame = frame.assign(**recoded)
+    for name, column in card.columns.items():
+        if column.recode:
+            frame = frame.assign(**{name: relabelled(frame[name], partial(_recoded, column.recode))})
     if card.decimal == ",":
-        frame = frame.assign(**{name: frame[name].str.replace(",", ".") for name in numbers})
+        frame = frame.assign(**{name: relabelled(frame[name], _with_point) for name in numbers})
     return frame
+
+
+def _recoded(table: dict[str, str], cell: str) -> str:
+    return table.get(cell, cell)
+
+
+def _with_point(cell: str) -> str:
+    return cell.replace(",", ".")
 
 
 def _refuse_points(card: Card, numbers: pd.DataFrame, parts: list[FilePart]) -> None:
@@ -179,6 +200,44 @@ def _kept(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataFram
         low, high = (limit if limit is not None else np.nan for limit in (between.low, between.high))
         frame = frame[~((numbers < low) | (numbers > high))]  # nothing is below or above NaN
     return frame
+
+
+def _with_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with their unknown outcomes called so, or made the unfavourable one."""
+    label = card.label
+    if not label.unknown:
+        return frame
+    cells = frame[label.column]
+    unknown = cells.isin([*label.unknown, UNKNOWN])
+    called = UNKNOWN
+    if label.unknown_as == "unfavourable" and unknown.any():
+        others = [cell for cell in cells[~unknown].unique() if cell != label.favourable]
+        if len(others) != 1:
+            what = f'unknown_as: unfavourable needs one other value of "{label.column}", which has '
+            fix = "recode the unfavourable values to one, or write another unknown_as"
+            where = card.where("label", "unknown_as")
+            raise user_error(what + (" and ".join(map(shown, others)) or "none"), fix, where)
+        called = others[0]
+    return frame.assign(**{label.column: replaced(cells, unknown, called)})
+
+
+def _counted(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataFrame:
+    """Return each row as often as the card's column counts people, less that column."""
+    if card.counts is None:
+        return frame
+    name, cells = card.counts, frame[card.counts]
+    try:
+        people = as_numbers(name, cells, whole=True)
+    except Misfit as misfit:
+        raise user_error(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)) from None
+    for cell in cells[people < 0]:
+        what = f'column "{name}" counts {cell} people'
+        raise user_error(what, "give whole numbers from 0", _spot(card, parts, name, cell))
+    if people.sum() > MOST_PEOPLE:
+        what = f'column "{name}" counts {people.sum():,.0f} people, more than {MOST_PEOPLE:,}'
+        raise user_error(what, "give a file with fewer, or remove `counts`", card.where("counts"))
+    rows = np.repeat(np.arange(len(frame)), people.astype(np.intp))
+    return frame.drop(columns=card.counts).iloc[rows].reset_index(drop=True)
 
 
 def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
@@ -390,7 +449,7 @@ def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> D
     """Return the files that were found for a card as a coded table.
 
     Test rows, of other files with the same columns, are coded as these are: by their levels and bins, and
-    what stands for a missing cell comes from them.
+    what stands for a missing cell comes from them. Of the same files they are the card's `test_rows`.
 
     Raises
     ------
@@ -418,7 +477,7 @@ def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> D
         raise UserError(*problems)
     if test is None:
         return Dataset(card, table_of(columns), found.sha256, found)
-    columns, tested = _with_test_rows(card, frame, columns, test)
+    columns, tested = _with_test_rows(card, frame, columns, found, test)
     return Dataset(card, table_of(columns), found.sha256, found, table_of(tested), test.sha256)
 
 
@@ -426,20 +485,20 @@ Coded = tuple[Column, Codes]
 
 
 def _with_test_rows(
-    card: Card, frame: pd.DataFrame, columns: list[Coded], test: LocatedFiles
+    card: Card, frame: pd.DataFrame, columns: list[Coded], found: LocatedFiles, test: LocatedFiles
 ) -> tuple[list[Coded], list[Coded]]:
     """Return the columns and those of the test rows, with the same levels.
 
-    Numbers that stay numbers have those of both as levels.
+    Numbers that stay numbers have those of both as levels. Test rows of the files `found` are the card's.
     """
-    parts, rows = read_parts(card, test)
+    parts, rows = read_parts(card, test, every=False)
     names = ", ".join(path.name for path in test.paths)
     lacking = [column.name for column, _ in columns if column.name not in rows]
     if lacking:
         what = f'{names} has no column "{lacking[0]}", which the data set has'
         raise user_error(what, suggest(lacking[0], map(str, rows.columns)), f"{test.paths[0]}:1")
+    rows = rows[complete_rows(card, rows, tested=test == found)]
     rows = rows[[column.name for column, _ in columns]]
-    rows = rows[complete_rows(card, rows)]
     if rows.empty:
         fix = "check `keep`, `keep_between`, `missing` and `missing_rows` of the card"
         raise user_error("no test rows are left", fix, str(test.paths[0]))
@@ -478,16 +537,23 @@ def _filled(
     if own.if_missing not in ("median", "mode"):
         return cells
     gap = cells.isin(card.missing)
-    return cells.mask(gap, filling(card, known, own.if_missing)) if gap.any() else cells
+    return replaced(cells, gap, filling(card, known, own.if_missing)) if gap.any() else cells
 
 
 def _refuse_gaps(card: Card, own: ColumnCard, cells: "pd.Series[str]") -> "pd.Series[bool]":
     """Return which cells of a column of numbers are missing, and a level; refuse others that are missing."""
+    if (level := _gap_level(card, cells)) == UNKNOWN:
+        return cells == level
     gap = cells.isin(card.missing)
     homeless = cells.isin(GAPS) & ~gap if own.if_missing == "level" else cells.isin(GAPS) | gap
     if homeless.any():
         raise _no_level(card, own, str(cells.name), str(cells[homeless].iloc[0]))
     return gap
+
+
+def _gap_level(card: Card, cells: "pd.Series[str]") -> str:
+    """Return what the level of a column's missing cells is called."""
+    return UNKNOWN if cells.name == card.label.column and card.label.unknown else MISSING
 
 
 def _encode_like(
@@ -506,10 +572,12 @@ def _encode_like(
         nearest = there[np.abs(there[:, None] - codes).argmin(axis=0)]
         named = iter([like.levels[place] for place in nearest])
         texts = pd.Series(
-            [MISSING if missing else next(named) for missing in gap], index=test.index, name=column.name
+            [_gap_level(card, test) if missing else next(named) for missing in gap],
+            index=test.index,
+            name=column.name,
         )
     else:
-        texts = test.mask(test.isin(card.missing), MISSING) if own.if_missing == "level" else test
+        texts = replaced(test, test.isin(card.missing), MISSING) if own.if_missing == "level" else test
     try:
         return column, coded(column.name, texts, column.levels)[1]
     except Misfit as misfit:
@@ -523,31 +591,45 @@ def _encode_like(
 
 def _rows(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
     """Return the files of a card, and the cells of the rows and columns that are kept."""
-    parts, frame = read_parts(card, found)
+    parts, frame = read_parts(card, found, every=False)
+    problems: list[Problem] = []
+    for name, values in card.test_rows.items():
+        problems += absent(card, name, values, set(frame[name].unique()), ("test_rows", name))
+    if problems:
+        raise UserError(*problems)
     # In the card's order where it lists all columns that are wanted, else in the file's.
     order = card.columns if card.other_columns == "drop" else frame.columns
-    frame = frame[[name for name in order if not card.drops(name)]]
-    return parts, frame[complete_rows(card, frame)]
+    return parts, frame.loc[complete_rows(card, frame), [name for name in order if not card.drops(name)]]
 
 
 def _raw(card: Card, cells: "pd.Series[str]") -> "pd.Series":
     """Return the cells of a column as numbers or text; missing ones are missing."""
     own = card.columns.get(str(cells.name), ColumnCard())
     gap = cells.isin(card.missing)
+    if own.kind in ("integer", "real") and _gap_level(card, cells) == UNKNOWN:
+        gap = cells == UNKNOWN
     if own.kind not in ("integer", "real"):
-        return cells.mask(gap).infer_objects()
+        return cells.astype(object).mask(gap).infer_objects()
     whole = own.kind == "integer"
     numbers = np.full(len(cells), np.nan)
     numbers[~gap] = as_numbers(str(cells.name), cells[~gap], whole=whole)
     return pd.Series(numbers.astype(np.int64) if whole and not gap.any() else numbers, name=cells.name)
 
 
-def complete_rows(card: Card, frame: pd.DataFrame) -> NDArray[np.bool_]:
+def complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> NDArray[np.bool_]:
     """Return which rows stay: all, or with ``missing_rows: drop`` those that no missing cell takes away.
 
     A missing cell takes its row away unless its column is dropped or says what becomes of it (`if_missing`).
+    Rows with an unknown outcome go too, unless the card has another use for them; and the card's `test_rows`,
+    or, where rows are to be tested on, all others.
     """
     stays = np.ones(len(frame), dtype=bool)
+    for name, values in card.test_rows.items():
+        stays &= frame[name].isin(values).to_numpy(dtype=bool)
+    if card.test_rows and not tested:
+        stays = ~stays
+    if card.label.unknown and card.label.unknown_as == "leave-out":
+        stays &= (frame[card.label.column] != UNKNOWN).to_numpy(dtype=bool)
     for name in frame.columns if card.missing_rows == "drop" else ():
         if not card.drops(name) and card.columns.get(name, ColumnCard()).if_missing is None:
             stays &= ~frame[name].isin(card.missing).to_numpy(dtype=bool)
@@ -580,14 +662,19 @@ def _encode(
         if gap.all():
             raise Misfit(f'column "{name}" has no number in any row', "drop it")
         column, codes = _numbers(own, cells[~gap])
-        return with_missing(column, codes, gap.to_numpy(dtype=bool)) if gap.any() else (column, codes)
+        level = _gap_level(card, cells)
+        return with_missing(column, codes, gap.to_numpy(dtype=bool), level) if gap.any() else (column, codes)
     levels = own.levels
     if own.if_missing == "level":
         gap = cells.isin(card.missing)
-        cells = cells.mask(gap, MISSING)
+        cells = replaced(cells, gap, MISSING)
         levels = (*levels, MISSING) if levels and gap.any() and MISSING not in levels else levels
+    unknown = card.label.unknown if name == card.label.column else ()
+    own_level = (UNKNOWN,) if unknown and card.label.unknown_as == "level" else ()
+    if levels and unknown:
+        levels = (*(level for level in levels if level not in (*unknown, UNKNOWN)), *own_level)
     if levels is None and declared is not None:
-        named = tuple(dict.fromkeys(own.recode.get(level, level) for level in declared))
+        named = tuple(dict.fromkeys((*(own.recode.get(level, level) for level in declared), *own_level)))
         if own.if_missing == "level":
             named = (*(level for level in named if level not in card.missing), MISSING)
         return occurring(*coded(name, cells, named))
@@ -611,12 +698,13 @@ def level_texts(card: Card, cells: pd.DataFrame, name: str) -> "pd.Series[str]":
     own = card.columns.get(name, ColumnCard())
     if own.kind not in ("integer", "real"):
         return cells[name]
-    there = ~cells[name].isin({"", *card.missing})
+    unknown = {UNKNOWN} if name == card.label.column and card.label.unknown else set()
+    there = ~cells[name].isin({"", *card.missing} | unknown)
     if own.bins is not None and own.bins.edges is None:
         there &= complete_rows(card, cells)  # bins are made from these rows
     column, codes = _numbers(own, cells[name][there])
     texts = np.full(len(cells), "", dtype=object)
-    texts[there.to_numpy(dtype=bool)] = [column.levels[code] for code in codes]
+    texts[there.to_numpy(dtype=bool)] = np.array(column.levels, dtype=object)[codes]
     return pd.Series(texts, index=cells.index, name=name)
 
 

@@ -1,12 +1,10 @@
 """Find the files of a card, or download them into the user's cache, and check their sha256."""
 
 import hashlib
-import logging
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import platformdirs
 
@@ -14,6 +12,7 @@ from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.data.card import Card, DataFile, find_card, read_card
 
 TIMEOUT_SECONDS = 60
+NO_CONNECTION = "no connection"
 
 
 @dataclass(frozen=True)
@@ -126,29 +125,45 @@ def fetch(card: Card, say: Callable[[str], None], folder: Path | None = None) ->
 
 
 def _fetch_one(card: Card, file: DataFile, folder: Path, say: Callable[[str], None]) -> Problem | None:
-    import pooch
     import requests
 
-    # We say what happens ourselves, in one line a file.
-    pooch.get_logger().setLevel(logging.ERROR)
-    by_hand = f"get it from {card.source or 'its source'} by hand and save it in {folder}"
+    path, part = folder / file.name, folder / f"{file.name}.part"
     if file.url is None:
+        by_hand = f"get it from {card.source or 'its source'} by hand and save it as {path}"
         return Problem(f"card {card.name} has no address for {file.name}", by_hand)
     say(f"{file.name}: from {file.url}")
-    known = f"sha256:{file.sha256}" if file.sha256 else None
-    part = folder / f"{file.name}.part"
-    if known is None:
-        part.unlink(missing_ok=True)  # without a checksum nobody would notice that it is of another version
+    otherwise = f"save that address as {path} by other means, such as a browser"
     try:
-        pooch.retrieve(file.url, known, fname=file.name, path=folder, downloader=_resuming(part))
-    except (OSError, requests.RequestException) as error:  # before ValueError: some of them are both
-        kept = f"; {part.stat().st_size} bytes are kept" if part.is_file() else ""
-        return Problem(f"cannot download {file.url}: {_reason(error)}{kept}", f"try again, or {by_hand}")
-    except ValueError as error:  # pooch's word for a wrong checksum
-        first = str(error).splitlines()[0]
-        return Problem(f"{file.name} is not the file that card {card.name} describes: {first}", by_hand)
-    say(f"{folder / file.name}: {'verified' if known else 'not verified, no sha256 on the card'}")
+        folder.mkdir(parents=True, exist_ok=True)
+        if file.sha256 is None:
+            part.unlink(missing_ok=True)  # nobody would notice that it is of another version
+        _download(file.url, part)
+        digest = file_sha256(part)
+        if file.sha256 not in (None, digest):
+            return _another(card, file, part, digest, otherwise)
+        part.replace(path)
+    except (requests.RequestException, ValueError) as error:  # an address may be no address at all
+        kept = f"; {part.stat().st_size:,} bytes are kept" if part.is_file() else ""
+        again = "try again when there is a network" if _reason(error) == NO_CONNECTION else "try again"
+        return Problem(f"cannot download {file.url}: {_reason(error)}{kept}", f"{again}, or {otherwise}")
+    except OSError as error:
+        fix = "make room there, or save it elsewhere by hand and name its folder with --data-dir"
+        return Problem(f"cannot write {file.name} into {folder}: {error.strerror or error}", fix)
+    say(f"{path}: {'verified' if file.sha256 else 'not verified, no sha256 on the card'}")
     return None
+
+
+def _another(card: Card, file: DataFile, part: Path, digest: str, otherwise: str) -> Problem:
+    """Remove what was downloaded and is another file than the card's; return what to do."""
+    with part.open("rb") as stream:
+        page = stream.read(200).lstrip()[:1] == b"<"
+    size = f"{part.stat().st_size:,} bytes{' of a web page' if page else ''}"
+    what = f"{file.url} is not the file that card {card.name} describes: {size}, sha256 {digest}"
+    fix = "try again: what was kept of an earlier try may have been of another file"
+    if page:
+        fix = f"a proxy or a page to log in may have answered: {otherwise}"
+    part.unlink()
+    return Problem(f"{what}, expected {file.sha256}", fix)
 
 
 def _reason(error: Exception) -> str:
@@ -157,33 +172,31 @@ def _reason(error: Exception) -> str:
 
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"the server answers {error.response.status_code} {error.response.reason}"
-    if isinstance(error, requests.Timeout):
-        return "no answer in time"
-    if isinstance(error, requests.exceptions.ChunkedEncodingError):
-        return "the connection broke"
-    if isinstance(error, requests.ConnectionError):
-        return "no connection"
+    for kind, words in {
+        requests.Timeout: "no answer in time",
+        requests.exceptions.ChunkedEncodingError: "the connection broke",
+        requests.exceptions.SSLError: "no safe connection (its certificate, or a proxy's, is not trusted)",
+        requests.exceptions.ProxyError: "the proxy does not answer",
+        requests.ConnectionError: NO_CONNECTION,
+    }.items():
+        if isinstance(error, kind):
+            return words
     return str(error)
 
 
-def _resuming(part: Path) -> Callable[[str, Any, Any], None]:
-    """Return a downloader for pooch that goes on with what an earlier try left in `part`."""
+def _download(url: str, part: Path) -> None:
+    """Write what an address gives into `part`, going on with what an earlier try left there."""
+    import requests
 
-    def download(url: str, output_file: Any, _pooch: Any) -> None:
-        import requests
-
-        have = part.stat().st_size if part.is_file() else 0
-        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
-        with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as answer:
-            if have and answer.status_code == requests.codes.requested_range_not_satisfiable:
-                part.unlink()  # it is whole, or of another file: start again
-                return download(url, output_file, _pooch)
-            answer.raise_for_status()
-            resumed = answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-            with part.open("ab" if have and resumed else "wb") as stream:
-                for chunk in answer.iter_content(1 << 12):
-                    stream.write(chunk)
-        part.replace(output_file)
-        return None
-
-    return download
+    have = part.stat().st_size if part.is_file() else 0
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+    with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as answer:
+        if have and answer.status_code == requests.codes.requested_range_not_satisfiable:
+            part.unlink()  # it is whole, or of another file: start again
+            return _download(url, part)
+        answer.raise_for_status()
+        resumed = answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        with part.open("ab" if have and resumed else "wb") as stream:
+            for chunk in answer.iter_content(1 << 12):
+                stream.write(chunk)
+    return None

@@ -7,7 +7,11 @@ import numpy as np
 
 from fairbench_cli.measures.counts import Floats
 
-_IDENTIFIER = re.compile(r"(?:^|[\W_])(?i:ids?|uuid|guid|key|hash|ssn|e-?mail)$|[a-z]I[dD]$", re.ASCII)
+_IDENTIFIER = re.compile(
+    r"(?:^|[\W_])(?i:ids?|uuid|guid|key|hash|ssn|e-?mail)$|[a-z]I[dD]$|^(?i:id|uuid|guid)[\W_]|"
+    r"^(?i:row[\W_]?n(?:ames?|umbers?)|unnamed: 0)$",  # as R and pandas write them
+    re.ASCII,
+)
 
 _WEIGHT = re.compile(
     r"(?:^|[\W_])(?:(?:sample|row|case|survey|final|person|instance|design)?_?weights?|fnl_?wgt|p?wgt|perwt)\d*$",
@@ -25,6 +29,12 @@ _PROTECTED = re.compile(
     r"relig|creed$|faith$|godsdienst|disab|handicap|behinder|discap|"
     r"marital|married|marriage|civil$|familienstand|pregnan|veteran|lgbt|"
     r"性别|性別|年龄|年齢|民族|种族|国籍|宗教|婚姻"
+)
+
+# What a word of a column's or a value's name begins with, or is ($), where it says that something bad is so.
+_HARM = re.compile(
+    r"default(s|ed)?$|delinquen|bankrupt|fraud|recid|(re)?arrest|crim(e|inal)|violen|offen[cs]e|convict|"
+    r"disease|sick$|illness|death|died$|dead$|mortal|readmi|fail|den(y|ied|ial)$|reject|refus|dropout$|bad$|risky$"
 )
 
 _TIME = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?\s*(Z|[aApP][mM]|[+-]\d{2}(:?\d{2})?|UTC)?"
@@ -50,7 +60,7 @@ _CAMEL = re.compile(r"[a-z](?:Score|Probability|Prob|Prediction|Predicted|Decile
 def named_like_identifiers(name: str) -> bool:
     """Return whether a column is called like one that only names the row.
 
-    >>> [named_like_identifiers(name) for name in ("id", "USER_ID", "user id", "personId", "e-mail")]
+    >>> [named_like_identifiers(name) for name in ("USER_ID", "personId", "id_student", "e-mail", "rownames")]
     [True, True, True, True, True]
     >>> [named_like_identifiers(name) for name in ("paid", "covid", "idle", "keyboard", "monkey")]
     [False, False, False, False, False]
@@ -81,6 +91,19 @@ def named_like_protected(name: str) -> bool:
     plain = "".join(letter for letter in normalize("NFKD", name) if not combining(letter))
     words = re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", plain).lower())
     return any(_PROTECTED.match(word) for word in words) or words in (["group"], ["groups"])
+
+
+def named_like_harm(text: str) -> bool:
+    """Return whether a column, or a value, is called like something bad.
+
+    >>> texts = ("two_year_recid", "default payment next month", "HeartDisease", "is_fraud", "bad")
+    >>> [named_like_harm(text) for text in texts]
+    [True, True, True, True, True]
+    >>> [named_like_harm(text) for text in ("no default", "approved", "credit_risk", "badge", "sickle", "1")]
+    [False, False, False, False, False, False]
+    """
+    words = re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower())
+    return not {"no", "not", "without", "never"} & set(words) and any(_HARM.match(word) for word in words)
 
 
 def is_date(text: str) -> bool:

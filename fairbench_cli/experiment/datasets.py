@@ -27,7 +27,7 @@ from fairbench_cli.experiment.config.worlds import SOME, CellWorld, WorldSpec, w
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.network.bias import BiasKind, Groups, bias_kind
-from fairbench_cli.network.files import FORMAT, Meta
+from fairbench_cli.network.files import FORMAT, Meta, decisive_text
 from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
@@ -39,6 +39,7 @@ if TYPE_CHECKING:  # pandas comes with it, and workers need neither
     from fairbench_cli.data.load import Dataset
 
 
+LoadedAs = tuple[str, str]  # the card as a config names it, and what unknown outcomes become
 Edit = tuple[Groups, float]
 """Groups whose outcomes β changes, and the share of β."""
 
@@ -173,7 +174,7 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
     """
     prepared: list[PreparedDataset] = []
     problems: list[Problem] = []
-    rows: dict[str, Dataset] = {}  # by card: several entries may be of one
+    rows: dict[LoadedAs, Dataset] = {}  # several entries may be of one card
     for spec in config.datasets:
         try:
             prepared.append(_prepare(spec, config, data_dir, rows))
@@ -190,18 +191,26 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
 
 
 def _prepare(
-    spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None, rows: "dict[str, Dataset]"
+    spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None, rows: "dict[LoadedAs, Dataset]"
 ) -> PreparedDataset:
     path = find_card(spec.card)
-    card = read_card(path)
+    own = read_card(path)
+    card = own.with_unknown_as(spec.unknown_as)
+    if config.sample.source != "data":
+        card = card.for_network()
+    loaded_as = spec.card, card.label.unknown_as
     dataset: Dataset | None = None
     if config.sample.source != "shipped" or config.tested != "network":
         from fairbench_cli.data.load import load
 
-        if spec.card not in rows:
+        if loaded_as not in rows:
             places = folders(data_dir, path)
-            rows[spec.card] = load(card, locate(card, places), _test_files(card, config, places))
-        dataset = rows[spec.card]
+            rows[loaded_as] = load(card, locate(card, places), _test_files(card, config, places))
+        dataset = rows[loaded_as]
+    if config.sample.source == "shipped" and card.label != own.label:
+        what = f"the fitted network of {card.name} is of unknown_as: {own.label.unknown_as}"
+        fix = "leave out unknown_as, or write `sample: {from: network}` to learn one from the data"
+        raise user_error(what, fix, config.where("datasets"))
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset, config)
     elif config.sample.source == "network":
@@ -223,8 +232,8 @@ def _prepare(
 
 def _test_files(card: Card, config: ExperimentConfig, places: list[Path]) -> LocatedFiles | None:
     """Return the files of the test rows: that of the config or those of the card; None without such files."""
-    if config.tested == "original" and card.test_files:
-        return locate(card, places, card.test_files)
+    if config.tested == "original" and card.tested_files:
+        return locate(card, places, card.tested_files)
     if config.test is None or config.tested != "file":
         return None
     path = Path(config.test)
@@ -325,7 +334,7 @@ def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dat
         train, test = _balanced(sample.balanced, size, rows)
         what = f"{sample.balanced} balanced rows are {train} to train on and {test} to test on, and four"
         raise user_error(f"{what} are needed", "raise `balanced`", config.where("sample", "balanced"))
-    for name, tested in dataset.test_sha256.items():
+    for name, tested in dataset.test_sha256.items() if config.tested == "file" else ():
         if tested in dataset.sha256.values():
             what = f"{name} is the data of {card.name}: rows that are trained on would be tested"
             raise user_error(what, "give other rows, or write test: holdout", config.where("test"))
@@ -391,7 +400,7 @@ def _shipped(
         )
     sha256 = dataset.sha256 if dataset is not None else meta.source.get("sha256")
     facts = {**meta.source, "sha256": sha256, "network": path.name, "score": meta.score, "bic": meta.bic}
-    decisive = {**_decisive(card, dataset), "shipped": digest(path.read_text(encoding="utf-8"))}
+    decisive = {**_decisive(card, dataset), "shipped": digest(decisive_text(path))}
     return PreparedDataset(spec, card, roles, decisive, facts, network.columns, size, dataset, network)
 
 

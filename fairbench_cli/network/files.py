@@ -2,20 +2,21 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import numpy as np
 from pydantic import BaseModel, Field, FiniteFloat, ValidationError, field_validator
 
-from fairbench_cli.base.checksums import is_whole, signed
+from fairbench_cli.base.checksums import FIELD, is_whole, signed
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.base.validation import StrictModel
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.data.table import Column, Floats
 from fairbench_cli.network.model import BayesNet, named_arcs
+from fairbench_cli.network.standin import StandIn
 
 FORMAT = "fairbench-network/2"
 
@@ -32,6 +33,8 @@ class Meta:
         The learned structure's score under `score_name`, and its BIC.
     source : dict
         The data (name, sha256, rows) and settings; anything that JSON can hold.
+    stand_in : StandIn or None
+        How good rows of the network are in the place of the data, where that was measured.
     """
 
     learner: str
@@ -39,6 +42,7 @@ class Meta:
     score: float
     bic: float
     source: Mapping[str, Any] = field(default_factory=dict)
+    stand_in: StandIn | None = None
 
 
 def save(net: BayesNet, path: str | Path, meta: Meta) -> None:
@@ -99,9 +103,12 @@ def to_json(net: BayesNet, meta: Meta) -> str:
 
     Its last field is the sha256 of the others, as `checksums.digest` has it.
     """
+    learned = {key: value for key, value in vars(meta).items() if key != "stand_in"}
+    measured = {} if meta.stand_in is None else {"stand_in": meta.stand_in.model_dump(mode="json")}
     content = {
         "format": FORMAT,
-        **asdict(meta),
+        **learned,
+        **measured,
         "columns": [_column(column) for column in net.columns],
         "arcs": [list(arc) for arc in net.arcs],
         "cpts": {
@@ -110,6 +117,15 @@ def to_json(net: BayesNet, meta: Meta) -> str:
         },
     }
     return _pretty(signed(content), "") + "\n"
+
+
+def decisive_text(path: str | Path) -> str:
+    """Return what of a network's file decides numbers: its text less what was measured of it afterwards."""
+    text = read_text(Path(path))
+    content = json.loads(text)
+    if "stand_in" not in content:
+        return text
+    return _pretty({key: own for key, own in content.items() if key not in ("stand_in", FIELD)}, "") + "\n"
 
 
 def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
@@ -133,7 +149,7 @@ def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
         what = "the network was changed or damaged since it was written: its sha256 is another"
         fix = "take an undamaged copy; if the change was meant, remove `sha256` at its end"
         raise user_error(what, fix, str(path))
-    return network, Meta(file.learner, file.score_name, file.score, file.bic, file.source)
+    return network, Meta(file.learner, file.score_name, file.score, file.bic, file.source, file.stand_in)
 
 
 def _column(column: Column) -> dict[str, Any]:
@@ -181,6 +197,7 @@ class _NetworkFile(StrictModel):
     score: FiniteFloat
     bic: FiniteFloat
     source: dict[str, Any]
+    stand_in: StandIn | None = None
     columns: list[_ColumnEntry]
     arcs: list[list[str]]
     cpts: dict[str, _CptEntry]

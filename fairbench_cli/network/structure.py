@@ -150,7 +150,7 @@ def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobod
     numbers = [column.name for column in table.columns if column.kind == "number"]
     if numbers:
         what = f"{', '.join(numbers)}: a network takes levels, not numbers"
-        fix = "in the card cut them: bins: {quantiles: 5}; or in the config write sample: {from: data}"
+        fix = "in the card write network_bins: {quantiles: 5} of each; or in the config sample: {from: data}"
         raise user_error(what, fix)
     local = local_scores(table, score, settings.iss)
     if settings.iss != 1.0 and score != "bde":

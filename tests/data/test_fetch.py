@@ -61,7 +61,7 @@ def server(monkeypatch):
 
 
 @pytest.fixture
-def get(server, tmp_path, capfd):
+def get(server, tmp_path):
     """Fetch a card's file from the server; return what was said."""
 
     def run(sha=SHA, url=None):
@@ -70,12 +70,9 @@ def get(server, tmp_path, capfd):
         known = f", sha256: {sha}" if sha else ""
         (tmp_path / "mine.yaml").write_text(f"{text}files: [{{name: a.csv, url: '{url}'{known}}}]\n")
         said = []
-        try:
-            assert fetch(read_card(tmp_path / "mine.yaml"), said.append, tmp_path / "cache") == [
-                tmp_path / "cache" / "a.csv"
-            ]
-        finally:
-            assert capfd.readouterr() == ("", "")  # pooch keeps quiet
+        assert fetch(read_card(tmp_path / "mine.yaml"), said.append, tmp_path / "cache") == [
+            tmp_path / "cache" / "a.csv"
+        ]
         return said
 
     return run
@@ -108,12 +105,14 @@ def test_what_is_there_but_wrong_is_replaced(get, tmp_path):
 
 def test_a_broken_connection_goes_on_where_it_stopped(get, server, tmp_path):
     server.cut = 100_000
-    with pytest.raises(UserError, match=r"the connection broke; \d+ bytes are kept") as caught:
+    with pytest.raises(UserError, match=r"the connection broke; [\d,]+ bytes are kept") as caught:
         get()
     part = tmp_path / "cache" / "a.csv.part"
     have = part.stat().st_size
     assert 90_000 < have <= 100_000
-    assert "fix: try again, or get it from" in str(caught.value)
+    assert f"fix: try again, or save that address as {tmp_path}/cache/a.csv by other means" in str(
+        caught.value
+    )
     assert kept(tmp_path) == {"a.csv.part": CONTENT[:have]}
     server.cut = None
     assert get()[1].endswith("verified")
@@ -159,6 +158,50 @@ def test_a_wrong_file_is_refused_with_both_hashes_and_leaves_nothing(get, server
     assert hashlib.sha256(b"another file").hexdigest() in str(caught.value)
     assert len(str(caught.value).splitlines()) == 2
     assert kept(tmp_path) == {}
+
+
+def test_a_page_in_the_place_of_the_file_is_said_to_be_one(get, server, tmp_path):
+    server.content = b"\n<!doctype html><title>Sign in</title>"
+    with pytest.raises(
+        UserError, match=r"38 bytes of a web page, sha256 .*\n  fix: a proxy or a page to log in"
+    ):
+        get()
+    assert kept(tmp_path) == {}
+
+
+def test_a_folder_that_cannot_be_written_is_no_fault_of_the_network(get, tmp_path):
+    (tmp_path / "cache").write_text("a file")
+    with pytest.raises(
+        UserError, match=r"cannot write a.csv into .*cache: .* exists\n  fix: make room there"
+    ):
+        get()
+
+
+def test_what_can_be_had_of_several_data_sets_is_had_and_the_rest_said_at_once(
+    get, say, tmp_path, monkeypatch
+):
+    get()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "user"))
+    said = say("data", "fetch", "baf", "nosuch", tmp_path / "mine.yaml", "acs-income-state")
+    assert said.code == 2
+    assert [line.split(":")[0] for line in said.err.splitlines() if line.startswith("error")] == ["error"] * 3
+    for words in (
+        "no address for Base.csv",
+        'unknown dataset "nosuch"',
+        "no address for psam_p06.csv",
+        "verified",
+    ):
+        assert words in said.err
+    assert (tmp_path / "user" / "fairbench" / "data" / "a.csv").read_bytes() == CONTENT
+
+
+def test_files_without_an_address_do_not_fail_a_look_at_everything(data_folder, say):
+    said = say("data", "verify", "--data-dir", data_folder)
+    assert (said.code, said.err) == (0, "")
+    assert "baf: Base.csv: not here, and without an address; see https://" in said.out
+    assert "adult-split: " in said.out
+    assert said.out.count("adult.test: sha256") == 4  # files to test on are files of the card, too
+    assert "Base.csv of baf not found" in say("data", "verify", "baf").err
 
 
 def test_without_a_checksum_nothing_is_verified_nor_resumed(get, server, tmp_path):

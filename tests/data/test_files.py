@@ -147,3 +147,30 @@ def test_what_pandas_writes_is_read(tmp_path_factory, table):
     with path.open("w", encoding="utf-8", newline="") as stream:
         csv.writer(stream).writerows(table)
     assert rows(path) == [list(row) for row in table]
+
+
+def test_columns_that_are_not_wanted_change_nothing_else(tmp_path):
+    """One, some or none of the columns, of a CSV, an ARFF and a Parquet file: the cells, lines and levels of all."""
+    import duckdb
+
+    texts = {
+        "csv": 'a, b ,c\n1, x , \n\n2,"y\nz",q\n2,x,q\n1,x,q\n',
+        "arff": "@attribute a numeric\n@attribute b {x,'y z'}\n@attribute c string\n@data\n1,x,''\n%\n2,'y z',q\n",
+    }
+    paths = {kind: write(tmp_path, text).rename(tmp_path / f"some.{kind}") for kind, text in texts.items()}
+    paths["parquet"] = tmp_path / "some.parquet"
+    query = "SELECT * FROM (VALUES (1.5, ' x', NULL), (2, 'y\0', 'q'), (2, 'y', 'q'), (2, 'y', 'q')) AS t(a, b, c)"
+    duckdb.sql(query).write_parquet(str(paths["parquet"]))
+    for kind, path in paths.items():
+        whole = read_cells(path, kind)
+        for names in (["a"], ["c"], ["a", "c"], ["c", "b"], [], ["nothing"], ["a", "b", "c"]):
+            part = read_cells(path, kind, wanted=names.__contains__)
+            there = [name for name in "abc" if name in names] or [*"abc"]
+            assert part.frame.to_dict("list") == whole.frame[there].to_dict("list")
+            assert (list(part.lines), part.declared, part.names) == (
+                list(whole.lines),
+                whole.declared,
+                (*"abc",),
+            )
+    assert read_cells(paths["parquet"], "parquet").frame["b"].tolist() == ["x", "y\0", "y", "y"]
+    assert read_cells(paths["csv"]).lines == [2, 5, 6, 7]

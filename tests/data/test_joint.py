@@ -8,7 +8,8 @@ from conftest import write_config
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.check import group_findings, raw_rows
+from fairbench_cli.data.checks.groups import group_findings
+from fairbench_cli.data.checks.rows import raw_rows
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import locate
 from fairbench_cli.data.table import Roles, Table, to_sample

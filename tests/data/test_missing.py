@@ -85,6 +85,16 @@ def test_edges_name_their_bins_whatever_the_data_are(closed, whole, levels, code
     assert (column.levels, found.tolist()) == (levels, codes)
 
 
+def test_bins_without_an_order_are_categories():
+    """Ranges of codes, such as those of occupations: the rows of the bins, and nothing that numbers have."""
+    codes = np.array([9830.0, 440, 2310, 440])
+    named = BinsCard(edges=(500, 9800), closed="left", levels=("managers", "others", "military"))
+    bins, rows = bin_numbers("job", codes, named, whole=True)
+    column, found = bin_numbers("job", codes, named.model_copy(update={"ordered": False}), whole=True)
+    assert (bins.kind, column) == ("bins", Column("job", ("managers", "others", "military")))
+    assert found.tolist() == rows.tolist() == [2, 0, 1, 0]
+
+
 CUT = HEAD + 'missing: ["", "?"]\ncolumns: {pay: {kind: real, bins: {edges: 5}%s}}\n'
 
 
@@ -244,6 +254,7 @@ def test_a_fix_works_as_printed(tmp_path, more, content, pattern, mend):
         ("columns: {pay: {kind: real, bins: {quantiles: 2, low: 3}}}", "low is for bins of equal width"),
         ("columns: {pay: {kind: real, bins: {edges: [3, 3]}}}", "edges must rise"),
         ("columns: {pay: {kind: real, bins: {count: 3, closed: left}}}", "closed: left is for edges"),
+        ("columns: {pay: {kind: real, bins: {edges: 3, ordered: false}}}", "categories need names"),
     ],
 )
 def test_cards_that_contradict_themselves(tmp_path, more, message):

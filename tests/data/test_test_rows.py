@@ -212,3 +212,34 @@ def test_the_path_is_looked_for_next_to_the_config(tmp_path: Path, say):
     assert say("run", "deep/x.yaml", "-q", "-j", "1").code == 0
     assert say("run", "results/x/config.yaml", "-q", "-j", "1").code == 0
     assert say("verify", "results/x", "--cells", "1").code == 0
+
+
+def test_rows_of_one_file_are_as_if_they_were_in_another(tmp_path: Path, say):
+    """Months that are tested on: the same tables as of two files, and without them nobody trains on theirs."""
+    apart = loaded(write(tmp_path))
+    mixed = pd.concat([rows_of(1).assign(month="train"), rows_of(2, 90).assign(month="test")])
+    order = np.random.default_rng(3).permutation([*["train"] * 240, *["test"] * 90])
+    parts = {"train": iter(range(240)), "test": iter(range(240, 330))}
+    mixed.iloc[[next(parts[part]) for part in order]].to_csv(tmp_path / "all.csv", index=False)
+    columns = CARD["columns"] | {"month": "drop"}
+    card = CARD | {"files": ["all.csv"], "test_rows": {"month": "test"}, "columns": columns, "test_files": []}
+    (tmp_path / "one.yaml").write_text(yaml.safe_dump(card))
+    read = read_card(tmp_path / "one.yaml")
+    found = locate(read, [tmp_path])
+    both = load(read, found, locate(read, [tmp_path], read.tested_files))
+    assert both.test is not None
+    assert apart.test is not None
+    assert (both.table.columns, both.test.columns) == (apart.table.columns, apart.test.columns)
+    np.testing.assert_array_equal(both.table.codes, apart.table.codes)
+    np.testing.assert_array_equal(both.test.codes, apart.test.codes)
+    assert len(fb.load(tmp_path / "one.yaml").raw) == 240
+    results = run(tmp_path / "one.yaml", tmp_path / "run", sample={"from": "data"}, test="original")
+    done = results.dropna()
+    assert (done.groupby("repeat")[["tn", "fp", "fn", "tp"]].sum().sum(axis=1) % 90 == 0).all()
+    for change, words in {
+        "test_rows: {month: tset}": ("tset", 'did you mean "test"?'),
+        "test_rows: {moth: test}": ("moth", 'did you mean "month"?'),
+        "test_files: [test.csv]": ("test_files and test_rows exclude each other",),
+    }.items():
+        (tmp_path / "bad.yaml").write_text(f"extends: ./one.yaml\nname: bad\n{change}\n")
+        two_lines(say("data", "show", "bad.yaml"), *words)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from network_data import random_net
 
 import fairbench_cli as fb
-from fairbench_cli.data.card import known_cards, shipped_cards
+from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.data.table import Column, Table
 from fairbench_cli.network.families import fit, local_scores, network_score
 from fairbench_cli.network.files import open_network
@@ -64,7 +64,11 @@ def test_tables_of_random_rows_are_the_same_bits(seed):
     assert same_bits(Table(net.columns, np.asfortranarray(codes.astype(np.int16))), net.parents)
 
 
-@pytest.mark.parametrize("name", [name for name in known_cards() if name != "adult-test"])
+# Each is a table of another shape: other shipped cards are variants of these, or say the same of more rows.
+@pytest.mark.parametrize(
+    "name",
+    ["adult", "adult-numbers", "compas", "dutch", "german", "oulad", "propublica-recidivism", "ricci"],
+)
 def test_tables_of_the_shipped_data_sets_are_the_same_bits(name, data_folder):
     table = fb.load(name, data_dir=data_folder).table
     shipped = shipped_cards() / f"{name}.network.json"

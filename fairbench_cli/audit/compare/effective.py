@@ -59,9 +59,9 @@ class RateRows:
         return RateRows(*(side[at, columns] for side in vars(self).values()))
 
     def scale(self, by: Floats) -> "RateRows":
-        """Return them worth `by` of it, from 0 to 1; the limitless total of a share stays."""
+        """Return them worth `by` of it; the limitless total of a share stays."""
         below = np.where(self.below >= MANY, self.below, self.below * by)
-        return RateRows(self.above * by, below, self.scaled | (by < 1), self.plain_above, self.plain_below)
+        return RateRows(self.above * by, below, self.scaled | (by != 1), self.plain_above, self.plain_below)
 
 
 def of_all(names: Sequence[str]) -> Bools:
@@ -74,7 +74,9 @@ def own_rows(part: Slice, names: Sequence[str]) -> RateRows:
     return _worth(part, names, rest=False)
 
 
-def rate_rows(part: Slice, names: Sequence[str], at: Ints) -> tuple[RateRows, RateRows]:
+def rate_rows(
+    part: Slice, names: Sequence[str], at: Ints, *, matched: bool = False
+) -> tuple[RateRows, RateRows]:
     """Return the rows behind the rates of each group, and of its reference.
 
     Parameters
@@ -85,12 +87,16 @@ def rate_rows(part: Slice, names: Sequence[str], at: Ints) -> tuple[RateRows, Ra
         Rates.
     at : array of int, shape (rates,)
         Reference groups, see `judge.references`.
+    matched : bool
+        Whether rows may be worth more where people who do well in a group do so in its reference, too. They
+        are worth it in a comparison with the reference alone.
     """
     own, rest = own_rows(part, names), bool((at == REST).all())
     ref = _worth(part, names, rest=True) if rest else own.take(np.broadcast_to(at, own.above.shape))
     if part.clusters is None:
         return own, ref
     factor = factor_together(part.clusters, names, at, own.above.shape)
+    factor = factor if matched else np.minimum(factor, 1.0)
     return own.scale(factor), ref.scale(factor)
 
 
@@ -270,15 +276,18 @@ def _likeness(entries: _Entries, squares: _Entries, rate: Floats, group: Ints, *
 
 
 def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: tuple[int, int]) -> Floats:
-    """Return what is left of the rows where people are in a group and in its reference, from 0 to 1.
+    """Return how many times the rows are worth where people are in a group and in its reference.
 
-    Where the same people do well in both, the comparison is safer than of separate groups, which is not used;
-    where one does well at the expense of the other (one is chosen of each household), it is less safe.
+    Where the same people do well in both (one employer has two applications of each group), the comparison is
+    safer than of separate groups; where one does well at the expense of the other (one is chosen of each
+    household), it is less safe.
 
     Returns
     -------
     array, shape (groups, rates)
-        The variance of the logarithm of the ratio if groups were separate, over that it has; at most 1.
+        The variance of the logarithm of the ratio if groups were separate, over that it has. Above 1 with
+        `ALIKE` people added of whom one does well in the group alone and one in the reference alone, so that
+        people who never differ do not make a comparison certain.
     """
     if len(np.unique(clusters.person)) == len(clusters.person):
         return np.ones(shape)
@@ -300,7 +309,9 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
     whole = _spread_of_reference(entries, clusters, at, shape, rest=rest)
     separate = separate + whole
     joint = separate - 2 * _by_group(own * other, group, shape[0])
-    factor = np.where(joint > separate, divide(separate, joint), 1.0)
+    size = divide(entries.all.sum(0), (entries.all > 0).sum(0))
+    apart = joint + ALIKE * size**2 * (divide(1.0, above**2) + divide(1.0, ref_above**2)) / 2
+    factor = divide(separate, np.where(joint > separate, joint, np.fmin(apart, separate)))
     itself = np.arange(shape[0])[:, None] == at
     return np.where(itself | np.isnan(factor), 1.0, factor)
 

@@ -148,7 +148,9 @@ class Compared:
     @cached_property
     def rows(self) -> tuple[RateRows, RateRows]:
         """The rows behind the rates, and behind the references'."""
-        return rate_rows(self.part, self.names, self.at)
+        # A reference that its rate has chosen is compared by all pairs of groups.
+        matched = not chosen_by_rate(self.part, self.config)
+        return rate_rows(self.part, self.names, self.at, matched=matched)
 
     @cached_property
     def ratio_limits(self) -> Limits:

@@ -441,14 +441,13 @@ def explanation_sections(found: Sequence[Explanation], report: Report, view: Vie
 
 
 def _explanation(each: Explanation, report: Report, view: View) -> Section:
-    sentences = [_overall_words(each)]
+    sentences = [_overall_words(each), *_turned(each)]
     if each.features:
         sentences.append(f"A person is described by {', '.join(each.features)}.")
     few = [part for part in each.parts if part.compared < FEW_COMPARED]
     some = [part for part in each.parts if FEW_COMPARED <= part.compared < 1]
-    tables = [_parts_table(each), _belift(each, report)] if each.parts else []
-    tables += [_row_metrics(each, report)] if each.metrics else []
-    tables += [_strata_table(part, view) for part in each.parts]
+    tables = strata_tables(each, report.config, view)
+    tables[2:2] = [_row_metrics(each, report)] if each.metrics else []
     both = f"{each.group} ({each.rows} rows) and {each.reference} ({each.reference_rows})"
     return Section(
         f"{each.attribute}: what is behind the difference of {both}",
@@ -456,6 +455,13 @@ def _explanation(each: Explanation, report: Report, view: View) -> Section:
         tuple(tables),
         (*each.notes, *([_alone(some)] if some else []), *([CMH] if each.parts else [])),
     )
+
+
+def strata_tables(each: Explanation, config: AuditConfig, view: View) -> list[TextTable]:
+    """Return what is explained by each part and what is left, the least belift, and the strata of each."""
+    if not each.parts:
+        return []
+    return [_parts_table(each), _belift(each, config), *(_strata_table(part, view) for part in each.parts)]
 
 
 def _overall_words(each: Explanation) -> str:
@@ -468,6 +474,30 @@ def _overall_words(each: Explanation) -> str:
         return f"{each.group} is selected as often as {each.reference}: the difference is {said}."
     often = "less" if each.difference.value < 0 else "more"
     return f"{each.group} is selected {often} often than {each.reference}: the difference is {said}."
+
+
+def _turned(each: Explanation) -> list[str]:
+    """Return that a difference which is beyond chance goes the other way within strata; else nothing.
+
+    Of strata that compare few of the rows nothing is said.
+    """
+    whole = each.difference
+    if not (whole.low > 0 or whole.high < 0):
+        return []
+    less, more = ("less", "more") if whole.value < 0 else ("more", "less")
+    turned: list[str] = []
+    chance: list[str] = []
+    for part in each.parts:
+        left = part.unexplained
+        if part.compared >= FEW_COMPARED and left.value * whole.value < 0:
+            said = f"{part.by}, {writing.with_interval(left)}"
+            (chance if left.low <= 0 <= left.high else turned).append(said)
+    words = (
+        f"Simpson's paradox: {each.group} is selected {less} often of all, but {more} often within strata of"
+    )
+    found = [f"{words} {'; '.join(turned)}."] if turned else []
+    rest = f"It is explained by {'; '.join(chance)}: what is left may be chance, and goes the other way."
+    return found + ([rest] if chance else [])
 
 
 def _alone(parts: list[Stratified]) -> str:
@@ -491,7 +521,7 @@ def _parts_table(each: Explanation) -> TextTable:
     return table_of(title, columns, each.parts)
 
 
-def _belift(each: Explanation, report: Report) -> TextTable:
+def _belift(each: Explanation, config: AuditConfig) -> TextTable:
     def least(part: Stratified) -> Stratum | None:
         return None if part.least_belift is None else part.strata[part.least_belift]
 
@@ -503,7 +533,7 @@ def _belift(each: Explanation, report: Report) -> TextTable:
     }
     return table_of(
         f"Least belift, rate of {each.group} in a stratum / rate of all; strata with fewer than "
-        f"{report.config.min_group} left out",
+        f"{config.min_group} left out",
         columns,
         [(part.by, least(part)) for part in each.parts],
     )

@@ -31,6 +31,7 @@ from fairbench_cli.audit.scan.readings import check_thresholds, read_outcomes, r
 from fairbench_cli.audit.scan.refusals import (
     reading,
     refuse_codes,
+    refuse_counts,
     refuse_scores,
     refuse_weights,
     rows_in_words,
@@ -41,6 +42,7 @@ from fairbench_cli.audit.scan.roles import (
     MOST_CODES,
     Contradicted,
     assign,
+    find_column,
     too_many_groups,
     words_below,
 )
@@ -190,10 +192,18 @@ def _opened(
     tell: Tell = to_nobody,
 ) -> Source:
     if isinstance(source, str | Path):
-        return open_file(database, str(source), stdin, folder, config.table, tell)
-    if config.table is not None:
+        found = open_file(database, str(source), stdin, folder, config.table, tell)
+    elif config.table is not None:
         raise user_error("a data frame has no tables", ("leave out ", Flag("table")), Flag("table"))
-    return open_frame(database, source)
+    else:
+        found = open_frame(database, source)
+    if config.counts is None:
+        return found
+    column = find_column(found, config.counts, "counts")
+    with reading(found):
+        refuse_counts(found, column)
+    note = f"{found.columns[column]}: a row stands for as many people."
+    return replace(found, notes=(*found.notes, note)).with_people(column)
 
 
 def _counted(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -> Iterator[Scan]:
@@ -295,7 +305,7 @@ def _with_notes(scan: Scan) -> Scan:
     scales = [note for side in sides for note in check_thresholds(side, scan.config.threshold)]
     tally = scan.tally
     if scan.roles.cluster is None:
-        people = _repeats(scan)
+        people = [] if scan.config.counts else _repeats(scan)
     else:
         slices, note = with_clusters(scan, scan.roles.cluster)
         tally, people = replace(tally, slices=slices), [note]

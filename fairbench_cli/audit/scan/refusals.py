@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 MOST_CLASSES = 20  # a column of more different numbers holds a quantity
 MOST_NAMED = 6
+MOST_PEOPLE = 10_000_000  # in rows that stand for several: each is read again
 CUT = (
     "say how scores become decisions: ",
     *(Flag("threshold", 0.5), ", ", Flag("top-k", 100), " or ", Flag("top-share", 0.1)),
@@ -113,6 +115,7 @@ def refuse_if(source: Source, column: int, bad: str, what: str, fix: Words) -> N
     `what` may use ``{column}``, ``{value}`` and ``{count}``.
     """
     source = source.alone or source
+    source = replace(source, table=source.once or source.table)
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
     first = f"count(*), min(line), arg_min(coalesce(text_{column}, ''), line)"
     with source.engine(ordered=True, threads=1):
@@ -165,6 +168,27 @@ def refuse_weights(source: Source, column: int) -> None:
         "{column} has {value}, not a weight, in {count}",
         f"weights must be 0, or numbers from {LIGHTEST} to {LARGEST}; only their proportions count",
     )
+
+
+def refuse_counts(source: Source, column: int) -> None:
+    """Refuse numbers of people that are not whole, all 0, or more than `MOST_PEOPLE` together."""
+    number = f"number_{column}"
+    refuse_if(
+        source,
+        column,
+        f"({not_finite(number)} OR {number} < 0 OR {number} > {MOST_PEOPLE} OR {number} <> floor({number}))",
+        f"{{column}} has {{value}}, not a whole number from 0 to {MOST_PEOPLE:,}, in {{count}}",
+        ("counts say how many people a row stands for; other numbers may be weights: ", Flag("weight")),
+    )
+    (people,) = source.one(f"SELECT coalesce(sum({number}), 0) FROM predictions")
+    if not 0 < people <= MOST_PEOPLE:
+        what = f"{shown(source.columns[column])} adds up to {people:,.0f} people"
+        fix = (
+            "name a column that adds up to 1 to ",
+            f"{MOST_PEOPLE:,}, or take it for weights: ",
+            Flag("weight"),
+        )
+        raise user_error(what, fix, Flag("counts"))
 
 
 def _refuse_missing(source: Source, column: int) -> None:

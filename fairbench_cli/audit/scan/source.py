@@ -97,6 +97,8 @@ class Source:
         What to read all rows and the first ones from, in SQL.
     sql : tuple of ColumnSql
         How each column is read from there.
+    once : str
+        What to read each row once from, in SQL, where a row stands for several people.
     alone : Source, or None
         These rows without the last column, where that holds the scores of another file.
     """
@@ -112,6 +114,7 @@ class Source:
     table: str = ""
     first: str = "first"
     sql: tuple["ColumnSql", ...] = ()
+    once: str = ""
     alone: "Source | None" = None
 
     @property
@@ -149,6 +152,14 @@ class Source:
         self.database.execute(limit)
         (rows,) = self.database.execute(f"SELECT count(*) FROM {self.first}").fetchone() or (0,)
         return replace(self, table=self.first) if rows < self.first_rows else self
+
+    def with_people(self, column: int) -> "Source":
+        """Return a row for each person, where a column says how many people a row stands for."""
+        times = f"range(CAST({self.sql[column].number} AS BIGINT))"
+        every, first = (f"(SELECT once.* FROM {of} AS once, {times})" for of in (self.table, self.first))
+        names = tuple("" if i == column else name for i, name in enumerate(self.columns))
+        head = first if self.format == "frame" else self.first
+        return replace(self, table=every, first=head, columns=names, once=self.table)
 
     def with_scores_of_1(self) -> "Source":
         """Return these rows with a column of scores that are all 1, in the place of one that there may be."""

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.check import RawRows, column_findings, leak_words, leaks
+from fairbench_cli.data.checks.columns import column_findings
+from fairbench_cli.data.checks.leaks import leak_words, leaks
+from fairbench_cli.data.checks.rows import RawRows
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import GAPS, edge_word, is_number
 from fairbench_cli.data.guess.roles import GivenRoles, Group, RawCells
@@ -159,7 +161,7 @@ def _raw(table: RawCells, roles: GivenRoles, kinds: dict[str, str]) -> RawRows:
     )
     outcome = np.where(roles.label.members(table), "+", "-")
     marked = table.cells.assign(**{label: outcome})[known].reset_index(drop=True)
-    return RawRows(card, marked, np.ones(len(marked), dtype=bool), ())
+    return RawRows(card, marked, np.ones(len(marked), dtype=bool), (), table.cells)
 
 
 def _given(table: RawCells, group: Group, roles: GivenRoles, kinds: dict[str, str]) -> ColumnGuess:

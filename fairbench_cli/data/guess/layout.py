@@ -82,7 +82,7 @@ def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.D
         When the file cannot be read, or names do not fit it, or two different columns have one.
     """
     header = layout.header
-    frame = read_cells(path, layout.format, header=header, separator=layout.separator).frame
+    frame = read_cells(path, layout.format, header=header, separator=layout.separator).frame.astype(object)
     width = frame.shape[1]
     if names is None and not header:
         names = [f"column{j + 1}" for j in range(width)]

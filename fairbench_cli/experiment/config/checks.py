@@ -83,7 +83,7 @@ def _test_rows(given: Given) -> Iterator[Conflict]:
     """Find test rows that do not go with where the training rows come from."""
     config = given.config
     real = config.sample.source == "data"
-    without = [card.name for card in given.cards if not card.test_files]
+    without = [card.name for card in given.cards if not card.tested_files]
     if real and (config.test == "network" or (config.test == "original" and without)):
         what = f"test: {config.test} does not go with `from: data`, which trains on real rows"
         fix = "write test: holdout, or leave it out"

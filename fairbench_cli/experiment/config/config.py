@@ -35,7 +35,7 @@ from fairbench_cli.base.validation import (
     mistake,
     refused,
 )
-from fairbench_cli.data.card import Origin, find_card, known_cards, read_card
+from fairbench_cli.data.card import Origin, UnknownAs, find_card, known_cards, read_card
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.experiment.config.components import (
     DEFAULT_CLASSIFIERS,
@@ -268,6 +268,11 @@ class DatasetOptions(BiasConfig):
         description="Its name in the results, so that one data set may be listed with several settings; by "
         "default the card's.",
     )
+    unknown_as: UnknownAs | None = Field(
+        default=None,
+        description="What becomes of rows whose outcome its card calls unknown: `leave-out`, a `level` of "
+        "their own, or `unfavourable`; by default as the card says.",
+    )
     title: str = Field(
         default="",
         max_length=60,
@@ -313,7 +318,8 @@ class DatasetSpec(DatasetOptions):
     def plain(self, hidden: frozenset[str]) -> dict[str, Any]:
         """Return it as it is written in a config, without the `hidden` settings."""
         hidden = hidden | (set() if self.bias is None else OF_BETA)
-        unsaid = {key for key in ("title", "interventions", "classifiers") if not getattr(self, key)}
+        optional = ("title", "interventions", "classifiers", "unknown_as")
+        unsaid = {key for key in optional if not getattr(self, key)}
         written = self.model_dump(mode="json", by_alias=True, exclude={"card", *hidden, *unsaid})
         return {self.card: written | {"attribute": self.works_on}}
 
@@ -349,6 +355,8 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
             place = (name, "attribute")
             for attribute in asked if isinstance(asked, list) else [asked]:
                 card.attribute(attribute if isinstance(attribute, str) else None)
+            place = (name, "unknown_as")
+            card.with_unknown_as(given.unknown_as)
         except UserError as error:
             findings += [(place, problem) for problem in error.problems]
     if findings:
@@ -392,7 +400,7 @@ class ExperimentConfig(StrictModel):
         ),
     ] = Field(
         default=None,
-        description="`original`: the real rows, the default; of a card with `test_files` the rows of these. "
+        description="`original`: the real rows, the default; of a card with `test_files` or `test_rows` these. "
         "`network`: rows sampled at β = 0, as many as a training set has. `holdout`, the default with "
         "`from: data`: the rows that are not trained on. Or a file, `./mine.csv`: its rows.",
     )

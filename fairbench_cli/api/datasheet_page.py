@@ -1,0 +1,376 @@
+"""A datasheet as a document, and as JSON."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, get_args
+
+from fairbench_cli.api.datasheet import AttributeRates, Datasheet, GroupRate, MissingByGroup, Side, gap_of
+from fairbench_cli.audit.compare.report import Interval
+from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts.explained import CMH, strata_tables
+from fairbench_cli.audit.parts.part import View
+from fairbench_cli.audit.show.tables import json_text
+from fairbench_cli.data.checks.rows import Finding
+from fairbench_cli.data.table import Column
+from fairbench_cli.document.charts import Axis, ChartRow, dot, row_chart, whisker
+from fairbench_cli.document.html import html
+from fairbench_cli.document.markdown import markdown
+from fairbench_cli.document.model import (
+    Answer,
+    Chart,
+    Document,
+    Section,
+    Statement,
+    TableCell,
+    TextTable,
+    plain_table,
+    table_of,
+)
+from fairbench_cli.network.standin import standin_section
+
+MOST_LEVELS = 50  # of a column, in a table
+MOST_BARS = 12  # groups in a chart
+READINGS = {
+    "leave-out": "left out with their rows",
+    "level": "a level of their own",
+    "unfavourable": "unfavourable",
+    "favourable": "favourable, all of them",
+    "lowest": "favourable for the favoured alone",
+    "highest": "favourable for the deprived alone",
+}
+"""What is done with unknown outcomes, and what they may be, in words."""
+
+
+def datasheet_document(sheet: Datasheet, view: View | None = None) -> Document:
+    """Return a page on a data set; the same data give the same page.
+
+    Parameters
+    ----------
+    sheet : Datasheet
+    view : View, optional
+        How many rows of a table are shown; by default all.
+    """
+    card = sheet.card
+    sections = [
+        section
+        for section in _sections(sheet, view or View())
+        if section.sentences or section.tables or section.notes or section.sections
+    ]
+    return Document(
+        f"{card.name}: {card.title}" if card.title else card.name,
+        _answer(sheet),
+        _facts(sheet),
+        tuple(sections),
+    )
+
+
+def _outcome(sheet: Datasheet) -> str:
+    return f"{sheet.card.label.column} = {sheet.card.label.favourable}"
+
+
+def _answer(sheet: Datasheet) -> Answer:
+    """Return how many rows there are and how many have the favourable outcome, and the gap by attribute."""
+    if sheet.everybody is None:
+        return Answer(Statement(f"{sheet.card.name}: what its card says; nothing is measured"))
+    share = writing.percent_words(sheet.everybody.rate.value)
+    headline = f"{sheet.card.name}: {sheet.rows:,} rows, {share} with {_outcome(sheet)}"
+    return Answer(Statement(headline), tuple(_gap(one, sheet) for one in sheet.attributes))
+
+
+def _gap(one: AttributeRates, sheet: Datasheet) -> Statement:
+    shares = [writing.percent_words(each.rate.value) for each in (one.deprived, one.favoured)]
+    gap, word = one.gap, "more"
+    if gap.value < 0:
+        gap, word = Interval(-gap.value, -gap.high, -gap.low), "less"
+    points = writing.interval(Interval(100 * gap.value, 100 * gap.low, 100 * gap.high), 1)
+    far = f"{writing.number(100 * gap.value, 1)} points {points}".rstrip()
+    groups = one.deprived.group, one.favoured.group
+    text = f"{one.attribute}: {shares[0]} of {groups[0]}, {far} {word} than of {groups[1]} ({shares[1]})"
+    return Statement(text, None, _chart(one, sheet) if one.levels else None)
+
+
+def _chart(one: AttributeRates, sheet: Datasheet) -> Chart:
+    """Return the rate of each level, the lowest first, with its interval."""
+    ranked = sorted(one.levels, key=lambda each: each.rate.value)
+    shown = ranked if len(ranked) <= MOST_BARS else sorted(ranked, key=lambda each: -each.rows)[:MOST_BARS]
+    shown = [each for each in ranked if each in shown]
+    highest = max(max(each.rate.value, each.rate.high) if each.rows else 0 for each in shown)
+    axis = Axis(0.0, min(1.0, 1.05 * highest) or 1.0, percent=True)
+    rows = []
+    for each in shown:
+        rate = writing.percent_words(each.rate.value)
+        said = f"{each.group}, {each.side}: {rate} of {writing.thousands(each.rows)} rows"
+        look = dot(axis, each.rate.value, "reference" if each.side == "favoured" else "undecided", said)
+        rows.append(ChartRow(each.group, rate, [whisker(axis, each.rate.low, each.rate.high, said), look]))
+    title = f"{one.attribute}: share with {_outcome(sheet)}"
+    words = "; ".join(f"{row.name}: {row.said}" for row in rows)
+    more = len(ranked) - len(shown)
+    caption = f"the {MOST_BARS} largest groups; {more} more in the table" if more else ""
+    return Chart(title, row_chart(f"{title}. {words}", axis, rows, "disc: deprived, ring: favoured"), caption)
+
+
+def _facts(sheet: Datasheet) -> tuple[str, ...]:
+    """Return where the numbers are from."""
+    card = sheet.card
+    if sheet.of == "files":
+        how = "Wilson's of a share, Newcombe's of a difference; rows are taken as independent"
+        tested = " and ".join(file.name for file in card.test_files)
+        more = f" Rows of {tested}, which are tested on, are not counted." if tested else ""
+        return (f"Square brackets: 95 % intervals, {how}.{more}",)
+    files = " and ".join(file.name for file in card.files)
+    get = (
+        f"; `fairbench data fetch {card.reference}` gets the data"
+        if all(one.url for one in card.files)
+        else ""
+    )
+    here = f"{files} {'is' if len(card.files) == 1 else 'are'} not here{get}." if files else ""
+    from_network = f"Rates and columns are those of the shipped network, learned from {sheet.rows:,} rows."
+    return tuple(filter(None, (here, from_network if sheet.of == "network" else "")))
+
+
+def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
+    card, about = sheet.card, sheet.card.about
+    told = {"Who": about.who, "When": about.when, "What for": about.purpose} if about else {}
+    whys = [f"{_outcome(sheet)} is called favourable. {card.label.why}".strip()]
+    whys += [
+        f"{name}: {', '.join(own.deprived)} called deprived. {own.why}".strip()
+        for name, own in card.protected.items()
+        if own.of is None
+    ]
+    about_it = [*(f"{key}: {text}" for key, text in told.items()), *filter(None, [card.note])]
+    yield Section("What it is", tuple(about_it), notes=tuple(whys))
+    yield Section("Outcomes by group", tables=tuple(_group_tables(sheet)))
+    if sheet.intersections:
+        names = " × ".join(one.attribute for one in sheet.attributes if one.levels)
+        crossed = _rates_table(names, sheet.intersections, sheet, view)
+        yield Section("Outcomes by intersection", tables=(crossed,))
+    if sheet.unknown:
+        yield Section("Unknown outcomes", sections=tuple(_unknown(sheet)))
+    if sheet.explanations:
+        yield Section("What explains the gaps", sections=tuple(_explained(sheet, view)))
+    if sheet.missing:
+        yield Section("Missing values by group", tables=(_missing_table(sheet),))
+    yield from _traps(sheet)
+    if card.left_out:
+        heads = ("left out", "for whom it matters")
+        yield Section("What is left out", tables=(plain_table("", heads, card.left_out.items(), 2),))
+    if sheet.network is not None and sheet.network.stand_in is not None:
+        yield standin_section(sheet.network.stand_in)
+    yield Section("Columns", tables=(_columns_table(sheet, view),))
+    yield _source(sheet)
+
+
+def _group_tables(sheet: Datasheet) -> Iterator[TextTable]:
+    """Yield the rates by attribute; where nothing was measured, those on the card."""
+    known = sheet.card.expected.groups if sheet.card.expected else {}
+    for one in sheet.attributes:
+        if one.levels:
+            own = known.get(one.attribute, {}) if sheet.of == "network" else {}
+            yield _rates_table(one.attribute, one.levels, sheet, View(), own)
+    for attribute, rates in {} if sheet.attributes else known.items():
+        heads = ("level", f"P({_outcome(sheet)}), by the card")
+        cells = ((level, writing.number_cell(rate)) for level, rate in rates.items())
+        yield plain_table(attribute, heads, cells, 1)
+
+
+def _rates_table(
+    title: str,
+    groups: Sequence[GroupRate],
+    sheet: Datasheet,
+    view: View,
+    known: Mapping[str, float] | None = None,
+) -> TextTable:
+    """Return rows and rates of groups, with those that are known of the data."""
+    everybody = sum(one.rows for one in groups)
+    columns: dict[str, Callable[[GroupRate], TableCell]] = {
+        "level": lambda one: TableCell(one.group),
+        "group": lambda one: TableCell(one.side or ""),
+        f"P({_outcome(sheet)})": lambda one: writing.fine_cell(one.rate),
+        "rows": lambda one: TableCell(writing.thousands(one.rows), "", one.rows),
+        "of rows": lambda one: _percent(one.rows / everybody),
+    }
+    if known:
+        columns["of the data"] = lambda one: writing.number_cell(known.get(one.group, math.nan))
+    shown, more = view.cut(groups)
+    if not any(one.side for one in shown):
+        del columns["group"]
+    return table_of(title, columns, shown, more)
+
+
+def _percent(share: float) -> TableCell:
+    return TableCell(writing.percent(share), "", share)
+
+
+def _explained(sheet: Datasheet, view: View) -> Iterator[Section]:
+    """Yield what strata explain of each gap."""
+    for each in sheet.explanations:
+        tables = strata_tables(each, AuditConfig(), view)
+        said = (
+            f"P({_outcome(sheet)}) of {each.group} less that of {each.reference} is "
+            f"{writing.with_interval(each.difference)}."
+        )
+        yield Section(f"{each.attribute}: {each.group} and {each.reference}", (said,), tuple(tables), (CMH,))
+
+
+def _missing_table(sheet: Datasheet) -> TextTable:
+    def share(attribute: str, side: Side) -> Callable[[MissingByGroup], TableCell]:
+        return lambda one: (
+            _percent(one.groups[attribute][side]) if attribute in one.groups else TableCell(writing.DASH)
+        )
+
+    columns: dict[str, Callable[[MissingByGroup], TableCell]] = {
+        "column": lambda one: TableCell(one.column),
+        "missing become": lambda one: TableCell(one.becomes),
+        "cells": lambda one: TableCell(f"{one.cells:,}", "", one.cells),
+        "of rows": lambda one: _percent(one.share),
+    }
+    for name in dict.fromkeys(name for one in sheet.missing for name in one.groups):
+        columns |= {f"{name}: {side}": share(name, side) for side in get_args(Side)}
+    return table_of("", columns, sheet.missing)
+
+
+def _unknown(sheet: Datasheet) -> Iterator[Section]:
+    """Yield by attribute who has an unknown outcome, and what each way to read them makes of the gap."""
+    groups = {each.attribute: each for each in sheet.attributes if each.levels}
+    for one in (one for one in sheet.unknown if one.attribute in groups):
+        shares = [
+            (level, TableCell(f"{k:,}", "", k), _percent(k / n if n else math.nan))
+            for level, (k, n) in one.unknown.items()
+        ]
+        readings: list[tuple[str | TableCell, ...]] = []
+        for each in one.policies:
+            own = each.policy == sheet.card.label.unknown_as
+            rates = (k / n if n else math.nan for k, n in (each.deprived, each.favoured))
+            gap = writing.fine_cell(gap_of(each.deprived, each.favoured))
+            said = f"{READINGS[each.policy]}{'; this card' if own else ''}"
+            rows = TableCell(f"{each.rows:,}", "", each.rows)
+            readings.append((said, rows, *map(writing.number_cell, rates), gap))
+        deprived, favoured = groups[one.attribute].deprived.group, groups[one.attribute].favoured.group
+        of = f"P({_outcome(sheet)}) of {deprived} (deprived) and {favoured} (favoured)"
+        heads = ("unknown outcomes are", "rows", "deprived", "favoured", "deprived − favoured")
+        tables = (
+            plain_table("Outcomes that are not known", ("level", "unknown", "of the level"), shares, 1),
+            plain_table(of, heads, readings, 1),
+        )
+        yield Section(one.attribute, tables=tables)
+
+
+def _traps(sheet: Datasheet) -> Iterator[Section]:
+    """Yield what the card warns of, with what shows it in the files, and what checks find beside."""
+    checked, card = sheet.checked, sheet.card
+    shown = (
+        {one.trap: "; ".join(finding.what for finding in one.found) for one in checked.known}
+        if checked
+        else {}
+    )
+    heads = ("kind", "column", "what to know", *(["in the files"] if shown else []))
+    known = [(one.kind, one.column or "", one.note, shown.get(one, "")) for one in card.traps]
+    tables = [plain_table("Known", heads, [row[: len(heads)] for row in known], len(heads))]
+    if checked is not None:
+        beside = [(one.kind, one.column, one.what, one.fix) for one in checked.warnings]
+        heads = ("kind", "column", "what", "what to do")
+        tables.append(plain_table("What data check warns of", heads, beside, 4))
+        said = {one.column for one in card.traps if one.kind == "leak"}
+        leaks = [one for one in checked.left_out_leaks if one.column not in said]
+        out = [("leak", one.column, f"gives {card.label.column} away ({one.how})") for one in leaks]
+        out += [(str(one.kind), one.column, one.what) for one in checked.noted]
+        tables.append(plain_table("In columns that are left out", ("kind", "column", "what"), out, 3))
+    some = tuple(table for table in tables if table.rows)
+    yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)
+
+
+def _columns_table(sheet: Datasheet, view: View) -> TextTable:
+    columns: dict[str, Callable[[Column], TableCell]] = {
+        "column": lambda column: TableCell(column.name),
+        "is": lambda column: TableCell(_role(sheet, column)),
+        "levels": lambda column: TableCell(f"{len(column.levels):,}", "", len(column.levels)),
+        "in declared order": lambda column: TableCell(_some(column, view.shown or MOST_LEVELS)),
+    }
+    if sheet.of == "card":
+        del columns["levels"], columns["in declared order"]
+    return table_of("", columns, sheet.columns)
+
+
+def _role(sheet: Datasheet, column: Column) -> str:
+    if column.name == sheet.card.label.column:
+        return "the outcome"
+    kind = {"nominal": "", "bins": "number, in bins", "number": "number"}[column.kind]
+    return ", ".join(filter(None, ["protected" if column.name in sheet.card.protected else "", kind]))
+
+
+def _some(column: Column, most: int) -> str:
+    """Return levels as text: an empty one as "", of very many the first ones; of numbers their range."""
+    if column.kind == "number":
+        return f"{column.levels[0]} to {column.levels[-1]}"
+    shown = ", ".join(level or '""' for level in column.levels[:most])
+    more = len(column.levels) - most
+    return f"{shown}, … {more} more" if more > 0 else shown
+
+
+def _source(sheet: Datasheet) -> Section:
+    card = sheet.card
+    told = {"Source": card.source, "Licence": card.licence, "Citation": card.citation}
+    files = [
+        (file.name, file.sha256 or sheet.sha256.get(file.name, writing.DASH), file.url or writing.DASH)
+        for file in (*card.files, *card.test_files)
+    ]
+    table = plain_table("", ("file", "sha256", "address"), files, 3)
+    lines = tuple(f"{key}: {text}" for key, text in told.items() if text)
+    return Section("Source", lines, (table,) if files else ())
+
+
+def as_json(sheet: Datasheet) -> str:
+    """Return all of a datasheet as JSON; the same data give the same bytes."""
+    card = sheet.card
+    prose = (
+        "name",
+        "title",
+        "source",
+        "licence",
+        "citation",
+        "note",
+        "about",
+        "label",
+        "protected",
+        "left_out",
+    )
+    checked = sheet.checked
+    known = checked.known if checked else ()
+    stand_in = sheet.network.stand_in if sheet.network else None
+    found: dict[str, Any] = {
+        "format": "fairbench-datasheet/1",
+        **card.model_dump(mode="json", include={*prose}),
+        "from": sheet.of,
+        "rows": sheet.rows,
+        "columns": [
+            {"name": one.name, "kind": one.kind, "levels": list(one.levels)} for one in sheet.columns
+        ],
+        "everybody": sheet.everybody,
+        "attributes": sheet.attributes,
+        "intersections": sheet.intersections,
+        "unknown": sheet.unknown,
+        "explanations": sheet.explanations,
+        "missing": sheet.missing,
+        "known": [{"trap": one.trap.model_dump(), "found": _plain(one.found)} for one in known],
+        "warnings": _plain(checked.warnings) if checked else [],
+        "noted": _plain(checked.noted) if checked else [],
+        "left_out_leaks": checked.left_out_leaks if checked else [],
+        "stand_in": stand_in.model_dump(mode="json") if stand_in else None,
+        "sha256": sheet.sha256,
+    }
+    return json_text(found)
+
+
+def _plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """Return findings without the lines of the card, which name a folder."""
+    return [{key: value for key, value in asdict(one).items() if key != "where"} for one in findings]
+
+
+FORMATS: dict[str, Callable[[Datasheet], str]] = {
+    "markdown": lambda sheet: markdown(datasheet_document(sheet)),
+    "html": lambda sheet: html(datasheet_document(sheet)),
+    "json": as_json,
+}
+ENDINGS = {".md": "markdown", ".html": "html", ".json": "json"}

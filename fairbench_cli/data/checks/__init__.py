@@ -1,0 +1,1 @@
+"""The checks of a card, by what they look at."""

@@ -1,0 +1,123 @@
+"""What of groups and labels misleads: gaps, few rows, rates in the wrong direction, unknown labels."""
+
+import math
+from collections.abc import Iterator
+
+from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
+from fairbench_cli.data.column_card import ColumnCard
+from fairbench_cli.data.recognise import named_like_harm
+from fairbench_cli.data.table import Roles
+
+GAP = 0.05  # difference of the shares of missing values; the largest in Adult is .032
+SURE = 3.0  # standard errors of that difference
+SMALL = 0.02  # difference of the rates of two groups
+WITHIN = 0.03  # of 0, with its 95 % interval: hardly a gap
+ONE_SIDED = 1.645  # standard errors by which a rate must be higher
+NORMAL = 1.96  # standard errors of a 95 % interval
+UNKNOWN = 0.01  # of the rows; of New York's stops .1 % have no outcome, of law students 16 %
+AFFIRMED = ("1", "yes", "y", "true", "t")
+SMALL_GROUP = 400  # rows; a rate among fewer has a 95 % interval of some ±.05
+FEW = 30  # rows; a rate among fewer has a 95 % interval of some ±.18
+
+
+def group_findings(rows: RawRows) -> Iterator[Finding]:
+    """Yield the columns whose values are missing by group, and the groups with few rows of a label.
+
+    Missing is compared before rows are dropped for it (``missing_rows: drop``): dropping them takes more of
+    one group than of the other. It must differ by 5 points and by 3 standard errors.
+    """
+    names = [name for name in rows.cells.columns if name != rows.card.label.column]
+    gaps = {name: rows.is_gap(name) for name in names}
+    for roles in rows.roles:
+        sides = rows.sides(roles)
+        for name, gap in gaps.items():
+            if name not in (roles.attribute, *roles.of) and gap.any():
+                yield from _missing(rows, name, gap, roles, sides)
+        yield from _small(rows, roles, sides)
+
+
+def _missing(
+    rows: RawRows, name: str, gap: Mask, roles: Roles, sides: tuple[Mask, Mask]
+) -> Iterator[Finding]:
+    deprived, favoured = (float(gap[side].mean()) for side in sides)
+    total = [int(side.sum()) for side in sides]
+    pooled = float((gap[sides[0]].sum() + gap[sides[1]].sum()) / sum(total))
+    error = math.sqrt(pooled * (1 - pooled) * (1 / total[0] + 1 / total[1]))
+    if abs(deprived - favoured) >= max(GAP, SURE * error):
+        shares = f"{deprived:.1%} of the deprived and {favoured:.1%} of the favoured"
+        fix = "find out why: gaps reveal the group, and dropping their rows takes more of one group"
+        where = rows.card.where("columns", name)
+        what, used = f"is missing in {shares} ({roles.attribute})", not rows.card.drops(name)
+        yield Finding("gaps-by-group", name, what, fix, where, used)
+
+
+def _small(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Finding]:
+    for group, side in zip(("deprived", "favoured"), sides, strict=True):
+        rates = rows.favourable[side & rows.complete]
+        wide = NORMAL * float(rates.std()) / math.sqrt(max(len(rates), 1))
+        if FEW < len(rates) < SMALL_GROUP and not roles.of:
+            what = f"has {len(rates):,} {group} rows: their rate is known to ±{100 * wide:.0f} points"
+            where = rows.card.where("protected", roles.attribute)
+            yield Finding("few-rows", roles.attribute, what, "give intervals with every rate", where, False)
+        for outcome, having in (("favourable", rows.favourable), ("unfavourable", ~rows.favourable)):
+            count = int((side & having & rows.complete).sum())
+            if count < FEW:
+                what = f"has {count} {group} row{'' if count == 1 else 's'} with {outcome} {roles.label}"
+                fix = f"below {FEW}, error rates of a group are guesses: merge levels or get more rows"
+                yield Finding(
+                    "few-rows", roles.attribute, what, fix, rows.card.where("protected", roles.attribute)
+                )
+
+
+def direction_findings(rows: RawRows) -> Iterator[Finding]:
+    """Yield the attributes whose deprived group fares better or surely no worse, and a bad label called good.
+
+    Better is a rate of favourable labels that is higher by 2 points and by 1.645 standard errors. Surely no
+    worse is a difference whose 95 % interval is within ±3 points. A label is bad by words such as default or
+    arrest, in its name or in what the code book says of the favourable value.
+    """
+    label = rows.card.label
+    good = f"{label.column} {label.favourable}"
+    for roles in (roles for roles in rows.roles if not roles.of):
+        groups = [rows.favourable[side & rows.complete] for side in rows.sides(roles)]
+        if not all(map(len, groups)):
+            continue
+        deprived, favoured = (float(group.mean()) for group in groups)
+        error = math.sqrt(sum(float(group.var()) / len(group) for group in groups))
+        rates = f"{deprived:.1%} of the deprived and {favoured:.1%} of the favoured have it"
+        where = rows.card.where("protected", roles.attribute)
+        if deprived - favoured >= max(SMALL, ONE_SIDED * error):
+            fix = "say why they are called deprived all the same (`why`), or name the others"
+            yield Finding(
+                "direction", roles.attribute, f"favours those called deprived ({good}): {rates}", fix, where
+            )
+        elif abs(deprived - favoured) + NORMAL * error < WITHIN:
+            fix = "inject a known bias (`betas`, `sample.bias`), or take another attribute"
+            yield Finding("small-gap", roles.attribute, f"has hardly a gap ({good}): {rates}", fix, where)
+    own = rows.card.columns.get(label.column, ColumnCard())
+    said = own.codes.get(label.favourable, label.favourable)
+    texts = (label.column, own.source or "") if said.casefold() in AFFIRMED else (said,)
+    if bad := next(filter(named_like_harm, texts), None):
+        what = f'is called favourable where it is "{label.favourable}", which seems bad: "{bad}"'
+        fix = "turn it round, or say why (`label.why`): every measure is read the other way"
+        yield Finding("direction", label.column, what, fix, rows.card.where("label", "favourable"))
+
+
+def unknown_findings(rows: RawRows) -> Iterator[Finding]:
+    """Yield a label that is unknown in 1 % of the file's rows or more, and by group."""
+    unknown, label = rows.unknown, rows.card.label
+    if unknown.mean() < UNKNOWN:
+        return
+    by_group = []
+    for roles in rows.roles:
+        if not roles.of and rows.card.columns.get(roles.attribute, ColumnCard()).kind == "nominal":
+            levels = rows.recoded(roles.attribute)
+            shares = [
+                f"{unknown[levels.isin(group).to_numpy(dtype=bool)].mean():.1%} of the {word}"
+                for word, group in (("deprived", roles.deprived), ("favoured", roles.favoured))
+            ]
+            by_group.append(f"{' and '.join(shares)} ({roles.attribute})")
+    what = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({unknown.mean():.1%})"
+    what = ": ".join([what, ", ".join(by_group)]) if by_group else what
+    fix = "leaving them out selects people: say what becomes of them with `label.unknown` and `unknown_as`"
+    yield Finding("unknown-outcomes", label.column, what, fix, rows.card.where("label", "column"))

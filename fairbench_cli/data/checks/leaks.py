@@ -1,0 +1,292 @@
+"""Columns that give the label away.
+
+What separates a column that gives the label away, and so was probably not known before it, from honest ones
+was measured on the shipped data sets. The strongest honest column is Dutch ``edu_level``, which explains 27 %
+of the label's entropy (Adult: ``relationship``, 21 %; COMPAS: ``decile_score``, 9 %); the weakest column of
+COMPAS that simply restates the outcome is ``event``, 51 %.
+"""
+
+import math
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, drop
+from fairbench_cli.data.column_card import ColumnCard
+from fairbench_cli.data.recognise import named_like_scores
+from fairbench_cli.data.table import Floats, Rows
+
+EXPLAINED = 0.40  # of the label's entropy
+SURE_LEAK = 0.75  # of the errors of guessing that are gone where a column has a value, or has none
+MUCH = 0.15  # of the label's entropy that a column says
+ALONE = 0.015  # of what it says that another column says
+SURELY_ALONE = 1000  # rows; in fewer, others may say something that is not seen
+LATE = 0.5  # difference of the shares of missing values where the label is missing and where it is not
+COPY = 0.75  # of whether a value is above the middle
+RULE = 0.99  # of the errors that are gone at a level,
+LEVEL = 0.01  # which so many of the rows have
+SETTLED = 0.65  # of the label's entropy that several columns explain together
+STEP = 0.01  # that the next of them adds
+MANY = 50_000  # rows; of more, every second, third … is looked at where columns are set beside each other
+EXPECTED = 15  # errors that guessing must make there; fewer may be gone by chance
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A column that gives the label away.
+
+    Parameters
+    ----------
+    column : str
+        Its name.
+    how : str
+        In what way.
+    accuracy : float
+        Share of rows whose label is predicted correctly from this column alone.
+    explained : float
+        Share of the label's entropy that it explains, at most 1 (below 0 when it misleads).
+    """
+
+    column: str
+    how: str
+    accuracy: float
+    explained: float
+
+
+def leaks(rows: RawRows) -> list[Leak]:
+    """Return the columns that give the label away, whether the card uses them or not; the worst first.
+
+    A column does so in one of three ways:
+
+    * by its values: they explain at least 40 % of the label's entropy (`explained_by`);
+    * by its gaps: where it has a value, or where it has none, at least 75 % of the errors are gone that
+      guessing the label of that side would make (Loevinger's H), as when only those who offended again
+      have the number of a new case. In Adult, the rows without ``occupation`` have .61;
+    * as a copy: it has two values, and they say just whether such a column is filled in.
+
+    Columns that explain less go unnamed: no threshold parts COMPAS' ``out_custody`` (6 %), which is
+    partly from after the outcome, from Dutch ``edu_level``.
+    """
+    y = rows.favourable[rows.complete]
+    found: list[Leak] = []
+    patterns: dict[bytes, str] = {}
+    quiet: list[tuple[str, Rows]] = []
+    for name in rows.cells.columns:
+        if name == rows.card.label.column:
+            continue
+        gap = rows.is_gap(name)[rows.complete]
+        by_value = rows.codes[name]
+        if gives_away(gap, y):
+            patterns.setdefault(_pattern(gap), name)
+            found.append(_leak(name, "filled in for one label only", gap.astype(np.intp), y))
+        elif explained_by(by_value, y) >= EXPLAINED:
+            found.append(_leak(name, "its values", by_value, y))
+        else:
+            quiet.append((name, by_value))
+    for name, by_value in quiet:
+        if by_value.max() == 1 and (like := patterns.get(_pattern(by_value == 1))):
+            found.append(_leak(name, f"the gaps of {like}", by_value, y))
+    return sorted(found, key=lambda leak: -leak.explained)
+
+
+def guessing(rows: RawRows) -> float:
+    """Return the accuracy of always predicting the commoner label."""
+    rate = float(rows.favourable[rows.complete].mean())
+    return max(rate, 1 - rate)
+
+
+def leak_words(rows: RawRows, leak: Leak) -> str:
+    """Return what a leak is, in words."""
+    right = f"alone right on {leak.accuracy:.0%} of rows, guessing on {guessing(rows):.0%}"
+    return f"gives {rows.card.label.column} away ({leak.how}): {right}"
+
+
+def explained_by(codes: Rows, y: Mask) -> float:
+    """Return the share of the label's entropy that a column explains, each row judged without itself.
+
+    A row's favourable label is expected at the rate of the other rows of its value, drawn a little (by one
+    row) to the rate of all: so an identifier explains nothing. At most 1; below 0 for a column that misleads.
+
+    >>> y = np.array([True, False] * 50)
+    >>> round(explained_by(np.arange(100), y), 3), round(explained_by(np.array([0, 1] * 50), y), 2)
+    (0.0, 0.99)
+    """
+    n, k, high, low = _expected(codes, y)
+    rate = float(y.mean())
+    entropy = -(rate * math.log(rate) + (1 - rate) * math.log(1 - rate))
+    log_high = np.log(high, where=k > 0, out=np.zeros_like(high))
+    log_low = np.log(1 - low, where=n > k, out=np.zeros_like(low))
+    return 1 + float((k * log_high + (n - k) * log_low).sum()) / len(y) / entropy
+
+
+def accuracy_by(codes: Rows, y: Mask) -> float:
+    """Return the share of rows whose label is predicted correctly, each row judged without itself."""
+    n, k, high, low = _expected(codes, y)
+    return float((k * (high > 0.5) + (n - k) * (low <= 0.5)).sum()) / len(y)
+
+
+def _expected(codes: Rows, y: Mask) -> tuple[Floats, ...]:
+    """Return per value: rows, favourable rows, and the rates expected for favourable and other rows."""
+    n: Floats = np.bincount(codes).astype(np.float64)
+    k: Floats = np.bincount(codes, weights=y).astype(np.float64)
+    rate = float(y.mean())
+    return n, k, (k - 1 + rate) / n, (k + rate) / n
+
+
+def gives_away(gap: Mask, y: Mask) -> bool:
+    """Return whether having a value, or having none, all but settles the label.
+
+    >>> y = np.arange(200) < 100
+    >>> gives_away(np.arange(200) >= 60, y), gives_away(np.arange(200) % 3 == 0, y)
+    (True, False)
+    """
+    return any(_errors_gone(side, labels) >= SURE_LEAK for side in (gap, ~gap) for labels in (y, ~y))
+
+
+def _errors_gone(side: Mask, label: Mask) -> float:
+    """Return Loevinger's H of "on this side, always this label"; 0 where few errors are expected."""
+    expected = side.sum() * (1 - label.mean())
+    return 0.0 if side.all() or expected < EXPECTED else 1 - float((side & ~label).sum() / expected)
+
+
+def _pattern(marks: Mask) -> bytes:
+    """Return a key of which rows are on the first one's side."""
+    return bytes(np.packbits(marks ^ marks[0]).tobytes())
+
+
+def _leak(name: str, how: str, codes: Rows, y: Mask) -> Leak:
+    return Leak(name, how, accuracy_by(codes, y), explained_by(codes, y))
+
+
+def leak_finding(rows: RawRows, leak: Leak) -> Finding:
+    """Return a leak as a finding: what to do about it, and whether the card uses the column."""
+    fix = f"{drop(leak.column)}, unless it is known before the outcome"
+    where, used = rows.card.where("columns", leak.column), not rows.card.drops(leak.column)
+    return Finding("leak", leak.column, leak_words(rows, leak), fix, where, used)
+
+
+def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
+    """Yield the columns that are probably not known before the label, though they do not give it away.
+
+    * One that says much of the label (15 % of its entropy), and of which no other column says anything
+      (1.5 %). What is known of people before hangs together, and how something went does not: of all
+      columns here that say that much only ``duration`` of the bank's calls (20 %) is so alone (.7 %); the
+      next are ``Written`` of Ricci (36 % and 3 %) and ``status`` of German (10 % and 3 %). Where more than
+      one of the five columns that say most is alone, as in made or designed data, it means nothing.
+    * One that is missing where the label is missing, by 50 points more often than elsewhere, such as the
+      age of law students, recorded at the exam (100 % and .4 %), and their last grade (63 % and 6 %).
+
+    Parameters
+    ----------
+    rows : RawRows
+        The rows.
+    leaking : collection of str
+        The columns that give the label away (`leaks`).
+    """
+    y = rows.favourable[rows.complete]
+    thin = slice(None, None, 1 + len(y) // MANY)
+    codes = {name: _numbered(rows.codes[name][thin]) for name in rows.codes if name not in leaking}
+    y = y[thin]
+    says = {name: explained_by(values, y) for name, values in codes.items()}
+    first = sorted((name for name in says if says[name] > 0), key=lambda name: -says[name])[:5]
+    if first and len(y) >= SURELY_ALONE and says[first[0]] >= MUCH:
+        told = {name: _told(name, codes, y) for name in first}
+        alone = [name for name in first if told[name] <= ALONE]
+        if len(alone) == 1 and says[alone[0]] >= MUCH:
+            what = f"explains {says[alone[0]]:.0%} of the entropy of {rows.card.label.column}, and no other"
+            what += (
+                f" column anything of it ({max(told[alone[0]], 0):.1%} at most): perhaps it is known later"
+            )
+            yield _leak_like(rows, alone[0], what)
+    unknown = rows.unknown
+    if not unknown.any() or unknown.all():
+        return
+    for name in rows.file.columns:
+        gap = rows.file[name].isin(rows.gaps).to_numpy(dtype=bool)
+        here, elsewhere = float(gap[unknown].mean()), float(gap[~unknown].mean())
+        if name not in (rows.card.label.column, rows.label_source) and here - elsewhere >= LATE:
+            what = f"is missing in {here:.1%} of the rows whose {rows.card.label.column} is unknown, and in"
+            yield _leak_like(
+                rows, name, f"{what} {elsewhere:.1%} of the others: perhaps it is known no earlier"
+            )
+
+
+def _leak_like(rows: RawRows, name: str, what: str) -> Finding:
+    fix = f"{drop(name)}, unless it is known before the outcome"
+    return Finding("leak", name, what, fix, rows.card.where("columns", name), not rows.card.drops(name))
+
+
+def _numbered(values: Rows) -> Rows:
+    """Return codes without gaps between them."""
+    return np.unique(values, return_inverse=True)[1].astype(np.intp)
+
+
+def _told(name: str, codes: Mapping[str, Rows], y: Mask) -> float:
+    """Return the most that another column explains of what a column says of the label."""
+    mine = codes[name]
+    with_more = np.bincount(mine, weights=y) / np.bincount(mine) > y.mean()
+    z = with_more[mine]
+    others = (explained_by(values, z) for other, values in codes.items() if other != name and values.max())
+    return max(others, default=0.0)
+
+
+def score_findings(rows: RawRows) -> Iterator[Finding]:
+    """Yield the columns that are called like a score or a prediction, and note the near copies of these.
+
+    A near copy is a column of which a score explains 75 %, such as the grade that a decile was made of.
+    """
+    named = [name for name in rows.codes if named_like_scores(name)]
+    for name in rows.codes:
+        why = "is called like a score or a prediction" if name in named else ""
+        mine = rows.codes[name]
+        if not why and mine.max() and named and not rows.cells[name].is_unique:
+            high = mine > np.median(mine)
+            alike = {one: explained_by(rows.codes[one], high) for one in named} if high.any() else {}
+            one = max(alike, key=lambda one: alike[one], default="")
+            why = f"says what {one} does, which is called like a score" if alike.get(one, 0) >= COPY else ""
+        if why:
+            fix = f"find out who made it, of what and when; after the outcome, or of it: {drop(name)}"
+            where, used = rows.card.where("columns", name), name in named and not rows.card.drops(name)
+            yield Finding("scores", name, why, fix, where, used)
+
+
+def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
+    """Yield a label that columns all but settle together, or one level of a column alone.
+
+    Columns are taken one after the other, always the one with which those taken explain most, each row judged
+    without itself, until none adds a hundredth. Leaks are left out. Nursery's
+    label, made by rules, is explained to 75 to 81 % so; of data about people Dutch comes next (45 %). Where
+    they do not, a level of 1 % of the rows that is 99 % free of errors is yielded, such as those who work at
+    home, of the time that people travel to work (100 %); of honest ones, Dutch ``age`` 4 comes next (97 %).
+    """
+    y = rows.favourable[rows.complete]
+    thin = slice(None, None, 1 + len(y) // MANY)
+    y = y[thin]
+    left = {name: rows.codes[name][thin] for name in rows.features if name not in leaking}
+    best, taken, joint = 0.0, list[str](), np.zeros(len(y), dtype=np.intp)
+    while left:
+        tried = {name: _numbered(joint * (int(codes.max()) + 1) + codes) for name, codes in left.items()}
+        explained = {name: explained_by(codes, y) for name, codes in tried.items()}
+        name = max(explained, key=lambda name: explained[name])
+        if explained[name] < best + STEP:
+            break
+        best, joint = explained[name], tried[name]
+        taken.append(name)
+        del left[name]
+    if best >= SETTLED:
+        what = f"is all but a rule of {', '.join(taken)}, which explain {best:.0%} of its entropy"
+        fix = "do not take it for a decision on people: what a classifier learns here is the rule"
+        yield Finding("deterministic", rows.card.label.column, what, fix, rows.card.where("label"))
+        return
+    y = rows.favourable[rows.complete]
+    for name in rows.features:
+        kind = rows.card.columns.get(name, ColumnCard()).kind
+        if kind == "nominal" and name not in leaking and name not in rows.card.protected:
+            cells = rows.cells[name][rows.complete]
+            for level, count in cells.value_counts().items():
+                side = (cells == level).to_numpy(dtype=bool) if count >= LEVEL * len(y) else None
+                if side is not None and max(_errors_gone(side, y), _errors_gone(side, ~y)) >= RULE:
+                    what = f'settles the label where it is "{level}": {count:,} rows'
+                    fix = "leave these rows out, or `drop` it: nobody decided on them"
+                    yield Finding("deterministic", name, what, fix, rows.card.where("columns", name))

@@ -1,0 +1,188 @@
+"""The rows that the checks of a card look at, and what they find."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairbench_cli.base.strict_yaml import yaml_word
+from fairbench_cli.base.twins import NO_VALUE
+from fairbench_cli.data.card import Card, TrapKind
+from fairbench_cli.data.column_card import ColumnCard
+from fairbench_cli.data.columns import joined, relabelled
+from fairbench_cli.data.load import Dataset, complete_rows, level_texts, load, read_parts
+from fairbench_cli.data.locate import LocatedFiles
+from fairbench_cli.data.table import Roles, Rows
+
+Mask = NDArray[np.bool_]
+
+BINS = 50  # numbers with more values than this are cut into as many quantiles,
+ROWS = 20  # or into fewer, so that each has this many rows
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about one column.
+
+    Parameters
+    ----------
+    kind : str
+        What kind of trap it is (`TrapKind`), or ``"expected"``: the rows are not as the card says.
+    column : str
+        Its name; "" of all rows.
+    what : str
+        What is wrong, with the number that shows it.
+    fix : str
+        What to do about it.
+    where : str
+        ``file:line`` of the card.
+    used : bool
+        Whether it is about what the card uses.
+    """
+
+    kind: TrapKind | Literal["expected"]
+    column: str
+    what: str
+    fix: str
+    where: str
+    used: bool = True
+
+    def __str__(self) -> str:
+        return f'column "{self.column}" {self.what}' if self.column else f"the data set {self.what}"
+
+
+def drop(name: str) -> str:
+    """Return how a card leaves a column out, for a fix."""
+    return f"write `{yaml_word(name)}: drop` under `columns`"
+
+
+@dataclass(frozen=True, eq=False)
+class RawRows:
+    """Text cells and what the card says about them.
+
+    Parameters
+    ----------
+    card : Card
+        Their card.
+    cells : DataFrame
+        Every column of the files, recoded, in the rows that `keep` leaves. The label, the protected
+        attributes and columns made of others are levels, where they are cut numbers.
+    complete : bool array, shape (rows,)
+        Rows that an experiment sees: all, or with ``missing_rows: drop`` those without a missing value.
+    roles : tuple of Roles
+        The groups, one per protected attribute.
+    file : DataFrame
+        The cells of all rows and columns as the files have them, neither recoded nor left out.
+    header : tuple of str
+        The names of the columns as the first file has them, of which two may be the same.
+    dataset : Dataset, optional
+        The rows that an experiment sees, coded; None of a table that has no card yet.
+    """
+
+    card: Card
+    cells: pd.DataFrame
+    complete: Mask
+    roles: tuple[Roles, ...]
+    file: pd.DataFrame
+    header: tuple[str, ...] = ()
+    dataset: Dataset | None = None
+
+    @property
+    def features(self) -> list[str]:
+        """The columns that the card uses, less the label."""
+        label = self.card.label.column
+        return [name for name in self.cells.columns if name != label and not self.card.drops(name)]
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """Cells that are no value: empty ones and those that the card lists as missing."""
+        return ("", *self.card.missing)
+
+    @cached_property
+    def codes(self) -> dict[str, Rows]:
+        """The values of each column but the label as codes (`codes_of`), in the complete rows."""
+        names = [name for name in self.cells.columns if name != self.card.label.column]
+        return {name: codes_of(self.cells[name][self.complete], self.gaps) for name in names}
+
+    @property
+    def label_source(self) -> str:
+        """The column of the file that has the label."""
+        return self.card.made.get(self.card.label.column, self.card.label.column)
+
+    @cached_property
+    def unknown(self) -> Mask:
+        """Whether each row of the file has a label that means that it is not known."""
+        words = {*NO_VALUE, "unknown", *self.card.missing, *self.card.label.unknown}
+        cells = self.recoded(self.card.label.column)
+        meant = [cell for cell in cells.unique() if {cell, cell.lower()} & words]
+        return cells.isin(meant).to_numpy(dtype=bool)
+
+    def recoded(self, name: str) -> "pd.Series[str]":
+        """Return a column of the file, recoded, in all its rows."""
+        recode = self.card.columns.get(name, ColumnCard()).recode
+        cells = self.file[name]
+        return relabelled(cells, lambda cell: recode.get(cell, cell)) if recode else cells
+
+    @property
+    def favourable(self) -> Mask:
+        """Whether each row's label is the favourable one."""
+        return (self.cells[self.card.label.column] == self.card.label.favourable).to_numpy(dtype=bool)
+
+    def sides(self, roles: Roles) -> tuple[Mask, Mask]:
+        """Return who is deprived and who is favoured, each of shape (rows,)."""
+        first, *others = roles.of or (roles.attribute,)
+        levels = self.cells[first]
+        for name in others:
+            levels = levels.astype(object) + "-" + self.cells[name].astype(object)
+        deprived, favoured = (
+            levels.isin(group).to_numpy(dtype=bool) for group in (roles.deprived, roles.favoured)
+        )
+        return deprived, favoured
+
+    def is_gap(self, name: str) -> Mask:
+        """Return in which rows a column has no value."""
+        return self.cells[name].isin(self.gaps).to_numpy(dtype=bool)
+
+
+def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
+    """Return the rows of the files that were found for a card.
+
+    Raises
+    ------
+    UserError
+        When the files do not fit the card: what cannot be loaded cannot be checked.
+    """
+    dataset = load(card, found)
+    roles = tuple(dataset.roles(attribute) for attribute in card.protected)
+    parts, kept = read_parts(card, found)
+    first = parts[0][1]
+    frames = [part.frame for _, part in parts]
+    file = pd.DataFrame({name: joined([frame[name] for frame in frames]) for name in first.frame.columns})
+    cells = kept.reset_index(drop=True)
+    single = (name for name, own in card.protected.items() if own.of is None)
+    named = dict.fromkeys([card.label.column, *single, *card.made])
+    cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})
+    return RawRows(card, cells, complete_rows(card, cells), roles, file, first.names, dataset)
+
+
+def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
+    """Return the values of a column as codes: gaps are one value, many numbers are cut into quantiles.
+
+    >>> codes_of(pd.Series(["b", "a", "", "?"]), ("", "?")).tolist()
+    [0, 1, 2, 2]
+    """
+    codes, values = pd.factorize(cells)
+    distinct = np.asarray(values, dtype=object)
+    gap = np.isin(distinct.astype(str), gaps)
+    numbers = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(dtype=np.float64)
+    bins = min(BINS, max(2, len(cells) // ROWS))
+    if (~gap).sum() > bins and np.isfinite(numbers[~gap]).all():
+        here = numbers[codes][~gap[codes]]
+        edges = np.unique(np.quantile(here, np.linspace(0, 1, bins + 1)[1:-1]))
+        of_value = np.where(gap, len(edges) + 1, np.searchsorted(edges, numbers))
+    else:
+        of_value = np.where(gap, len(distinct), np.arange(len(distinct)))
+    return np.unique(of_value[codes], return_inverse=True)[1].astype(np.intp)
