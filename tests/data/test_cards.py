@@ -12,7 +12,7 @@ from cards_data import NO_FILE, network_differences, shipped_dataset
 import fairbench_cli as fb
 from fairbench_cli.data.card import find_card, known_cards, read_card
 from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import find_files, folders, locate
+from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.table import to_sample
 
 
@@ -128,13 +128,8 @@ def differences(name, facts):
     single = {attribute for attribute, protected in dataset.card.protected.items() if not protected.of}
     if not single <= set(expected.groups) <= set(rates):
         yield f"groups of {sorted(expected.groups)}, not {sorted(single)}"
-    if find_card(name).with_name(f"{name}.network.json").is_file():
-        table = dataset.table
-        if any(column.kind == "number" for column in table.columns):
-            card, found = find_files(name)
-            table = load(card.for_network(), found).table
-        if differing := network_differences(name, table):
-            yield f"in the network: {', '.join(differing)}"
+    if differing := network_differences(name, dataset):
+        yield f"in the network: {', '.join(differing)}"
     for attribute, groups in expected.groups.items():
         if set(groups) != set(rates[attribute]):
             yield f"levels of {attribute}: {sorted(groups)}, not {sorted(rates[attribute])}"
