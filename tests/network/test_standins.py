@@ -179,6 +179,7 @@ def test_what_was_measured_is_kept_and_decides_nothing(tmp_path):
     other.write_text(to_json(again, replace(meta, stand_in=meta.stand_in.model_copy(update={"train": 7}))))
     assert decisive_text(other) == decisive_text(path)
     assert load(other)[1].stand_in.train == 7
+    assert fb.load_network("compas").tilt(0.5).meta.stand_in is None  # it is of the data no more
 
 
 def test_a_file_with_a_broken_stand_in_is_refused(tmp_path):
