@@ -90,10 +90,9 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
             what = f"is missing in {gap.mean():.1%} of the rows"
             yield Finding("mostly-missing", name, what, drop(name), where, used)
         if named_like_weights(name) or name.casefold() in COUNTS:
+            what = "is called like a weight of rows"
             fix = f"{drop(name)} if it says for how many people a row stands: it is nothing of the person"
-            yield Finding(
-                "weight", name, "is called like a weight of rows", fix, where, used and name != card.counts
-            )
+            yield Finding("weight", name, what, fix, where, used and name != card.counts)
         values = file[name][~gap].nunique()
         again = int((~gap).sum()) - values
         if named_like_identifiers(name) and values > SOME * len(gap) and again:
