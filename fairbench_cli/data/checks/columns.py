@@ -64,10 +64,10 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
 
 def _kind(values: Iterable[str]) -> str:
     """Return what the values of a column that the card leaves out are."""
-    there = [value for value in values if value]
-    if not all(map(is_number, there)):
+    numbers = pd.to_numeric(pd.Series([value for value in values if value]), errors="coerce")
+    if numbers.isna().any():
         return "nominal"
-    return "integer" if all(is_number(value, whole=True) for value in there) else "real"
+    return "integer" if (numbers % 1 == 0).all() else "real"
 
 
 def file_findings(rows: RawRows) -> Iterator[Finding]:
@@ -178,9 +178,10 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
 def _indicators(rows: RawRows) -> Iterator[Finding]:
     """Yield the columns of 0 and 1 that mark other rows than the level says, where others like them do."""
     distinct = {str(name): set(rows.file[name].unique()) for name in rows.file.columns}
+    distinct = {name: values for name, values in distinct.items() if len(values) <= LEVELS}
     ones = [name for name, values in distinct.items() if {*map(str, _plain([*values]))} == {"0.0", "1.0"}]
     for name, values in distinct.items():
-        called = {value.casefold(): value for value in values} if len(values) <= LEVELS else {}
+        called = {value.casefold(): value for value in values}
         marks = {
             one: (rows.file[one].isin(("1", "1.0")) == (rows.file[name] == called[one.casefold()])).mean()
             for one in ones
