@@ -460,7 +460,7 @@ class AuditConfig(BaseModel):
 
     @property
     def alpha(self) -> float:
-        """What p-values are compared with: 0.05, where 1 - 0.95 is a little more and 1 of 20 would be less."""
+        """What p-values are compared with: 0.05, where 1 - 0.95 is more and 1 of 20 would be less."""
         return round(1 - self.confidence, 12)
 
     @property
