@@ -197,7 +197,7 @@ def _rates_table(
         "of rows": lambda one: _percent(one.rows / everybody),
     }
     if known:
-        columns["of the data"] = lambda one: writing.number_cell(known.get(one.group, math.nan))
+        columns["in the data"] = lambda one: writing.number_cell(known.get(one.group, math.nan))
     shown, more = view.cut(groups)
     if not any(one.side for one in shown):
         del columns["group"]
