@@ -1,5 +1,7 @@
 """What several tests share: small configs, command lines in this process and in one of their own."""
 
+import atexit
+import gc
 import importlib.util
 import json
 import os
@@ -8,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -62,10 +64,22 @@ def one_thread():
 LONG = """
 experiment/test_kills.py test_fuzz.py experiment/test_cluster.py test_docs.py test_extending.py
 experiment/test_run_laws.py test_architecture.py classifiers/test_c45_weka.py experiment/test_limits.py
-data/test_shipped.py audit/test_read.py data/test_check.py cli/test_commands.py audit/test_cli.py
+data/test_cards.py audit/test_read.py data/test_check.py cli/test_commands.py audit/test_cli.py
 audit/test_uncertainty.py experiment/test_runner.py test_security.py audit/test_page.py
 """
 LONGEST = {Path(__file__).parent / name: place for place, name in enumerate(LONG.split())}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for garbage among what tests make, and seldom: nothing that is imported and collected goes."""
+    gc.disable()
+    done = yield
+    gc.freeze()
+    gc.set_threshold(10_000, 10, 10)
+    gc.enable()
+    atexit.register(gc.unfreeze)  # else libraries in C complain of what is left at the end
+    return done
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -15,11 +15,18 @@ SECTIONS = re.findall(r"^## (.+)\n((?:.*\n)*?)(?=^## |\Z)", PAGE, re.MULTILINE)
 RUN = """
 import shlex, sys
 from fairbench_cli.cli.app import run
+from fairbench_cli.experiment.running import pool, server
+if server.FORKS:  # one server for all runs: each would load the libraries again
+    shared = server.ForkServer(["c45", "tree"])
+    end, shared.end = shared.end, lambda: None
+    pool.ForkServer = lambda *_: shared
 for line in sys.argv[1].splitlines():
     arguments = shlex.split(line, comments=True)[1:]
     one_worker = ["--jobs", "1"] if arguments[0] == "run" else []  # workers take seconds to start
     if run([*arguments, *one_worker]):
         sys.exit(line)
+if server.FORKS:
+    end()
 """
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```", re.DOTALL | re.MULTILINE)
 

@@ -13,7 +13,7 @@ from fairbench_cli.cli.options import DataDir, to
 
 if TYPE_CHECKING:
     from fairbench_cli.data.checks.rows import Finding
-    from fairbench_cli.data.checks.versions import Versions
+    from fairbench_cli.data.checks.versions import TwoVersions
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
 
@@ -247,7 +247,7 @@ def _print_warnings(warnings: "Iterable[Finding]") -> None:
             say(textwrap.fill(line, out().width, subsequent_indent="  ", break_long_words=False))
 
 
-def _print_versions(first: str, second: str, versions: "Versions") -> None:
+def _print_versions(first: str, second: str, versions: "TwoVersions") -> None:
     """Print what became of the rows of a data set in another version; exit code 1 with warnings."""
     _print_warnings(versions.warnings)
     rows = [

@@ -162,7 +162,9 @@ def check_rows(rows: RawRows) -> Checked:
             *(expectation_findings(rows.dataset) if rows.dataset else ()),
         ),
         known=tuple(one for one in known if one.found),
-        noted=tuple(one for one in new if not one.used and one.kind != "leak"),
+        noted=tuple(
+            one for one in new if not one.used and not (one.kind == "leak" and one.column in by_column)
+        ),
         left_out_leaks=tuple(leak for leak in leaking if card.drops(leak.column)),
         kept=len(rows.cells),
         missing=tuple(missing_cells(rows)),

@@ -35,7 +35,8 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
     names = sorted(rows.codes, key=lambda name: (rows.card.drops(name), name not in protected))
     for name in names:
         cells = rows.cells[name][rows.complete]
-        codes, values = pd.factorize(cells.to_numpy(dtype=object))
+        codes, distinct = pd.factorize(cells)
+        values = list(distinct)
         where = rows.card.where("columns", name)
         used, fix = not rows.card.drops(name), drop(name)
         if len(values) == 1:
@@ -50,7 +51,7 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
             fix = f"{drop(name)} if it only names the row; otherwise {other}"
             yield Finding("identifier", name, what, fix, where, used)
         # Codes are numbered as values appear, so one-to-one columns have the same codes.
-        key = codes.tobytes() if len(values) < len(cells) else repr(_plain(values.tolist())).encode()
+        key = codes.tobytes() if len(values) < len(cells) else repr(_plain(values)).encode()
         like = first.setdefault(key, name)
         if like in protected and like != name and rows.card.made.get(like) != name:
             fix = f"{drop(name)}: a classifier that must not see {like} sees it here"
@@ -63,10 +64,10 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
 
 def _kind(values: Iterable[str]) -> str:
     """Return what the values of a column that the card leaves out are."""
-    there = [value for value in values if value]
-    if not all(map(is_number, there)):
+    numbers = pd.to_numeric(pd.Series([value for value in values if value]), errors="coerce")
+    if numbers.isna().any():
         return "nominal"
-    return "integer" if all(is_number(value, whole=True) for value in there) else "real"
+    return "integer" if (numbers % 1 == 0).all() else "real"
 
 
 def file_findings(rows: RawRows) -> Iterator[Finding]:
@@ -83,13 +84,16 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
     card, file = rows.card, rows.file
     for name in (name for name in file.columns if name not in card.made):
         where, used = card.where("columns", name), not card.drops(name)
-        gap = file[name].isin(rows.gaps).to_numpy(dtype=bool)
+        meant = card.columns.get(name, ColumnCard()).recode
+        gap = file[name].isin([cell for cell in rows.gaps if cell not in meant]).to_numpy(dtype=bool)
         if gap.mean() > MOSTLY:
             what = f"is missing in {gap.mean():.1%} of the rows"
             yield Finding("mostly-missing", name, what, drop(name), where, used)
         if named_like_weights(name) or name.casefold() in COUNTS:
             fix = f"{drop(name)}: it says for how many people a row stands, nothing of the person"
-            yield Finding("weight", name, "is called like a weight of rows", fix, where, used)
+            yield Finding(
+                "weight", name, "is called like a weight of rows", fix, where, used and name != card.counts
+            )
         values = file[name][~gap].nunique()
         again = int((~gap).sum()) - values
         if named_like_identifiers(name) and values > SOME * len(gap) and again:
@@ -97,7 +101,7 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
             fix = "rows are not independent: keep one of each, or give `audit` the column as `--cluster`"
             yield Finding("repeated-people", name, what, fix, where)
             continue
-        for one, own in card.columns.items():
+        for one, own in card.columns.items() if 2 * values < len(gap) else ():
             groups = own.bins.levels or () if own.bins else ()
             levels = own.kind == "nominal" and values > LEVELS
             if name == (own.source or one) and (levels or (len(groups) >= GROUPS and values > CODES)):
@@ -138,9 +142,10 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
     """
     card = rows.card
     for name, own in card.columns.items():
-        there = {str(value) for value in rows.file[own.source or name].unique()} if own.codes else set()
+        cells = rows.file[own.source or name]
+        there = {str(value) for value in cells.unique()} if own.codes else set()
         if unsaid := sorted(there - {*own.codes, *rows.gaps}):
-            counts = {str(value): int(n) for value, n in rows.file[own.source or name].value_counts().items()}
+            counts = {str(value): int(n) for value, n in cells.value_counts().items() if n}
             what = f"has values that its code book does not: {counted(unsaid, counts)}"
             fix = "find out what they are, or `recode` them to a level that says that nobody knows"
             yield Finding("undocumented", name, what, fix, card.where("columns", name, "codes"))
@@ -173,9 +178,10 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
 def _indicators(rows: RawRows) -> Iterator[Finding]:
     """Yield the columns of 0 and 1 that mark other rows than the level says, where others like them do."""
     distinct = {str(name): set(rows.file[name].unique()) for name in rows.file.columns}
+    distinct = {name: values for name, values in distinct.items() if len(values) <= LEVELS}
     ones = [name for name, values in distinct.items() if {*map(str, _plain([*values]))} == {"0.0", "1.0"}]
     for name, values in distinct.items():
-        called = {value.casefold(): value for value in values} if len(values) <= LEVELS else {}
+        called = {value.casefold(): value for value in values}
         marks = {
             one: (rows.file[one].isin(("1", "1.0")) == (rows.file[name] == called[one.casefold()])).mean()
             for one in ones
@@ -195,7 +201,7 @@ def value_findings(rows: RawRows) -> Iterator[Finding]:
         if rows.card.columns.get(name, ColumnCard()).kind != "nominal":
             continue
         found = rows.cells[name][rows.complete].value_counts()
-        counts = {str(value): int(n) for value, n in found.items()}
+        counts = {str(value): int(n) for value, n in found.items() if n}
         where = rows.card.where("columns", name)
         for twins in twins_among(counts):
             kept, *others = twins.values

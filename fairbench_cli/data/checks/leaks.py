@@ -24,8 +24,8 @@ ALONE = 0.015  # of what it says that another column says
 SURELY_ALONE = 1000  # rows; in fewer, others may say something that is not seen
 LATE = 0.5  # difference of the shares of missing values where the label is missing and where it is not
 COPY = 0.75  # of whether a value is above the middle
-RULE = 0.99  # of the label's entropy that one column explains, or of the errors that are gone at one level
-LEVEL = 0.01  # of the rows that have it;
+RULE = 0.99  # of the errors that are gone at a level,
+LEVEL = 0.01  # which so many of the rows have
 SETTLED = 0.65  # of the label's entropy that several columns explain together
 STEP = 0.01  # that the next of them adds
 MANY = 50_000  # rows; of more, every second, third … is looked at where columns are set beside each other
@@ -251,20 +251,16 @@ def score_findings(rows: RawRows) -> Iterator[Finding]:
             yield Finding("scores", name, why, fix, where, used)
 
 
-def deterministic_findings(rows: RawRows, leaking: Mapping[str, Leak]) -> Iterator[Finding]:
+def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
     """Yield a label that columns all but settle together, or one level of a column alone.
 
     Columns are taken one after the other, always the one with which those taken explain most, each row judged
-    without itself, until none adds a hundredth. Leaks are left out, unless one alone explains 99 %. Nursery's
+    without itself, until none adds a hundredth. Leaks are left out. Nursery's
     label, made by rules, is explained to 75 to 81 % so; of data about people Dutch comes next (45 %). Where
     they do not, a level of 1 % of the rows that is 99 % free of errors is yielded, such as those who work at
     home, of the time that people travel to work (100 %); of honest ones, Dutch ``age`` 4 comes next (97 %).
     """
     y = rows.favourable[rows.complete]
-    for name, leak in leaking.items():
-        if leak.explained >= RULE and not rows.card.drops(name):
-            yield _rule(rows, [name], leak.explained)
-            return
     thin = slice(None, None, 1 + len(y) // MANY)
     y = y[thin]
     left = {name: rows.codes[name][thin] for name in rows.features if name not in leaking}
@@ -279,11 +275,14 @@ def deterministic_findings(rows: RawRows, leaking: Mapping[str, Leak]) -> Iterat
         taken.append(name)
         del left[name]
     if best >= SETTLED:
-        yield _rule(rows, taken, best)
+        what = f"is all but a rule of {', '.join(taken)}, which explain {best:.0%} of its entropy"
+        fix = "do not take it for a decision on people: what a classifier learns here is the rule"
+        yield Finding("deterministic", rows.card.label.column, what, fix, rows.card.where("label"))
         return
     y = rows.favourable[rows.complete]
     for name in rows.features:
-        if name not in leaking and rows.card.columns.get(name, ColumnCard()).kind == "nominal":
+        kind = rows.card.columns.get(name, ColumnCard()).kind
+        if kind == "nominal" and name not in leaking and name not in rows.card.protected:
             cells = rows.cells[name][rows.complete]
             for level, count in cells.value_counts().items():
                 side = (cells == level).to_numpy(dtype=bool) if count >= LEVEL * len(y) else None
@@ -291,12 +290,3 @@ def deterministic_findings(rows: RawRows, leaking: Mapping[str, Leak]) -> Iterat
                     what = f'settles the label where it is "{level}": {count:,} rows'
                     fix = "leave these rows out, or `drop` it: nobody decided on them"
                     yield Finding("deterministic", name, what, fix, rows.card.where("columns", name))
-
-
-def _rule(rows: RawRows, names: list[str], explained: float) -> Finding:
-    label = rows.card.label.column
-    what = (
-        f"is all but a rule of {', '.join(names)}, which explain{'' if names[1:] else 's'} {explained:.0%} of"
-    )
-    fix = "do not take it for a decision on people: what a classifier learns here is the rule"
-    return Finding("deterministic", label, f"{what} its entropy", fix, rows.card.where("label"))

@@ -12,7 +12,7 @@ from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.twins import NO_VALUE
 from fairbench_cli.data.card import Card, TrapKind
 from fairbench_cli.data.column_card import ColumnCard
-from fairbench_cli.data.files import split_lines
+from fairbench_cli.data.columns import joined, relabelled
 from fairbench_cli.data.load import Dataset, complete_rows, level_texts, load, read_parts
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles, Rows
@@ -77,7 +77,7 @@ class RawRows:
     file : DataFrame
         The cells of all rows and columns as the files have them, neither recoded nor left out.
     header : tuple of str
-        The names of a CSV's columns as its first line has them, of which two may be the same.
+        The names of the columns as the first file has them, of which two may be the same.
     dataset : Dataset, optional
         The rows that an experiment sees, coded; None of a table that has no card yet.
     """
@@ -117,13 +117,14 @@ class RawRows:
         """Whether each row of the file has a label that means that it is not known."""
         words = {*NO_VALUE, "unknown", *self.card.missing, *self.card.label.unknown}
         cells = self.recoded(self.card.label.column)
-        return (cells.isin(words) | cells.str.lower().isin(words)).to_numpy(dtype=bool)
+        meant = [cell for cell in cells.unique() if {cell, cell.lower()} & words]
+        return cells.isin(meant).to_numpy(dtype=bool)
 
     def recoded(self, name: str) -> "pd.Series[str]":
         """Return a column of the file, recoded, in all its rows."""
         recode = self.card.columns.get(name, ColumnCard()).recode
         cells = self.file[name]
-        return cells.map(lambda cell: recode.get(cell, cell)) if recode else cells
+        return relabelled(cells, lambda cell: recode.get(cell, cell)) if recode else cells
 
     @property
     def favourable(self) -> Mask:
@@ -135,7 +136,7 @@ class RawRows:
         first, *others = roles.of or (roles.attribute,)
         levels = self.cells[first]
         for name in others:
-            levels = levels + "-" + self.cells[name]
+            levels = levels.astype(object) + "-" + self.cells[name].astype(object)
         deprived, favoured = (
             levels.isin(group).to_numpy(dtype=bool) for group in (roles.deprived, roles.favoured)
         )
@@ -157,21 +158,14 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     dataset = load(card, found)
     roles = tuple(dataset.roles(attribute) for attribute in card.protected)
     parts, kept = read_parts(card, found)
-    file = pd.concat([part.frame.astype(object) for _, part in parts], ignore_index=True)
-    cells = kept.reset_index(drop=True).astype(object)
+    first = parts[0][1]
+    frames = [part.frame for _, part in parts]
+    file = pd.DataFrame({name: joined([frame[name] for frame in frames]) for name in first.frame.columns})
+    cells = kept.reset_index(drop=True)
     single = (name for name, own in card.protected.items() if own.of is None)
     named = dict.fromkeys([card.label.column, *single, *card.made])
     cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})
-    return RawRows(card, cells, complete_rows(card, cells), roles, file, _header(card, found), dataset)
-
-
-def _header(card: Card, found: LocatedFiles) -> tuple[str, ...]:
-    """Return the first line of the first CSV."""
-    if card.format != "csv" or not card.header:
-        return ()
-    with found.paths[0].open(encoding="utf-8-sig") as lines:
-        first = next(line for line in lines if line.strip() and not line.startswith(card.comment or "\0"))
-    return tuple(split_lines([first.rstrip("\r\n")], card.separator)[0])
+    return RawRows(card, cells, complete_rows(card, cells), roles, file, first.names, dataset)
 
 
 def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
@@ -180,7 +174,8 @@ def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
     >>> codes_of(pd.Series(["b", "a", "", "?"]), ("", "?")).tolist()
     [0, 1, 2, 2]
     """
-    codes, distinct = pd.factorize(cells.to_numpy(dtype=object))
+    codes, values = pd.factorize(cells)
+    distinct = np.asarray(values, dtype=object)
     gap = np.isin(distinct.astype(str), gaps)
     numbers = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(dtype=np.float64)
     bins = min(BINS, max(2, len(cells) // ROWS))

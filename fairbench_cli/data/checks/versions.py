@@ -1,7 +1,7 @@
 """Two versions of a data set: whose rows one of them has lost, and whose labels it has changed."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,7 +61,7 @@ class SameRows:
 
 
 @dataclass(frozen=True)
-class Versions:
+class TwoVersions:
     """What became of the rows of a data set in another version of it.
 
     Parameters
@@ -79,7 +79,7 @@ class Versions:
     warnings: tuple[Finding, ...]
 
 
-def compare_versions(first: RawRows, second: RawRows) -> Versions:
+def compare_versions(first: RawRows, second: RawRows) -> TwoVersions:
     """Return what became of the rows of a data set in another version of it.
 
     Rows of the first are all that its card keeps, those whose label is unknown or that lack a value among
@@ -106,7 +106,7 @@ def compare_versions(first: RawRows, second: RawRows) -> Versions:
             groups.append(_group(name, group, first, second, side, there))
     same = _same_rows(first, second)
     warnings = (*_lost(first, second, groups), *_gone(first, second, names), *_changed(first, second, same))
-    return Versions(tuple(groups), same, warnings)
+    return TwoVersions(tuple(groups), same, warnings)
 
 
 def _group(
@@ -144,16 +144,16 @@ def _gone(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding
     for name in [*names, *columns]:
         if name not in first.cells or name not in second.cells or first.card.drops(name):
             continue  # a joint attribute
-        before, after = (_comparable(rows.cells[name]).value_counts() for rows in (first, second))
-        gone = [
-            level
+        before, after = (_level_counts(rows.cells[name]) for rows in (first, second))
+        gone = {
+            level: count
             for level, count in before.items()
-            if count >= FEW and level not in after.index and level not in first.gaps
-        ]
-        numbers = before.index.dtype.kind == "f"
-        merged = 2 * before[gone].sum() > before.sum()  # or recoded: other words for the same
-        if gone and not merged and len(before) <= MOST and not numbers and name != first.card.label.column:
-            listed = ", ".join(f'"{level}" ({before[level]:,} rows)' for level in gone)
+            if count >= FEW and level not in after and level not in first.gaps
+        }
+        numbers = any(isinstance(level, float) for level in before)
+        merged = 2 * sum(gone.values()) > sum(before.values())  # or recoded: other words for the same
+        if gone and not (numbers or merged) and len(before) <= MOST and name != first.card.label.column:
+            listed = ", ".join(f'"{level}" ({count:,} rows)' for level, count in gone.items())
             what = f"has no level any more for {listed}"
             fix = f"say for whom it matters (`left_out`), or start from {first.card.name}"
             yield Finding("lost-group", str(name), what, fix, second.card.where("columns", str(name)))
@@ -188,7 +188,13 @@ def _same_rows(first: RawRows, second: RawRows) -> SameRows | None:
     return SameRows(tuple(by), len(both), int(changed.sum()))
 
 
+def _level_counts(cells: "pd.Series[str]") -> dict[Hashable, int]:
+    return {level: int(count) for level, count in _comparable(cells).value_counts().items() if count}
+
+
 def _comparable(cells: "pd.Series[str]") -> "pd.Series":
     """Return numbers as numbers, so that 1 and 1.0 are equal, and text as it is."""
-    numbers = pd.to_numeric(cells, errors="coerce")
-    return numbers.round(6) if numbers.notna().any() else cells
+    codes, values = pd.factorize(cells)
+    distinct = pd.Series(np.asarray(values, dtype=object))
+    numbers = pd.to_numeric(distinct, errors="coerce").round(6)
+    return pd.Series((numbers if numbers.notna().any() else distinct).to_numpy()[codes], index=cells.index)
