@@ -418,9 +418,9 @@ def test_a_column_that_says_much_and_that_nothing_tells_is_probably_known_later(
     assert {one for one in found if one.startswith("leak")} == named
 
 
-@law(25)
+@law(15)
 @given(
-    st.tuples(*[st.sampled_from([20, 150, 400, 4000])] * 2),
+    st.tuples(*[st.sampled_from([20, 150, 2500])] * 2),
     st.tuples(*[st.floats(0.02, 0.98)] * 2),
     st.sampled_from("10"),
 )
