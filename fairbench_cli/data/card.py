@@ -520,10 +520,6 @@ def _contradictions(card: Card) -> Iterator[Problem]:
         yield Problem(what, "keep one", card.where("test_rows"))
     yield from _label_contradictions(card)
     yield from _joint_contradictions(card)
-    for name in card.expected.groups if card.expected else ():
-        if name not in card.protected:
-            what = f'rates of "{name}" are expected, which is no protected attribute of the card'
-            yield Problem(what, suggest(name, card.protected), card.where("expected", "groups", name))
     if card.counts is not None and (card.counts in card.columns or card.counts in dict(card.needed())):
         what = f'"{card.counts}" counts the people of a row, so it is no column of theirs'
         yield Problem(what, "name it under `counts` alone", card.where("counts"))

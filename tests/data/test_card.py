@@ -143,11 +143,6 @@ WRONG = [
     ("keep_between: {a: {low: x}}", 'mine.yaml:7: error: keep_between.a.low must be a number, not "x"'),
     ("keep: {a: []}", "mine.yaml:7: error: keep.a must not be empty"),
     ("keep: [a]", "mine.yaml:7: error: keep must be a mapping"),
-    (
-        "expected: {rows: 9, columns: 2, favourable: .5, groups: {sexx: {f: .5}}}",
-        'mine.yaml:7: error: rates of "sexx" are expected, which is no protected attribute of the card\n'
-        '  fix: did you mean "sex"?',
-    ),
 ]
 
 
