@@ -17,11 +17,11 @@ CSV files and audit.json have to be equal to the byte, and other files are count
 
 import argparse
 import contextlib
+import gc
 import gzip
 import hashlib
 import io
 import json
-import multiprocessing
 import os
 import random
 import re
@@ -713,6 +713,7 @@ def load() -> None:
         with contextlib.suppress(Exception), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             __import__(name)
+    gc.freeze()  # no case looks through them for garbage
 
 
 def forked(kind: str, seed: int, numbers: Sequence[int], place: Path) -> Iterator[dict[str, Any]]:
@@ -762,11 +763,8 @@ def serve(kind: str, seed: int, numbers: Sequence[int], place: Path, answers: io
     """Run some cases, each in a folder of its own, and write a line of JSON for each."""
     os.environ.pop("FAIRBENCH_DATA", None)
     os.environ.update(COLUMNS="80", XDG_CACHE_HOME="/nonexistent")
-    if kind == "run":  # one fork server for them all, which has loaded what repeats need
-        multiprocessing.set_forkserver_preload(["sklearn.tree", "numba", "pandas", "fairbench_cli.cli.app"])
-        starter = multiprocessing.get_context("forkserver").Process(target=int)
-        starter.start()
-        starter.join()
+    if kind == "run":
+        share_server()
     for number in numbers:
         one, folder = case(kind, seed, number), case_folder(place, kind, number)
         shutil.rmtree(folder, ignore_errors=True)
@@ -778,6 +776,19 @@ def serve(kind: str, seed: int, numbers: Sequence[int], place: Path, answers: io
         (folder / "exit").write_text("".join(f"{code}\n" for code in outcome["exits"]))
         answers.write(json.dumps({"number": number, **outcome}) + "\n")
         answers.flush()
+
+
+def share_server() -> None:
+    """Let all runs of this process have one fork server, which has loaded what repeats need.
+
+    Nobody ends it: it ends with this process.
+    """
+    from fairbench_cli.experiment.running import pool, server
+
+    if server.FORKS:
+        shared = server.ForkServer(["c45", "naive-bayes", "tree"])
+        shared.end = lambda: None  # type: ignore[method-assign]
+        pool.ForkServer = lambda *_: shared  # type: ignore[assignment,misc]
 
 
 def compare(before: Path, after: Path) -> int:

@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -375,17 +375,17 @@ LEARNED = {"from": "network", "beta": [0.5], "size": 200, "missing_arc": "leave"
 HEAVY = {"torch", "pomegranate", "sklearn", "numba", "matplotlib"}
 
 
-def modules_after(*arguments: str, cwd: Path) -> set[str]:
-    """Return which modules a command line has loaded."""
-    return loaded_by(
-        f"from fairbench_cli.cli.app import run\nassert run({list(map(str, arguments))!r}) == 0", cwd
-    )
+def modules_after(*commands: Sequence[str | Path], cwd: Path) -> list[set[str]]:
+    """Return which modules a new process has loaded after each of some command lines."""
+    calls = [f"assert run({list(map(str, command))!r}) == 0" for command in commands]
+    return loaded_by("from fairbench_cli.cli.app import run", *calls, cwd=cwd)[1:]
 
 
-def loaded_by(code: str, cwd: Path | None = None) -> set[str]:
-    """Return which modules a new process has loaded once it has run some code."""
-    code = f"{code}\nimport sys\nprint('\\nMODULES', *sys.modules)"
+def loaded_by(*steps: str, cwd: Path | None = None) -> list[set[str]]:
+    """Return which modules a new process has loaded after each of some pieces of code."""
+    code = "\nprint('\\nMODULES', *sys.modules)\n".join(["import sys", *steps, ""])
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=cwd, env=environment(), capture_output=True, text=True, check=True
     )
-    return set(done.stdout.rpartition("\nMODULES ")[2].split())
+    lines = [line.split() for line in done.stdout.splitlines() if line.startswith("MODULES ")]
+    return [set(names) for _, *names in lines][1:]

@@ -197,7 +197,7 @@ def _rates_table(
         "of rows": lambda one: _percent(one.rows / everybody),
     }
     if known:
-        columns["of the data"] = lambda one: writing.number_cell(known.get(one.group, math.nan))
+        columns["in the data"] = lambda one: writing.number_cell(known.get(one.group, math.nan))
     shown, more = view.cut(groups)
     if not any(one.side for one in shown):
         del columns["group"]
@@ -267,7 +267,7 @@ def _traps(sheet: Datasheet) -> Iterator[Section]:
         out = [("leak", f"gives {card.label.column} away ({one.how})", one.column) for one in leaks]
         out += [(str(one.kind), one.what, one.column) for one in checked.noted]
         cells = ((kind, columns, what) for (kind, what), columns in _together(out).items())
-        tables.append(plain_table("In columns that are left out", ("kind", "column", "what"), cells, 3))
+        tables.append(plain_table("Also noted", ("kind", "column", "what"), cells, 3))
     some = tuple(table for table in tables if table.rows)
     yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)
 

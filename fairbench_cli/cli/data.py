@@ -28,8 +28,8 @@ def list_cards(data_dir: DataDir = None) -> None:
 
     Those with a network can be drawn from without files.
     """
-    from fairbench_cli.data.card import find_card, known_cards, read_card, shipped_cards
-    from fairbench_cli.data.locate import folders, locate
+    from fairbench_cli.data.card import find_card, known_cards, read_card
+    from fairbench_cli.data.locate import folders, has_network, locate
 
     rows = []
     for name in known_cards():
@@ -40,7 +40,7 @@ def list_cards(data_dir: DataDir = None) -> None:
         except UserError:
             here = all(any((folder / file.name).is_file() for folder in places) for file in card.files)
             place = f"wrong file: see `fairbench data verify {name}`" if here else "not here"
-        place += ", network" if (shipped_cards() / f"{name}.network.json").is_file() else ""
+        place += ", network" if has_network(card) else ""
         people = f"{card.expected.rows:,}" if card.expected else ""
         rows.append([name, card.title, ", ".join(card.protected), place, people])
     print_rows(["name", "title", "protected", "files in", "rows"], rows, right=1)

@@ -256,7 +256,7 @@ def test_a_first_row_that_was_taken_for_names_is_seen(tmp_path):
     ):
         lost = rows.iloc[1:].set_axis(list(map(str, names)), axis=1)
         label, sex = str(list(names)[14]), str(list(names)[9])
-        for kind in ("csv", "parquet"):
+        for kind in ("csv", "parquet") if found else ("csv",):
             getattr(lost, f"to_{kind}")(tmp_path / f"adult.{kind}", index=False)
             card = f"""
   name: adult-again
@@ -414,7 +414,7 @@ def test_a_column_that_says_much_and_that_nothing_tells_is_probably_known_later(
     assert {one for one in found if one.startswith("leak")} == named
 
 
-@law(40)
+@law(25)
 @given(st.tuples(*[st.integers(20, 400)] * 2), st.tuples(*[st.floats(0.05, 0.95)] * 2), st.sampled_from("10"))
 def test_direction_is_a_test_of_two_rates(tmp_path_factory, sizes, shares, favourable):
     """Against statsmodels-like arithmetic on the counts: 2 points and 1.645 unpooled standard errors."""
@@ -432,17 +432,7 @@ def test_direction_is_a_test_of_two_rates(tmp_path_factory, sizes, shares, favou
     assert found == ({"direction"} if better else {"small-gap"} if same else set())
 
 
-QUIET = [
-    "bank",
-    "german",
-    "heart",
-    "hmda-boston",
-    "law-school-lequy",
-    "nursery",
-    "oulad",
-    "resumes",
-    "south-german",
-]
+QUIET = ["german", "heart", "hmda-boston", "law-school-lequy", "nursery", "oulad", "south-german"]
 
 
 @pytest.mark.parametrize("name", QUIET)
