@@ -266,6 +266,7 @@ def audit_keys(rng: random.Random, people: Population) -> Keys:
         keys["attribute"] = some(rng, attributes)
     audited = keys.get("attribute", attributes)
     maybe(0.12, "weight", rng.choice(["w"] * 6 + ["age", rng.choice(columns)]))
+    maybe(0.06, "counts", rng.choice(["age"] * 6 + ["hours", rng.choice(columns)]))
     maybe(0.12, "cluster", rng.choice(["person"] * 6 + ["id", rng.choice(columns)]))
     maybe(0.08, "model-column", rng.choice(["model"] * 6 + [rng.choice(columns)]))
     if rng.random() < 0.12:

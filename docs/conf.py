@@ -46,7 +46,7 @@ CONTENTS = {
     "index": ["tutorial", "howto", "concepts", "guide", "reference", "papers", "gallery", "background"],
     "guide": [
         "audit", "data", "config", "results", "api",
-        "measures", "techniques", "networks", "worlds", "clusters", "extending",
+        "measures", "techniques", "networks", "standins", "worlds", "clusters", "extending",
     ],
     "reference": [
         "reference/commands", "reference/python", "reference/metrics", "reference/interventions",

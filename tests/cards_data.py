@@ -6,10 +6,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from fairbench_cli.data.card import find_card, read_card
+from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import folders, locate
-from fairbench_cli.data.table import Table
 from fairbench_cli.network.families import fit
 from fairbench_cli.network.files import open_network
 
@@ -33,11 +32,13 @@ def _loaded(name: str) -> Dataset:
     return load(card, locate(card, folders(None, path)))
 
 
-def network_differences(name: str, table: Table) -> list[str]:
+def network_differences(name: str, dataset: Dataset) -> list[str]:
     """Return the columns of which the network that ships with a data set has not what its rows say."""
-    net, _ = open_network(name)
+    if not (shipped_cards() / f"{name}.network.json").exists():
+        return []
+    card, net = dataset.card.for_network(), open_network(name)[0]
+    table = dataset.table if card is dataset.card else load(card, dataset.files).table
     if net.columns != table.columns:
         return ["columns"]
-    fitted = fit(table, net.parents)
-    pairs = zip(net.names, net.cpts, fitted.cpts, strict=True)
+    pairs = zip(net.names, net.cpts, fit(table, net.parents).cpts, strict=True)
     return [column for column, own, other in pairs if not np.array_equal(own, other)]

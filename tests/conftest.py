@@ -64,7 +64,7 @@ def one_thread():
 LONG = """
 experiment/test_kills.py test_fuzz.py experiment/test_cluster.py test_docs.py test_extending.py
 experiment/test_run_laws.py test_architecture.py classifiers/test_c45_weka.py experiment/test_limits.py
-data/test_shipped.py audit/test_read.py data/test_check.py cli/test_commands.py audit/test_cli.py
+data/test_cards.py audit/test_read.py data/test_check.py cli/test_commands.py audit/test_cli.py
 audit/test_uncertainty.py experiment/test_runner.py test_security.py audit/test_page.py
 """
 LONGEST = {Path(__file__).parent / name: place for place, name in enumerate(LONG.split())}

@@ -2,13 +2,13 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from fairbench_cli.audit.compare.report import UNDEFINED, Interval
+from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts.explained import Explanation, of_decisions, stratified
 from fairbench_cli.audit.scan.roles import MOST_CODES
@@ -20,7 +20,7 @@ from fairbench_cli.data.checks.rows import Mask, RawRows, raw_rows
 from fairbench_cli.data.croissant import croissant, named_columns
 from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import LocatedFiles, folders, locate
-from fairbench_cli.data.table import Column, Floats, Rows, Table
+from fairbench_cli.data.table import Codes, Column, Floats, Rows, Table
 from fairbench_cli.data.unknown import UnknownOutcomes, unknown_policies
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.groups import CROSS
@@ -176,8 +176,9 @@ def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
     names, rows = _single(card, net.columns), int(meta.source.get("rows", 0))
     joint = posterior(net, [*names, card.label.column]).table * rows
     favourable = joint[..., _levels(net.columns, card.label.column).index(card.label.favourable)]
-    counts = np.stack([joint.sum(-1) - favourable, favourable], -1)
-    rates = _rates(card, net.columns, names, counts, measured=False)
+    counts = np.stack([joint.sum(-1) - favourable, favourable], -1).reshape(-1, 2)
+    cells = np.argwhere(np.ones(favourable.shape, dtype=bool))
+    rates = _rates(card, net.columns, names, cells, counts, measured=False)
     return Datasheet(card, "network", rows, net.columns, *rates, network=meta)
 
 
@@ -186,11 +187,10 @@ def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: 
     table = (rows.dataset or load(card, found)).table
     names = _single(card, table.columns)
     y = table[card.label.column] == _levels(table.columns, card.label.column).index(card.label.favourable)
-    shape = (*(len(_levels(table.columns, name)) for name in names), 2)
-    cells = np.ravel_multi_index((*(table[name] for name in names), y.astype(np.intp)), shape)
-    counts = np.bincount(cells, minlength=math.prod(shape)).reshape(shape).astype(np.float64)
-    everybody, attributes, intersections = _rates(card, table.columns, names, counts, measured=True)
-    strata = [_strata(card, table, text.split(",")) for text in explain]
+    cells, at = _crossed([table[name] for name in names])
+    counts = np.stack([np.bincount(at, side, len(cells)) for side in (~y, y)], -1).astype(np.float64)
+    everybody, attributes, intersections = _rates(card, table.columns, names, cells, counts, measured=True)
+    strata = [_strata(card, table, tuple(map(str.strip, text.split(",")))) for text in explain]
     checked = check_rows(rows)
     return Datasheet(
         card,
@@ -215,20 +215,43 @@ def _single(card: Card, columns: Sequence[Column]) -> list[str]:
     return [name for name, own in card.protected.items() if own.of is None and name in there]
 
 
+def _crossed(columns: Sequence[Codes | Rows]) -> tuple[Rows, Rows]:
+    """Return the combinations of columns that occur, shape (combinations, columns), and that of each row.
+
+    >>> cells, at = _crossed([np.array([1, 0, 1]), np.array([2, 0, 2])])
+    >>> cells.tolist(), at.tolist()
+    ([[0, 0], [1, 2]], [1, 0, 1])
+    """
+    at = np.zeros(len(columns[0]), dtype=np.intp)
+    for codes in columns:
+        at = np.unique(at * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+    first = np.unique(at, return_index=True)[1]
+    return np.column_stack([codes[first].astype(np.intp) for codes in columns]), at
+
+
 def _levels(columns: Sequence[Column], name: str) -> tuple[str, ...]:
     return next(column.levels for column in columns if column.name == name)
 
 
 def _rates(
-    card: Card, columns: Sequence[Column], names: Sequence[str], counts: Floats, *, measured: bool
+    card: Card,
+    columns: Sequence[Column],
+    names: Sequence[str],
+    cells: Rows,
+    counts: Floats,
+    *,
+    measured: bool,
 ) -> tuple[GroupRate, tuple[AttributeRates, ...], tuple[GroupRate, ...]]:
     """Return the rates of everybody, by attribute and of intersections.
 
     Parameters
     ----------
-    counts : array, one axis per name, and one of unfavourable and favourable outcomes
+    cells : array, shape (combinations, names)
+        Of levels of the attributes called `names`.
+    counts : array, shape (combinations, 2)
+        Unfavourable and favourable outcomes.
     measured : bool
-        Whether they are rows, so that there are intervals.
+        Whether these are rows, so that there are intervals.
     """
     levels = {column.name: column.levels for column in columns}
 
@@ -238,33 +261,37 @@ def _rates(
         return GroupRate(group, float(of.sum()), Interval(value, low, high), side)
 
     def by(attribute: str) -> AttributeRates:
-        parts = [name for name in names if name in (card.protected[attribute].of or (attribute,))]
-        own = counts.sum(tuple(i for i, name in enumerate(names) if name not in parts))
-        marks = np.meshgrid(*(_favoured(card, name, levels) for name in parts), indexing="ij")
-        favoured = np.logical_and.reduce(marks)
+        of = card.protected[attribute].of or (attribute,)
+        favoured = np.logical_and.reduce([marks[name][cells[:, names.index(name)]] for name in of])
+        two = counts[~favoured].sum(0), counts[favoured].sum(0)
         words = _called(card, attribute, levels)
-        two = own[~favoured].sum(0), own[favoured].sum(0)
-        deprived, others = (rate(word, of) for word, of in zip(words, two, strict=True))
-        (a, n), (b, m) = ((float(of[1]), float(of.sum())) for of in two)
-        gap = (
-            gap_of((a, n), (b, m))
-            if measured
-            else replace(UNDEFINED, value=deprived.rate.value - others.rate.value)
+        deprived, others = (rate(word, part) for word, part in zip(words, two, strict=True))
+        gap = Interval(deprived.rate.value - others.rate.value, math.nan, math.nan)
+        if measured:
+            gap = gap_of(*((float(part[1]), float(part.sum())) for part in two))
+        found = (
+            [
+                rate(
+                    level,
+                    counts[cells[:, names.index(attribute)] == i].sum(0),
+                    "favoured" if mark else "deprived",
+                )
+                for i, (level, mark) in enumerate(zip(levels[attribute], marks[attribute], strict=True))
+            ]
+            if attribute in names
+            else []
         )
-        sides: dict[bool, Side] = {True: "favoured", False: "deprived"}
-        each = zip(levels[parts[0]], own, favoured, strict=True) if len(parts) == 1 else ()
-        found = tuple(rate(level, of, sides[bool(mark)]) for level, of, mark in each)
-        return AttributeRates(attribute, found, deprived, others, gap)
+        return AttributeRates(attribute, tuple(found), deprived, others, gap)
 
+    marks = {name: _favoured(card, name, levels) for name in names}
     attributes = [name for name, own in card.protected.items() if set(own.of or (name,)) <= set(names)]
     intersections = [
-        rate(CROSS.join(levels[name][i] for name, i in zip(names, at, strict=True)), counts[at])
-        for at in (np.ndindex(counts.shape[:-1]) if len(names) > 1 else ())
-        if counts[at].sum() > 0
+        rate(CROSS.join(levels[name][i] for name, i in zip(names, at, strict=True)), of)
+        for at, of in (zip(cells, counts, strict=True) if len(names) > 1 else ())
+        if of.sum() > 0
     ]
-    everybody = rate("everybody", counts.reshape(-1, 2).sum(0))
     largest = sorted(intersections, key=lambda one: -one.rows)
-    return everybody, tuple(map(by, attributes)), tuple(largest)
+    return rate("everybody", counts.sum(0)), tuple(map(by, attributes)), tuple(largest)
 
 
 def gap_of(deprived: tuple[float, float], favoured: tuple[float, float]) -> Interval:
@@ -285,60 +312,59 @@ def _called(card: Card, attribute: str, levels: dict[str, tuple[str, ...]]) -> t
     return (", ".join(roles.deprived), ", ".join(roles.favoured)) if few else ("the deprived", "the favoured")
 
 
-def _favoured(card: Card, name: str, levels: dict[str, tuple[str, ...]]) -> Sequence[bool]:
+def _favoured(card: Card, name: str, levels: dict[str, tuple[str, ...]]) -> Mask:
     favoured = card.roles(name, levels).favoured
-    return [level in favoured for level in levels[name]]
+    return np.array([level in favoured for level in levels[name]])
 
 
-def _strata(card: Card, table: Table, names: Sequence[str]) -> tuple[str, tuple[str, ...], Rows]:
-    """Return what some columns crossed are called, their strata that occur, and the stratum of each row."""
-    parts = []
-    for name in (name.strip() for name in names):
+@dataclass(frozen=True, eq=False)
+class _Strata:
+    """Strata by some columns: what each is called, and that of each row."""
+
+    by: tuple[str, ...]
+    names: tuple[str, ...]
+    at: Rows
+
+
+def _strata(card: Card, table: Table, by: tuple[str, ...]) -> _Strata:
+    """Return the strata of some columns crossed; a quantity is cut into ranges, as in an audit."""
+    columns: list[Codes | Rows] = []
+    levels = []
+    for name in by:
         if name not in table.names:
             raise user_error(f'{card.name} has no column "{name}"', suggest(name, table.names), "--explain")
         if name == card.label.column:
             raise user_error(f'"{name}" is the label', "explain by another column", "--explain")
         column = table.columns[table.index(name)]
-        codes, texts = table[name].astype(np.intp), column.levels
-        if column.kind == "number" and len(texts) > MOST_CODES:
-            cut, tops = ranges(np.asarray(column.values)[codes], RANGES)
-            codes, texts = cut, tuple(f"up to {top:g}" for top in tops)
-        parts.append((codes, texts))
-    shape = tuple(len(texts) for _, texts in parts)
-    flat = np.ravel_multi_index(tuple(codes for codes, _ in parts), shape)
-    there, codes = np.unique(flat, return_inverse=True)
-    if len(there) > MOST_STRATA:
-        what = f"{CROSS.join(names)} makes {len(there)} strata"
+        columns.append(table[name])
+        levels.append(column.levels)
+        if column.kind == "number" and len(column.levels) > MOST_CODES:
+            columns[-1], tops = ranges(np.asarray(column.values)[table[name]], RANGES)
+            levels[-1] = tuple(f"up to {top:g}" for top in tops)
+    cells, at = _crossed(columns)
+    if len(cells) > MOST_STRATA:
+        what = f"{CROSS.join(by)} makes {len(cells)} strata"
         raise user_error(what, f"cross fewer columns; at most {MOST_STRATA} are compared", "--explain")
-    places = zip(*np.unravel_index(there, shape), strict=True)
-    named = tuple(CROSS.join(texts[i] for i, (_, texts) in zip(at, parts, strict=True)) for at in places)
-    return CROSS.join(names), named, codes
+    names = (CROSS.join(own[i] for i, own in zip(cell, levels, strict=True)) for cell in cells)
+    return _Strata(by, tuple(names), at)
 
 
 def _explained(
-    card: Card,
-    table: Table,
-    y: Mask,
-    rates: AttributeRates,
-    strata: Iterable[tuple[str, tuple[str, ...], Rows]],
+    card: Card, table: Table, y: Mask, rates: AttributeRates, strata: Sequence[_Strata]
 ) -> Explanation:
-    """Return what strata explain of a gap, as the audit has it."""
+    """Return what strata explain of a gap, as the audit has it; the attribute itself explains nothing."""
     levels = {column.name: column.levels for column in table.columns}
-    parts = card.protected[rates.attribute].of or (rates.attribute,)
-    favoured = np.ones(len(table), dtype=bool)
-    for name in parts:
-        favoured &= np.asarray(_favoured(card, name, levels))[table[name]]
+    of = card.protected[rates.attribute].of or (rates.attribute,)
+    favoured = np.logical_and.reduce([_favoured(card, name, levels)[table[name]] for name in of])
     found = []
-    for by, names, codes in strata:
-        if set(by.split(CROSS)) & set(parts):  # nobody is in a stratum with the other group
-            continue
-        flat = np.ravel_multi_index((codes, favoured.astype(np.intp), y.astype(np.intp)), (len(names), 2, 2))
-        n = np.bincount(flat, minlength=4 * len(names)).reshape(len(names), 2, 2).astype(np.float64)
-        found.append(stratified(by, names, of_decisions(n), 1.0, AuditConfig()))
+    for one in strata:
+        if not set(one.by) & set(of):
+            n = np.bincount(4 * one.at + 2 * favoured + y, minlength=4 * len(one.names))
+            decisions = of_decisions(n.reshape(-1, 2, 2).astype(np.float64))
+            found.append(stratified(CROSS.join(one.by), one.names, decisions, 1.0, AuditConfig()))
     sizes = (int(rates.deprived.rows), int(rates.favoured.rows))
-    return Explanation(
-        rates.attribute, rates.deprived.group, rates.favoured.group, *sizes, rates.gap, tuple(found)
-    )
+    groups = (rates.deprived.group, rates.favoured.group)
+    return Explanation(rates.attribute, *groups, *sizes, rates.gap, tuple(found))
 
 
 def _missing(rows: RawRows, checked: Checked) -> Iterable[MissingByGroup]:

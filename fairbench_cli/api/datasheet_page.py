@@ -1,7 +1,7 @@
 """A datasheet as a document, and as JSON."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, get_args
 
@@ -9,9 +9,10 @@ from fairbench_cli.api.datasheet import AttributeRates, Datasheet, GroupRate, Mi
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.explained import CMH, strata_tables
+from fairbench_cli.audit.parts.explained import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
+from fairbench_cli.data.check import KnownTrap
 from fairbench_cli.data.checks.rows import Finding
 from fairbench_cli.data.table import Column
 from fairbench_cli.document.charts import Axis, ChartRow, dot, row_chart, whisker
@@ -31,6 +32,7 @@ from fairbench_cli.document.model import (
 from fairbench_cli.network.standin import standin_section
 
 MOST_LEVELS = 50  # of a column, in a table
+MOST_CROSSED = 1000  # groups in a table
 MOST_BARS = 12  # groups in a chart
 READINGS = {
     "leave-out": "left out with their rows",
@@ -141,15 +143,18 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     ]
     about_it = [*(f"{key}: {text}" for key, text in told.items()), *filter(None, [card.note])]
     yield Section("What it is", tuple(about_it), notes=tuple(whys))
-    yield Section("Outcomes by group", tables=tuple(_group_tables(sheet)))
+    yield Section("Outcomes by group", tables=tuple(_group_tables(sheet, view)))
     if sheet.intersections:
         names = " × ".join(one.attribute for one in sheet.attributes if one.levels)
-        crossed = _rates_table(names, sheet.intersections, sheet, view)
-        yield Section("Outcomes by intersection", tables=(crossed,))
+        crossed = _rates_table(names, sheet.intersections[:MOST_CROSSED], sheet, view)
+        fine = f"the {MOST_CROSSED:,} largest" if len(sheet.intersections) > MOST_CROSSED else ""
+        yield Section("Outcomes by intersection", tables=(crossed,), fine=fine)
     if sheet.unknown:
         yield Section("Unknown outcomes", sections=tuple(_unknown(sheet)))
     if sheet.explanations:
-        yield Section("What explains the gaps", sections=tuple(_explained(sheet, view)))
+        words, config = f"have {_outcome(sheet)}", AuditConfig()
+        each = (explanation_section(one, config, view, words) for one in sheet.explanations)
+        yield Section("What explains the gaps", sections=tuple(each))
     if sheet.missing:
         yield Section("Missing values by group", tables=(_missing_table(sheet),))
     yield from _traps(sheet)
@@ -162,13 +167,13 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     yield _source(sheet)
 
 
-def _group_tables(sheet: Datasheet) -> Iterator[TextTable]:
+def _group_tables(sheet: Datasheet, view: View) -> Iterator[TextTable]:
     """Yield the rates by attribute; where nothing was measured, those on the card."""
     known = sheet.card.expected.groups if sheet.card.expected else {}
     for one in sheet.attributes:
         if one.levels:
             own = known.get(one.attribute, {}) if sheet.of == "network" else {}
-            yield _rates_table(one.attribute, one.levels, sheet, View(), own)
+            yield _rates_table(one.attribute, one.levels, sheet, view, own)
     for attribute, rates in {} if sheet.attributes else known.items():
         heads = ("level", f"P({_outcome(sheet)}), by the card")
         cells = ((level, writing.number_cell(rate)) for level, rate in rates.items())
@@ -183,7 +188,7 @@ def _rates_table(
     known: Mapping[str, float] | None = None,
 ) -> TextTable:
     """Return rows and rates of groups, with those that are known of the data."""
-    everybody = sum(one.rows for one in groups)
+    everybody = sheet.everybody.rows if sheet.everybody else math.nan
     columns: dict[str, Callable[[GroupRate], TableCell]] = {
         "level": lambda one: TableCell(one.group),
         "group": lambda one: TableCell(one.side or ""),
@@ -192,7 +197,7 @@ def _rates_table(
         "of rows": lambda one: _percent(one.rows / everybody),
     }
     if known:
-        columns["of the data"] = lambda one: writing.number_cell(known.get(one.group, math.nan))
+        columns["in the data"] = lambda one: writing.number_cell(known.get(one.group, math.nan))
     shown, more = view.cut(groups)
     if not any(one.side for one in shown):
         del columns["group"]
@@ -201,17 +206,6 @@ def _rates_table(
 
 def _percent(share: float) -> TableCell:
     return TableCell(writing.percent(share), "", share)
-
-
-def _explained(sheet: Datasheet, view: View) -> Iterator[Section]:
-    """Yield what strata explain of each gap."""
-    for each in sheet.explanations:
-        tables = strata_tables(each, AuditConfig(), view)
-        said = (
-            f"P({_outcome(sheet)}) of {each.group} less that of {each.reference} is "
-            f"{writing.with_interval(each.difference)}."
-        )
-        yield Section(f"{each.attribute}: {each.group} and {each.reference}", (said,), tuple(tables), (CMH,))
 
 
 def _missing_table(sheet: Datasheet) -> TextTable:
@@ -260,11 +254,7 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
 def _traps(sheet: Datasheet) -> Iterator[Section]:
     """Yield what the card warns of, with what shows it in the files, and what checks find beside."""
     checked, card = sheet.checked, sheet.card
-    shown = (
-        {one.trap: "; ".join(finding.what for finding in one.found) for one in checked.known}
-        if checked
-        else {}
-    )
+    shown = {one.trap: _evidence(one) for one in checked.known} if checked else {}
     heads = ("kind", "column", "what to know", *(["in the files"] if shown else []))
     known = [(one.kind, one.column or "", one.note, shown.get(one, "")) for one in card.traps]
     tables = [plain_table("Known", heads, [row[: len(heads)] for row in known], len(heads))]
@@ -274,11 +264,31 @@ def _traps(sheet: Datasheet) -> Iterator[Section]:
         tables.append(plain_table("What data check warns of", heads, beside, 4))
         said = {one.column for one in card.traps if one.kind == "leak"}
         leaks = [one for one in checked.left_out_leaks if one.column not in said]
-        out = [("leak", one.column, f"gives {card.label.column} away ({one.how})") for one in leaks]
-        out += [(str(one.kind), one.column, one.what) for one in checked.noted]
-        tables.append(plain_table("In columns that are left out", ("kind", "column", "what"), out, 3))
+        out = [("leak", f"gives {card.label.column} away ({one.how})", one.column) for one in leaks]
+        out += [(str(one.kind), one.what, one.column) for one in checked.noted]
+        cells = ((kind, columns, what) for (kind, what), columns in _together(out).items())
+        tables.append(plain_table("Also noted", ("kind", "column", "what"), cells, 3))
     some = tuple(table for table in tables if table.rows)
     yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)
+
+
+def _together(found: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
+    """Return the columns, which come last, of what is said alike of several.
+
+    >>> _together([("leak", "tells", "a"), ("leak", "tells", "b"), ("weight", "counts", "c")])
+    {('leak', 'tells'): 'a, b', ('weight', 'counts'): 'c'}
+    """
+    columns: dict[tuple[str, str], list[str]] = {}
+    for kind, what, column in found:
+        columns.setdefault((kind, what), []).append(column)
+    return {said: writing.listed(names) for said, names in columns.items()}
+
+
+def _evidence(known: KnownTrap) -> str:
+    """Return what shows a trap in the files, with columns where it names none."""
+    said = _together((one.kind, one.what, one.column) for one in known.found)
+    named = known.trap.column is not None
+    return "; ".join(what if named or not names else f"{names}: {what}" for (_, what), names in said.items())
 
 
 def _columns_table(sheet: Datasheet, view: View) -> TextTable:
@@ -324,24 +334,14 @@ def _source(sheet: Datasheet) -> Section:
 def as_json(sheet: Datasheet) -> str:
     """Return all of a datasheet as JSON; the same data give the same bytes."""
     card = sheet.card
-    prose = (
-        "name",
-        "title",
-        "source",
-        "licence",
-        "citation",
-        "note",
-        "about",
-        "label",
-        "protected",
-        "left_out",
-    )
+    prose = {"name", "title", "source", "licence", "citation", "note", "about", "label", "protected"}
+    prose |= {"left_out", "traps"}
     checked = sheet.checked
     known = checked.known if checked else ()
     stand_in = sheet.network.stand_in if sheet.network else None
     found: dict[str, Any] = {
         "format": "fairbench-datasheet/1",
-        **card.model_dump(mode="json", include={*prose}),
+        **card.model_dump(mode="json", include=prose),
         "from": sheet.of,
         "rows": sheet.rows,
         "columns": [

@@ -200,7 +200,8 @@ class Network:
                     raise UserError(Problem(what, fix), surface="python")
             net = shift(net, roles.label, roles.favourable, groups, beta * share, both=both)
             tilts.append({"beta": beta * share, "attribute": roles.attribute, "both": both})
-        return replace(self, net=net, meta=replace(self.meta, source={**self.meta.source, "tilts": tilts}))
+        source = {**self.meta.source, "tilts": tilts}
+        return replace(self, net=net, meta=replace(self.meta, source=source, stand_in=None))
 
     def world(self, bias: Any, attribute: str | None = None) -> "Network":
         """Return what mechanisms of bias, one after another, make of the network.

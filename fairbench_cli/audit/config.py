@@ -459,6 +459,11 @@ class AuditConfig(BaseModel):
         return tuple(dict.fromkeys(each)) or (usual,)
 
     @property
+    def alpha(self) -> float:
+        """What p-values are compared with: 0.05, where 1 - 0.95 is more and 1 of 20 would be less."""
+        return round(1 - self.confidence, 12)
+
+    @property
     def tau(self) -> float:
         """The tau of metrics that have none of their own: a ratio passes in [tau, 1/tau], exactly."""
         return self.tau_by_metric[DEFAULT]

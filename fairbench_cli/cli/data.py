@@ -13,7 +13,7 @@ from fairbench_cli.cli.options import DataDir, to
 
 if TYPE_CHECKING:
     from fairbench_cli.data.checks.rows import Finding
-    from fairbench_cli.data.checks.versions import Versions
+    from fairbench_cli.data.checks.versions import TwoVersions
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
 
@@ -28,8 +28,8 @@ def list_cards(data_dir: DataDir = None) -> None:
 
     Those with a network can be drawn from without files.
     """
-    from fairbench_cli.data.card import find_card, known_cards, read_card, shipped_cards
-    from fairbench_cli.data.locate import folders, locate
+    from fairbench_cli.data.card import find_card, known_cards, read_card
+    from fairbench_cli.data.locate import folders, has_network, locate
 
     rows = []
     for name in known_cards():
@@ -40,7 +40,7 @@ def list_cards(data_dir: DataDir = None) -> None:
         except UserError:
             here = all(any((folder / file.name).is_file() for folder in places) for file in card.files)
             place = f"wrong file: see `fairbench data verify {name}`" if here else "not here"
-        place += ", network" if (shipped_cards() / f"{name}.network.json").is_file() else ""
+        place += ", network" if has_network(card) else ""
         people = f"{card.expected.rows:,}" if card.expected else ""
         rows.append([name, card.title, ", ".join(card.protected), place, people])
     print_rows(["name", "title", "protected", "files in", "rows"], rows, right=1)
@@ -247,7 +247,7 @@ def _print_warnings(warnings: "Iterable[Finding]") -> None:
             say(textwrap.fill(line, out().width, subsequent_indent="  ", break_long_words=False))
 
 
-def _print_versions(first: str, second: str, versions: "Versions") -> None:
+def _print_versions(first: str, second: str, versions: "TwoVersions") -> None:
     """Print what became of the rows of a data set in another version; exit code 1 with warnings."""
     _print_warnings(versions.warnings)
     rows = [

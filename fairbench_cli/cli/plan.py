@@ -21,6 +21,7 @@ def plan(
     shard: ShardOf = None,
 ) -> None:
     """Show the cells of an experiment: done, to do, time left. Runs nothing."""
+    from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_document, say
     from fairbench_cli.cli.progress import estimate_of, in_words, kinds_of, to_do
     from fairbench_cli.document.model import Document, Section, plain_table
@@ -28,14 +29,16 @@ def plan(
     from fairbench_cli.experiment.running.run import prepare
     from fairbench_cli.experiment.running.todo import read_shard
 
-    prepared = prepare(
-        config,
-        folder=output,
-        data_dir=data_dir,
-        overrides=tuple(set_ or ()),
-        filters=tuple(only or ()),
-        shard=None if shard is None else read_shard(shard),
-    )
+    with Activity("reading") as activity:
+        prepared = prepare(
+            config,
+            folder=output,
+            data_dir=data_dir,
+            overrides=tuple(set_ or ()),
+            filters=tuple(only or ()),
+            shard=None if shard is None else read_shard(shard),
+            tell=activity.tell,
+        )
     left = prepared.todo.by_key()
     heads = ("dataset", "attribute", "technique", "classifier", "done", "to do")
     table = plain_table("", heads, _rows(prepared, left), 4)

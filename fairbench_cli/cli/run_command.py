@@ -49,6 +49,8 @@ def run(
     all_: AllTables = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
+    from fairbench_cli.base.telling import to_nobody
+    from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_report, talk
     from fairbench_cli.cli.plan import bias_lines
     from fairbench_cli.cli.progress import in_words
@@ -68,7 +70,10 @@ def run(
         from fairbench_cli.papers.pages import with_paper
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
-        checked = prepare(given, folder=output, data_dir=data_dir, filters=tuple(only or ()), shard=part)
+        with ExitStack() as reading:
+            tell = to_nobody if quiet else reading.enter_context(Activity("reading")).tell
+            filters = tuple(only or ())
+            checked = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
         prepared = held.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
         local.log = prepared.folder / LOG
         count = pool.jobs

@@ -182,7 +182,7 @@ class Card(StrictModel):
     note: str = ""
     about: About | None = None
     expected: Expected | None = Field(
-        default=None, description="Facts of the rows; `data verify` tests them."
+        default=None, description="Facts of the rows; `data check` compares them."
     )
     left_out: dict[str, str] = Field(
         default_factory=dict, description="What is left out (a column or rows), and for whom that matters."

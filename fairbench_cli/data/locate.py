@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
-from fairbench_cli.data.card import Card, DataFile, find_card, read_card
+from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_cards
 
 TIMEOUT_SECONDS = 60
 NO_CONNECTION = "no connection"
@@ -87,7 +87,15 @@ def _missing(card: Card, file: DataFile, places: list[Path]) -> Problem:
     looked = ", ".join(dict.fromkeys(str(folder) for folder in places))
     fetch = f"run `{_fetch(card)}`, or " if file.url else ""
     what = f"data file {file.name} of {card.name} not found (looked in {looked})"
-    return Problem(what, f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA")
+    without = (
+        "; or run without it: `sample: {from: shipped}` and `test: network`" if has_network(card) else ""
+    )
+    return Problem(what, f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA{without}")
+
+
+def has_network(card: Card) -> bool:
+    """Return whether a fitted network ships with a card."""
+    return card.reference == card.name and (shipped_cards() / f"{card.name}.network.json").is_file()
 
 
 def _other(card: Card, file: DataFile, path: Path, digest: str) -> Problem:

@@ -14,6 +14,7 @@ from fairbench_cli.base.checksums import FIELD, digest
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, read_text
 from fairbench_cli.base.strict_yaml import yaml_word
+from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.card import Card, find_card, read_card
 from fairbench_cli.data.locate import LocatedFiles, file_sha256, folders, locate
 from fairbench_cli.data.represent import Representation, represent
@@ -164,8 +165,12 @@ class PreparedDataset:
         }
 
 
-def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[PreparedDataset]:
+def prepare_datasets(
+    config: ExperimentConfig, data_dir: Path | None, tell: Tell = to_nobody
+) -> list[PreparedDataset]:
     """Find, load and check every data set of an experiment and learn its structure. Writes nothing.
+
+    It tells which one it reads or learns from.
 
     Raises
     ------
@@ -177,7 +182,8 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
     rows: dict[LoadedAs, Dataset] = {}  # several entries may be of one card
     for spec in config.datasets:
         try:
-            prepared.append(_prepare(spec, config, data_dir, rows))
+            tell(f"reading {spec.name}", None)
+            prepared.append(_prepare(spec, config, data_dir, rows, tell))
         except UserError as error:
             problems.extend(error.problems)
     for i, attribute in enumerate(() if problems else config.attributes):
@@ -191,7 +197,11 @@ def prepare_datasets(config: ExperimentConfig, data_dir: Path | None) -> list[Pr
 
 
 def _prepare(
-    spec: DatasetSpec, config: ExperimentConfig, data_dir: Path | None, rows: "dict[LoadedAs, Dataset]"
+    spec: DatasetSpec,
+    config: ExperimentConfig,
+    data_dir: Path | None,
+    rows: "dict[LoadedAs, Dataset]",
+    tell: Tell,
 ) -> PreparedDataset:
     path = find_card(spec.card)
     own = read_card(path)
@@ -214,6 +224,7 @@ def _prepare(
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset, config)
     elif config.sample.source == "network":
+        tell(f"learning the network of {spec.name}", None)
         prepared = _learned(spec, card, config.sample, dataset)
     else:
         prepared = _real(spec, card, config, dataset)

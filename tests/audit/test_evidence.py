@@ -66,6 +66,11 @@ def test_nobody_of_three_does_not_fail() -> None:
     assert found.p == pytest.approx(0.2804, abs=5e-5)
 
 
+def test_one_of_twenty_is_not_less_than_five_per_cent() -> None:
+    found = compared((0, 1), (19, 19))  # Fisher's p is 1/20
+    assert (found.p_holm, found.verdict) == (pytest.approx(0.05, abs=1e-15), "undecided")
+
+
 @law(40)
 @given(some, some, st.sampled_from([0.8, 0.5, 0.9]))
 def test_fails_and_passes_go_with_the_point_and_the_interval(

@@ -150,16 +150,20 @@ def test_what_pandas_writes_is_read(tmp_path_factory, table):
 
 
 def test_columns_that_are_not_wanted_change_nothing_else(tmp_path):
-    """One, some or none of the columns, of a CSV, an ARFF and a Parquet file: the cells, lines and levels of all."""
+    """One, some or none of the columns of any kind of file: the cells, lines and levels of all."""
     import duckdb
 
     texts = {
         "csv": 'a, b ,c\n1, x , \n\n2,"y\nz",q\n2,x,q\n1,x,q\n',
-        "arff": "@attribute a numeric\n@attribute b {x,'y z'}\n@attribute c string\n@data\n1,x,''\n%\n2,'y z',q\n",
+        "arff": "@attribute a numeric\n@attribute b {x,'y z'}\n@attribute c string\n@data\n"
+        "1,x,''\n%\n2,'y z',q\n",
     }
     paths = {kind: write(tmp_path, text).rename(tmp_path / f"some.{kind}") for kind, text in texts.items()}
     paths["parquet"] = tmp_path / "some.parquet"
-    query = "SELECT * FROM (VALUES (1.5, ' x', NULL), (2, 'y\0', 'q'), (2, 'y', 'q'), (2, 'y', 'q')) AS t(a, b, c)"
+    query = (
+        "SELECT * FROM (VALUES (1.5, ' x', NULL), (2, 'y\0', 'q'), (2, 'y', 'q'), (2, 'y', 'q')) "
+        "AS t(a, b, c)"
+    )
     duckdb.sql(query).write_parquet(str(paths["parquet"]))
     for kind, path in paths.items():
         whole = read_cells(path, kind)

@@ -215,7 +215,7 @@ def test_the_path_is_looked_for_next_to_the_config(tmp_path: Path, say):
 
 
 def test_rows_of_one_file_are_as_if_they_were_in_another(tmp_path: Path, say):
-    """Months that are tested on: the same tables as of two files, and without them nobody trains on theirs."""
+    """Months that are tested on: the same tables as of two files; without them nobody trains on theirs."""
     apart = loaded(write(tmp_path))
     mixed = pd.concat([rows_of(1).assign(month="train"), rows_of(2, 90).assign(month="test")])
     order = np.random.default_rng(3).permutation([*["train"] * 240, *["test"] * 90])

@@ -1,6 +1,7 @@
 """The networks that ship: what they are of, that β works on them, and how good draws are said to be."""
 
 import json
+import re
 from dataclasses import replace
 from itertools import product
 
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 from conftest import study_of
 
+import fairbench_cli as fb
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.data.load import Dataset
@@ -152,8 +154,8 @@ def test_a_network_without_the_arc_loses_the_gap_and_says_so():
     apart = fit(rows, ((), (), (), ()))
     kept, lost = (measured_stand_in(Dataset(CARD, rows, {}), one, repeats=5) for one in (net, apart))
     for name in kept.classifiers:
-        assert kept.classifiers[name]["draws"].gap[0] > 0.9
-        assert lost.classifiers[name]["draws, tested on data"].gap[0] < 0.1
+        assert kept.classifiers[name]["draws"].gap[0] < -0.9
+        assert lost.classifiers[name]["draws, tested on data"].gap[0] > -0.1
         assert lost.classifiers[name]["data"] == kept.classifiers[name]["data"]  # the same rows
     assert lost.base_rates["s"].network[0] == pytest.approx(lost.base_rates["s"].network[1])
     assert lost.worst.columns == ("s", "y")
@@ -177,6 +179,7 @@ def test_what_was_measured_is_kept_and_decides_nothing(tmp_path):
     other.write_text(to_json(again, replace(meta, stand_in=meta.stand_in.model_copy(update={"train": 7}))))
     assert decisive_text(other) == decisive_text(path)
     assert load(other)[1].stand_in.train == 7
+    assert fb.load_network("compas").tilt(0.5).meta.stand_in is None  # it is of the data no more
 
 
 def test_a_file_with_a_broken_stand_in_is_refused(tmp_path):
@@ -186,3 +189,49 @@ def test_a_file_with_a_broken_stand_in_is_refused(tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(UserError, match=r"stand_in\.worst\.distance"):
         load(path)
+
+
+NUMBERS = """
+name: toy
+files: [toy.csv]
+columns: {x: {kind: integer, network_bins: {edges: [10, 20]}}, z: {kind: real, network_bins: {quantiles: 2}}}
+label: {column: y, favourable: 1}
+protected: {s: {deprived: f}}
+"""
+
+
+def test_numbers_are_cut_in_a_network_alone(tmp_path):
+    rng = np.random.default_rng(2)
+    rows = [
+        f"{'fm'[s]},{x},{x / 4},{int(x > 12)}"
+        for s, x in zip(*rng.integers(0, (2, 30), (200, 2)).T, strict=True)
+    ]
+    (tmp_path / "toy.csv").write_text("\n".join(["s,x,z,y", *rows]))
+    never = re.sub("columns: .*", "columns: {x: integer, z: real}", NUMBERS)
+    texts = {"own": NUMBERS, "cut": NUMBERS.replace("network_bins", "bins"), "never": never}
+    cards = {}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+        cards[name] = read_card(tmp_path / f"{name}.yaml")
+    assert cards["own"].decisive() == cards["never"].decisive()  # real rows: the key is as without
+    assert cards["own"].for_network().decisive() == cards["cut"].decisive()
+    assert cards["cut"].for_network() is cards["cut"]
+    own = fb.load(str(tmp_path / "own.yaml"))
+    assert [column.kind for column in own.table.columns] == ["nominal", "number", "number", "nominal"]
+    found = [fb.learn(one).net for one in (own, str(tmp_path / "own.yaml"), str(tmp_path / "cut.yaml"))]
+    assert found[0].columns[1].levels == ("<=10", "11-20", ">20")
+    for net in found[1:]:
+        assert (net.columns, net.parents) == (found[0].columns, found[0].parents)
+    with pytest.raises(UserError, match="network_bins"):
+        fb.learn(str(tmp_path / "never.yaml"))
+
+
+@pytest.mark.parametrize(
+    "column", ["{network_bins: {edges: 1}}", "{kind: integer, cap: 3, network_bins: {edges: 1}}"]
+)
+def test_bins_for_a_network_are_of_a_number_that_is_not_cut(column, tmp_path):
+    (tmp_path / "a.yaml").write_text(
+        NUMBERS.replace("{kind: integer, network_bins: {edges: [10, 20]}}", column)
+    )
+    with pytest.raises(UserError, match=r"a\.yaml:4.* (numbers|number)"):
+        read_card(tmp_path / "a.yaml")

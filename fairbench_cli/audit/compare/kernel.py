@@ -338,7 +338,7 @@ def weigh(
         equal.append((np.where(own, p, np.nan), np.isin(every, column[decides]), pairs))
         far.append((outside, decides, tests.pairs_outside))
     family, of_far = (Family(*zip(*members, strict=True)) for members in (equal, far))
-    found, alpha = [], 1 - config.confidence
+    found, alpha = [], config.alpha
     for tests, column, p, p_far in zip(slices, columns, family.adjusted(), of_far.adjusted(), strict=True):
         p_holm = np.where(np.isnan(tests.p), np.nan, p[:, column])
         with np.errstate(invalid="ignore"):

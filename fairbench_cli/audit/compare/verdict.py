@@ -132,7 +132,7 @@ def decide_metric(
     if inside:
         sure = not entry.p_value and low <= known.low and known.high <= high
         return "pass" if sure else "undecided"
-    return "fail" if p_holm < 1 - config.confidence else "undecided"
+    return "fail" if p_holm < config.alpha else "undecided"
 
 
 def all_of(values: Iterable[Verdict]) -> Verdict:

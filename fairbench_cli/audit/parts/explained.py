@@ -437,17 +437,21 @@ def _limits(cells: Floats, confidence: float) -> tuple[Floats, Floats]:
 
 def explanation_sections(found: Sequence[Explanation], report: Report, view: View) -> tuple[Section, ...]:
     """Return a section for each explanation."""
-    return tuple(_explanation(each, report, view) for each in found)
+    return tuple(explanation_section(each, report.config, view) for each in found)
 
 
-def _explanation(each: Explanation, report: Report, view: View) -> Section:
-    sentences = [_overall_words(each), *_turned(each)]
+def explanation_section(
+    each: Explanation, config: AuditConfig, view: View, selected: str = "is selected"
+) -> Section:
+    """Return an explanation in words and tables; `selected` says what a group is more or less often."""
+    sentences = [_overall_words(each, selected), *_turned(each, selected)]
     if each.features:
         sentences.append(f"A person is described by {', '.join(each.features)}.")
     few = [part for part in each.parts if part.compared < FEW_COMPARED]
     some = [part for part in each.parts if FEW_COMPARED <= part.compared < 1]
-    tables = strata_tables(each, report.config, view)
-    tables[2:2] = [_row_metrics(each, report)] if each.metrics else []
+    tables = [_parts_table(each), _belift(each, config)] if each.parts else []
+    tables += [_row_metrics(each, config)] if each.metrics else []
+    tables += [_strata_table(part, view) for part in each.parts]
     both = f"{each.group} ({each.rows} rows) and {each.reference} ({each.reference_rows})"
     return Section(
         f"{each.attribute}: what is behind the difference of {both}",
@@ -457,26 +461,19 @@ def _explanation(each: Explanation, report: Report, view: View) -> Section:
     )
 
 
-def strata_tables(each: Explanation, config: AuditConfig, view: View) -> list[TextTable]:
-    """Return what is explained by each part and what is left, the least belift, and the strata of each."""
-    if not each.parts:
-        return []
-    return [_parts_table(each), _belift(each, config), *(_strata_table(part, view) for part in each.parts)]
-
-
-def _overall_words(each: Explanation) -> str:
+def _overall_words(each: Explanation, selected: str) -> str:
     """Return who is selected more often."""
     value = writing.number(abs(each.difference.value))
     if value == writing.DASH:
         return "The difference is not defined."
     said = writing.with_interval(each.difference)
     if value == writing.number(0.0):
-        return f"{each.group} is selected as often as {each.reference}: the difference is {said}."
+        return f"{each.group} {selected} as often as {each.reference}: the difference is {said}."
     often = "less" if each.difference.value < 0 else "more"
-    return f"{each.group} is selected {often} often than {each.reference}: the difference is {said}."
+    return f"{each.group} {selected} {often} often than {each.reference}: the difference is {said}."
 
 
-def _turned(each: Explanation) -> list[str]:
+def _turned(each: Explanation, selected: str) -> list[str]:
     """Return that a difference which is beyond chance goes the other way within strata; else nothing.
 
     Of strata that compare few of the rows nothing is said.
@@ -493,7 +490,7 @@ def _turned(each: Explanation) -> list[str]:
             said = f"{part.by}, {writing.with_interval(left)}"
             (chance if left.low <= 0 <= left.high else turned).append(said)
     words = (
-        f"Simpson's paradox: {each.group} is selected {less} often of all, but {more} often within strata of"
+        f"Simpson's paradox: {each.group} {selected} {less} often of all, but {more} often within strata of"
     )
     found = [f"{words} {'; '.join(turned)}."] if turned else []
     rest = f"It is explained by {'; '.join(chance)}: what is left may be chance, and goes the other way."
@@ -539,8 +536,8 @@ def _belift(each: Explanation, config: AuditConfig) -> TextTable:
     )
 
 
-def _row_metrics(each: Explanation, report: Report) -> TextTable:
-    k, margin = report.config.neighbours, f"{report.config.margin:g}"
+def _row_metrics(each: Explanation, config: AuditConfig) -> TextTable:
+    k, margin = config.neighbours, f"{config.margin:g}"
     group, reference = each.group, each.reference
     meaning = {
         "situation-testing": f"share of {group} whose {k} most alike of {reference} are selected more often "

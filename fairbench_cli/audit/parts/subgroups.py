@@ -146,7 +146,7 @@ def _searched(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgrou
     member = some.member[[at for at in found.best if at is not None]]
     within = member @ rows.above, member @ rows.below
     counted = np.stack([*within, rows.above.sum() - within[0], whole - within[1]])
-    alpha = 1 - config.confidence
+    alpha = config.alpha
     effects = _effects(counted, found.limit(alpha / family))
     for side, behind, ratio, difference in zip(sides, counted.T.tolist(), *effects, strict=True):
         p = found.p(side)

@@ -61,7 +61,7 @@ class SameRows:
 
 
 @dataclass(frozen=True)
-class Versions:
+class TwoVersions:
     """What became of the rows of a data set in another version of it.
 
     Parameters
@@ -79,7 +79,7 @@ class Versions:
     warnings: tuple[Finding, ...]
 
 
-def compare_versions(first: RawRows, second: RawRows) -> Versions:
+def compare_versions(first: RawRows, second: RawRows) -> TwoVersions:
     """Return what became of the rows of a data set in another version of it.
 
     Rows of the first are all that its card keeps, those whose label is unknown or that lack a value among
@@ -106,7 +106,7 @@ def compare_versions(first: RawRows, second: RawRows) -> Versions:
             groups.append(_group(name, group, first, second, side, there))
     same = _same_rows(first, second)
     warnings = (*_lost(first, second, groups), *_gone(first, second, names), *_changed(first, second, same))
-    return Versions(tuple(groups), same, warnings)
+    return TwoVersions(tuple(groups), same, warnings)
 
 
 def _group(

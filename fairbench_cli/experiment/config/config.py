@@ -400,8 +400,8 @@ class ExperimentConfig(StrictModel):
         ),
     ] = Field(
         default=None,
-        description="`original`: the real rows, the default; of a card with `test_files` or `test_rows` these. "
-        "`network`: rows sampled at β = 0, as many as a training set has. `holdout`, the default with "
+        description="`original`: the real rows, the default; of a card with `test_files` or `test_rows` "
+        "these. `network`: rows sampled at β = 0, as many as a training set has. `holdout`, the default with "
         "`from: data`: the rows that are not trained on. Or a file, `./mine.csv`: its rows.",
     )
     test_labels: RowsOf = Field(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import open_folder, write_text
+from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config
@@ -131,8 +132,11 @@ def prepare(
     overrides: tuple[str, ...] = (),
     filters: tuple[str, ...] = (),
     shard: Shard | None = None,
+    tell: Tell = to_nobody,
 ) -> PreparedRun:
     """Check everything that can be checked before any work, and read what is done. Writes nothing.
+
+    It tells which data set it reads or learns from.
 
     Raises
     ------
@@ -140,7 +144,7 @@ def prepare(
         Listing every mistake in config, cards and data.
     """
     given = config if isinstance(config, ExperimentConfig) else read_config(config, overrides)
-    datasets = prepare_datasets(given, data_dir)
+    datasets = prepare_datasets(given, data_dir, tell)
     cells = selected = make_cells(given, datasets)
     plan = make_plan(given, datasets, cells)
     if filters:
