@@ -135,7 +135,7 @@ class Expected(StrictModel):
     rows: int = Field(ge=1)
     columns: int = Field(ge=2, description="The label among them.")
     favourable: float = Field(ge=0, le=1, description="The share of favourable outcomes.")
-    groups: dict[str, dict[str, float]] = Field(
+    groups: dict[str, dict[str, Annotated[float, Field(ge=0, le=1)]]] = Field(
         default_factory=dict, description="The share by protected attribute and level."
     )
 
@@ -520,7 +520,11 @@ def _contradictions(card: Card) -> Iterator[Problem]:
         yield Problem(what, "keep one", card.where("test_rows"))
     yield from _label_contradictions(card)
     yield from _joint_contradictions(card)
-    if card.counts is not None and (card.counts in card.columns or card.counts in dict(card.needed())):
+    for name in card.expected.groups if card.expected else ():
+        if name not in card.protected:
+            what = f'"{name}" is no protected attribute of the card'
+            yield Problem(what, suggest(name, card.protected), card.where("expected", "groups", name))
+    if card.counts is not None and card.counts in {*card.columns, *card.test_rows, *dict(card.needed())}:
         what = f'"{card.counts}" counts the people of a row, so it is no column of theirs'
         yield Problem(what, "name it under `counts` alone", card.where("counts"))
     for name, place in card.needed():

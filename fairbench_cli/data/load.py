@@ -462,8 +462,9 @@ def load(
     """
     parts, frame = _rows(card, read or read_parts(card, found, every=False))
     if frame.empty:
-        fix = "check `keep`, `keep_between`, `missing` and `missing_rows`"
-        key = next((key for key in ("keep", "keep_between") if getattr(card, key)), "missing_rows")
+        fix = "check `keep`, `keep_between`, `test_rows`, `missing` and `missing_rows`"
+        ways = ("keep", "keep_between", "test_rows")
+        key = next((key for key in ways if getattr(card, key)), "missing_rows")
         raise user_error("no rows are left", fix, card.where(key))
     problems = [*joint_as_column(card, list(frame.columns)), *_warnings(card, frame)]
     problems += [
@@ -504,7 +505,7 @@ def _with_test_rows(
     rows = rows[complete_rows(card, rows, tested=test == found)]
     rows = rows[[column.name for column, _ in columns]]
     if rows.empty:
-        fix = "check `keep`, `keep_between`, `missing` and `missing_rows` of the card"
+        fix = "check `keep`, `keep_between`, `test_rows`, `missing` and `missing_rows` of the card"
         raise user_error("no test rows are left", fix, str(test.paths[0]))
     both, tested, problems = [], [], []
     for column, codes in columns:

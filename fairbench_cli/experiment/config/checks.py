@@ -79,6 +79,20 @@ def _without_effect(given: Given) -> Iterator[Conflict]:
             yield (*place, key), f"{key} has no effect {where_not}", f"remove it, or {fix}"
 
 
+def _unknown_outcomes(given: Given) -> Iterator[Conflict]:
+    """Find uses of unknown outcomes that a card, or the network that ships with it, does not have."""
+    for place, spec, card in given.datasets:
+        try:
+            same = card.with_unknown_as(spec.unknown_as).label == card.label
+        except UserError as error:
+            yield from (((*place, "unknown_as"), one.what, one.fix) for one in error.problems)
+            continue
+        if given.config.sample.source == "shipped" and not same:
+            what = f"the fitted network of {card.name} is of unknown_as: {card.label.unknown_as}"
+            fix = "leave out unknown_as, or write `sample: {from: network}` to learn one from the data"
+            yield (*place, "unknown_as"), what, fix
+
+
 def _test_rows(given: Given) -> Iterator[Conflict]:
     """Find test rows that do not go with where the training rows come from."""
     config = given.config
@@ -88,7 +102,7 @@ def _test_rows(given: Given) -> Iterator[Conflict]:
         what = f"test: {config.test} does not go with `from: data`, which trains on real rows"
         fix = "write test: holdout, or leave it out"
         if config.test == "original":
-            fix = f"{fix}; or name a file, or `test_files` in the card of {without[0]}"
+            fix = f"{fix}; or name a file, or `test_files` or `test_rows` in the card of {without[0]}"
         yield ("test",), what, fix
     if real and config.test not in (None, "holdout") and config.sample.balanced is not None:
         what = "balanced draws test rows too, and these are those of a file"
@@ -319,6 +333,7 @@ def unknown_attribute(text: str, known: Sequence[Collection[str]]) -> tuple[str,
 
 _CHECKS: tuple[tuple[set[str], Callable[[Given], Iterator[Conflict]]], ...] = (
     ({"datasets", "sample"}, _without_effect),
+    ({"datasets", "sample"}, _unknown_outcomes),
     ({"sample", "test"}, _test_rows),
     ({"metrics", "strata"}, _strata),
     ({"metrics", "sweep"}, _sweep),
