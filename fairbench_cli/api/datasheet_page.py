@@ -77,7 +77,8 @@ def _answer(sheet: Datasheet) -> Answer:
     if sheet.everybody is None:
         return Answer(Statement(f"{sheet.card.name}: from its card alone; nothing is measured"))
     share = writing.percent_words(sheet.everybody.rate.value)
-    headline = f"{sheet.card.name}: {sheet.rows:,} rows, {share} with {_outcome(sheet)}"
+    of = "its network, learned from " if sheet.of == "network" else ""
+    headline = f"{sheet.card.name}: {of}{sheet.rows:,} rows, {share} with {_outcome(sheet)}"
     return Answer(Statement(headline), tuple(_gap(one, sheet) for one in sheet.attributes))
 
 
@@ -138,7 +139,9 @@ def _provenance(sheet: Datasheet) -> tuple[str, ...]:
         return (f"Square brackets: 95 % intervals, {how}{clusters}.{more}",)
     files = " and ".join(file.name for file in card.files)
     fetched = all(one.url for one in card.files)
-    get = f"; `fairbench data fetch {card.reference}` {'gets the data' if fetched else 'says where to get it'}"
+    get = (
+        f"; `fairbench data fetch {card.reference}` {'gets the data' if fetched else 'says where to get it'}"
+    )
     here = f"{files} {'is' if len(card.files) == 1 else 'are'} not here{get}." if files else ""
     from_network = f"Rates and columns are those of the shipped network, learned from {sheet.rows:,} rows."
     return tuple(filter(None, (here, from_network if sheet.of == "network" else "")))

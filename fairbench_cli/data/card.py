@@ -252,9 +252,9 @@ class Card(StrictModel):
         if not self.label.unknown:
             what = f"unknown_as: {policy}: the card {self.name} says of no outcome that it is unknown"
             fix = "leave out unknown_as, or name the cells in the card: label: {unknown: [...]}"
-            raise user_error(what, fix, self.where("label"))
+            raise user_error(what, fix)
         card = self.model_copy(update={"label": self.label.model_copy(update={"unknown_as": policy})})
-        if problems := list(_label_contradictions(card)):
+        if problems := [Problem(one.what, one.fix) for one in _label_contradictions(card)]:
             raise UserError(*problems)
         return card
 

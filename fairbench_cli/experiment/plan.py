@@ -270,7 +270,7 @@ class RunPlan:
     def test_rows(self) -> str:
         """Return in words where test rows come from that all repeats share."""
         files = dict.fromkeys(
-            f"{name} that the card keeps for tests" if name in one["sha256"] else name
+            f"{name} that the card keeps for tests" if name in one.get("sha256", ()) else name
             for one in self.datasets
             for name in one.get("test_sha256", ())
         )
