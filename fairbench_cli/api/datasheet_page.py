@@ -77,7 +77,8 @@ def _answer(sheet: Datasheet) -> Answer:
     if sheet.everybody is None:
         return Answer(Statement(f"{sheet.card.name}: from its card alone; nothing is measured"))
     share = writing.percent_words(sheet.everybody.rate.value)
-    headline = f"{sheet.card.name}: {sheet.rows:,} rows, {share} with {_outcome(sheet)}"
+    of = "its network, learned from " if sheet.of == "network" else ""
+    headline = f"{sheet.card.name}: {of}{sheet.rows:,} rows, {share} with {_outcome(sheet)}"
     return Answer(Statement(headline), tuple(_gap(one, sheet) for one in sheet.attributes))
 
 

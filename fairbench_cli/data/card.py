@@ -135,7 +135,7 @@ class Expected(StrictModel):
     rows: int = Field(ge=1)
     columns: int = Field(ge=2, description="The label among them.")
     favourable: float = Field(ge=0, le=1, description="The share of favourable outcomes.")
-    groups: dict[str, dict[str, float]] = Field(
+    groups: dict[str, dict[str, Annotated[float, Field(ge=0, le=1)]]] = Field(
         default_factory=dict, description="The share by protected attribute and level."
     )
 
@@ -252,9 +252,9 @@ class Card(StrictModel):
         if not self.label.unknown:
             what = f"unknown_as: {policy}: the card {self.name} says of no outcome that it is unknown"
             fix = "leave out unknown_as, or name the cells in the card: label: {unknown: [...]}"
-            raise user_error(what, fix, self.where("label"))
+            raise user_error(what, fix)
         card = self.model_copy(update={"label": self.label.model_copy(update={"unknown_as": policy})})
-        if problems := list(_label_contradictions(card)):
+        if problems := [Problem(one.what, one.fix) for one in _label_contradictions(card)]:
             raise UserError(*problems)
         return card
 
@@ -520,7 +520,11 @@ def _contradictions(card: Card) -> Iterator[Problem]:
         yield Problem(what, "keep one", card.where("test_rows"))
     yield from _label_contradictions(card)
     yield from _joint_contradictions(card)
-    if card.counts is not None and (card.counts in card.columns or card.counts in dict(card.needed())):
+    for name in card.expected.groups if card.expected else ():
+        if name not in card.protected:
+            what = f'"{name}" is no protected attribute of the card'
+            yield Problem(what, suggest(name, card.protected), card.where("expected", "groups", name))
+    if card.counts is not None and card.counts in {*card.columns, *card.test_rows, *dict(card.needed())}:
         what = f'"{card.counts}" counts the people of a row, so it is no column of theirs'
         yield Problem(what, "name it under `counts` alone", card.where("counts"))
     for name, place in card.needed():

@@ -204,8 +204,7 @@ def _prepare(
     tell: Tell,
 ) -> PreparedDataset:
     path = find_card(spec.card)
-    own = read_card(path)
-    card = own.with_unknown_as(spec.unknown_as)
+    card = read_card(path).with_unknown_as(spec.unknown_as)
     if config.sample.source != "data":
         card = card.for_network()
     loaded_as = spec.card, card.label.unknown_as
@@ -217,10 +216,6 @@ def _prepare(
             places = folders(data_dir, path)
             rows[loaded_as] = load(card, locate(card, places), _test_files(card, config, places))
         dataset = rows[loaded_as]
-    if config.sample.source == "shipped" and card.label != own.label:
-        what = f"the fitted network of {card.name} is of unknown_as: {own.label.unknown_as}"
-        fix = "leave out unknown_as, or write `sample: {from: network}` to learn one from the data"
-        raise user_error(what, fix, config.where("datasets", config.datasets.index(spec)))
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset, config)
     elif config.sample.source == "network":

@@ -8,6 +8,7 @@ import pandas as pd
 
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.twins import twins_among
+from fairbench_cli.data.card import UNKNOWN
 from fairbench_cli.data.checks.rows import Finding, RawRows, drop
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import is_number
@@ -207,7 +208,8 @@ def value_findings(rows: RawRows) -> Iterator[Finding]:
             kept, *others = twins.values
             what = f"has {counted(twins.values, counts)}, which {twins.how}"
             yield Finding("twins", name, what, recoding(name, others, kept), where)
-        rest = [value for value in counts if value != label.favourable]
+        known = {label.favourable, UNKNOWN} if label.unknown else {label.favourable}
+        rest = [value for value in counts if value not in known]
         if name == label.column and len(rest) > 1:
             what = f"has more than two values; as unfavourable count {counted(rest, counts)}"
             fix = "leave rows out with `keep` in the card where a value is no outcome"

@@ -125,4 +125,6 @@ def unknown_findings(rows: RawRows) -> Iterator[Finding]:
     what = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({unknown.mean():.1%})"
     what = ": ".join([what, ", ".join(by_group)]) if by_group else what
     fix = "leaving them out selects people: say what becomes of them with `label.unknown` and `unknown_as`"
+    if label.unknown:
+        fix = "see with `fairbench data show` what they may hide, and name them among the card's `traps`"
     yield Finding("unknown-outcomes", label.column, what, fix, rows.card.where("label", "column"))
