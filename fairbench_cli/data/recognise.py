@@ -99,7 +99,7 @@ def named_like_harm(text: str) -> bool:
     >>> texts = ("two_year_recid", "default payment next month", "HeartDisease", "is_fraud", "bad")
     >>> [named_like_harm(text) for text in texts]
     [True, True, True, True, True]
-    >>> texts = ("no default", "Non-default", "disease-free", "approved", "credit_risk", "badge", "sickle", "1")
+    >>> texts = ("no default", "Non-default", "disease-free", "credit_risk", "badge", "sickle", "1")
     >>> any(named_like_harm(text) for text in texts)
     False
     """
