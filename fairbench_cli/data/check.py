@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 from fairbench_cli.data.card import Card, Trap
 from fairbench_cli.data.checks.columns import code_findings, column_findings, file_findings, value_findings
-from fairbench_cli.data.checks.groups import direction_findings, group_findings, unknown_findings
+from fairbench_cli.data.checks.groups import Side, direction_findings, group_findings, unknown_findings
 from fairbench_cli.data.checks.leaks import (
     Leak,
     deterministic_findings,
     guessing,
     hidden_leaks,
     leak_finding,
+    leak_words,
     leaks,
     score_findings,
 )
@@ -32,19 +33,26 @@ class MissingCells:
     ----------
     column : str
         Its name.
-    count : int
+    cells : int
         How many cells are missing, of the rows that `keep` leaves.
+    share : float
+        Of these rows.
     becomes : str
         What becomes of them.
+    groups : dict
+        The shares by protected attribute, but itself and joint ones, and side.
     """
 
     column: str
-    count: int
+    cells: int
+    share: float
     becomes: str
+    groups: dict[str, dict[Side, float]]
 
 
 def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
     """Yield the columns with missing cells, in the file's order, and what becomes of those."""
+    sides = {roles.attribute: rows.sides(roles) for roles in rows.roles if not roles.of}
     for name in rows.cells.columns:
         gap = rows.is_gap(name)
         if rows.card.drops(name) or not gap.any():
@@ -59,7 +67,12 @@ def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
             becomes = f"{how} of all rows: {filling(rows.card, rows.cells[name][rows.complete], how)}"
         else:
             becomes = "row left out" if rows.card.missing_rows == "drop" else "levels as they are"
-        yield MissingCells(name, int(gap.sum()), becomes)
+        shares: dict[str, dict[Side, float]] = {
+            attribute: {"deprived": float(gap[deprived].mean()), "favoured": float(gap[favoured].mean())}
+            for attribute, (deprived, favoured) in sides.items()
+            if attribute != name
+        }
+        yield MissingCells(name, int(gap.sum()), float(gap.mean()), becomes, shares)
 
 
 @dataclass(frozen=True)
@@ -132,7 +145,7 @@ def check_rows(rows: RawRows) -> Checked:
     leaking = leaks(rows)
     by_column = {leak.column: leak for leak in leaking}
     findings = [
-        *(leak_finding(rows, leak) for leak in leaking),
+        *(leak_finding(rows, leak.column, leak_words(rows, leak)) for leak in leaking),
         *value_findings(rows),
         *column_findings(rows),
         *group_findings(rows),

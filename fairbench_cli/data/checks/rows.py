@@ -90,6 +90,16 @@ class RawRows:
     header: tuple[str, ...] = ()
     dataset: Dataset | None = None
 
+    def finding(
+        self, kind: TrapKind, column: str, what: str, fix: str, *place: str, used: bool | None = None
+    ) -> Finding:
+        """Return a finding about a column, at its line in the card or another `place`.
+
+        It is about what the card uses unless the column is left out; at another place it always is.
+        """
+        used = bool(place) or not self.card.drops(column) if used is None else used
+        return Finding(kind, column, what, fix, self.card.where(*(place or ("columns", column))), used)
+
     @property
     def features(self) -> list[str]:
         """The columns that the card uses, less the label."""

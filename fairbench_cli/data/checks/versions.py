@@ -133,9 +133,8 @@ def _lost(first: RawRows, second: RawRows, groups: list[VersionGroup]) -> Iterat
             what = (
                 f"{second.card.name} has {shares[0]:.1%} of the deprived and {shares[1]:.1%} of the favoured"
             )
-            fix = f"who was left out, and why? Start from {first.card.name}"
-            where = second.card.where("protected", deprived.attribute)
-            yield Finding("lost-group", deprived.attribute, f"selects: {what}", fix, where)
+            name, fix = deprived.attribute, f"who was left out, and why? Start from {first.card.name}"
+            yield second.finding("lost-group", name, f"selects: {what}", fix, "protected", name)
 
 
 def _gone(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding]:
@@ -156,14 +155,14 @@ def _gone(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding
             listed = ", ".join(f'"{level}" ({count:,} rows)' for level, count in gone.items())
             what = f"has no level any more for {listed}"
             fix = f"say for whom it matters (`left_out`), or start from {first.card.name}"
-            yield Finding("lost-group", str(name), what, fix, second.card.where("columns", str(name)))
+            yield second.finding("lost-group", str(name), what, fix, "columns", str(name))
 
 
 def _changed(first: RawRows, second: RawRows, same: SameRows | None) -> Iterator[Finding]:
     if same and same.changed:
         what = f"differs from {first.card.name} in {same.changed:,} of {same.matched:,} rows that both have"
         fix = "find out which of the two is the outcome"
-        yield Finding("contradiction", second.card.label.column, what, fix, second.card.where("label"))
+        yield second.finding("contradiction", second.card.label.column, what, fix, "label")
 
 
 def _same_rows(first: RawRows, second: RawRows) -> SameRows | None:
