@@ -405,6 +405,11 @@ def shipped_cards() -> Path:
     return inside if inside.is_dir() else Path(__file__).parents[2] / "datasets"
 
 
+def shipped_network(card_path: Path) -> Path:
+    """Return where the fitted network of a card is kept."""
+    return card_path.with_name(f"{card_path.stem}.network.json")
+
+
 def known_cards() -> list[str]:
     """Return the names of the shipped cards, sorted."""
     return sorted(path.stem for path in shipped_cards().glob("*.yaml"))

@@ -209,11 +209,10 @@ def expectation_findings(dataset: Dataset) -> Iterator[Finding]:
         ("", "favourable", ("favourable",), expected.favourable, rate),
     ]
     for attribute, levels in expected.groups.items():
-        rates = dataset.base_rates(card.attribute(attribute))
+        rates = dataset.base_rates(attribute)
         for level, share in levels.items():
-            facts.append(
-                (attribute, f"favourable of {level}", ("groups", attribute), share, rates.get(level))
-            )
+            at, what = ("groups", attribute), f"favourable of {level}"
+            facts.append((attribute, what, at, share, rates.get(level)))
     for column, what, place, wanted, is_now in facts:
         whole = isinstance(wanted, int)
         if is_now is None or abs(is_now - wanted) > (0 if whole else HALF):

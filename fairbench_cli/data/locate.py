@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
-from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_cards
+from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
 
 TIMEOUT_SECONDS = 60
 NO_CONNECTION = "no connection"
@@ -105,7 +105,7 @@ def _missing(card: Card, file: DataFile, places: list[Path]) -> Problem:
 
 def has_network(card: Card) -> bool:
     """Return whether a fitted network ships with a card."""
-    return card.reference == card.name and (shipped_cards() / f"{card.name}.network.json").is_file()
+    return card.reference == card.name and shipped_network(find_card(card.name)).is_file()
 
 
 def _other(card: Card, file: DataFile, path: Path, digest: str) -> Problem:
