@@ -52,11 +52,12 @@ from fairbench_cli.data.table import (
 )
 
 FilePart = tuple[Path, TextCells]
+ReadFiles = tuple[list[FilePart], pd.DataFrame]
 MOST_PEOPLE = 20_000_000  # that the rows of a file may stand for
 MANY = 50  # levels; a column of more, all numbers, is a number
 
 
-def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> tuple[list[FilePart], pd.DataFrame]:
+def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFiles:
     """Return the files of a card one by one, and joined: the columns, recoded, of the rows that are kept.
 
     Parameters
@@ -318,7 +319,7 @@ class Dataset:
         for path, digest in zip(self.files.paths, self.files.sha256.values(), strict=True):
             if not path.is_file() or file_sha256(path) != digest:
                 raise user_error("the file has changed since it was read", "load the data again", str(path))
-        frame = _rows(self.card, self.files)[1].reset_index(drop=True)
+        frame = _rows(self.card, read_parts(self.card, self.files, every=False))[1].reset_index(drop=True)
         return pd.DataFrame({name: _raw(self.card, frame[name]) for name in frame.columns})
 
     def split(
@@ -445,18 +446,21 @@ class Dataset:
         return {levels[code] for code in np.unique(self.table[column])}
 
 
-def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> Dataset:
+def load(
+    card: Card, found: LocatedFiles, test: LocatedFiles | None = None, *, read: ReadFiles | None = None
+) -> Dataset:
     """Return the files that were found for a card as a coded table.
 
     Test rows, of other files with the same columns, are coded as these are: by their levels and bins, and
-    what stands for a missing cell comes from them. Of the same files they are the card's `test_rows`.
+    what stands for a missing cell comes from them. Of the same files they are the card's `test_rows`. What
+    `read_parts` has returned of the files need not be read again.
 
     Raises
     ------
     UserError
         When the files do not fit the card; the messages name file, line, column and value.
     """
-    parts, frame = _rows(card, found)
+    parts, frame = _rows(card, read or read_parts(card, found, every=False))
     if frame.empty:
         fix = "check `keep`, `keep_between`, `missing` and `missing_rows`"
         key = next((key for key in ("keep", "keep_between") if getattr(card, key)), "missing_rows")
@@ -589,9 +593,9 @@ def _encode_like(
         raise Misfit(what, fix, cell) from None
 
 
-def _rows(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
+def _rows(card: Card, read: ReadFiles) -> ReadFiles:
     """Return the files of a card, and the cells of the rows and columns that are kept."""
-    parts, frame = read_parts(card, found, every=False)
+    parts, frame = read
     problems: list[Problem] = []
     for name, values in card.test_rows.items():
         problems += absent(card, name, values, set(frame[name].unique()), ("test_rows", name))

@@ -87,9 +87,10 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
                 "mostly-missing", name, f"is missing in {gap.mean():.1%} of the rows", drop(name)
             )
         if named_like_weights(name) or name.casefold() in COUNTS:
-            fix = f"{drop(name)}: it says for how many people a row stands, nothing of the person"
+            what = "is called like a weight of rows"
+            fix = f"{drop(name)} if it says for how many people a row stands: it is nothing of the person"
             used = not card.drops(name) and name != card.counts
-            yield rows.finding("weight", name, "is called like a weight of rows", fix, used=used)
+            yield rows.finding("weight", name, what, fix, used=used)
         values = file[name][~gap].nunique()
         again = int((~gap).sum()) - values
         if named_like_identifiers(name) and values > SOME * len(gap) and again:
@@ -161,8 +162,9 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
             fix = f'say what they are: `{yaml_word(name)}: {{recode: {{"1": WORD, …}}}}` under `columns`'
             yield rows.finding("undocumented", name, what, fix, "protected", name)
         there = {str(value) for value in rows.file[name].unique()} if own.kind == "nominal" else set()
-        alike = {*there, *_plain([value for value in there if is_number(value)])}
-        for value in [value for value in own.recode if there and _plain([value])[0] not in alike]:
+        for value in [value for value in own.recode if there and value not in there]:
+            if any(value in twins.values for twins in twins_among([value, *there])):
+                continue  # written otherwise, or in another file
             what = f'recodes "{value}" to "{own.recode[value]}", and no row has it'
             fix = "look whether the code book is that of this file: other codes may mean other groups, too"
             yield rows.finding("contradiction", name, what, fix, "columns", name, "recode")
