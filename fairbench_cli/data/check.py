@@ -19,7 +19,7 @@ from fairbench_cli.data.checks.leaks import (
 from fairbench_cli.data.checks.rows import Finding, RawRows, raw_rows
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import MISSING
-from fairbench_cli.data.load import Dataset, filling
+from fairbench_cli.data.load import filling
 from fairbench_cli.data.locate import LocatedFiles
 
 HALF = 5.001e-4  # of the third digit of a rate
@@ -168,11 +168,11 @@ def check_rows(rows: RawRows) -> Checked:
         warnings=(
             *(one for one in new if one.used),
             *(
-                _stale(card, place)
+                _stale(rows, place)
                 for place, one in enumerate(known)
                 if not one.found and one.trap.kind != "lost-group"  # two versions show it
             ),
-            *(expectation_findings(rows.dataset) if rows.dataset else ()),
+            *expectation_findings(rows),
         ),
         known=tuple(one for one in known if one.found),
         noted=tuple(
@@ -189,34 +189,31 @@ def covers(trap: Trap, finding: Finding) -> bool:
     return trap.kind == finding.kind and trap.column in (None, finding.column)
 
 
-def _stale(card: Card, place: int) -> Finding:
-    trap = card.traps[place]
+def _stale(rows: RawRows, place: int) -> Finding:
+    trap = rows.card.traps[place]
     what = f"is no {trap.kind} trap in these rows, though the card names one"
     fix = "remove the trap from the card, or look what has become of the data"
-    return Finding(trap.kind, trap.column or "", what, fix, card.where("traps", place))
+    return rows.finding(trap.kind, trap.column or "", what, fix, "traps", place)
 
 
-def expectation_findings(dataset: Dataset) -> Iterator[Finding]:
+def expectation_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield what the rows are not that the card expects: rows, columns, rates to three digits."""
-    card, table = dataset.card, dataset.table
-    expected = card.expected
-    if expected is None:
+    dataset, expected = rows.dataset, rows.card.expected
+    if dataset is None or expected is None:
         return
-    rate = float(dataset.sample().y.mean())
     facts: list[tuple[str, str, tuple[str, ...], float, float | None]] = [
-        ("", "rows", ("rows",), expected.rows, len(table)),
-        ("", "columns", ("columns",), expected.columns, len(table.columns)),
-        ("", "favourable", ("favourable",), expected.favourable, rate),
+        ("", "rows", ("rows",), expected.rows, len(dataset)),
+        ("", "columns", ("columns",), expected.columns, len(dataset.table.columns)),
+        ("", "favourable", ("favourable",), expected.favourable, float(dataset.sample().y.mean())),
     ]
-    for attribute, levels in expected.groups.items():
-        rates = dataset.base_rates(attribute)
+    for name, levels in expected.groups.items():
+        rates = dataset.base_rates(name)
         for level, share in levels.items():
-            at, what = ("groups", attribute), f"favourable of {level}"
-            facts.append((attribute, what, at, share, rates.get(level)))
+            facts.append((name, f"favourable of {level}", ("groups", name), share, rates.get(level)))
     for column, what, place, wanted, is_now in facts:
         whole = isinstance(wanted, int)
         if is_now is None or abs(is_now - wanted) > (0 if whole else HALF):
             now = "nobody" if is_now is None else f"{is_now:,}" if whole else f"{is_now:.4f}"
             said = f"has {what}: {now}; the card expects {wanted:,}"
             fix = "if the card is right, the file is another one: see `fairbench data verify`"
-            yield Finding("expected", column, said, fix, card.where("expected", *place))
+            yield rows.finding("expected", column, said, fix, "expected", *place)
