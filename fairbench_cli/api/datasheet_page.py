@@ -281,8 +281,8 @@ def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
         leaks = [one for one in checked.left_out_leaks if one.column not in said]
         out = [("leak", f"gives {card.label.column} away ({one.how})", one.column) for one in leaks]
         out += [(str(one.kind), one.what, one.column) for one in checked.noted]
-        shown, more = view.cut([(kind, columns, what) for (kind, what), columns in _together(out).items()])
-        tables.append(plain_table("Also noted", ("kind", "column", "what"), shown, 3, more=more))
+        rest, more = view.cut([(kind, columns, what) for (kind, what), columns in _together(out).items()])
+        tables.append(plain_table("Also noted", ("kind", "column", "what"), rest, 3, more=more))
     some = tuple(table for table in tables if table.rows)
     yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)
 

@@ -141,9 +141,7 @@ def plain_table(
 ) -> TextTable:
     """Return a table of texts or cells, whose first `words` columns are words and the others numbers."""
     cells = tuple(tuple(one if isinstance(one, TableCell) else TableCell(one) for one in row) for row in rows)
-    return TextTable(
-        title, tuple(heads), cells, more, words, tuple(keys), grouped, marks=tuple(marks)
-    )
+    return TextTable(title, tuple(heads), cells, more, words, tuple(keys), grouped, marks=tuple(marks))
 
 
 @dataclass(frozen=True)
