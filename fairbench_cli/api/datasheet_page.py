@@ -138,11 +138,9 @@ def _provenance(sheet: Datasheet) -> tuple[str, ...]:
         more = f" Rows of {tested}, the test set, are not counted." if tested else ""
         return (f"Square brackets: 95 % intervals, {how}{clusters}.{more}",)
     files = " and ".join(file.name for file in card.files)
-    fetched = all(one.url for one in card.files)
-    get = (
-        f"; `fairbench data fetch {card.reference}` {'gets the data' if fetched else 'says where to get it'}"
-    )
-    here = f"{files} {'is' if len(card.files) == 1 else 'are'} not here{get}." if files else ""
+    does = "gets the data" if all(one.url for one in card.files) else "says where to get it"
+    get = f"`fairbench data fetch {card.reference}` {does}"
+    here = f"{files} {'is' if len(card.files) == 1 else 'are'} not here; {get}." if files else ""
     from_network = f"Rates and columns are those of the shipped network, learned from {sheet.rows:,} rows."
     return tuple(filter(None, (here, from_network if sheet.of == "network" else "")))
 
@@ -281,8 +279,8 @@ def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
         leaks = [one for one in checked.left_out_leaks if one.column not in said]
         out = [("leak", f"gives {card.label.column} away ({one.how})", one.column) for one in leaks]
         out += [(str(one.kind), one.what, one.column) for one in checked.noted]
-        rest, more = view.cut([(kind, columns, what) for (kind, what), columns in _together(out).items()])
-        tables.append(plain_table("Also noted", ("kind", "column", "what"), rest, 3, more=more))
+        noted, more = view.cut([(kind, columns, what) for (kind, what), columns in _together(out).items()])
+        tables.append(plain_table("Also noted", ("kind", "column", "what"), noted, 3, more=more))
     some = tuple(table for table in tables if table.rows)
     yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)
 

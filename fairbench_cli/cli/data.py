@@ -233,8 +233,9 @@ def check(
             for one in checked.missing
         ]
         print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
-        lost = checked.kept - checked.rows
-        say(f"Rows left out for missing values: {lost:,} of {checked.kept:,} ({lost / checked.kept:.1%}).")
+        lost, label = checked.kept - checked.rows, card.label
+        why = "missing values" if card.missing_rows == "drop" or not label.unknown else "unknown outcomes"
+        say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({lost / checked.kept:.1%}).")
     number = len(checked.warnings)
     verdict = "no warning" if not number else "1 warning" if number == 1 else f"{number} warnings"
     columns = f"{checked.used} columns used, {checked.left_out} left out"

@@ -227,13 +227,13 @@ def _counted(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataF
     if card.counts is None:
         return frame
     name, cells = card.counts, frame[card.counts]
+    fix = "give whole numbers from 0"
     try:
         people = as_numbers(name, cells, whole=True)
     except Misfit as misfit:
-        raise user_error(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)) from None
+        raise user_error(misfit.what, fix, _spot(card, parts, name, misfit.cell)) from None
     for cell in cells[people < 0]:
-        what = f'column "{name}" counts {cell} people'
-        raise user_error(what, "give whole numbers from 0", _spot(card, parts, name, cell))
+        raise user_error(f'column "{name}" counts {cell} people', fix, _spot(card, parts, name, cell))
     if people.sum() > MOST_PEOPLE:
         what = f'column "{name}" counts {people.sum():,.0f} people, more than {MOST_PEOPLE:,}'
         raise user_error(what, "give a file with fewer, or remove `counts`", card.where("counts"))
@@ -462,10 +462,7 @@ def load(
     """
     parts, frame = _rows(card, read or read_parts(card, found, every=False))
     if frame.empty:
-        fix = "check `keep`, `keep_between`, `test_rows`, `missing` and `missing_rows`"
-        ways = ("keep", "keep_between", "test_rows")
-        key = next((key for key in ways if getattr(card, key)), "missing_rows")
-        raise user_error("no rows are left", fix, card.where(key))
+        raise user_error("no rows are left", *_takers(card))
     problems = [*joint_as_column(card, list(frame.columns)), *_warnings(card, frame)]
     problems += [
         Problem(doubt.what, doubt.fix, _spot(card, parts, doubt.column, doubt.value))
@@ -484,6 +481,20 @@ def load(
         return Dataset(card, table_of(columns), found.sha256, found)
     columns, tested = _with_test_rows(card, frame, columns, found, test)
     return Dataset(card, table_of(columns), found.sha256, found, table_of(tested), test.sha256)
+
+
+def _takers(card: Card) -> tuple[str, str]:
+    """Return what to check where no rows are left, and where the card says the first of it."""
+    says = {
+        "keep": card.keep,
+        "keep_between": card.keep_between,
+        "test_rows": card.test_rows,
+        "label": card.label.unknown and card.label.unknown_as == "leave-out",
+        "missing_rows": card.missing_rows == "drop",
+        "counts": card.counts,
+    }
+    keys = [key for key, value in says.items() if value] or ["files"]
+    return f"check {', '.join(f'`{key}`' for key in keys)} of the card", card.where(keys[0])
 
 
 Coded = tuple[Column, Codes]
@@ -505,8 +516,7 @@ def _with_test_rows(
     rows = rows[complete_rows(card, rows, tested=test == found)]
     rows = rows[[column.name for column, _ in columns]]
     if rows.empty:
-        fix = "check `keep`, `keep_between`, `test_rows`, `missing` and `missing_rows` of the card"
-        raise user_error("no test rows are left", fix, str(test.paths[0]))
+        raise user_error("no test rows are left", _takers(card)[0], str(test.paths[0]))
     both, tested, problems = [], [], []
     for column, codes in columns:
         own = card.columns.get(column.name, ColumnCard())

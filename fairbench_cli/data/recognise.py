@@ -99,11 +99,14 @@ def named_like_harm(text: str) -> bool:
     >>> texts = ("two_year_recid", "default payment next month", "HeartDisease", "is_fraud", "bad")
     >>> [named_like_harm(text) for text in texts]
     [True, True, True, True, True]
-    >>> [named_like_harm(text) for text in ("no default", "approved", "credit_risk", "badge", "sickle", "1")]
-    [False, False, False, False, False, False]
+    >>> texts = ("no default", "Non-default", "disease-free", "credit_risk", "badge", "sickle", "1")
+    >>> any(named_like_harm(text) for text in texts)
+    False
     """
     words = re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower())
-    return not {"no", "not", "without", "never"} & set(words) and any(_HARM.match(word) for word in words)
+    return not {"no", "non", "not", "without", "never", "free"} & set(words) and any(
+        _HARM.match(word) for word in words
+    )
 
 
 def is_date(text: str) -> bool:

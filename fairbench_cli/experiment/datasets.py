@@ -449,6 +449,8 @@ def _entry(prepared: PreparedDataset, option: str) -> str:
     if path.is_absolute():
         name = path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else name
     own = [option]
+    if spec.unknown_as is not None:
+        own.insert(0, f"unknown_as: {spec.unknown_as}")
     if spec.works_on != prepared.card.attribute(None):
         own.insert(0, f"attribute: {yaml_word(spec.works_on)}")
     if spec.name != prepared.card.name:

@@ -294,7 +294,8 @@ def rows_needed(
     found = np.full(q.shape, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         away, edge = np.abs(np.log(r)), -math.log(rule.tau)
-        known = (q > 0) & (q < 1) & (r > 0) & (q * r < 1) & (f > 0) & (f < 1) & (np.abs(away - edge) >= SAME)
+        inside = (q > 0) & (r > 0) & (np.maximum(q, q * r) < 1 - SAME)  # weights add up to nearly 1, too
+        known = inside & (f > 0) & (f < 1) & (np.abs(away - edge) >= SAME)
     verdicts: tuple[Wanted, Wanted] = ("fails", "passes")
     for wanted, some in zip(verdicts, (known & (away > edge), known & (away < edge)), strict=True):
         if some.any():

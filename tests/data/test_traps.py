@@ -394,6 +394,44 @@ def test_another_version_is_asked_whose_rows_it_lost(say, tmp_path):
     assert (kinds(changed.warnings), changed.same.changed) == ({"contradiction good"}, 1)
 
 
+def test_rows_of_other_people_and_of_other_codes_change_no_label(tmp_path):
+    """Samples apart share some rows by chance; a column of codes here and of words there tells none."""
+    columns = {"nr": "drop"}
+    one, other = (
+        {**base(900, seed), "nr": np.random.default_rng(seed).integers(400, size=900).tolist()}
+        for seed in (1, 2)
+    )
+    telling = set(zip(one["sex"], one["age"], one["nr"], strict=True))
+    assert telling & set(zip(other["sex"], other["age"], other["nr"], strict=True))
+    assert versions(tmp_path, one, other, columns=columns).same is None
+    one["nr"] = list(range(900))
+    coded = {**one, "city": [ord(city) for city in one["city"]]}
+    same = versions(tmp_path, one, coded, columns=columns).same
+    assert (same.by, same.matched, same.changed) == (("sex", "age", "nr"), 900, 0)
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["0", "1", "2", "3", "4"], False),  # features without a name
+        (["2016", "2017", "2018", "2019", "2020"], False),
+        (["39", "77516", "13", "2174", "0"], True),  # the first person of Adult
+        (["1", "0", "1", "0.5", "3"], True),
+    ],
+)
+def test_columns_that_are_counted_are_no_first_row(tmp_path, names, found):
+    rows = base() | {name or "x": [i % 7 for i in range(400)] for name in dict.fromkeys(names)}
+    rows |= {f"{7000 + 10 * i}": ["a", "b"] * 200 for i in range(2 if found else 0)}
+    assert ("header " in kinds(checked(card_of(tmp_path, rows)).warnings)) == found
+
+
+@pytest.mark.parametrize(("levels", "found"), [(50, set()), (51, {"many-levels job"})])
+def test_levels_are_many_whether_the_card_lists_the_column_or_not(tmp_path, levels, found):
+    rows = base() | {"job": [f"job {i % levels}" for i in range(400)]}
+    for columns in ({}, {"job": "nominal"}):
+        assert kinds(checked(card_of(tmp_path, rows, columns=columns)).warnings) == found
+
+
 def test_the_clean_versions_of_law_school_have_lost_black_students_and_changed_labels(say):
     """Counted with pandas on the files: 27,453 rows of known race, 4,371 of them without an outcome."""
     if not os.environ.get("FAIRBENCH_DATA"):

@@ -138,6 +138,8 @@ def test_what_does_not_fit(tmp_path):
     assert 'needs one other value of "y", which has "F" and "W"' in words(
         {"unknown_as": "unfavourable"}, more
     )
+    nobody = "error: no rows are left\n  fix: check `label`, `missing_rows` of the card"
+    assert nobody in words({}, [["f", "1", ""], ["m", "2", "?"]])
 
 
 def test_a_config_has_one_data_set_under_several_policies(tmp_path):
@@ -162,6 +164,12 @@ def test_a_config_has_one_data_set_under_several_policies(tmp_path):
         written = [i for i, line in enumerate(path.read_text().splitlines(), 1) if "unknown_as" in line]
         assert [one.where for one in refused.value.problems] == [f"{path}:{line}" for line in written]
         assert all(word in one.what for word, one in zip(words, refused.value.problems, strict=True))
+    learned = {"from": "network", "beta": [0.5], "missing_arc": "error"}
+    rows = [[sex, str(i % 3), y] for i, (sex, y) in enumerate(product("fm", ("P", "F", "?")))] * 9
+    own = [{str(toy(tmp_path, rows)): {"as": "t", "unknown_as": "level"}}]
+    config = read_config(write_config(tmp_path / "c.yaml", datasets=own, sample=learned, test="network"))
+    with pytest.raises(UserError, match="as: t, unknown_as: level, require_arc: true"):
+        prepare_datasets(config, None)
 
 
 def test_a_check_says_what_is_left_to_say(tmp_path):
@@ -189,7 +197,7 @@ def test_a_row_stands_for_as_many_people_as_it_counts(tmp_path):
     assert known(tmp_path / "toy.yaml") == known(toy(tmp_path / "written", written))
     for bad, words in {
         "-1": r"toy.csv:3: error: column \"n\" counts -1 people\n  fix: give whole numbers from 0",
-        "1.5": r"toy.csv:3: error: column \"n\" should hold whole numbers but has \"1.5\"",
+        "1.5": r"toy.csv:3: error: column \"n\" should hold whole numbers but has \"1.5\"\n  fix: give whole",
         "99000000": r"counts 99,000,003 people, more than 20,000,000",
     }.items():
         (tmp_path / "toy.csv").write_text(f"sex,n,a,y\nf,3,1,P\nm,{bad},1,F\n")

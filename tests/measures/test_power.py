@@ -99,6 +99,8 @@ def test_the_ratio_that_rows_show_takes_these_rows():
 
 def test_no_rows_decide_at_a_limit_nor_where_nobody_is_selected():
     assert np.isnan(rows_needed([0.0, 1.0, 0.3], [1.0, 1.0, 4.0], 0.5, Criterion())).all()
+    almost = 1 - 1e-15  # as weights add up, in whatever order
+    assert np.isnan(rows_needed([almost, 0.4], [1.0, almost / 0.4], 0.5, Criterion())).all()
     for at_the_limit in (0.8, 1.25, 0.8 + 1e-16, 0.24 / 0.3, 0.3 / 0.24):
         assert np.isnan(rows_needed(0.3, at_the_limit, 0.4, Criterion()))
 

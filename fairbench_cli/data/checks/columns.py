@@ -83,6 +83,7 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
     * ``header``: half of the columns or more are called like values, so the first row is probably one.
     """
     card, file = rows.card, rows.file
+    unlisted = {*rows.features} - {*card.columns} - {own.source for own in card.columns.values()}
     for name in (name for name in file.columns if name not in card.made):
         where, used = card.where("columns", name), not card.drops(name)
         meant = card.columns.get(name, ColumnCard()).recode
@@ -101,7 +102,8 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
             fix = "rows are not independent: keep one of each, or give `audit` the column as `--cluster`"
             yield Finding("repeated-people", name, what, fix, where)
             continue
-        for one, own in card.columns.items() if 2 * values < len(gap) else ():
+        columns = {**card.columns, name: ColumnCard()} if name in unlisted else card.columns
+        for one, own in columns.items() if 2 * values < len(gap) else ():
             groups = own.bins.levels or () if own.bins else ()
             levels = own.kind == "nominal" and values > LEVELS
             if name == (own.source or one) and (levels or (len(groups) >= GROUPS and values > CODES)):
@@ -119,9 +121,11 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
 def _header(rows: RawRows) -> Iterator[Finding]:
     names = [str(name) for name in rows.file.columns if name not in rows.card.made]
     given = not rows.card.header and rows.card.format == "csv"  # the card's own names
-    if given or names in ([str(i) for i in range(len(names))], [str(i + 1) for i in range(len(names))]):
-        return
-    values = [name for name in names if is_number(name) or (rows.file[name] == name).any()]
+    numbers = [name for name in names if is_number(name)]
+    first = int(numbers[0]) if numbers and numbers[0].isdecimal() else 0
+    if given or (numbers and numbers == [str(first + i) for i in range(len(numbers))]):
+        return  # they are counted, as features without a name are, or years
+    values = [name for name in names if name in numbers or (rows.file[name] == name).any()]
     if 2 * len(values) > len(names):
         some = ", ".join(f'"{value}"' for value in values[:4])
         what = f"has columns that are called like values ({some}, …): its first row was taken for the names"

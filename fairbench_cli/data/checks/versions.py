@@ -13,7 +13,7 @@ from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
 
 LOST = 0.02  # difference of the shares that were kept
 MOST = 50  # levels
-TELLING = 0.5  # of the rows of the smaller version that no other row of it equals
+TELLING = 0.5  # of the rows of the smaller version that no other row of it equals; of these, that both have
 
 
 @dataclass(frozen=True)
@@ -164,6 +164,8 @@ def _changed(first: RawRows, second: RawRows, same: SameRows | None) -> Iterator
     if same and same.changed:
         what = f"differs from {first.card.name} in {same.changed:,} of {same.matched:,} rows that both have"
         fix = "find out which of the two is the outcome"
+        if same.changed == same.matched:
+            fix = "the two cards call opposite outcomes favourable: let them agree"
         yield Finding("contradiction", second.card.label.column, what, fix, second.card.where("label"))
 
 
@@ -172,19 +174,23 @@ def _same_rows(first: RawRows, second: RawRows) -> SameRows | None:
     skipped = {rows.card.label.column for rows in (first, second)} | {
         rows.label_source for rows in (first, second)
     }
-    by = [str(name) for name in first.cells.columns if name in second.cells.columns and name not in skipped]
-    tables = []
-    for rows in (first, second):
-        cells = rows.cells[by][rows.complete].apply(_comparable)
-        tables.append(cells.assign(_favourable=rows.favourable[rows.complete]))
+    both_have = [name for name in first.cells.columns if name in second.cells.columns and name not in skipped]
+    cells = [rows.cells[both_have][rows.complete].apply(_comparable) for rows in (first, second)]
+    cells = [table.astype(dict.fromkeys(table.select_dtypes("number"), float)) for table in cells]
+    # Words in one of them that are codes in the other tell no rows.
+    by = [str(name) for name in both_have if cells[0][name].dtype == cells[1][name].dtype]
+    tables = [
+        table[by].assign(_favourable=rows.favourable[rows.complete])
+        for table, rows in zip(cells, (first, second), strict=True)
+    ]
     if not by:
         return None
     once = [table.drop_duplicates(by, keep=False) for table in tables]
     if len(once[1]) < TELLING * min(map(len, tables)):
         return None
     both = once[0].merge(once[1], on=by)
-    if both.empty:
-        return None
+    if len(both) < max(1, TELLING * min(map(len, once))):
+        return None  # other people, of whom some are alike by chance
     changed = both["_favourable_x"] != both["_favourable_y"]
     return SameRows(tuple(by), len(both), int(changed.sum()))
 
