@@ -360,6 +360,30 @@ class Card(StrictModel):
                 yield protected.bias.column, ("protected", name, "bias", "column")
 
     @property
+    def outcome(self) -> str:
+        """The favourable outcome, in words."""
+        return f"{self.label.column} = {self.label.favourable}"
+
+    @property
+    def outcome_words(self) -> str:
+        """What is called favourable, and why."""
+        return f"{self.outcome} is called favourable. {self.label.why}".strip()
+
+    @property
+    def group_words(self) -> list[str]:
+        """Who is called deprived, and why, by attribute but joint ones."""
+        return [
+            f"{name}: {', '.join(own.deprived)} called deprived. {own.why}".strip()
+            for name, own in self.protected.items()
+            if own.of is None
+        ]
+
+    @property
+    def every_file(self) -> tuple[DataFile, ...]:
+        """Its data files, and those that are tested on."""
+        return (*self.files, *self.test_files)
+
+    @property
     def tested_files(self) -> tuple[DataFile, ...]:
         """The files with rows that are tested on and never trained on; with `test_rows` they are `files`."""
         return self.test_files or (self.files if self.test_rows else ())
@@ -379,6 +403,11 @@ def shipped_cards() -> Path:
     """Return the folder of the cards that come with fairbench."""
     inside = Path(__file__).parents[1] / "datasets"  # in an installed wheel
     return inside if inside.is_dir() else Path(__file__).parents[2] / "datasets"
+
+
+def shipped_network(card_path: Path) -> Path:
+    """Return where the fitted network of a card is kept."""
+    return card_path.with_name(f"{card_path.stem}.network.json")
 
 
 def known_cards() -> list[str]:

@@ -15,7 +15,7 @@ from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, read_text
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.telling import Tell, to_nobody
-from fairbench_cli.data.card import Card, find_card, read_card
+from fairbench_cli.data.card import Card, find_card, read_card, shipped_network
 from fairbench_cli.data.locate import LocatedFiles, file_sha256, folders, locate
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
@@ -408,11 +408,6 @@ def _shipped(
     facts = {**meta.source, "sha256": sha256, "network": path.name, "score": meta.score, "bic": meta.bic}
     decisive = {**_decisive(card, dataset), "shipped": digest(decisive_text(path))}
     return PreparedDataset(spec, card, roles, decisive, facts, network.columns, size, dataset, network)
-
-
-def shipped_network(card_path: Path) -> Path:
-    """Return where the fitted network of a card is kept."""
-    return card_path.with_name(f"{card_path.stem}.network.json")
 
 
 def _decisive(card: Card, dataset: "Dataset | None") -> dict[str, Any]:
