@@ -69,6 +69,7 @@ CONFIG = {
     "predictions": True,
 }
 SIZE = 300
+COMMAND = "run", "kills.yaml", "-o", "out", "--jobs"
 
 
 @dataclass
@@ -108,17 +109,7 @@ class Chain:
             "TRACE": str(self.folder / "trace"),
             "TMPDIR": str(self.folder / "tmp"),
         }
-        command = [
-            sys.executable,
-            "-m",
-            "fairbench_cli",
-            "run",
-            "kills.yaml",
-            "-o",
-            "out",
-            "--jobs",
-            str(self.jobs),
-        ]
+        command = [sys.executable, "-m", "fairbench_cli", *COMMAND, str(self.jobs)]
         with (self.folder / "log").open("ab") as log:
             self.said = log.tell()
             self.process = subprocess.Popen(
@@ -208,9 +199,10 @@ def wait_for(ready: Callable[[], bool], seconds: float) -> bool:
 
 def wait_for_lines(chain: Chain, n: int) -> bool:
     """Wait until the journal has n records; return False where the run ended before, or hangs."""
-    last, since = -1, time.monotonic()
+    last, size, since = -1, -1, time.monotonic()
     while chain.running.poll() is None:
-        now = len(lines(chain.out))
+        before, size = size, sum(path.stat().st_size for path in chain.out.glob("journal/*.jsonl"))
+        now = last if size == before else len(lines(chain.out))
         if now >= n:
             return True
         if now != last:
@@ -402,9 +394,10 @@ def run_chain(chain: Chain, kills: int, rng: random.Random, good: dict[str, byte
     return chain
 
 
-def chains(kills: int, each: int, seed: int, jobs: int, base: Path, private: bool) -> Iterator[Chain]:
-    """Yield chains until there were so many hits."""
-    good = undisturbed(base / "good", jobs)
+def chains(
+    kills: int, each: int, seed: int, jobs: int, base: Path, private: bool, good: dict[str, bytes]
+) -> Iterator[Chain]:
+    """Yield chains until there were so many hits; `good`: the files of a run that nobody hits."""
     rng, done, number = random.Random(seed), 0, 0  # noqa: S311
     while done < kills:
         number += 1
@@ -427,7 +420,8 @@ def main() -> int:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     base = Path(tempfile.mkdtemp(prefix="kills-"))
     hits, wrong = Counter[str](), 0
-    for chain in chains(given.kills, given.chain, given.seed, given.jobs, base, given.private):
+    good = undisturbed(base / "good", given.jobs)
+    for chain in chains(given.kills, given.chain, given.seed, given.jobs, base, given.private, good):
         hits += chain.hits
         wrong += len(chain.wrong)
         did = "; ".join(chain.did)

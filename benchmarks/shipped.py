@@ -123,7 +123,7 @@ def tables() -> str:
                     [
                         [data, one.attribute]
                         + [
-                            f"{mean:.3f} ± {spread:.3f}"
+                            f"{mean:z.3f} ± {spread:.3f}"
                             for what in ("accuracy", "gap")
                             for mean, spread in (getattr(one.classifiers[name][on], what) for on in where)
                         ]
@@ -142,8 +142,8 @@ def tables() -> str:
             [
                 data,
                 attribute,
-                f"{rates.data[1] - rates.data[0]:.3f}",
-                f"{rates.network[1] - rates.network[0]:.3f}",
+                f"{rates.data[0] - rates.data[1]:z.3f}",
+                f"{rates.network[0] - rates.network[1]:z.3f}",
             ]
             for data, one in measured
             for attribute, rates in one.base_rates.items()

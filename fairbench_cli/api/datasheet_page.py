@@ -75,7 +75,7 @@ def _outcome(sheet: Datasheet) -> str:
 def _answer(sheet: Datasheet) -> Answer:
     """Return how many rows there are and how many have the favourable outcome, and the gap by attribute."""
     if sheet.everybody is None:
-        return Answer(Statement(f"{sheet.card.name}: what its card says; nothing is measured"))
+        return Answer(Statement(f"{sheet.card.name}: from its card alone; nothing is measured"))
     share = writing.percent_words(sheet.everybody.rate.value)
     headline = f"{sheet.card.name}: {sheet.rows:,} rows, {share} with {_outcome(sheet)}"
     return Answer(Statement(headline), tuple(_gap(one, sheet) for one in sheet.attributes))
@@ -114,20 +114,32 @@ def _chart(one: AttributeRates, sheet: Datasheet) -> Chart:
 
 
 def _facts(sheet: Datasheet) -> tuple[str, ...]:
-    """Return where the numbers are from."""
+    """Return what to know first: the traps in a line, the licence, and where the numbers are from."""
+    card = sheet.card
+    columns: dict[str, list[str]] = {}
+    for trap in card.traps:
+        columns.setdefault(trap.kind, []).extend([trap.column] if trap.column else [])
+    kinds = (f"{kind} ({', '.join(names)})" if names else kind for kind, names in columns.items())
+    traps = [f"Known traps: {', '.join(kinds)}."] if columns else []
+    if sheet.checked and sheet.checked.warnings:
+        traps.append(f"`data check` warns of {len(sheet.checked.warnings):,} more.")
+    first = (" ".join(traps), f"Licence: {card.licence}" if card.licence else "")
+    return (*filter(None, first), *_provenance(sheet))
+
+
+def _provenance(sheet: Datasheet) -> tuple[str, ...]:
     card = sheet.card
     if sheet.of == "files":
-        how = "Wilson's of a share, Newcombe's of a difference; rows are taken as independent"
+        how = "Wilson's for a share, Newcombe's for a difference; rows are taken as independent"
+        repeated = [trap.column or "" for trap in card.traps if trap.kind == "repeated-people"]
+        clusters = f", but those with the same {' and '.join(repeated)} are not" if any(repeated) else ""
         tested = " and ".join(file.name for file in card.test_files)
-        more = f" Rows of {tested}, which are tested on, are not counted." if tested else ""
-        return (f"Square brackets: 95 % intervals, {how}.{more}",)
+        more = f" Rows of {tested}, the test set, are not counted." if tested else ""
+        return (f"Square brackets: 95 % intervals, {how}{clusters}.{more}",)
     files = " and ".join(file.name for file in card.files)
-    get = (
-        f"; `fairbench data fetch {card.reference}` gets the data"
-        if all(one.url for one in card.files)
-        else ""
-    )
-    here = f"{files} {'is' if len(card.files) == 1 else 'are'} not here{get}." if files else ""
+    does = "gets the data" if all(one.url for one in card.files) else "says where to get it"
+    get = f"`fairbench data fetch {card.reference}` {does}"
+    here = f"{files} {'is' if len(card.files) == 1 else 'are'} not here; {get}." if files else ""
     from_network = f"Rates and columns are those of the shipped network, learned from {sheet.rows:,} rows."
     return tuple(filter(None, (here, from_network if sheet.of == "network" else "")))
 
@@ -144,6 +156,10 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     about_it = [*(f"{key}: {text}" for key, text in told.items()), *filter(None, [card.note])]
     yield Section("What it is", tuple(about_it), notes=tuple(whys))
     yield Section("Outcomes by group", tables=tuple(_group_tables(sheet, view)))
+    yield from _traps(sheet, view)
+    if card.left_out:
+        heads = ("left out", "for whom it matters")
+        yield Section("What is left out", tables=(plain_table("", heads, card.left_out.items(), 2),))
     if sheet.intersections:
         names = " × ".join(one.attribute for one in sheet.attributes if one.levels)
         crossed = _rates_table(names, sheet.intersections[:MOST_CROSSED], sheet, view)
@@ -156,11 +172,7 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
         each = (explanation_section(one, config, view, words) for one in sheet.explanations)
         yield Section("What explains the gaps", sections=tuple(each))
     if sheet.missing:
-        yield Section("Missing values by group", tables=(_missing_table(sheet),))
-    yield from _traps(sheet)
-    if card.left_out:
-        heads = ("left out", "for whom it matters")
-        yield Section("What is left out", tables=(plain_table("", heads, card.left_out.items(), 2),))
+        yield Section("Missing values by group", tables=(_missing_table(sheet, view),))
     if sheet.network is not None and sheet.network.stand_in is not None:
         yield standin_section(sheet.network.stand_in)
     yield Section("Columns", tables=(_columns_table(sheet, view),))
@@ -205,10 +217,10 @@ def _rates_table(
 
 
 def _percent(share: float) -> TableCell:
-    return TableCell(writing.percent(share), "", share)
+    return TableCell(writing.percent_words(share), "", share)
 
 
-def _missing_table(sheet: Datasheet) -> TextTable:
+def _missing_table(sheet: Datasheet, view: View) -> TextTable:
     def share(attribute: str, side: Side) -> Callable[[MissingByGroup], TableCell]:
         return lambda one: (
             _percent(one.groups[attribute][side]) if attribute in one.groups else TableCell(writing.DASH)
@@ -222,7 +234,7 @@ def _missing_table(sheet: Datasheet) -> TextTable:
     }
     for name in dict.fromkeys(name for one in sheet.missing for name in one.groups):
         columns |= {f"{name}: {side}": share(name, side) for side in get_args(Side)}
-    return table_of("", columns, sheet.missing)
+    return table_of("", columns, *view.cut(sheet.missing))
 
 
 def _unknown(sheet: Datasheet) -> Iterator[Section]:
@@ -251,23 +263,23 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
         yield Section(one.attribute, tables=tables)
 
 
-def _traps(sheet: Datasheet) -> Iterator[Section]:
-    """Yield what the card warns of, with what shows it in the files, and what checks find beside."""
+def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
+    """Yield what the card warns of, with what shows it in the files, and what else checks find."""
     checked, card = sheet.checked, sheet.card
     shown = {one.trap: _evidence(one) for one in checked.known} if checked else {}
     heads = ("kind", "column", "what to know", *(["in the files"] if shown else []))
     known = [(one.kind, one.column or "", one.note, shown.get(one, "")) for one in card.traps]
     tables = [plain_table("Known", heads, [row[: len(heads)] for row in known], len(heads))]
     if checked is not None:
-        beside = [(one.kind, one.column, one.what, one.fix) for one in checked.warnings]
+        warned = [(one.kind, one.column, one.what, one.fix) for one in checked.warnings]
         heads = ("kind", "column", "what", "what to do")
-        tables.append(plain_table("What data check warns of", heads, beside, 4))
+        tables.append(plain_table("What data check warns of", heads, warned, 4))
         said = {one.column for one in card.traps if one.kind == "leak"}
         leaks = [one for one in checked.left_out_leaks if one.column not in said]
         out = [("leak", f"gives {card.label.column} away ({one.how})", one.column) for one in leaks]
         out += [(str(one.kind), one.what, one.column) for one in checked.noted]
-        cells = ((kind, columns, what) for (kind, what), columns in _together(out).items())
-        tables.append(plain_table("Also noted", ("kind", "column", "what"), cells, 3))
+        noted, more = view.cut([(kind, columns, what) for (kind, what), columns in _together(out).items()])
+        tables.append(plain_table("Also noted", ("kind", "column", "what"), noted, 3, more=more))
     some = tuple(table for table in tables if table.rows)
     yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)
 
@@ -300,7 +312,7 @@ def _columns_table(sheet: Datasheet, view: View) -> TextTable:
     }
     if sheet.of == "card":
         del columns["levels"], columns["in declared order"]
-    return table_of("", columns, sheet.columns)
+    return table_of("", columns, *view.cut(sheet.columns))
 
 
 def _role(sheet: Datasheet, column: Column) -> str:
@@ -322,13 +334,12 @@ def _some(column: Column, most: int) -> str:
 def _source(sheet: Datasheet) -> Section:
     card = sheet.card
     told = {"Source": card.source, "Licence": card.licence, "Citation": card.citation}
-    files = [
-        (file.name, file.sha256 or sheet.sha256.get(file.name, writing.DASH), file.url or writing.DASH)
-        for file in (*card.files, *card.test_files)
-    ]
-    table = plain_table("", ("file", "sha256", "address"), files, 3)
-    lines = tuple(f"{key}: {text}" for key, text in told.items() if text)
-    return Section("Source", lines, (table,) if files else ())
+    lines = [f"{key}: {text}" for key, text in told.items() if text]
+    for file in (*card.files, *card.test_files):
+        sha256 = file.sha256 or sheet.sha256.get(file.name)
+        lines.append(f"File: {file.name}{f', sha256 {sha256}' if sha256 else ''}")
+        lines += [file.url] if file.url else []
+    return Section("Source", tuple(lines))
 
 
 def as_json(sheet: Datasheet) -> str:

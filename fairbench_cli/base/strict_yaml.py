@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +103,7 @@ def parse_yaml(text: str, name: str) -> YamlDocument:
     {'a': 'no', 'b': '10:30', 'c': 0.001, 'd': '5'}
     """
     try:
-        root = yaml.compose(text, Loader=yaml.BaseLoader)
-        tags = [
-            token for token in yaml.scan(text, Loader=yaml.BaseLoader) if isinstance(token, yaml.TagToken)
-        ]
+        root, tags = _composed(text)
     except yaml.YAMLError as error:
         raise UserError(_syntax_problem(error, text, name)) from None
     except RecursionError:
@@ -121,6 +119,14 @@ def parse_yaml(text: str, name: str) -> YamlDocument:
     if reader.problems:
         raise UserError(*reader.problems)
     return YamlDocument(data, reader.spots, name)
+
+
+@lru_cache(maxsize=128)  # the same cards are read again and again, and nobody changes nodes
+def _composed(text: str) -> tuple[yaml.Node | None, tuple[yaml.TagToken, ...]]:
+    """Return the root of a text and the tags in it, for which it is scanned again if there may be any."""
+    root = yaml.compose(text, Loader=yaml.BaseLoader)
+    tokens = yaml.scan(text, Loader=yaml.BaseLoader) if "!" in text else ()
+    return root, tuple(token for token in tokens if isinstance(token, yaml.TagToken))
 
 
 def scalar(text: str) -> Any:

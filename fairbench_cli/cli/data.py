@@ -24,9 +24,9 @@ Names = Annotated[list[str], typer.Argument(metavar="NAME...", help=_NAME, show_
 
 @app.command("list")
 def list_cards(data_dir: DataDir = None) -> None:
-    """List the shipped data sets, their rows, and where their files are.
+    """List the shipped data sets, their rows, and whether their files are here.
 
-    Those with a network can be drawn from without files.
+    Those with a network can be used without files; `data verify` says where files are.
     """
     from fairbench_cli.data.card import find_card, known_cards, read_card
     from fairbench_cli.data.locate import folders, has_network, locate
@@ -36,14 +36,16 @@ def list_cards(data_dir: DataDir = None) -> None:
         path = find_card(name)
         card, places = read_card(path), folders(data_dir, path)
         try:
-            place = str(locate(card, places).paths[0].parent)
+            locate(card, places)
+            place = "here"
         except UserError:
             here = all(any((folder / file.name).is_file() for folder in places) for file in card.files)
-            place = f"wrong file: see `fairbench data verify {name}`" if here else "not here"
-        place += ", network" if has_network(card) else ""
+            place = "wrong file" if here else "not here"
         people = f"{card.expected.rows:,}" if card.expected else ""
-        rows.append([name, card.title, ", ".join(card.protected), place, people])
-    print_rows(["name", "title", "protected", "files in", "rows"], rows, right=1)
+        network = "yes" if has_network(card) else "no"
+        protected = ", ".join(attribute for attribute, own in card.protected.items() if own.of is None)
+        rows.append([name, card.title, protected, place, network, people])
+    print_rows(["name", "title", "protected", "files", "network", "rows"], rows, right=1)
 
 
 @app.command()
@@ -70,9 +72,9 @@ def show(
     everything: Annotated[bool, typer.Option("--all", help="Print every row of every table.")] = False,
     data_dir: DataDir = None,
 ) -> None:
-    """Show a data set: whose it is, outcomes by group and intersection, gaps, missing values, traps, licence.
+    """Show a data set on one page: who is in it, gaps by group, traps, missing values, licence.
 
-    Without its files, what the card says and the shipped network knows.
+    Without its files, the figures are those of the shipped network.
     """
     from fairbench_cli.api.datasheet import croissant_of, datasheet
     from fairbench_cli.api.datasheet_page import ENDINGS, FORMATS, datasheet_document
@@ -183,16 +185,17 @@ def check(
     name: Name,
     against: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Another version of it: say whose rows that has lost."),
+        typer.Option(metavar="NAME", help="Another version of the data: say whose rows it has lost."),
     ] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Look for what leads users of the data astray, beside the traps that the card names.
+    """Look for traps in the data: leaks, repeated people, unknown outcomes, lost groups and more.
 
-    Leaks, labels made by a rule, groups that fare better than they are said to, gaps by group, small groups,
-    unknown outcomes, codes that nobody explains, repeated people, identifiers, copies and more.
+    Also: labels made by a rule, groups that fare better than the card says, values missing by group, small
+    groups, codes that the code book does not explain, identifiers and copies. Traps that the card names are
+    listed; others are warnings.
 
-    Exit code 0: nothing that the card does not name; 1: warnings; 2: the data cannot be read.
+    Exit code 0: no warning; 1: warnings; 2: the data cannot be read.
     """
     from fairbench_cli.data.check import check_rows
     from fairbench_cli.data.checks.rows import raw_rows
@@ -207,7 +210,7 @@ def check(
     checked = check_rows(raw)
     _print_warnings(checked.warnings)
     if checked.known:
-        say("Traps that the card names, and what shows them:")
+        say("Known traps, named on the card, with what shows them in [brackets]:")
     for known in checked.known:
         shown = [str(one) for one in known.found[:3]]
         more = len(known.found) - len(shown)
@@ -218,7 +221,7 @@ def check(
             [leak.column, leak.how, f"{leak.accuracy:.0%}", f"{max(leak.explained, 0):.0%}"]
             for leak in checked.left_out_leaks
         ]
-        title = f"left out, rightly: columns that give {card.label.column} away"
+        title = f"columns that give {card.label.column} away, and are left out"
         print_rows(["column", "by", "right alone", "entropy explained"], rows, right=2, title=title)
         say(f"Guessing is right on {checked.guessing:.0%} of rows.")
     for kind in dict.fromkeys(one.kind for one in checked.noted):
@@ -226,16 +229,17 @@ def check(
         fold(f"noted: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
         rows = [
-            [one.column, one.becomes, str(one.count), f"{one.count / checked.kept:.1%}"]
+            [one.column, one.becomes, f"{one.count:,}", f"{one.count / checked.kept:.1%}"]
             for one in checked.missing
         ]
         print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
-        lost = checked.kept - checked.rows
-        say(f"Rows left out for missing values: {lost} of {checked.kept} ({lost / checked.kept:.1%}).")
+        lost, label = checked.kept - checked.rows, card.label
+        why = "missing values" if card.missing_rows == "drop" or not label.unknown else "unknown outcomes"
+        say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({lost / checked.kept:.1%}).")
     number = len(checked.warnings)
     verdict = "no warning" if not number else "1 warning" if number == 1 else f"{number} warnings"
     columns = f"{checked.used} columns used, {checked.left_out} left out"
-    say(f"{card.name}: {checked.rows} rows, {columns}: {verdict}")
+    say(f"{card.name}: {checked.rows:,} rows, {columns}: {verdict}")
     if number:
         raise typer.Exit(1)
 
@@ -255,14 +259,14 @@ def _print_versions(first: str, second: str, versions: "TwoVersions") -> None:
         + [f"{rate:.3f}" for rate in (one.rate_before, one.rate_after)]
         for one in versions.groups
     ]
-    heads = ["group", "rows", "rows there", "kept", "favourable", "there"]
-    print_rows(heads, rows, right=5, title=f"{first}, and {second} there")
+    heads = ["group", "rows before", "after", "kept", "favourable before", "after"]
+    print_rows(heads, rows, right=5, title=f"{first} (before) and {second} (after)")
     if versions.same is None:
         say("Their rows cannot be told apart by the columns that both have, so labels are not compared.")
     else:
         same = versions.same
         fold(
-            f"{same.matched:,} rows are there once in each, by {', '.join(same.by)};"
+            f"{same.matched:,} rows occur exactly once in both, matched by {', '.join(same.by)};"
             f" {same.changed:,} of them have another label."
         )
     if versions.warnings:

@@ -196,7 +196,7 @@ def expectation_findings(dataset: Dataset) -> Iterator[Finding]:
         ("", "favourable", ("favourable",), expected.favourable, rate),
     ]
     for attribute, levels in expected.groups.items():
-        rates = dataset.base_rates(card.attribute(attribute))
+        rates = dict(dataset.base_rates(attribute)) if attribute in card.protected else {}
         for level, share in levels.items():
             facts.append(
                 (attribute, f"favourable of {level}", ("groups", attribute), share, rates.get(level))

@@ -262,7 +262,7 @@ def imputed(cells: Cells, how: Literal["median", "mode"]) -> str:
         counts = cells.value_counts()
         return min(by_byte_value(counts.index[counts == counts.iloc[0]]), key=str.encode)
     numbers = as_numbers(str(cells.name), cells, whole=False)
-    return str(cells.iloc[np.argsort(numbers, kind="stable")[(len(cells) - 1) // 2]])
+    return str(cells.iloc[np.argsort(numbers)[(len(cells) - 1) // 2]])
 
 
 def bin_numbers(

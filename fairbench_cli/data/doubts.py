@@ -109,7 +109,7 @@ def counted(values: Iterable[str], rows: Mapping[str, int]) -> str:
     >>> print(counted(["yes", "yes\u200b"], {"yes": 3, "yes\u200b": 1}))
     "yes" (3 rows) and "yes\u200b" (1 row)
     """
-    words = [f"{_written(value)} ({rows[value]} row{'' if rows[value] == 1 else 's'})" for value in values]
+    words = [f"{_written(value)} ({rows[value]:,} row{'' if rows[value] == 1 else 's'})" for value in values]
     if len(words) > MOST_NAMED:
         return f"{', '.join(words[:MOST_NAMED])} and {len(words) - MOST_NAMED} more"
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))

@@ -52,11 +52,12 @@ from fairbench_cli.data.table import (
 )
 
 FilePart = tuple[Path, TextCells]
+ReadFiles = tuple[list[FilePart], pd.DataFrame]
 MOST_PEOPLE = 20_000_000  # that the rows of a file may stand for
 MANY = 50  # levels; a column of more, all numbers, is a number
 
 
-def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> tuple[list[FilePart], pd.DataFrame]:
+def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFiles:
     """Return the files of a card one by one, and joined: the columns, recoded, of the rows that are kept.
 
     Parameters
@@ -226,13 +227,13 @@ def _counted(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataF
     if card.counts is None:
         return frame
     name, cells = card.counts, frame[card.counts]
+    fix = "give whole numbers from 0"
     try:
         people = as_numbers(name, cells, whole=True)
     except Misfit as misfit:
-        raise user_error(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)) from None
+        raise user_error(misfit.what, fix, _spot(card, parts, name, misfit.cell)) from None
     for cell in cells[people < 0]:
-        what = f'column "{name}" counts {cell} people'
-        raise user_error(what, "give whole numbers from 0", _spot(card, parts, name, cell))
+        raise user_error(f'column "{name}" counts {cell} people', fix, _spot(card, parts, name, cell))
     if people.sum() > MOST_PEOPLE:
         what = f'column "{name}" counts {people.sum():,.0f} people, more than {MOST_PEOPLE:,}'
         raise user_error(what, "give a file with fewer, or remove `counts`", card.where("counts"))
@@ -318,7 +319,7 @@ class Dataset:
         for path, digest in zip(self.files.paths, self.files.sha256.values(), strict=True):
             if not path.is_file() or file_sha256(path) != digest:
                 raise user_error("the file has changed since it was read", "load the data again", str(path))
-        frame = _rows(self.card, self.files)[1].reset_index(drop=True)
+        frame = _rows(self.card, read_parts(self.card, self.files, every=False))[1].reset_index(drop=True)
         return pd.DataFrame({name: _raw(self.card, frame[name]) for name in frame.columns})
 
     def split(
@@ -445,22 +446,23 @@ class Dataset:
         return {levels[code] for code in np.unique(self.table[column])}
 
 
-def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> Dataset:
+def load(
+    card: Card, found: LocatedFiles, test: LocatedFiles | None = None, *, read: ReadFiles | None = None
+) -> Dataset:
     """Return the files that were found for a card as a coded table.
 
     Test rows, of other files with the same columns, are coded as these are: by their levels and bins, and
-    what stands for a missing cell comes from them. Of the same files they are the card's `test_rows`.
+    what stands for a missing cell comes from them. Of the same files they are the card's `test_rows`. What
+    `read_parts` has returned of the files need not be read again.
 
     Raises
     ------
     UserError
         When the files do not fit the card; the messages name file, line, column and value.
     """
-    parts, frame = _rows(card, found)
+    parts, frame = _rows(card, read or read_parts(card, found, every=False))
     if frame.empty:
-        fix = "check `keep`, `keep_between`, `missing` and `missing_rows`"
-        key = next((key for key in ("keep", "keep_between") if getattr(card, key)), "missing_rows")
-        raise user_error("no rows are left", fix, card.where(key))
+        raise user_error("no rows are left", *_takers(card))
     problems = [*joint_as_column(card, list(frame.columns)), *_warnings(card, frame)]
     problems += [
         Problem(doubt.what, doubt.fix, _spot(card, parts, doubt.column, doubt.value))
@@ -479,6 +481,20 @@ def load(card: Card, found: LocatedFiles, test: LocatedFiles | None = None) -> D
         return Dataset(card, table_of(columns), found.sha256, found)
     columns, tested = _with_test_rows(card, frame, columns, found, test)
     return Dataset(card, table_of(columns), found.sha256, found, table_of(tested), test.sha256)
+
+
+def _takers(card: Card) -> tuple[str, str]:
+    """Return what to check where no rows are left, and where the card says the first of it."""
+    says = {
+        "keep": card.keep,
+        "keep_between": card.keep_between,
+        "test_rows": card.test_rows,
+        "label": card.label.unknown and card.label.unknown_as == "leave-out",
+        "missing_rows": card.missing_rows == "drop",
+        "counts": card.counts,
+    }
+    keys = [key for key, value in says.items() if value] or ["files"]
+    return f"check {', '.join(f'`{key}`' for key in keys)} of the card", card.where(keys[0])
 
 
 Coded = tuple[Column, Codes]
@@ -500,8 +516,7 @@ def _with_test_rows(
     rows = rows[complete_rows(card, rows, tested=test == found)]
     rows = rows[[column.name for column, _ in columns]]
     if rows.empty:
-        fix = "check `keep`, `keep_between`, `missing` and `missing_rows` of the card"
-        raise user_error("no test rows are left", fix, str(test.paths[0]))
+        raise user_error("no test rows are left", _takers(card)[0], str(test.paths[0]))
     both, tested, problems = [], [], []
     for column, codes in columns:
         own = card.columns.get(column.name, ColumnCard())
@@ -589,9 +604,9 @@ def _encode_like(
         raise Misfit(what, fix, cell) from None
 
 
-def _rows(card: Card, found: LocatedFiles) -> tuple[list[FilePart], pd.DataFrame]:
+def _rows(card: Card, read: ReadFiles) -> ReadFiles:
     """Return the files of a card, and the cells of the rows and columns that are kept."""
-    parts, frame = read_parts(card, found, every=False)
+    parts, frame = read
     problems: list[Problem] = []
     for name, values in card.test_rows.items():
         problems += absent(card, name, values, set(frame[name].unique()), ("test_rows", name))

@@ -1,13 +1,18 @@
 """A document as one HTML page that needs nothing from elsewhere, and as that page printed: a PDF."""
 
 import math
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import write_bytes
 from fairbench_cli.base.text import printable
 from fairbench_cli.document.model import VERDICTS, Document
+
+if TYPE_CHECKING:
+    import jinja2
 
 HERE = Path(__file__).parent
 
@@ -22,16 +27,8 @@ def html(document: Document, *, printed: bool = False) -> str:
     printed : bool
         Whether to leave out what needs a screen.
     """
-    import jinja2
-
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template, style, script, redraw = (
-        (HERE / name).read_text(encoding="utf-8")
-        for name in ("page.html.j2", "page.css", "page.js", "redraw.js")
-    )
-    page = environment.from_string(template).render(
+    template, style, script, redraw = _parts()
+    page = template.render(
         document=document,
         verdict=document.answer and document.answer.headline.verdict,
         marks=document.marks,
@@ -45,6 +42,21 @@ def html(document: Document, *, printed: bool = False) -> str:
         data=document.data.replace("<", "\\u003c"),
     )
     return printable(page.rstrip("\n"), keep="\n") + "\n"
+
+
+@cache
+def _parts() -> tuple["jinja2.Template", str, str, str]:
+    """Return the template, which takes longer to compile than most pages to write, and what it lays in."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template, style, script, redraw = (
+        (HERE / name).read_text(encoding="utf-8")
+        for name in ("page.html.j2", "page.css", "page.js", "redraw.js")
+    )
+    return environment.from_string(template), style, script, redraw
 
 
 def write_pdf(document: Document, path: Path) -> None:

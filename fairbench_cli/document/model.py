@@ -134,15 +134,14 @@ def plain_table(
     rows: Iterable[Iterable[str | TableCell]],
     words: int,
     *,
+    more: str = "",
     keys: Iterable[str] = (),
     grouped: bool = False,
     marks: Iterable[str] = (),
 ) -> TextTable:
     """Return a table of texts or cells, whose first `words` columns are words and the others numbers."""
     cells = tuple(tuple(one if isinstance(one, TableCell) else TableCell(one) for one in row) for row in rows)
-    return TextTable(
-        title, tuple(heads), cells, words=words, keys=tuple(keys), grouped=grouped, marks=tuple(marks)
-    )
+    return TextTable(title, tuple(heads), cells, more, words, tuple(keys), grouped, marks=tuple(marks))
 
 
 @dataclass(frozen=True)

@@ -220,7 +220,7 @@ def _prepare(
     if config.sample.source == "shipped" and card.label != own.label:
         what = f"the fitted network of {card.name} is of unknown_as: {own.label.unknown_as}"
         fix = "leave out unknown_as, or write `sample: {from: network}` to learn one from the data"
-        raise user_error(what, fix, config.where("datasets"))
+        raise user_error(what, fix, config.where("datasets", config.datasets.index(spec)))
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset, config)
     elif config.sample.source == "network":
@@ -454,6 +454,8 @@ def _entry(prepared: PreparedDataset, option: str) -> str:
     if path.is_absolute():
         name = path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else name
     own = [option]
+    if spec.unknown_as is not None:
+        own.insert(0, f"unknown_as: {spec.unknown_as}")
     if spec.works_on != prepared.card.attribute(None):
         own.insert(0, f"attribute: {yaml_word(spec.works_on)}")
     if spec.name != prepared.card.name:

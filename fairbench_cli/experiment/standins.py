@@ -88,9 +88,9 @@ def measured_stand_in(dataset: "Dataset", net: BayesNet, repeats: int = 30) -> S
 
 
 def _reached(rows: Sample, predicted: ArrayLike) -> tuple[float, float]:
-    """Return accuracy and discrimination of decisions on some rows."""
+    """Return accuracy and gap of decisions on some rows."""
     counts = count(rows.s, rows.y, predicted, PAIR)
-    return float(np.mean(rows.y == predicted)), float(discrimination(counts))
+    return float(np.mean(rows.y == predicted)), -float(discrimination(counts))
 
 
 def _outcome(values: list[tuple[float, float]]) -> Outcome:
@@ -103,8 +103,8 @@ def _spread(values: Sequence[float]) -> tuple[float, float]:
 
 
 def _rounded(value: float | np.floating) -> float:
-    """Return a number with as many digits as are shown, and some more: files stay small."""
-    return round(float(value), 6)
+    """Return a number with as many digits as are shown, and some more: files stay small; 0 has no sign."""
+    return round(float(value), 6) + 0.0
 
 
 def _base_rates(roles: Roles, table: Table, net: BayesNet) -> BaseRates:

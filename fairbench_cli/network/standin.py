@@ -15,7 +15,10 @@ Pair = Annotated[tuple[FiniteFloat, FiniteFloat], BeforeValidator(as_tuple)]
 
 
 class Outcome(StrictModel):
-    """What a classifier without intervention comes to: mean and standard deviation over repeats."""
+    """What a classifier without intervention comes to: mean and standard deviation over repeats.
+
+    `gap` is the share of favourable decisions of the deprived less that of the favoured.
+    """
 
     accuracy: Pair
     gap: Pair
@@ -60,7 +63,7 @@ def standin_section(measured: StandIn) -> Section:
         f"Classifiers without intervention, trained on {measured.train:,} rows and tested on "
         f"{measured.test:,}: mean ± standard deviation over {measured.repeats} divisions of the data, and "
         "as many draws. "
-        f"The gap is that of the decisions by {measured.attribute}, favoured − deprived.",
+        f"The gap is that of the decisions by {measured.attribute}, deprived − favoured.",
         f"Of any two columns, {one} and {other} are farthest from the data: {measured.worst.distance:.3f} of "
         f"their rows would have to change (total variation distance). Draws of as many rows as the data have "
         f"differ from the network itself by up to {chance:.3f} ± {spread:.3f}.",
@@ -78,9 +81,9 @@ def standin_section(measured: StandIn) -> Section:
     )
     labels = plain_table(
         "share of favourable outcomes",
-        ["attribute", "rows", "deprived", "favoured", "gap"],
+        ["attribute", "rows", "deprived", "favoured", "deprived − favoured"],
         [
-            [name, where, *map(_number, (deprived, favoured, favoured - deprived))]
+            [name, where, *map(_number, (deprived, favoured, deprived - favoured))]
             for name, rates in measured.base_rates.items()
             for where, (deprived, favoured) in (("data", rates.data), ("network", rates.network))
         ],
@@ -91,8 +94,8 @@ def standin_section(measured: StandIn) -> Section:
 
 
 def _spread(found: tuple[float, float]) -> TableCell:
-    return TableCell(f"{found[0]:.3f} ± {found[1]:.3f}", value=found[0])
+    return TableCell(f"{found[0]:z.3f} ± {found[1]:.3f}", value=found[0])
 
 
 def _number(value: float) -> TableCell:
-    return TableCell(f"{value:.3f}", value=value)
+    return TableCell(f"{value:z.3f}", value=value)

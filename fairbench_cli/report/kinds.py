@@ -127,4 +127,6 @@ def kinds_between(paired: pd.DataFrame, mine: pd.DataFrame, other: pd.DataFrame)
 def _looked_up(own: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `own_frame` of some cells, groups compared and metrics, in their order."""
     keys = [*SITUATION, *TECHNIQUE, "compared", "metric"]
-    return wanted[keys].merge(own, on=keys, how="left", validate="many_to_one")
+    found, asked = (list(zip(*(frame[key].tolist() for key in keys), strict=True)) for frame in (own, wanted))
+    places = {key: place for place, key in enumerate(found)}
+    return own.reset_index(drop=True).reindex([places.get(key, -1) for key in asked]).reset_index(drop=True)

@@ -341,9 +341,14 @@ def _pairs(cells: pd.DataFrame, baseline: Baseline) -> tuple[Rows, Rows, list[bo
 
 def adjusted(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str, Any]:
     """Return Holm's adjustment of p over the rows with the same values in some columns, and their number."""
-    family = rows.assign(p=p).groupby([*together], sort=False)["p"]
-    p_holm = family.transform(lambda own: holm(own.to_numpy(dtype=float))).to_numpy(dtype=float)
-    return {"p_holm": p_holm, "tests": family.transform("count").astype(int)}
+    families: dict[tuple[Any, ...], list[int]] = {}
+    for i, key in enumerate(zip(*(rows[name].tolist() for name in together), strict=True)):
+        families.setdefault(key, []).append(i)
+    p_holm, tests = np.full(len(p), np.nan), np.zeros(len(p), dtype=int)
+    for family in families.values():
+        p_holm[family] = holm(p[family])
+        tests[family] = np.count_nonzero(~np.isnan(p[family]))
+    return {"p_holm": p_holm, "tests": tests}
 
 
 def verdicts(change: Floats, p: Floats, up: Any, down: Any, neither: str) -> list[str]:

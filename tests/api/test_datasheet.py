@@ -171,6 +171,8 @@ def test_every_format_says_the_same_and_lets_nothing_through(tmp_path, say):
     assert say("data", "show", path, "-f", "json", "-o", tmp_path / "any").code == 0
     shown = say("data", "show", path)
     assert (shown.code, "women" in shown.out) == (0, True)
+    first = shown.out.split("What it is")[0]  # the gap, traps and licence come before all else
+    assert all(word in first for word in ("points", "Known traps: leak (copy).", "Licence: none"))
     assert max(map(len, shown.out.splitlines())) <= 80
 
 
@@ -229,6 +231,17 @@ def test_every_shipped_card_has_a_page_without_its_files(without_files, capsys):
         assert len(json.loads(FORMATS["json"](sheet))["traps"]) == len(card.traps)
         if sheet.of == "network":
             adds_up(sheet)
+            one_sign(sheet)
+
+
+def one_sign(sheet: Datasheet) -> None:
+    """Check that gaps of the stand-in are the deprived less the favoured, too, where they are clear."""
+    assert sheet.network is not None
+    measured = sheet.network.stand_in
+    assert measured is not None
+    (gap,) = (one.gap.value for one in sheet.attributes if one.attribute == measured.attribute)
+    draws = (found["draws"].gap for found in measured.classifiers.values())
+    assert all(mean * gap > 0 for mean, spread in draws if abs(mean) > 2 * spread and abs(gap) > 0.01)
 
 
 def adds_up(sheet: Datasheet) -> None:

@@ -303,5 +303,5 @@ def test_german_credit(say, tmp_path, data_folder):
     assert "deprived: 310 rows, 64.8% favourable; the others: 690 rows" in text
     assert "deprived: 190 rows, 57.9% favourable; the others: 810 rows" in text
     verdict = say("data", "check", "german.yaml").out.splitlines()[-1]
-    assert verdict == "german: 1000 rows, 21 columns used, 0 left out: no warning"
+    assert verdict == "german: 1,000 rows, 21 columns used, 0 left out: no warning"
     assert say("plan", "german-run.yaml").code == 0

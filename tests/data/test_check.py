@@ -282,14 +282,14 @@ def test_the_console_names_place_and_remedy_within_80_columns(say, tmp_path):
     text = " ".join(said.out.split())
     assert 'mine.yaml:1: warning: column "after" gives good away (its values): alone right on 100%' in text
     assert "fix: write `after: drop` under `columns`, unless it is known before the outcome" in text
-    assert "left out, rightly: columns that give good away" in text
+    assert "columns that give good away, and are left out" in text
     assert lines[-1] == "mine: 400 rows, 5 columns used, 1 left out: 1 warning"
 
 
 def test_nothing_found_is_one_line_and_exit_code_0(say, tmp_path):
     said = say("data", "check", card_of(tmp_path, base(1000)))
     assert (said.code, said.err) == (0, "")
-    assert said.out == "mine: 1000 rows, 4 columns used, 0 left out: no warning\n"
+    assert said.out == "mine: 1,000 rows, 4 columns used, 0 left out: no warning\n"
 
 
 def test_what_cannot_be_read_is_two_lines_and_exit_code_2(say, tmp_path):

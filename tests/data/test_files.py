@@ -161,7 +161,8 @@ def test_columns_that_are_not_wanted_change_nothing_else(tmp_path):
     paths = {kind: write(tmp_path, text).rename(tmp_path / f"some.{kind}") for kind, text in texts.items()}
     paths["parquet"] = tmp_path / "some.parquet"
     query = (
-        "SELECT * FROM (VALUES (1.5, ' x', NULL), (2, 'y\0', 'q'), (2, 'y', 'q'), (2, 'y', 'q')) "
+        "SELECT * FROM (VALUES (1.5, ' x', NULL), (2, 'y\0', 'q'), (2, 'y', 'q'), (2, 'y', 'q'), "
+        "(3, 'y', NULL), (3, 'y', NULL)) "
         "AS t(a, b, c)"
     )
     duckdb.sql(query).write_parquet(str(paths["parquet"]))
@@ -176,5 +177,5 @@ def test_columns_that_are_not_wanted_change_nothing_else(tmp_path):
                 whole.declared,
                 (*"abc",),
             )
-    assert read_cells(paths["parquet"], "parquet").frame["b"].tolist() == ["x", "y\0", "y", "y"]
+    assert read_cells(paths["parquet"], "parquet").frame["b"].tolist() == ["x", "y\0", "y", "y", "y", "y"]
     assert read_cells(paths["csv"]).lines == [2, 5, 6, 7]

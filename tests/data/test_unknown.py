@@ -30,7 +30,7 @@ CARD: dict[str, Any] = {
     "label": {"column": "y", "favourable": "P", "unknown": ["", "NA", "?"]},
     "protected": {"sex": {"deprived": "f"}},
 }
-CELLS = "f 1 P,f 2 F,f 5 p,f 9 NA,f 3 ,m 4 P,m NA P,m 6 P,m 7 F,m 8 ?,m 8 P,m 3 F,f 9 F"
+CELLS = "f 1 P,f 2 F,f 5 p,f 9 NA,f 3 ,m 4 P,m NA P,m 6 P,m 7 F,m 8 ?,m 8 P,m 3 F,f 9 F,m 2 unknown"
 ROWS = [row.split(" ") for row in CELLS.split(",")]
 Row = list[str]
 
@@ -40,9 +40,8 @@ def toy(folder: Path, rows: list[Row] = ROWS, arff: bool = False, **changes: Any
     card = CARD | changes
     text = "\n".join(map(",".join, [["sex", "a", "y"], *rows])) + "\n"
     if arff:
-        domains = (
-            "@attribute sex {m, f}\n@attribute a numeric\n@attribute y {NA, P, '', F, p, never, ?}\n@data\n"
-        )
+        domains = "@attribute sex {m, f}\n@attribute a numeric\n"
+        domains += "@attribute y {NA, P, '', F, p, never, ?, unknown}\n@data\n"
         text = domains + "\n".join(",".join(cell or "''" for cell in row) for row in rows)
         card |= {"format": "arff"}
     (folder / "toy.csv").write_text(text, encoding="utf-8")
@@ -60,7 +59,7 @@ def known(path: Path, policy: Any = None) -> list[tuple[Any, ...]]:
 @pytest.mark.parametrize("arff", [False, True])
 def test_a_policy_is_the_file_with_these_outcomes_written_so(tmp_path, arff):
     plain = CARD["label"] | {"unknown": []}
-    unknown = ("", "NA", "?")
+    unknown = ("", "NA", "?", "unknown")
     path = toy(tmp_path / "own", arff=arff)
     for policy, rows in {
         "leave-out": [row for row in ROWS if row[2] not in unknown],
@@ -75,7 +74,7 @@ def test_a_policy_is_the_file_with_these_outcomes_written_so(tmp_path, arff):
     assert known(path) == known(path, "leave-out")
     listed = toy(
         tmp_path / "listed",
-        columns=CARD["columns"] | {"y": {"levels": ["P", "NA", "F"], "recode": {"p": "P"}}},
+        columns=CARD["columns"] | {"y": {"levels": ["P", "NA", "unknown", "F"], "recode": {"p": "P"}}},
     )
     for policy, levels in {"leave-out": "PF", "level": ("P", "F", "unknown"), "unfavourable": "PF"}.items():
         table = fb.load(listed, unknown_as=policy).table  # type: ignore[arg-type]
@@ -86,7 +85,7 @@ def test_no_reading_of_the_unknown_is_beyond_the_bounds(tmp_path):
     found = {one.attribute: one for one in unknown_policies(*find_files(str(toy(tmp_path))))}["sex"]
     assert isinstance(found, UnknownOutcomes)
     complete = [row for row in ROWS if row[1] != "NA"]
-    open_ones = [i for i, row in enumerate(complete) if row[2] in ("", "NA", "?")]
+    open_ones = [i for i, row in enumerate(complete) if row[2] in ("", "NA", "?", "unknown")]
     women = np.array([row[0] == "f" for row in complete])
     gaps = []
     for guess in product([False, True], repeat=len(open_ones)):
@@ -96,7 +95,7 @@ def test_no_reading_of_the_unknown_is_beyond_the_bounds(tmp_path):
     by = {one.policy: one for one in found.policies}
     assert (by["lowest"].gap, by["highest"].gap) == (pytest.approx(min(gaps)), pytest.approx(max(gaps)))
     assert (by["unfavourable"].gap, by["favourable"].gap) == (pytest.approx(gaps[0]), pytest.approx(gaps[-1]))
-    assert found.unknown == {"f": (2, 6), "m": (1, 6)}
+    assert found.unknown == {"f": (2, 6), "m": (2, 7)}
     for policy in ("leave-out", "level", "unfavourable"):
         rates = fb.load(tmp_path / "toy.yaml", unknown_as=policy).base_rates()  # type: ignore[arg-type]
         counted = by[policy]
@@ -116,7 +115,7 @@ def test_an_unknown_number(tmp_path):
     words = toy(tmp_path / "words")
     for policy in ("leave-out", "level"):
         assert known(path, policy) == known(words, policy)
-        assert fb.load(path, unknown_as=policy).raw["y"].isna().sum() == (3 if policy == "level" else 0)  # type: ignore[arg-type]
+        assert fb.load(path, unknown_as=policy).raw["y"].isna().sum() == (4 if policy == "level" else 0)  # type: ignore[arg-type]
     assert unknown_policies(*find_files(str(path))) == unknown_policies(*find_files(str(words)))
     with pytest.raises(UserError, match="needs a label of categories"):
         fb.load(path, unknown_as="unfavourable")
@@ -138,6 +137,8 @@ def test_what_does_not_fit(tmp_path):
     assert 'needs one other value of "y", which has "F" and "W"' in words(
         {"unknown_as": "unfavourable"}, more
     )
+    nobody = "error: no rows are left\n  fix: check `label`, `missing_rows` of the card"
+    assert nobody in words({}, [["f", "1", ""], ["m", "2", "?"]])
 
 
 def test_a_config_has_one_data_set_under_several_policies(tmp_path):
@@ -149,14 +150,26 @@ def test_a_config_has_one_data_set_under_several_policies(tmp_path):
     own, left, level, bad = prepare_datasets(config, None)
     assert own.decisive == left.decisive
     assert len({str(one.decisive) for one in (left, level, bad)}) == 3
-    assert [len(one.dataset) for one in (own, left, level, bad) if one.dataset] == [9, 9, 12, 12]
+    assert [len(one.dataset) for one in (own, left, level, bad) if one.dataset] == [9, 9, 13, 13]
     write_config(tmp_path / "c.yaml", datasets=[{"adult": {"unknown_as": "level"}}])
     with pytest.raises(UserError, match=r"error: unknown_as: level: the card adult says of no outcome"):
         read_config(tmp_path / "c.yaml")
+    shipped = ["german", {"law-school": {"unknown_as": "level"}}]
+    config = read_config(write_config(tmp_path / "c.yaml", datasets=shipped, test="network"))
+    with pytest.raises(
+        UserError, match=r"c.yaml:\d+: error: the fitted network of law-school is of unknown_as"
+    ):
+        prepare_datasets(config, None)
+    learned = {"from": "network", "beta": [0.5], "missing_arc": "error"}
+    rows = [[sex, str(i % 3), y] for i, (sex, y) in enumerate(product("fm", ("P", "F", "?")))] * 9
+    own = [{str(toy(tmp_path, rows)): {"as": "t", "unknown_as": "level"}}]
+    config = read_config(write_config(tmp_path / "c.yaml", datasets=own, sample=learned, test="network"))
+    with pytest.raises(UserError, match="as: t, unknown_as: level, require_arc: true"):
+        prepare_datasets(config, None)
 
 
 def test_a_row_stands_for_as_many_people_as_it_counts(tmp_path):
-    counts = [3, 0, 1, 2, 1, 4, 1, 1, 2, 5, 1, 1, 1]
+    counts = [3, 0, 1, 2, 1, 4, 1, 1, 2, 5, 1, 1, 1, 2]
     written = [row for row, n in zip(ROWS, counts, strict=True) for _ in range(n)]
     (tmp_path / "toy.csv").write_text(
         "sex,n,a,y\n" + "\n".join(f"{r[0]},{n},{r[1]},{r[2]}" for r, n in zip(ROWS, counts, strict=True))
@@ -165,7 +178,7 @@ def test_a_row_stands_for_as_many_people_as_it_counts(tmp_path):
     assert known(tmp_path / "toy.yaml") == known(toy(tmp_path / "written", written))
     for bad, words in {
         "-1": r"toy.csv:3: error: column \"n\" counts -1 people\n  fix: give whole numbers from 0",
-        "1.5": r"toy.csv:3: error: column \"n\" should hold whole numbers but has \"1.5\"",
+        "1.5": r"toy.csv:3: error: column \"n\" should hold whole numbers but has \"1.5\"\n  fix: give whole",
         "99000000": r"counts 99,000,003 people, more than 20,000,000",
     }.items():
         (tmp_path / "toy.csv").write_text(f"sex,n,a,y\nf,3,1,P\nm,{bad},1,F\n")

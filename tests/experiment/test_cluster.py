@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,9 @@ from fairbench_cli.experiment.cluster.station import read_code
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.running.run import prepare
 
-pytest.importorskip("distributed")
+pytestmark = pytest.mark.skipif(
+    find_spec("distributed") is None, reason="needs dask: pip install 'fairbench-cli[dask]'"
+)
 
 MINE = """
 import os

@@ -4,7 +4,7 @@ import sys
 from types import ModuleType
 
 import pytest
-from conftest import seed_of_today, study_of
+from conftest import fairbench, seed_of_today, study_of
 
 
 @pytest.fixture(scope="module")
@@ -15,6 +15,9 @@ def study() -> ModuleType:
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the processes of a run in /proc")
 def test_seven_kills_lose_nothing_and_leave_nothing(study, tmp_path):
     seed = seed_of_today()
-    chains = list(study.chains(7, 7, seed, 2, tmp_path, private=False))
+    calm = study.prepare(tmp_path / "good", 2, private=False)
+    done = fairbench(*study.COMMAND, "2", cwd=calm.folder, TRACE=str(calm.folder / "trace"))
+    assert done.returncode == 0, done.stderr
+    chains = list(study.chains(7, 7, seed, 2, tmp_path, private=False, good=study.derived(calm.out)))
     assert sum(chain.hits.total() for chain in chains) == 7
     assert [one for chain in chains for one in chain.wrong] == [], f"FAIRBENCH_SEED={seed}"

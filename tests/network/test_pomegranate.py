@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from itertools import combinations, product
 
 import numpy as np
@@ -21,7 +22,7 @@ from fairbench_cli.network.pomegranate import to_pomegranate
 from fairbench_cli.network.query import posterior
 from fairbench_cli.network.structure import LearnSettings, learn_structure
 
-torch = pytest.importorskip("torch")
+pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")  # a second to load
 ENGINES = "exact", "pomegranate"
 
 
@@ -31,6 +32,8 @@ def fitted_by_pomegranate(table: Table, parents: Sequence[Sequence[int]]) -> lis
     Node by node, because `BayesianNetwork.summarize` forces weights of single precision on tables of double
     precision, which torch refuses. A root keeps its sums in single precision, so it is widened first.
     """
+    import torch
+
     structure = tuple(map(tuple, parents))
     uniform = [
         np.full(shape, 1 / shape[-1])
@@ -118,6 +121,8 @@ def test_the_command_says_that_its_answer_is_approximate(say):
 
 
 def test_a_conversion_keeps_columns_and_levels():
+    import torch
+
     net = fb.load_network("compas")
     model = net.to_pomegranate()
     rows = net.sample(40, seed=1).codes.astype(np.int64)

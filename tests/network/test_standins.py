@@ -154,8 +154,8 @@ def test_a_network_without_the_arc_loses_the_gap_and_says_so():
     apart = fit(rows, ((), (), (), ()))
     kept, lost = (measured_stand_in(Dataset(CARD, rows, {}), one, repeats=5) for one in (net, apart))
     for name in kept.classifiers:
-        assert kept.classifiers[name]["draws"].gap[0] > 0.9
-        assert lost.classifiers[name]["draws, tested on data"].gap[0] < 0.1
+        assert kept.classifiers[name]["draws"].gap[0] < -0.9
+        assert lost.classifiers[name]["draws, tested on data"].gap[0] > -0.1
         assert lost.classifiers[name]["data"] == kept.classifiers[name]["data"]  # the same rows
     assert lost.base_rates["s"].network[0] == pytest.approx(lost.base_rates["s"].network[1])
     assert lost.worst.columns == ("s", "y")

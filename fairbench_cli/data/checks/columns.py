@@ -91,10 +91,9 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
             what = f"is missing in {gap.mean():.1%} of the rows"
             yield Finding("mostly-missing", name, what, drop(name), where, used)
         if named_like_weights(name) or name.casefold() in COUNTS:
-            fix = f"{drop(name)}: it says for how many people a row stands, nothing of the person"
-            yield Finding(
-                "weight", name, "is called like a weight of rows", fix, where, used and name != card.counts
-            )
+            what = "is called like a weight of rows"
+            fix = f"{drop(name)} if it says for how many people a row stands: it is nothing of the person"
+            yield Finding("weight", name, what, fix, where, used and name != card.counts)
         values = file[name][~gap].nunique()
         again = int((~gap).sum()) - values
         if named_like_identifiers(name) and values > SOME * len(gap) and again:
@@ -172,8 +171,9 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
             fix = f'say what they are: `{yaml_word(name)}: {{recode: {{"1": WORD, …}}}}` under `columns`'
             yield Finding("undocumented", name, what, fix, where)
         there = {str(value) for value in cells.unique()} if own.kind == "nominal" else set()
-        alike = {*there, *_plain([value for value in there if is_number(value)])}
-        for value in [value for value in own.recode if there and _plain([value])[0] not in alike]:
+        for value in [value for value in own.recode if there and value not in there]:
+            if any(value in twins.values for twins in twins_among([value, *there])):
+                continue  # written otherwise, or in another file
             what = f'recodes "{value}" to "{own.recode[value]}", and no row has it'
             fix = "look whether the code book is that of this file: other codes may mean other groups, too"
             yield Finding("contradiction", name, what, fix, card.where("columns", name, "recode"))

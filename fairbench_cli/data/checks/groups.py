@@ -13,6 +13,7 @@ SURE = 3.0  # standard errors of that difference
 SMALL = 0.02  # difference of the rates of two groups
 WITHIN = 0.03  # of 0, with its 95 % interval: hardly a gap
 ONE_SIDED = 1.645  # standard errors by which a rate must be higher
+FOUR_FIFTHS = 0.8  # of the other rate, of either outcome
 NORMAL = 1.96  # standard errors of a 95 % interval
 UNKNOWN = 0.01  # of the rows; of New York's stops .1 % have no outcome, of law students 16 %
 AFFIRMED = ("1", "yes", "y", "true", "t")
@@ -73,8 +74,9 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield the attributes whose deprived group fares better or surely no worse, and a bad label called good.
 
     Better is a rate of favourable labels that is higher by 2 points and by 1.645 standard errors. Surely no
-    worse is a difference whose 95 % interval is within ±3 points. A label is bad by words such as default or
-    arrest, in its name or in what the code book says of the favourable value.
+    worse is a difference whose 95 % interval is within ±3 points, while neither outcome is a fifth rarer in
+    one group, as rare outcomes may be. A label is bad by words such as default or arrest, in its name or in
+    what the code book says of the favourable value.
     """
     label = rows.card.label
     good = f"{label.column} {label.favourable}"
@@ -91,7 +93,10 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
             yield Finding(
                 "direction", roles.attribute, f"favours those called deprived ({good}): {rates}", fix, where
             )
-        elif abs(deprived - favoured) + NORMAL * error < WITHIN:
+        elif abs(deprived - favoured) + NORMAL * error < WITHIN and all(
+            min(pair) >= FOUR_FIFTHS * max(pair)
+            for pair in ((deprived, favoured), (1 - deprived, 1 - favoured))
+        ):
             fix = "inject a known bias (`betas`, `sample.bias`), or take another attribute"
             yield Finding("small-gap", roles.attribute, f"has hardly a gap ({good}): {rates}", fix, where)
     own = rows.card.columns.get(label.column, ColumnCard())

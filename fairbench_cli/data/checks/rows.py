@@ -155,9 +155,9 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     UserError
         When the files do not fit the card: what cannot be loaded cannot be checked.
     """
-    dataset = load(card, found)
-    roles = tuple(dataset.roles(attribute) for attribute in card.protected)
     parts, kept = read_parts(card, found)
+    dataset = load(card, found, read=(parts, kept))
+    roles = tuple(dataset.roles(attribute) for attribute in card.protected)
     first = parts[0][1]
     frames = [part.frame for _, part in parts]
     file = pd.DataFrame({name: joined([frame[name] for frame in frames]) for name in first.frame.columns})

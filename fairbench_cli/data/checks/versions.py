@@ -52,7 +52,7 @@ class SameRows:
     by : tuple of str
         Those columns.
     matched, changed : int
-        Rows that are there once in each, and how many of them have another label.
+        Rows that occur once in each, and how many of them have another label.
     """
 
     by: tuple[str, ...]
@@ -131,11 +131,12 @@ def _lost(first: RawRows, second: RawRows, groups: list[VersionGroup]) -> Iterat
         )
         if abs(shares[0] - shares[1]) >= max(LOST, SURE * error):
             what = (
-                f"{second.card.name} has {shares[0]:.1%} of the deprived and {shares[1]:.1%} of the favoured"
+                f"is kept unevenly: {second.card.name} has {shares[0]:.1%} of the deprived and"
+                f" {shares[1]:.1%} of the favoured"
             )
-            fix = f"who was left out, and why? Start from {first.card.name}"
+            fix = f"start from {first.card.name}, or say who was left out and why (`left_out`)"
             where = second.card.where("protected", deprived.attribute)
-            yield Finding("lost-group", deprived.attribute, f"selects: {what}", fix, where)
+            yield Finding("lost-group", deprived.attribute, what, fix, where)
 
 
 def _gone(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding]:
@@ -154,8 +155,8 @@ def _gone(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding
         merged = 2 * sum(gone.values()) > sum(before.values())  # or recoded: other words for the same
         if gone and not (numbers or merged) and len(before) <= MOST and name != first.card.label.column:
             listed = ", ".join(f'"{level}" ({count:,} rows)' for level, count in gone.items())
-            what = f"has no level any more for {listed}"
-            fix = f"say for whom it matters (`left_out`), or start from {first.card.name}"
+            what = f"has lost {listed}"
+            fix = f"start from {first.card.name}, or say for whom it matters (`left_out`)"
             yield Finding("lost-group", str(name), what, fix, second.card.where("columns", str(name)))
 
 
@@ -169,7 +170,7 @@ def _changed(first: RawRows, second: RawRows, same: SameRows | None) -> Iterator
 
 
 def _same_rows(first: RawRows, second: RawRows) -> SameRows | None:
-    """Return the rows that are there once in each, told by the columns of the files that both have."""
+    """Return the rows that occur once in each, told by the columns of the files that both have."""
     skipped = {rows.card.label.column for rows in (first, second)} | {
         rows.label_source for rows in (first, second)
     }

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.optimize import brentq, linprog
 from scipy.sparse import csr_array, diags_array, vstack
 
 from fairbench_cli.data.table import Floats
@@ -270,6 +269,8 @@ def nearest_without_covariance(trade: Tradeoff, gamma: float, start: Floats) -> 
     start : float64 array, shape (width,)
         The weights to stay near.
     """
+    from scipy.optimize import brentq
+
     problem, target = trade.problem, (1 + gamma) * trade.free.value
     projected = start - trade.a * (float(trade.a @ start) / float(trade.a @ trade.a))
     if problem.value(projected, problem.rows.times(projected)) <= target:
@@ -338,6 +339,8 @@ def covariance_within(trade: Tradeoff, turned: Floats, bounds: Floats) -> float 
 
     w* is within the bounds, so that only its side of a·w = 0 need be searched.
     """
+    from scipy.optimize import linprog
+
     side = trade.a * np.sign(trade.covariance)
     within = diags_array(turned) @ trade.problem.rows.matrix()
     found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices

@@ -5,9 +5,7 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from scipy.linalg import cholesky, solve_triangular
-from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 from scipy.special import expit
 
@@ -139,6 +137,8 @@ def problem(
 
 def _distinct(x: Floats) -> tuple[Floats, Rows]:
     """Return the different rows in order of first appearance, and which of them each row is."""
+    import pandas as pd
+
     pattern, _ = pd.factorize(np.array([row.tobytes() for row in x], dtype=object))
     first = np.unique(pattern, return_index=True)[1]
     return np.ascontiguousarray(x[first]), pattern
@@ -193,6 +193,8 @@ def _signs(f: float, threshold: float) -> tuple[int, ...]:
 
 def _residual(problem: Mistreatment, d: Floats, g: Floats, signs: Floats) -> float:
     """Return the least residual with multipliers of the given signs, 1, −1 or 0 for none."""
+    from scipy.optimize import linprog
+
     # The solver's tolerances are absolute: slopes are counted in the steepest, the gradient in its largest.
     size = float(np.abs(g).max())
     if size == 0:

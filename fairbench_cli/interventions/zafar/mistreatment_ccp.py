@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from fairbench_cli.data.table import Floats, Labels
 from fairbench_cli.interventions.zafar.logistic import Solution
@@ -96,6 +95,8 @@ def _convex(
     white: Whitened, v: Floats, threshold: float, tau: float, tangents: Floats, parts: tuple[Slopes, Slopes]
 ) -> tuple[Floats, float]:
     """Return the v of least ℓ + τ Σ slack in one round, and the sum of slacks that v needs."""
+    from scipy.optimize import minimize
+
     convex, concave = parts
     width, count = len(v), len(tangents)
 
