@@ -1,7 +1,7 @@
 """What there is to know of a data set: its card, its rows or its shipped network, and what checks found."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,25 +14,24 @@ from fairbench_cli.audit.parts.explained import Explanation, of_decisions, strat
 from fairbench_cli.audit.scan.roles import MOST_CODES
 from fairbench_cli.audit.scan.strata import MOST_STRATA
 from fairbench_cli.base.errors import UserError, suggest, user_error
-from fairbench_cli.data.card import Card, find_card, read_card, shipped_cards
+from fairbench_cli.data.card import Card
 from fairbench_cli.data.check import Checked, check_rows
-from fairbench_cli.data.checks.rows import Mask, RawRows, raw_rows
+from fairbench_cli.data.checks.groups import Side
+from fairbench_cli.data.checks.rows import raw_rows
 from fairbench_cli.data.croissant import croissant, named_columns
-from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import LocatedFiles, folders, locate
+from fairbench_cli.data.load import Dataset, load
+from fairbench_cli.data.locate import LocatedFiles, find_file, find_places, has_network, locate
 from fairbench_cli.data.table import Codes, Column, Floats, Rows, Table
 from fairbench_cli.data.unknown import UnknownOutcomes, unknown_policies
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.rows import RANGES, ranges
+from fairbench_cli.measures.rows import RANGES, crossed, ranges
 from fairbench_cli.measures.score_test import difference_interval, wilson
 from fairbench_cli.network.files import Meta, open_network
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import posterior
 
 MOST_NAMED = 3  # levels of a group that has no other name
-
-Side = Literal["deprived", "favoured"]
 
 
 @dataclass(frozen=True)
@@ -59,17 +58,6 @@ class AttributeRates:
     gap: Interval
 
 
-@dataclass(frozen=True)
-class MissingByGroup:
-    """Missing cells of a column: how many, what becomes of them, and the shares by attribute and side."""
-
-    column: str
-    cells: int
-    share: float
-    becomes: str
-    groups: dict[str, dict[Side, float]]
-
-
 @dataclass(frozen=True, eq=False)
 class Datasheet:
     """What there is to know of a data set.
@@ -92,10 +80,8 @@ class Datasheet:
         Of each attribute, what unknown outcomes may hide.
     explanations : tuple of Explanation
         Of the gap by each attribute, as the audit explains it, with a part for each column asked for.
-    missing : tuple of MissingByGroup
-        Columns with missing cells.
     checked : Checked or None
-        What checks found in the files.
+        What checks found in the files, missing cells too.
     sha256 : dict of str to str
         Of the files at hand.
     network : Meta or None
@@ -111,7 +97,6 @@ class Datasheet:
     intersections: tuple[GroupRate, ...] = ()
     unknown: tuple[UnknownOutcomes, ...] = ()
     explanations: tuple[Explanation, ...] = ()
-    missing: tuple[MissingByGroup, ...] = ()
     checked: Checked | None = None
     sha256: dict[str, str] = field(default_factory=dict)
     network: Meta | None = None
@@ -160,14 +145,12 @@ def _opened(
     name: str, data_dir: Path | None
 ) -> tuple[Card, LocatedFiles | None, tuple[BayesNet, Meta] | None]:
     """Return a card, its files if they are here, and its network if one ships; refuse damaged files."""
-    path = find_card(name)
-    card = read_card(path)
-    places = folders(data_dir, path)
-    network = open_network(name) if (shipped_cards() / f"{name}.network.json").is_file() else None
+    card, places = find_places(name, data_dir)
+    network = open_network(card.name) if has_network(card) else None
     try:
         return card, locate(card, places), network
     except UserError:
-        if any((place / file.name).is_file() for place in places for file in card.files):
+        if any(find_file(file, places) for file in card.files):
             raise
         return card, None, network
 
@@ -175,7 +158,7 @@ def _opened(
 def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
     names, rows = _single(card, net.columns), int(meta.source.get("rows", 0))
     joint = posterior(net, [*names, card.label.column]).table * rows
-    favourable = joint[..., _levels(net.columns, card.label.column).index(card.label.favourable)]
+    favourable = joint[..., net.columns[net.index(card.label.column)].levels.index(card.label.favourable)]
     counts = np.stack([joint.sum(-1) - favourable, favourable], -1).reshape(-1, 2)
     cells = np.argwhere(np.ones(favourable.shape, dtype=bool))
     rates = _rates(card, net.columns, names, cells, counts, measured=False)
@@ -184,14 +167,13 @@ def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
 
 def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: Meta | None) -> Datasheet:
     rows = raw_rows(card, found)
-    table = (rows.dataset or load(card, found)).table
+    dataset = rows.dataset or load(card, found)
+    table, y = dataset.table, dataset.sample().y
     names = _single(card, table.columns)
-    y = table[card.label.column] == _levels(table.columns, card.label.column).index(card.label.favourable)
     cells, at = _crossed([table[name] for name in names])
-    counts = np.stack([np.bincount(at, side, len(cells)) for side in (~y, y)], -1).astype(np.float64)
+    counts = np.stack([np.bincount(at, y == side, len(cells)).astype(np.float64) for side in (0, 1)], -1)
     everybody, attributes, intersections = _rates(card, table.columns, names, cells, counts, measured=True)
     strata = [_strata(card, table, tuple(map(str.strip, text.split(",")))) for text in explain]
-    checked = check_rows(rows)
     return Datasheet(
         card,
         "files",
@@ -201,9 +183,8 @@ def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: 
         attributes,
         intersections,
         unknown_policies(card, found),
-        tuple(_explained(card, table, y, one, strata) for one in attributes) if strata else (),
-        tuple(_missing(rows, checked)),
-        checked,
+        tuple(_explained(dataset, one, strata) for one in attributes) if strata else (),
+        check_rows(rows),
         found.sha256,
         network,
     )
@@ -222,15 +203,9 @@ def _crossed(columns: Sequence[Codes | Rows]) -> tuple[Rows, Rows]:
     >>> cells.tolist(), at.tolist()
     ([[0, 0], [1, 2]], [1, 0, 1])
     """
-    at = np.zeros(len(columns[0]), dtype=np.intp)
-    for codes in columns:
-        at = np.unique(at * (int(codes.max()) + 1) + codes, return_inverse=True)[1]
+    at = crossed(columns)
     first = np.unique(at, return_index=True)[1]
     return np.column_stack([codes[first].astype(np.intp) for codes in columns]), at
-
-
-def _levels(columns: Sequence[Column], name: str) -> tuple[str, ...]:
-    return next(column.levels for column in columns if column.name == name)
 
 
 def _rates(
@@ -254,50 +229,46 @@ def _rates(
         Whether these are rows, so that there are intervals.
     """
     levels = {column.name: column.levels for column in columns}
+    favoured = {name: np.isin(levels[name], card.roles(name, levels).favoured) for name in names}
+    at = dict(zip(names, cells.T, strict=True))
 
     def rate(group: str, of: Floats, side: Side | None = None) -> GroupRate:
-        value, limits = float(divide(of[1], of.sum())), wilson(of[1], of.sum())
-        low, high = map(float, limits) if measured else (math.nan, math.nan)
-        return GroupRate(group, float(of.sum()), Interval(value, low, high), side)
+        limits = wilson(of[1], of.sum()) if measured else (math.nan, math.nan)
+        return GroupRate(
+            group, float(of.sum()), Interval(float(divide(of[1], of.sum())), *map(float, limits)), side
+        )
 
     def by(attribute: str) -> AttributeRates:
         of = card.protected[attribute].of or (attribute,)
-        favoured = np.logical_and.reduce([marks[name][cells[:, names.index(name)]] for name in of])
-        two = counts[~favoured].sum(0), counts[favoured].sum(0)
-        words = _called(card, attribute, levels)
-        deprived, others = (rate(word, part) for word, part in zip(words, two, strict=True))
-        gap = Interval(deprived.rate.value - others.rate.value, math.nan, math.nan)
-        if measured:
-            gap = gap_of(*((float(part[1]), float(part.sum())) for part in two))
+        mark = np.logical_and.reduce([favoured[name][at[name]] for name in of])
+        two = [counts[side].sum(0) for side in (~mark, mark)]
+        gap = gap_of(*((float(part[1]), float(part.sum())) for part in two), measured=measured)
         found = (
-            [
-                rate(
-                    level,
-                    counts[cells[:, names.index(attribute)] == i].sum(0),
-                    "favoured" if mark else "deprived",
-                )
-                for i, (level, mark) in enumerate(zip(levels[attribute], marks[attribute], strict=True))
-            ]
-            if attribute in names
-            else []
+            rate(
+                level, counts[at[attribute] == i].sum(0), "favoured" if favoured[attribute][i] else "deprived"
+            )
+            for i, level in enumerate(levels[attribute] if attribute in at else ())
         )
+        deprived, others = map(rate, _called(card, attribute, levels), two)
         return AttributeRates(attribute, tuple(found), deprived, others, gap)
 
-    marks = {name: _favoured(card, name, levels) for name in names}
     attributes = [name for name, own in card.protected.items() if set(own.of or (name,)) <= set(names)]
     intersections = [
-        rate(CROSS.join(levels[name][i] for name, i in zip(names, at, strict=True)), of)
-        for at, of in (zip(cells, counts, strict=True) if len(names) > 1 else ())
+        rate(CROSS.join(levels[name][i] for name, i in zip(names, cell, strict=True)), of)
+        for cell, of in (zip(cells, counts, strict=True) if len(names) > 1 else ())
         if of.sum() > 0
     ]
     largest = sorted(intersections, key=lambda one: -one.rows)
     return rate("everybody", counts.sum(0)), tuple(map(by, attributes)), tuple(largest)
 
 
-def gap_of(deprived: tuple[float, float], favoured: tuple[float, float]) -> Interval:
+def gap_of(
+    deprived: tuple[float, float], favoured: tuple[float, float], *, measured: bool = True
+) -> Interval:
     """Return the rate of the deprived less that of the favoured; of each favourable outcomes and people."""
     (a, n), (b, m) = deprived, favoured
-    return Interval(float(divide(a, n) - divide(b, m)), *map(float, difference_interval(a, n, b, m)))
+    limits = difference_interval(a, n, b, m) if measured else (math.nan, math.nan)
+    return Interval(float(divide(a, n) - divide(b, m)), *map(float, limits))
 
 
 def _called(card: Card, attribute: str, levels: dict[str, tuple[str, ...]]) -> tuple[str, str]:
@@ -310,11 +281,6 @@ def _called(card: Card, attribute: str, levels: dict[str, tuple[str, ...]]) -> t
     roles = card.roles(attribute, levels)
     few = max(len(roles.deprived), len(roles.favoured)) <= MOST_NAMED
     return (", ".join(roles.deprived), ", ".join(roles.favoured)) if few else ("the deprived", "the favoured")
-
-
-def _favoured(card: Card, name: str, levels: dict[str, tuple[str, ...]]) -> Mask:
-    favoured = card.roles(name, levels).favoured
-    return np.array([level in favoured for level in levels[name]])
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,32 +315,14 @@ def _strata(card: Card, table: Table, by: tuple[str, ...]) -> _Strata:
     return _Strata(by, tuple(names), at)
 
 
-def _explained(
-    card: Card, table: Table, y: Mask, rates: AttributeRates, strata: Sequence[_Strata]
-) -> Explanation:
+def _explained(dataset: Dataset, rates: AttributeRates, strata: Sequence[_Strata]) -> Explanation:
     """Return what strata explain of a gap, as the audit has it; the attribute itself explains nothing."""
-    levels = {column.name: column.levels for column in table.columns}
-    of = card.protected[rates.attribute].of or (rates.attribute,)
-    favoured = np.logical_and.reduce([_favoured(card, name, levels)[table[name]] for name in of])
-    found = []
+    rows, found = dataset.sample(rates.attribute), []
     for one in strata:
-        if not set(one.by) & set(of):
-            n = np.bincount(4 * one.at + 2 * favoured + y, minlength=4 * len(one.names))
+        if not set(one.by) & set(rows.protected):
+            n = np.bincount(4 * one.at + 2 * rows.s + rows.y, minlength=4 * len(one.names))
             decisions = of_decisions(n.reshape(-1, 2, 2).astype(np.float64))
             found.append(stratified(CROSS.join(one.by), one.names, decisions, 1.0, AuditConfig()))
     sizes = (int(rates.deprived.rows), int(rates.favoured.rows))
     groups = (rates.deprived.group, rates.favoured.group)
     return Explanation(rates.attribute, *groups, *sizes, rates.gap, tuple(found))
-
-
-def _missing(rows: RawRows, checked: Checked) -> Iterable[MissingByGroup]:
-    """Yield the columns with missing cells, the shares of both groups of each attribute among them."""
-    sides = {roles.attribute: rows.sides(roles) for roles in rows.roles if not roles.of}
-    for one in checked.missing:
-        gap = rows.is_gap(one.column)
-        shares: dict[str, dict[Side, float]] = {
-            attribute: {"deprived": float(gap[deprived].mean()), "favoured": float(gap[favoured].mean())}
-            for attribute, (deprived, favoured) in sides.items()
-            if attribute != one.column
-        }
-        yield MissingByGroup(one.column, one.count, one.count / len(gap), one.becomes, shares)

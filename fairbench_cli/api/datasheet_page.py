@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, get_args
 
-from fairbench_cli.api.datasheet import AttributeRates, Datasheet, GroupRate, MissingByGroup, Side, gap_of
+from fairbench_cli.api.datasheet import AttributeRates, Datasheet, GroupRate, gap_of
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.explained import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
-from fairbench_cli.data.check import KnownTrap
+from fairbench_cli.data.check import KnownTrap, MissingCells
+from fairbench_cli.data.checks.groups import Side
 from fairbench_cli.data.checks.rows import Finding
 from fairbench_cli.data.table import Column
 from fairbench_cli.document.charts import Axis, ChartRow, dot, row_chart, whisker
@@ -68,16 +69,13 @@ def datasheet_document(sheet: Datasheet, view: View | None = None) -> Document:
     )
 
 
-def _outcome(sheet: Datasheet) -> str:
-    return f"{sheet.card.label.column} = {sheet.card.label.favourable}"
-
-
 def _answer(sheet: Datasheet) -> Answer:
     """Return how many rows there are and how many have the favourable outcome, and the gap by attribute."""
     if sheet.everybody is None:
         return Answer(Statement(f"{sheet.card.name}: from its card alone; nothing is measured"))
     share = writing.percent_words(sheet.everybody.rate.value)
-    headline = f"{sheet.card.name}: {sheet.rows:,} rows, {share} with {_outcome(sheet)}"
+    of = "its network, learned from " if sheet.of == "network" else ""
+    headline = f"{sheet.card.name}: {of}{sheet.rows:,} rows, {share} with {sheet.card.outcome}"
     return Answer(Statement(headline), tuple(_gap(one, sheet) for one in sheet.attributes))
 
 
@@ -106,7 +104,7 @@ def _chart(one: AttributeRates, sheet: Datasheet) -> Chart:
         said = f"{each.group}, {each.side}: {rate} of {writing.thousands(each.rows)} rows"
         look = dot(axis, each.rate.value, "reference" if each.side == "favoured" else "undecided", said)
         rows.append(ChartRow(each.group, rate, [whisker(axis, each.rate.low, each.rate.high, said), look]))
-    title = f"{one.attribute}: share with {_outcome(sheet)}"
+    title = f"{one.attribute}: share with {sheet.card.outcome}"
     words = "; ".join(f"{row.name}: {row.said}" for row in rows)
     more = len(ranked) - len(shown)
     caption = f"the {MOST_BARS} largest groups; {more} more in the table" if more else ""
@@ -147,14 +145,8 @@ def _provenance(sheet: Datasheet) -> tuple[str, ...]:
 def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     card, about = sheet.card, sheet.card.about
     told = {"Who": about.who, "When": about.when, "What for": about.purpose} if about else {}
-    whys = [f"{_outcome(sheet)} is called favourable. {card.label.why}".strip()]
-    whys += [
-        f"{name}: {', '.join(own.deprived)} called deprived. {own.why}".strip()
-        for name, own in card.protected.items()
-        if own.of is None
-    ]
     about_it = [*(f"{key}: {text}" for key, text in told.items()), *filter(None, [card.note])]
-    yield Section("What it is", tuple(about_it), notes=tuple(whys))
+    yield Section("What it is", tuple(about_it), notes=(card.outcome_words, *card.group_words))
     yield Section("Outcomes by group", tables=tuple(_group_tables(sheet, view)))
     yield from _traps(sheet, view)
     if card.left_out:
@@ -168,11 +160,11 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     if sheet.unknown:
         yield Section("Unknown outcomes", sections=tuple(_unknown(sheet)))
     if sheet.explanations:
-        words, config = f"have {_outcome(sheet)}", AuditConfig()
+        words, config = f"have {sheet.card.outcome}", AuditConfig()
         each = (explanation_section(one, config, view, words) for one in sheet.explanations)
         yield Section("What explains the gaps", sections=tuple(each))
-    if sheet.missing:
-        yield Section("Missing values by group", tables=(_missing_table(sheet, view),))
+    if sheet.checked and sheet.checked.missing:
+        yield Section("Missing values by group", tables=(_missing_table(sheet.checked.missing, view),))
     if sheet.network is not None and sheet.network.stand_in is not None:
         yield standin_section(sheet.network.stand_in)
     yield Section("Columns", tables=(_columns_table(sheet, view),))
@@ -187,7 +179,7 @@ def _group_tables(sheet: Datasheet, view: View) -> Iterator[TextTable]:
             own = known.get(one.attribute, {}) if sheet.of == "network" else {}
             yield _rates_table(one.attribute, one.levels, sheet, view, own)
     for attribute, rates in {} if sheet.attributes else known.items():
-        heads = ("level", f"P({_outcome(sheet)}), by the card")
+        heads = ("level", f"P({sheet.card.outcome}), by the card")
         cells = ((level, writing.number_cell(rate)) for level, rate in rates.items())
         yield plain_table(attribute, heads, cells, 1)
 
@@ -204,7 +196,7 @@ def _rates_table(
     columns: dict[str, Callable[[GroupRate], TableCell]] = {
         "level": lambda one: TableCell(one.group),
         "group": lambda one: TableCell(one.side or ""),
-        f"P({_outcome(sheet)})": lambda one: writing.fine_cell(one.rate),
+        f"P({sheet.card.outcome})": lambda one: writing.fine_cell(one.rate),
         "rows": lambda one: TableCell(writing.thousands(one.rows), "", one.rows),
         "of rows": lambda one: _percent(one.rows / everybody),
     }
@@ -220,21 +212,21 @@ def _percent(share: float) -> TableCell:
     return TableCell(writing.percent_words(share), "", share)
 
 
-def _missing_table(sheet: Datasheet, view: View) -> TextTable:
-    def share(attribute: str, side: Side) -> Callable[[MissingByGroup], TableCell]:
+def _missing_table(missing: Sequence[MissingCells], view: View) -> TextTable:
+    def share(attribute: str, side: Side) -> Callable[[MissingCells], TableCell]:
         return lambda one: (
             _percent(one.groups[attribute][side]) if attribute in one.groups else TableCell(writing.DASH)
         )
 
-    columns: dict[str, Callable[[MissingByGroup], TableCell]] = {
+    columns: dict[str, Callable[[MissingCells], TableCell]] = {
         "column": lambda one: TableCell(one.column),
         "missing become": lambda one: TableCell(one.becomes),
-        "cells": lambda one: TableCell(f"{one.cells:,}", "", one.cells),
+        "cells": lambda one: writing.count_cell(one.cells),
         "of rows": lambda one: _percent(one.share),
     }
-    for name in dict.fromkeys(name for one in sheet.missing for name in one.groups):
+    for name in dict.fromkeys(name for one in missing for name in one.groups):
         columns |= {f"{name}: {side}": share(name, side) for side in get_args(Side)}
-    return table_of("", columns, *view.cut(sheet.missing))
+    return table_of("", columns, *view.cut(missing))
 
 
 def _unknown(sheet: Datasheet) -> Iterator[Section]:
@@ -242,19 +234,17 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
     groups = {each.attribute: each for each in sheet.attributes if each.levels}
     for one in (one for one in sheet.unknown if one.attribute in groups):
         shares = [
-            (level, TableCell(f"{k:,}", "", k), _percent(k / n if n else math.nan))
+            (level, writing.count_cell(k), _percent(k / n if n else math.nan))
             for level, (k, n) in one.unknown.items()
         ]
         readings: list[tuple[str | TableCell, ...]] = []
         for each in one.policies:
             own = each.policy == sheet.card.label.unknown_as
-            rates = (k / n if n else math.nan for k, n in (each.deprived, each.favoured))
             gap = writing.fine_cell(gap_of(each.deprived, each.favoured))
             said = f"{READINGS[each.policy]}{'; this card' if own else ''}"
-            rows = TableCell(f"{each.rows:,}", "", each.rows)
-            readings.append((said, rows, *map(writing.number_cell, rates), gap))
+            readings.append((said, writing.count_cell(each.rows), *map(writing.number_cell, each.rates), gap))
         deprived, favoured = groups[one.attribute].deprived.group, groups[one.attribute].favoured.group
-        of = f"P({_outcome(sheet)}) of {deprived} (deprived) and {favoured} (favoured)"
+        of = f"P({sheet.card.outcome}) of {deprived} (deprived) and {favoured} (favoured)"
         heads = ("unknown outcomes are", "rows", "deprived", "favoured", "deprived − favoured")
         tables = (
             plain_table("Outcomes that are not known", ("level", "unknown", "of the level"), shares, 1),
@@ -307,7 +297,7 @@ def _columns_table(sheet: Datasheet, view: View) -> TextTable:
     columns: dict[str, Callable[[Column], TableCell]] = {
         "column": lambda column: TableCell(column.name),
         "is": lambda column: TableCell(_role(sheet, column)),
-        "levels": lambda column: TableCell(f"{len(column.levels):,}", "", len(column.levels)),
+        "levels": lambda column: writing.count_cell(len(column.levels)),
         "in declared order": lambda column: TableCell(_some(column, view.shown or MOST_LEVELS)),
     }
     if sheet.of == "card":
@@ -335,7 +325,7 @@ def _source(sheet: Datasheet) -> Section:
     card = sheet.card
     told = {"Source": card.source, "Licence": card.licence, "Citation": card.citation}
     lines = [f"{key}: {text}" for key, text in told.items() if text]
-    for file in (*card.files, *card.test_files):
+    for file in card.every_file:
         sha256 = file.sha256 or sheet.sha256.get(file.name)
         lines.append(f"File: {file.name}{f', sha256 {sha256}' if sha256 else ''}")
         lines += [file.url] if file.url else []
@@ -348,7 +338,6 @@ def as_json(sheet: Datasheet) -> str:
     prose = {"name", "title", "source", "licence", "citation", "note", "about", "label", "protected"}
     prose |= {"left_out", "traps"}
     checked = sheet.checked
-    known = checked.known if checked else ()
     stand_in = sheet.network.stand_in if sheet.network else None
     found: dict[str, Any] = {
         "format": "fairbench-datasheet/1",
@@ -363,8 +352,11 @@ def as_json(sheet: Datasheet) -> str:
         "intersections": sheet.intersections,
         "unknown": sheet.unknown,
         "explanations": sheet.explanations,
-        "missing": sheet.missing,
-        "known": [{"trap": one.trap.model_dump(), "found": _plain(one.found)} for one in known],
+        "missing": checked.missing if checked else (),
+        "known": [
+            {"trap": one.trap.model_dump(), "found": _plain(one.found)}
+            for one in (checked.known if checked else ())
+        ],
         "warnings": _plain(checked.warnings) if checked else [],
         "noted": _plain(checked.noted) if checked else [],
         "left_out_leaks": checked.left_out_leaks if checked else [],

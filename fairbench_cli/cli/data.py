@@ -28,18 +28,17 @@ def list_cards(data_dir: DataDir = None) -> None:
 
     Those with a network can be used without files; `data verify` says where files are.
     """
-    from fairbench_cli.data.card import find_card, known_cards, read_card
-    from fairbench_cli.data.locate import folders, has_network, locate
+    from fairbench_cli.data.card import known_cards
+    from fairbench_cli.data.locate import find_file, find_places, has_network, locate
 
     rows = []
     for name in known_cards():
-        path = find_card(name)
-        card, places = read_card(path), folders(data_dir, path)
+        card, places = find_places(name, data_dir)
         try:
             locate(card, places)
             place = "here"
         except UserError:
-            here = all(any((folder / file.name).is_file() for folder in places) for file in card.files)
+            here = all(find_file(file, places) for file in card.files)
             place = "wrong file" if here else "not here"
         people = f"{card.expected.rows:,}" if card.expected else ""
         network = "yes" if has_network(card) else "no"
@@ -127,19 +126,18 @@ def verify(
     data_dir: DataDir = None,
 ) -> None:
     """Check that the files of data sets are there and are the official ones."""
-    from fairbench_cli.data.card import find_card, known_cards, read_card
-    from fairbench_cli.data.locate import folders, locate
+    from fairbench_cli.data.card import known_cards
+    from fairbench_cli.data.locate import find_file, find_places, locate
 
     def verify_one(name: str) -> None:
-        path = find_card(name)
-        card, places = read_card(path), folders(data_dir, path)
-        files = (*card.files, *card.test_files)
-        absent = [file for file in files if not any((folder / file.name).is_file() for folder in places)]
+        card, places = find_places(name, data_dir)
+        absent = [file for file in card.every_file if not find_file(file, places)]
         if not names and absent and not any(file.url for file in absent):
             listed = ", ".join(file.name for file in absent)
-            say(f"{name}: {listed}: not here, and without an address; see {card.source or path}")
+            say(f"{name}: {listed}: not here, and without an address; see {card.source or card.where()}")
             return
-        for file, place in zip(files, locate(card, places, files).paths, strict=True):
+        found = locate(card, places, card.every_file)
+        for file, place in zip(card.every_file, found.paths, strict=True):
             checked = "sha256 as on the card" if file.sha256 else "no sha256 on the card"
             say(f"{name}: {place}: {checked}")
 
@@ -228,10 +226,7 @@ def check(
         names = [one.column for one in checked.noted if one.kind == kind]
         fold(f"noted: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
-        rows = [
-            [one.column, one.becomes, f"{one.count:,}", f"{one.count / checked.kept:.1%}"]
-            for one in checked.missing
-        ]
+        rows = [[one.column, one.becomes, f"{one.cells:,}", f"{one.share:.1%}"] for one in checked.missing]
         print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
         lost, label = checked.kept - checked.rows, card.label
         why = "missing values" if card.missing_rows == "drop" or not label.unknown else "unknown outcomes"

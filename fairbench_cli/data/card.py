@@ -135,7 +135,7 @@ class Expected(StrictModel):
     rows: int = Field(ge=1)
     columns: int = Field(ge=2, description="The label among them.")
     favourable: float = Field(ge=0, le=1, description="The share of favourable outcomes.")
-    groups: dict[str, dict[str, float]] = Field(
+    groups: dict[str, dict[str, Annotated[float, Field(ge=0, le=1)]]] = Field(
         default_factory=dict, description="The share by protected attribute and level."
     )
 
@@ -252,9 +252,9 @@ class Card(StrictModel):
         if not self.label.unknown:
             what = f"unknown_as: {policy}: the card {self.name} says of no outcome that it is unknown"
             fix = "leave out unknown_as, or name the cells in the card: label: {unknown: [...]}"
-            raise user_error(what, fix, self.where("label"))
+            raise user_error(what, fix)
         card = self.model_copy(update={"label": self.label.model_copy(update={"unknown_as": policy})})
-        if problems := list(_label_contradictions(card)):
+        if problems := [Problem(one.what, one.fix) for one in _label_contradictions(card)]:
             raise UserError(*problems)
         return card
 
@@ -360,6 +360,30 @@ class Card(StrictModel):
                 yield protected.bias.column, ("protected", name, "bias", "column")
 
     @property
+    def outcome(self) -> str:
+        """The favourable outcome, in words."""
+        return f"{self.label.column} = {self.label.favourable}"
+
+    @property
+    def outcome_words(self) -> str:
+        """What is called favourable, and why."""
+        return f"{self.outcome} is called favourable. {self.label.why}".strip()
+
+    @property
+    def group_words(self) -> list[str]:
+        """Who is called deprived, and why, by attribute but joint ones."""
+        return [
+            f"{name}: {', '.join(own.deprived)} called deprived. {own.why}".strip()
+            for name, own in self.protected.items()
+            if own.of is None
+        ]
+
+    @property
+    def every_file(self) -> tuple[DataFile, ...]:
+        """Its data files, and those that are tested on."""
+        return (*self.files, *self.test_files)
+
+    @property
     def tested_files(self) -> tuple[DataFile, ...]:
         """The files with rows that are tested on and never trained on; with `test_rows` they are `files`."""
         return self.test_files or (self.files if self.test_rows else ())
@@ -379,6 +403,11 @@ def shipped_cards() -> Path:
     """Return the folder of the cards that come with fairbench."""
     inside = Path(__file__).parents[1] / "datasets"  # in an installed wheel
     return inside if inside.is_dir() else Path(__file__).parents[2] / "datasets"
+
+
+def shipped_network(card_path: Path) -> Path:
+    """Return where the fitted network of a card is kept."""
+    return card_path.with_name(f"{card_path.stem}.network.json")
 
 
 def known_cards() -> list[str]:
@@ -520,7 +549,11 @@ def _contradictions(card: Card) -> Iterator[Problem]:
         yield Problem(what, "keep one", card.where("test_rows"))
     yield from _label_contradictions(card)
     yield from _joint_contradictions(card)
-    if card.counts is not None and (card.counts in card.columns or card.counts in dict(card.needed())):
+    for name in card.expected.groups if card.expected else ():
+        if name not in card.protected:
+            what = f'"{name}" is no protected attribute of the card'
+            yield Problem(what, suggest(name, card.protected), card.where("expected", "groups", name))
+    if card.counts is not None and card.counts in {*card.columns, *card.test_rows, *dict(card.needed())}:
         what = f'"{card.counts}" counts the people of a row, so it is no column of theirs'
         yield Problem(what, "name it under `counts` alone", card.where("counts"))
     for name, place in card.needed():

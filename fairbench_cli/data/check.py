@@ -5,20 +5,21 @@ from dataclasses import dataclass
 
 from fairbench_cli.data.card import Card, Trap
 from fairbench_cli.data.checks.columns import code_findings, column_findings, file_findings, value_findings
-from fairbench_cli.data.checks.groups import direction_findings, group_findings, unknown_findings
+from fairbench_cli.data.checks.groups import Side, direction_findings, group_findings, unknown_findings
 from fairbench_cli.data.checks.leaks import (
     Leak,
     deterministic_findings,
     guessing,
     hidden_leaks,
     leak_finding,
+    leak_words,
     leaks,
     score_findings,
 )
 from fairbench_cli.data.checks.rows import Finding, RawRows, raw_rows
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import MISSING
-from fairbench_cli.data.load import Dataset, filling
+from fairbench_cli.data.load import filling
 from fairbench_cli.data.locate import LocatedFiles
 
 HALF = 5.001e-4  # of the third digit of a rate
@@ -32,19 +33,26 @@ class MissingCells:
     ----------
     column : str
         Its name.
-    count : int
+    cells : int
         How many cells are missing, of the rows that `keep` leaves.
+    share : float
+        Of these rows.
     becomes : str
         What becomes of them.
+    groups : dict
+        The shares by protected attribute, but itself and joint ones, and side.
     """
 
     column: str
-    count: int
+    cells: int
+    share: float
     becomes: str
+    groups: dict[str, dict[Side, float]]
 
 
 def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
     """Yield the columns with missing cells, in the file's order, and what becomes of those."""
+    sides = {roles.attribute: rows.sides(roles) for roles in rows.roles if not roles.of}
     for name in rows.cells.columns:
         gap = rows.is_gap(name)
         if rows.card.drops(name) or not gap.any():
@@ -59,7 +67,12 @@ def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
             becomes = f"{how} of all rows: {filling(rows.card, rows.cells[name][rows.complete], how)}"
         else:
             becomes = "row left out" if rows.card.missing_rows == "drop" else "levels as they are"
-        yield MissingCells(name, int(gap.sum()), becomes)
+        shares: dict[str, dict[Side, float]] = {
+            attribute: {"deprived": float(gap[deprived].mean()), "favoured": float(gap[favoured].mean())}
+            for attribute, (deprived, favoured) in sides.items()
+            if attribute != name
+        }
+        yield MissingCells(name, int(gap.sum()), float(gap.mean()), becomes, shares)
 
 
 @dataclass(frozen=True)
@@ -132,7 +145,7 @@ def check_rows(rows: RawRows) -> Checked:
     leaking = leaks(rows)
     by_column = {leak.column: leak for leak in leaking}
     findings = [
-        *(leak_finding(rows, leak) for leak in leaking),
+        *(leak_finding(rows, leak.column, leak_words(rows, leak)) for leak in leaking),
         *value_findings(rows),
         *column_findings(rows),
         *group_findings(rows),
@@ -155,11 +168,11 @@ def check_rows(rows: RawRows) -> Checked:
         warnings=(
             *(one for one in new if one.used),
             *(
-                _stale(card, place)
+                _stale(rows, place)
                 for place, one in enumerate(known)
                 if not one.found and one.trap.kind != "lost-group"  # two versions show it
             ),
-            *(expectation_findings(rows.dataset) if rows.dataset else ()),
+            *expectation_findings(rows),
         ),
         known=tuple(one for one in known if one.found),
         noted=tuple(
@@ -176,35 +189,31 @@ def covers(trap: Trap, finding: Finding) -> bool:
     return trap.kind == finding.kind and trap.column in (None, finding.column)
 
 
-def _stale(card: Card, place: int) -> Finding:
-    trap = card.traps[place]
+def _stale(rows: RawRows, place: int) -> Finding:
+    trap = rows.card.traps[place]
     what = f"is no {trap.kind} trap in these rows, though the card names one"
     fix = "remove the trap from the card, or look what has become of the data"
-    return Finding(trap.kind, trap.column or "", what, fix, card.where("traps", place))
+    return rows.finding(trap.kind, trap.column or "", what, fix, "traps", place)
 
 
-def expectation_findings(dataset: Dataset) -> Iterator[Finding]:
+def expectation_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield what the rows are not that the card expects: rows, columns, rates to three digits."""
-    card, table = dataset.card, dataset.table
-    expected = card.expected
-    if expected is None:
+    dataset, expected = rows.dataset, rows.card.expected
+    if dataset is None or expected is None:
         return
-    rate = float(dataset.sample().y.mean())
     facts: list[tuple[str, str, tuple[str, ...], float, float | None]] = [
-        ("", "rows", ("rows",), expected.rows, len(table)),
-        ("", "columns", ("columns",), expected.columns, len(table.columns)),
-        ("", "favourable", ("favourable",), expected.favourable, rate),
+        ("", "rows", ("rows",), expected.rows, len(dataset)),
+        ("", "columns", ("columns",), expected.columns, len(dataset.table.columns)),
+        ("", "favourable", ("favourable",), expected.favourable, float(dataset.sample().y.mean())),
     ]
-    for attribute, levels in expected.groups.items():
-        rates = dict(dataset.base_rates(attribute)) if attribute in card.protected else {}
+    for name, levels in expected.groups.items():
+        rates = dict(dataset.base_rates(name)) if name in rows.card.protected else {}
         for level, share in levels.items():
-            facts.append(
-                (attribute, f"favourable of {level}", ("groups", attribute), share, rates.get(level))
-            )
+            facts.append((name, f"favourable of {level}", ("groups", name), share, rates.get(level)))
     for column, what, place, wanted, is_now in facts:
         whole = isinstance(wanted, int)
         if is_now is None or abs(is_now - wanted) > (0 if whole else HALF):
             now = "nobody" if is_now is None else f"{is_now:,}" if whole else f"{is_now:.4f}"
             said = f"has {what}: {now}; the card expects {wanted:,}"
             fix = "if the card is right, the file is another one: see `fairbench data verify`"
-            yield Finding("expected", column, said, fix, card.where("expected", *place))
+            yield rows.finding("expected", column, said, fix, "expected", *place)

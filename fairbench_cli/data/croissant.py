@@ -61,11 +61,11 @@ def croissant(
     UserError
         When the card does not say what the format asks for: a licence, a source, a citation, checksums.
     """
-    known = dict(sha256 or {}) | {file.name: file.sha256 for file in _files(card) if file.sha256}
+    known = dict(sha256 or {}) | {file.name: file.sha256 for file in card.every_file if file.sha256}
     problems = list(_lacking(card, known))
     if problems:
         raise UserError(*problems)
-    files = _files(card)
+    files = card.every_file
     ids = slugs([file.name] for file in files)
     authors, year = _published(card.citation)
     found: dict[str, Any] = {
@@ -90,10 +90,6 @@ def croissant(
     return {key: value for key, value in found.items() if value}
 
 
-def _files(card: Card) -> tuple[DataFile, ...]:
-    return (*card.files, *card.test_files)
-
-
 def _lacking(card: Card, sha256: Mapping[str, str]) -> Iterator[Problem]:
     """Yield what the format asks for and the card does not say."""
     for key in ("source", "licence", "citation"):
@@ -103,7 +99,7 @@ def _lacking(card: Card, sha256: Mapping[str, str]) -> Iterator[Problem]:
         yield Problem(
             f"Croissant describes files, and {card.name} has none", "name them", card.where("files")
         )
-    for file in _files(card):
+    for file in card.every_file:
         if file.name not in sha256:
             what = f"Croissant needs the sha256 of {file.name}"
             yield Problem(what, "get the file, or write its sha256 in the card", card.where("files"))
@@ -192,32 +188,28 @@ def _described(card: Card, column: Column, own: ColumnCard) -> str:
 
 def _responsible(card: Card) -> dict[str, str | list[str]]:
     """Return the responsible AI properties, those that the card has something to say of."""
-    about, expected, label = card.about, card.expected, card.label
-    single = {name: own for name, own in card.protected.items() if own.of is None}
+    about, expected = card.about, card.expected
+    single = [name for name, own in card.protected.items() if own.of is None]
     rates = [
-        f"Share of {label.column} = {label.favourable} by {name}: "
+        f"Share of {card.outcome} by {name}: "
         + ", ".join(f"{level} {rate:.3g}" for level, rate in groups.items())
         for name, groups in (expected.groups.items() if expected else ())
-    ]
-    whom = [
-        f"{name}: {', '.join(own.deprived)} called deprived. {own.why}".strip()
-        for name, own in single.items()
     ]
     known = [
         (trap.kind in BIASED, f"{trap.column}: {trap.note}" if trap.column else trap.note)
         for trap in card.traps
     ]
     gone = [f"Left out: {what}. {whom_it_matters}" for what, whom_it_matters in card.left_out.items()]
-    use = f"Studies of fairness: predicting {label.column}, and comparing groups by {', '.join(single)}"
+    use = f"Studies of fairness: predicting {card.label.column}, and comparing groups by {', '.join(single)}"
     return {
         "dataCollection": f"{about.who} Recorded: {about.when}" if about else "",
         "dataUseCases": [*([f"Recorded for: {about.purpose}"] if about else []), use],
-        "dataBiases": [*rates, *whom, *(note for biased, note in known if biased)],
+        "dataBiases": [*rates, *card.group_words, *(note for biased, note in known if biased)],
         "dataLimitations": [*(note for biased, note in known if not biased), *gone],
         "dataPreprocessingProtocol": gone,
         "dataCollectionMissingData": f"Cells that mean a missing value: {', '.join(map(repr, card.missing))}"
         if card.missing
         else "",
-        "dataSocialImpact": f"{label.column} = {label.favourable} is called favourable. {label.why}".strip(),
-        "personalSensitiveInformation": [*single],
+        "dataSocialImpact": card.outcome_words,
+        "personalSensitiveInformation": single,
     }

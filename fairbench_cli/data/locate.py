@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
-from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_cards
+from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
 
 TIMEOUT_SECONDS = 60
 NO_CONNECTION = "no connection"
@@ -52,7 +52,7 @@ def locate(card: Card, places: list[Path], files: Sequence[DataFile] | None = No
     hashes: dict[str, str] = {}
     for file in card.files if files is None else files:
         try:
-            path = next((folder / file.name for folder in places if (folder / file.name).is_file()), None)
+            path = find_file(file, places)
             digest = "" if path is None else file_sha256(path)
         except OSError as error:
             fix = "check its name and permissions"
@@ -70,11 +70,21 @@ def locate(card: Card, places: list[Path], files: Sequence[DataFile] | None = No
     return LocatedFiles(tuple(paths), hashes)
 
 
+def find_file(file: DataFile, places: Sequence[Path]) -> Path | None:
+    """Return where a file is, unless it is in none of the folders."""
+    return next((folder / file.name for folder in places if (folder / file.name).is_file()), None)
+
+
+def find_places(name: str, data_dir: Path | None = None) -> tuple[Card, list[Path]]:
+    """Return the card called `name` (or at that path), and where its files may be; raises as `read_card`."""
+    path = find_card(name)
+    return read_card(path), folders(data_dir, path)
+
+
 def find_files(name: str, data_dir: Path | None = None) -> tuple[Card, LocatedFiles]:
     """Return the card called `name` (or at that path) and its files; raises as `read_card` and `locate`."""
-    path = find_card(name)
-    card = read_card(path)
-    return card, locate(card, folders(data_dir, path))
+    card, places = find_places(name, data_dir)
+    return card, locate(card, places)
 
 
 def file_sha256(path: Path) -> str:
@@ -95,7 +105,7 @@ def _missing(card: Card, file: DataFile, places: list[Path]) -> Problem:
 
 def has_network(card: Card) -> bool:
     """Return whether a fitted network ships with a card."""
-    return card.reference == card.name and (shipped_cards() / f"{card.name}.network.json").is_file()
+    return card.reference == card.name and shipped_network(find_card(card.name)).is_file()
 
 
 def _other(card: Card, file: DataFile, path: Path, digest: str) -> Problem:
@@ -119,7 +129,7 @@ def fetch(card: Card, say: Callable[[str], None], folder: Path | None = None) ->
     target = folder or cache_folder()
     problems: list[Problem] = []
     paths = []
-    for file in (*card.files, *card.test_files):
+    for file in card.every_file:
         path = target / file.name
         if path.is_file() and file.sha256 in (None, file_sha256(path)):
             say(f"{path}: there already")

@@ -41,10 +41,9 @@ class PolicyCounts:
         return sum(n for _, n in self.levels.values())
 
     @property
-    def gap(self) -> float:
-        """The rate of the deprived group less that of the favoured one; NaN where one has no row."""
-        rates = [k / n if n else float("nan") for k, n in (self.deprived, self.favoured)]
-        return rates[0] - rates[1]
+    def rates(self) -> list[float]:
+        """The rates of the deprived group and of the favoured one; NaN where one has no row."""
+        return [k / n if n else float("nan") for k, n in (self.deprived, self.favoured)]
 
 
 @dataclass(frozen=True)

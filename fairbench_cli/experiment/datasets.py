@@ -15,7 +15,7 @@ from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, read_text
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.telling import Tell, to_nobody
-from fairbench_cli.data.card import Card, find_card, read_card
+from fairbench_cli.data.card import Card, find_card, read_card, shipped_network
 from fairbench_cli.data.locate import LocatedFiles, file_sha256, folders, locate
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
@@ -204,8 +204,7 @@ def _prepare(
     tell: Tell,
 ) -> PreparedDataset:
     path = find_card(spec.card)
-    own = read_card(path)
-    card = own.with_unknown_as(spec.unknown_as)
+    card = read_card(path).with_unknown_as(spec.unknown_as)
     if config.sample.source != "data":
         card = card.for_network()
     loaded_as = spec.card, card.label.unknown_as
@@ -217,10 +216,6 @@ def _prepare(
             places = folders(data_dir, path)
             rows[loaded_as] = load(card, locate(card, places), _test_files(card, config, places))
         dataset = rows[loaded_as]
-    if config.sample.source == "shipped" and card.label != own.label:
-        what = f"the fitted network of {card.name} is of unknown_as: {own.label.unknown_as}"
-        fix = "leave out unknown_as, or write `sample: {from: network}` to learn one from the data"
-        raise user_error(what, fix, config.where("datasets", config.datasets.index(spec)))
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset, config)
     elif config.sample.source == "network":
@@ -413,11 +408,6 @@ def _shipped(
     facts = {**meta.source, "sha256": sha256, "network": path.name, "score": meta.score, "bic": meta.bic}
     decisive = {**_decisive(card, dataset), "shipped": digest(decisive_text(path))}
     return PreparedDataset(spec, card, roles, decisive, facts, network.columns, size, dataset, network)
-
-
-def shipped_network(card_path: Path) -> Path:
-    """Return where the fitted network of a card is kept."""
-    return card_path.with_name(f"{card_path.stem}.network.json")
 
 
 def _decisive(card: Card, dataset: "Dataset | None") -> dict[str, Any]:

@@ -269,7 +269,11 @@ class RunPlan:
     @property
     def test_rows(self) -> str:
         """Return in words where test rows come from that all repeats share."""
-        files = dict.fromkeys(name for one in self.datasets for name in one.get("test_sha256", ()))
+        files = dict.fromkeys(
+            f"{name} that the card keeps for tests" if name in one.get("sha256", ()) else name
+            for one in self.datasets
+            for name in one.get("test_sha256", ())
+        )
         return f"the rows of {', '.join(files)}" if files else "the original data"
 
     def held(self, places: Iterable[tuple[str, int]]) -> int:

@@ -52,7 +52,7 @@ def measured_stand_in(dataset: "Dataset", net: BayesNet, repeats: int = 30) -> S
         raise ValueError(f"the columns of {card.name} are not those of its network")
     roles = dataset.roles(card.attribute(None))
     train, test = min(len(table) // 2, MOST_ROWS), min(len(table) - len(table) // 2, MOST_ROWS)
-    found: dict[tuple[str, Trained], list[tuple[float, float]]] = {}
+    found: dict[str, dict[Trained, list[tuple[float, float]]]] = {name: {} for name in CLASSIFIED_BY}
     for repeat in range(repeats):
         seed = seed_of("stand-in", card.name, repeat)
         rows = np.random.default_rng(seed).permutation(len(table))
@@ -68,15 +68,14 @@ def measured_stand_in(dataset: "Dataset", net: BayesNet, repeats: int = 30) -> S
                 ("draws, tested on data", of_draws, data[1]),
             )
             for where, model, others in tested:
-                found.setdefault((name, where), []).append(_reached(others, model.predict(others)))
+                found[name].setdefault(where, []).append(_reached(others, model.predict(others)))
     return StandIn(
         attribute=roles.attribute,
         train=train,
         test=test,
         repeats=repeats,
         classifiers={
-            name: {where: _outcome(values) for (own, where), values in found.items() if own == name}
-            for name in CLASSIFIED_BY
+            name: {where: _outcome(values) for where, values in own.items()} for name, own in found.items()
         },
         base_rates={
             name: _base_rates(dataset.roles(name), table, net)

@@ -31,7 +31,7 @@ from fairbench_cli.base.validation import findings_of
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.card import find_card, read_card
+from fairbench_cli.data.card import find_card, read_card, shipped_network
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Sample, to_sample
@@ -42,7 +42,6 @@ from fairbench_cli.experiment.config.components import (
     own_parameters,
     read_entries,
 )
-from fairbench_cli.experiment.datasets import shipped_network
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Fitted, Status
 from fairbench_cli.interventions.registry import INTERVENTIONS

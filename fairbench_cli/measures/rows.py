@@ -115,8 +115,11 @@ def crossed(columns: Sequence[ArrayLike]) -> Ints:
     >>> crossed([[0, 0, 1, 1], [5, 7, 5, 5]]).tolist()
     [0, 1, 2, 2]
     """
-    codes = [np.unique(np.asarray(column), return_inverse=True)[1] for column in columns]
-    return np.unique(np.stack(codes, 1), axis=0, return_inverse=True)[1].ravel().astype(np.intp)
+    at = np.unique(np.asarray(columns[0]), return_inverse=True)[1]
+    for column in columns[1:]:
+        values, codes = np.unique(np.asarray(column), return_inverse=True)
+        at = np.unique(at * len(values) + codes, return_inverse=True)[1]
+    return at
 
 
 def ranges(values: ArrayLike, parts: int, weights: Floats | None = None) -> tuple[Ints, Floats]:

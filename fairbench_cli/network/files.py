@@ -13,7 +13,7 @@ from fairbench_cli.base.checksums import FIELD, is_whole, signed
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.base.validation import StrictModel
-from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
+from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards, shipped_network
 from fairbench_cli.data.table import Column, Floats
 from fairbench_cli.network.model import BayesNet, named_arcs
 from fairbench_cli.network.standin import StandIn
@@ -77,7 +77,7 @@ def open_network(name: str) -> tuple[BayesNet, Meta]:
         When there is none, and as `load`.
     """
     if name in known_cards():
-        path = shipped_cards() / f"{name}.network.json"
+        path = shipped_network(find_card(name))
         if not path.is_file():
             fix = f"learn it: fairbench network learn {name} -o {name}.network.json"
             raise user_error(f"no fitted network ships with {name}", fix)

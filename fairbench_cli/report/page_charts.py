@@ -14,7 +14,6 @@ from fairbench_cli.document.charts import (
     ChartLine,
     ForestRow,
     Track,
-    below,
     cloud,
     forest,
     key,
@@ -422,8 +421,3 @@ def frontier_chart(
 
 def _betas(betas: Sequence[float]) -> Axis:
     return Axis(min(betas), max(betas), LEFT, WIDTH - SIDE)
-
-
-def beta_axis(betas: Sequence[float]) -> str:
-    """Return what stands below curves over some β."""
-    return below(_betas(betas), PLOT)

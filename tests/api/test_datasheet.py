@@ -101,7 +101,7 @@ def test_rates_gaps_and_missing_cells_are_those_of_the_rows(tmp_path):
     for one in found.intersections:
         sex, race = one.group.split(" × ")
         same_rate(one, yes[(frame["sex"] == sex) & (frame["race"] == race)])
-    (missing,) = found.missing
+    (missing,) = found.checked.missing
     shares = (frame["job"] == "?").groupby(frame["sex"]).mean()
     assert (missing.column, missing.cells) == ("job", (frame["job"] == "?").sum())
     assert missing.groups["sex"] == pytest.approx({"deprived": shares["f"], "favoured": shares["m"]})

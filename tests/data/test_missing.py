@@ -128,7 +128,7 @@ def test_check_tells_the_rows_lost(tmp_path, say):
     card = read_card(tmp_path / "mine.yaml")
     found = check(card, locate(card, [tmp_path]))
     assert (found.kept, found.rows) == (120, 80)
-    said = [(one.column, one.count, one.becomes) for one in found.missing]
+    said = [(one.column, one.cells, one.becomes) for one in found.missing]
     assert said == [("pay", 30, "median of all rows: 9"), ("city", 40, "row left out")]
     assert "Rows left out for missing values: 40 of 120 (33.3%)." in say("data", "check", "mine.yaml").out
 

@@ -236,7 +236,10 @@ def test_rows_of_one_file_are_as_if_they_were_in_another(tmp_path: Path, say):
     results = run(tmp_path / "one.yaml", tmp_path / "run", sample={"from": "data"}, test="original")
     done = results.dropna()
     assert (done.groupby("repeat")[["tn", "fp", "fn", "tp"]].sum().sum(axis=1) % 90 == 0).all()
+    assert read_plan(tmp_path / "run").test_rows == "the rows of all.csv that the card keeps for tests"
     for change, words in {
+        "test_rows: {month: [train, test]}": ("no rows are left", "`test_rows`"),
+        "counts: month": ('"month" counts the people of a row', "under `counts` alone"),
         "test_rows: {month: tset}": ("tset", 'did you mean "test"?'),
         "test_rows: {moth: test}": ("moth", 'did you mean "month"?'),
         "test_files: [test.csv]": ("test_files and test_rows exclude each other",),

@@ -1,6 +1,7 @@
 """`fairbench data check` finds by itself, in the raw files, what is known to lead their users astray."""
 
 import os
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from conftest import law
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
 from fairbench_cli.data.check import check
 from fairbench_cli.data.checks.rows import raw_rows
@@ -318,6 +320,25 @@ def test_what_the_card_expects_is_compared_to_three_digits(tmp_path, change, nam
     found = checked(card_of(tmp_path, rows, expected=facts | change)).warnings
     assert [one.what[: len(what)] for one, what in zip(found, named, strict=True)] == named
     assert {one.kind for one in found} <= {"expected"}
+
+
+@pytest.mark.parametrize(
+    ("change", "words", "key"),
+    [
+        ({"sex": {"m": 1.5}}, "expected.groups.sex.m must be at most 1", "m: 1.5"),
+        ({"sex": {"f": -0.1}}, "expected.groups.sex.f must be at least 0", "f: -0.1"),
+        ({"sexx": {"m": 0.5}}, '"sexx" is no protected attribute of the card', "sexx:"),
+    ],
+)
+def test_a_card_expects_shares_of_groups_that_it_has(tmp_path, change, words, key):
+    facts = {"rows": 400, "columns": 4, "favourable": 0.5, "groups": change}
+    card = card_of(tmp_path, base(), expected=facts)
+    with pytest.raises(UserError) as refused:
+        read_card(card)
+    (problem,) = refused.value.problems
+    path, line = str(problem.where).rsplit(":", 1)
+    assert words in problem.what
+    assert key in Path(path).read_text().splitlines()[int(line) - 1]
 
 
 def test_known_traps_are_said_in_words_and_are_no_failure(say, tmp_path):

@@ -12,6 +12,7 @@ from conftest import write_config
 import fairbench_cli as fb
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
+from fairbench_cli.data.check import check
 from fairbench_cli.data.locate import find_files
 from fairbench_cli.data.unknown import UnknownOutcomes, unknown_policies
 from fairbench_cli.experiment.config.read import read_config
@@ -93,14 +94,15 @@ def test_no_reading_of_the_unknown_is_beyond_the_bounds(tmp_path):
         y[open_ones] = guess
         gaps.append(y[women].mean() - y[~women].mean())
     by = {one.policy: one for one in found.policies}
-    assert (by["lowest"].gap, by["highest"].gap) == (pytest.approx(min(gaps)), pytest.approx(max(gaps)))
-    assert (by["unfavourable"].gap, by["favourable"].gap) == (pytest.approx(gaps[0]), pytest.approx(gaps[-1]))
+    gap = {policy: one.rates[0] - one.rates[1] for policy, one in by.items()}
+    assert (gap["lowest"], gap["highest"]) == (pytest.approx(min(gaps)), pytest.approx(max(gaps)))
+    assert (gap["unfavourable"], gap["favourable"]) == (pytest.approx(gaps[0]), pytest.approx(gaps[-1]))
     assert found.unknown == {"f": (2, 6), "m": (2, 7)}
     for policy in ("leave-out", "level", "unfavourable"):
         rates = fb.load(tmp_path / "toy.yaml", unknown_as=policy).base_rates()  # type: ignore[arg-type]
         counted = by[policy]
         assert {level: k / n for level, (k, n) in counted.levels.items()} == pytest.approx(dict(rates))
-        assert counted.gap == pytest.approx(rates["f"] - rates["m"])
+        assert counted.rates == pytest.approx([rates["f"], rates["m"]])
     card, files = find_files(
         str(toy(tmp_path / "plain", label=CARD["label"] | {"unknown": []}, missing_rows="drop"))
     )
@@ -151,21 +153,39 @@ def test_a_config_has_one_data_set_under_several_policies(tmp_path):
     assert own.decisive == left.decisive
     assert len({str(one.decisive) for one in (left, level, bad)}) == 3
     assert [len(one.dataset) for one in (own, left, level, bad) if one.dataset] == [9, 9, 13, 13]
-    write_config(tmp_path / "c.yaml", datasets=[{"adult": {"unknown_as": "level"}}])
-    with pytest.raises(UserError, match=r"error: unknown_as: level: the card adult says of no outcome"):
-        read_config(tmp_path / "c.yaml")
-    shipped = ["german", {"law-school": {"unknown_as": "level"}}]
-    config = read_config(write_config(tmp_path / "c.yaml", datasets=shipped, test="network"))
-    with pytest.raises(
-        UserError, match=r"c.yaml:\d+: error: the fitted network of law-school is of unknown_as"
+    options = {"sample": {"from": "shipped"}, "test": "network"}
+    for first, second, *words in (
+        ("adult", "bank", "the card adult says of no outcome", "the card bank says of no outcome"),
+        ("law-school", "law-school", *["the fitted network of law-school is of unknown_as: leave-out"] * 2),
     ):
-        prepare_datasets(config, None)
+        entries = [{first: {"unknown_as": "level"}}, {second: {"as": "other", "unknown_as": "unfavourable"}}]
+        path = write_config(tmp_path / "c.yaml", datasets=entries, **options)
+        with pytest.raises(UserError) as refused:
+            read_config(path)
+        written = [i for i, line in enumerate(path.read_text().splitlines(), 1) if "unknown_as" in line]
+        assert [one.where for one in refused.value.problems] == [f"{path}:{line}" for line in written]
+        assert all(word in one.what for word, one in zip(words, refused.value.problems, strict=True))
     learned = {"from": "network", "beta": [0.5], "missing_arc": "error"}
     rows = [[sex, str(i % 3), y] for i, (sex, y) in enumerate(product("fm", ("P", "F", "?")))] * 9
     own = [{str(toy(tmp_path, rows)): {"as": "t", "unknown_as": "level"}}]
     config = read_config(write_config(tmp_path / "c.yaml", datasets=own, sample=learned, test="network"))
     with pytest.raises(UserError, match="as: t, unknown_as: level, require_arc: true"):
         prepare_datasets(config, None)
+
+
+def test_a_check_says_what_is_left_to_say(tmp_path):
+    """Name the unknown cells, or, to a card that has, the trap; a level of theirs is no value too many."""
+    rows = [row for row in ROWS if row[2] not in ("?", "unknown")] * 40
+
+    def warned(**label: Any) -> dict[str, str]:
+        path = toy(tmp_path, rows, label={"column": "y", "favourable": "P"} | label)
+        return {one.kind: one.fix for one in check(*find_files(str(path))).warnings}
+
+    assert "`label.unknown`" in warned()["unknown-outcomes"]
+    for policy in ("leave-out", "level", "unfavourable"):
+        found = warned(unknown=["", "NA"], unknown_as=policy)
+        assert "`traps`" in found["unknown-outcomes"]
+        assert "many-outcomes" not in found
 
 
 def test_a_row_stands_for_as_many_people_as_it_counts(tmp_path):

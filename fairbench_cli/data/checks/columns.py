@@ -8,6 +8,7 @@ import pandas as pd
 
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.twins import twins_among
+from fairbench_cli.data.card import UNKNOWN
 from fairbench_cli.data.checks.rows import Finding, RawRows, drop
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import is_number
@@ -37,29 +38,26 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
         cells = rows.cells[name][rows.complete]
         codes, distinct = pd.factorize(cells)
         values = list(distinct)
-        where = rows.card.where("columns", name)
-        used, fix = not rows.card.drops(name), drop(name)
         if len(values) == 1:
             what = f'has one value in all {len(cells):,} rows: "{values[0]}"'
-            yield Finding("constant", name, what, fix, where, used)
+            yield rows.finding("constant", name, what, drop(name))
             continue
-        kind = rows.card.columns.get(name, ColumnCard()).kind if used else _kind(values)
+        kind = _kind(values) if rows.card.drops(name) else rows.card.columns.get(name, ColumnCard()).kind
         most = len(cells) / 2 if kind == "nominal" else len(cells) - 1
         if name not in protected and kind in ("nominal", "integer") and len(values) > most:
             what = f"has {len(values):,} different values in {len(cells):,} rows"
             other = "merge values with recode" if kind == "nominal" else "cut it into bins"
             fix = f"{drop(name)} if it only names the row; otherwise {other}"
-            yield Finding("identifier", name, what, fix, where, used)
+            yield rows.finding("identifier", name, what, fix)
         # Codes are numbered as values appear, so one-to-one columns have the same codes.
         key = codes.tobytes() if len(values) < len(cells) else repr(_plain(values)).encode()
         like = first.setdefault(key, name)
-        if like in protected and like != name and rows.card.made.get(like) != name:
-            fix = f"{drop(name)}: a classifier that must not see {like} sees it here"
-            what = f"is one to one with the protected {like}"
-            yield Finding("duplicate", name, what, fix, where, used)
-        elif like != name and rows.card.made.get(like) != name:
-            fix = f"drop one of the two: {drop(name)}"
-            yield Finding("duplicate", name, f"is one to one with {like}", fix, where, used)
+        if like != name and rows.card.made.get(like) != name:
+            what, fix = f"is one to one with {like}", f"drop one of the two: {drop(name)}"
+            if like in protected:
+                what = f"is one to one with the protected {like}"
+                fix = f"{drop(name)}: a classifier that must not see {like} sees it here"
+            yield rows.finding("duplicate", name, what, fix)
 
 
 def _kind(values: Iterable[str]) -> str:
@@ -84,22 +82,23 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
     card, file = rows.card, rows.file
     unlisted = {*rows.features} - {*card.columns} - {own.source for own in card.columns.values()}
     for name in (name for name in file.columns if name not in card.made):
-        where, used = card.where("columns", name), not card.drops(name)
         meant = card.columns.get(name, ColumnCard()).recode
         gap = file[name].isin([cell for cell in rows.gaps if cell not in meant]).to_numpy(dtype=bool)
         if gap.mean() > MOSTLY:
-            what = f"is missing in {gap.mean():.1%} of the rows"
-            yield Finding("mostly-missing", name, what, drop(name), where, used)
+            yield rows.finding(
+                "mostly-missing", name, f"is missing in {gap.mean():.1%} of the rows", drop(name)
+            )
         if named_like_weights(name) or name.casefold() in COUNTS:
             what = "is called like a weight of rows"
             fix = f"{drop(name)} if it says for how many people a row stands: it is nothing of the person"
-            yield Finding("weight", name, what, fix, where, used and name != card.counts)
+            used = not card.drops(name) and name != card.counts
+            yield rows.finding("weight", name, what, fix, used=used)
         values = file[name][~gap].nunique()
         again = int((~gap).sum()) - values
         if named_like_identifiers(name) and values > SOME * len(gap) and again:
             what = f"names {values:,} in {values + again:,} rows: some come more than once"
             fix = "rows are not independent: keep one of each, or give `audit` the column as `--cluster`"
-            yield Finding("repeated-people", name, what, fix, where)
+            yield rows.finding("repeated-people", name, what, fix, used=True)
             continue
         columns = {**card.columns, name: ColumnCard()} if name in unlisted else card.columns
         for one, own in columns.items() if 2 * values < len(gap) else ():
@@ -107,13 +106,11 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
             levels = own.kind == "nominal" and values > LEVELS
             if name == (own.source or one) and (levels or (len(groups) >= GROUPS and values > CODES)):
                 fix = "merge them with `recode`, or cut codes at `bins: {edges: …}` into named groups"
-                many = levels and rows.cells[one].nunique() > LEVELS
-                yield Finding("many-levels", name, f"has {values:,} different values", fix, where, many)
-    twice = [name for name, times in Counter(rows.header).items() if times > 1]
-    for name in twice:
+                many, what = levels and rows.cells[one].nunique() > LEVELS, f"has {values:,} different values"
+                yield rows.finding("many-levels", name, what, fix, used=many)
+    for name in (name for name, times in Counter(rows.header).items() if times > 1):
         what = "is the name of more than one column; the first is read"
-        fix = "give every column a name of its own"
-        yield Finding("duplicate", name, what, fix, card.where("columns", name), used=False)
+        yield rows.finding("duplicate", name, what, "give every column a name of its own", used=False)
     yield from _header(rows)
 
 
@@ -131,7 +128,7 @@ def _header(rows: RawRows) -> Iterator[Finding]:
         fix = "take the file as it was first published: a row is lost"
         if rows.card.format == "csv":
             fix = "write `header: false` and name the columns in the card"
-        yield Finding("header", "", what, fix, rows.card.where("files"))
+        yield rows.finding("header", "", what, fix, "files")
 
 
 def code_findings(rows: RawRows) -> Iterator[Finding]:
@@ -151,32 +148,31 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
             counts = {str(value): int(n) for value, n in cells.value_counts().items() if n}
             what = f"has values that its code book does not: {counted(unsaid, counts)}"
             fix = "find out what they are, or `recode` them to a level that says that nobody knows"
-            yield Finding("undocumented", name, what, fix, card.where("columns", name, "codes"))
+            yield rows.finding("undocumented", name, what, fix, "columns", name, "codes")
     for name in rows.file.columns:
         own = card.columns.get(name, ColumnCard())
         values = rows.file[name].unique() if own.kind == "nominal" and not card.drops(name) else ()
         for said in [own.codes.get(value, value) for value in values]:
             if any(pair <= set(re.findall(r"[^\W\d_]+", said.casefold())) for pair in OPPOSITES):
                 what, fix = f'has one value for opposite groups: "{said}"', "no group can be told by it"
-                yield Finding("contradiction", name, what, fix, card.where("columns", name))
+                yield rows.finding("contradiction", name, what, fix)
     yield from _indicators(rows)
     for name, protected in card.protected.items():
         if protected.of:
             continue
-        own, where = card.columns.get(name, ColumnCard()), card.where("protected", name)
-        cells = rows.file[name]
+        own = card.columns.get(name, ColumnCard())
         levels = set(rows.cells[name][rows.complete]) - set(rows.gaps)
         if not (own.codes or protected.called) and levels and all(map(is_number, levels)):
             what = f"has levels that are bare numbers: {', '.join(sorted(levels)[:8])}"
             fix = f'say what they are: `{yaml_word(name)}: {{recode: {{"1": WORD, …}}}}` under `columns`'
-            yield Finding("undocumented", name, what, fix, where)
-        there = {str(value) for value in cells.unique()} if own.kind == "nominal" else set()
+            yield rows.finding("undocumented", name, what, fix, "protected", name)
+        there = {str(value) for value in rows.file[name].unique()} if own.kind == "nominal" else set()
         for value in [value for value in own.recode if there and value not in there]:
             if any(value in twins.values for twins in twins_among([value, *there])):
                 continue  # written otherwise, or in another file
             what = f'recodes "{value}" to "{own.recode[value]}", and no row has it'
             fix = "look whether the code book is that of this file: other codes may mean other groups, too"
-            yield Finding("contradiction", name, what, fix, card.where("columns", name, "recode"))
+            yield rows.finding("contradiction", name, what, fix, "columns", name, "recode")
 
 
 def _indicators(rows: RawRows) -> Iterator[Finding]:
@@ -194,8 +190,7 @@ def _indicators(rows: RawRows) -> Iterator[Finding]:
         for one in [one for one, same in marks.items() if same < 1 == max(marks.values())]:
             what = f'is called like "{called[one.casefold()]}" of {name}, and marks other rows'
             fix = f"use {name}, or find out whom it marks"
-            where, used = rows.card.where("columns", one), not rows.card.drops(one)
-            yield Finding("contradiction", one, what, fix, where, used)
+            yield rows.finding("contradiction", one, what, fix)
 
 
 def value_findings(rows: RawRows) -> Iterator[Finding]:
@@ -206,16 +201,16 @@ def value_findings(rows: RawRows) -> Iterator[Finding]:
             continue
         found = rows.cells[name][rows.complete].value_counts()
         counts = {str(value): int(n) for value, n in found.items() if n}
-        where = rows.card.where("columns", name)
         for twins in twins_among(counts):
             kept, *others = twins.values
             what = f"has {counted(twins.values, counts)}, which {twins.how}"
-            yield Finding("twins", name, what, recoding(name, others, kept), where)
-        rest = [value for value in counts if value != label.favourable]
+            yield rows.finding("twins", name, what, recoding(name, others, kept), "columns", name)
+        known = {label.favourable, UNKNOWN} if label.unknown else {label.favourable}
+        rest = [value for value in counts if value not in known]
         if name == label.column and len(rest) > 1:
             what = f"has more than two values; as unfavourable count {counted(rest, counts)}"
             fix = "leave rows out with `keep` in the card where a value is no outcome"
-            yield Finding("many-outcomes", name, what, fix, rows.card.where("label", "favourable"))
+            yield rows.finding("many-outcomes", name, what, fix, "label", "favourable")
 
 
 def _plain(cells: list[str]) -> list[str | float]:

@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Iterator
+from typing import Literal
 
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.recognise import named_like_harm
 from fairbench_cli.data.table import Roles
+
+Side = Literal["deprived", "favoured"]
 
 GAP = 0.05  # difference of the shares of missing values; the largest in Adult is .032
 SURE = 3.0  # standard errors of that difference
@@ -47,27 +50,23 @@ def _missing(
     if abs(deprived - favoured) >= max(GAP, SURE * error):
         shares = f"{deprived:.1%} of the deprived and {favoured:.1%} of the favoured"
         fix = "find out why: gaps reveal the group, and dropping their rows takes more of one group"
-        where = rows.card.where("columns", name)
-        what, used = f"is missing in {shares} ({roles.attribute})", not rows.card.drops(name)
-        yield Finding("gaps-by-group", name, what, fix, where, used)
+        yield rows.finding("gaps-by-group", name, f"is missing in {shares} ({roles.attribute})", fix)
 
 
 def _small(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Finding]:
+    name, place = roles.attribute, ("protected", roles.attribute)
     for group, side in zip(("deprived", "favoured"), sides, strict=True):
         rates = rows.favourable[side & rows.complete]
         wide = NORMAL * float(rates.std()) / math.sqrt(max(len(rates), 1))
         if FEW < len(rates) < SMALL_GROUP and not roles.of:
             what = f"has {len(rates):,} {group} rows: their rate is known to ±{100 * wide:.0f} points"
-            where = rows.card.where("protected", roles.attribute)
-            yield Finding("few-rows", roles.attribute, what, "give intervals with every rate", where, False)
+            yield rows.finding("few-rows", name, what, "give intervals with every rate", *place, used=False)
         for outcome, having in (("favourable", rows.favourable), ("unfavourable", ~rows.favourable)):
             count = int((side & having & rows.complete).sum())
             if count < FEW:
                 what = f"has {count} {group} row{'' if count == 1 else 's'} with {outcome} {roles.label}"
                 fix = f"below {FEW}, error rates of a group are guesses: merge levels or get more rows"
-                yield Finding(
-                    "few-rows", roles.attribute, what, fix, rows.card.where("protected", roles.attribute)
-                )
+                yield rows.finding("few-rows", name, what, fix, *place)
 
 
 def direction_findings(rows: RawRows) -> Iterator[Finding]:
@@ -87,25 +86,24 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
         deprived, favoured = (float(group.mean()) for group in groups)
         error = math.sqrt(sum(float(group.var()) / len(group) for group in groups))
         rates = f"{deprived:.1%} of the deprived and {favoured:.1%} of the favoured have it"
-        where = rows.card.where("protected", roles.attribute)
+        name, place = roles.attribute, ("protected", roles.attribute)
         if deprived - favoured >= max(SMALL, ONE_SIDED * error):
+            what = f"favours those called deprived ({good}): {rates}"
             fix = "say why they are called deprived all the same (`why`), or name the others"
-            yield Finding(
-                "direction", roles.attribute, f"favours those called deprived ({good}): {rates}", fix, where
-            )
+            yield rows.finding("direction", name, what, fix, *place)
         elif abs(deprived - favoured) + NORMAL * error < WITHIN and all(
             min(pair) >= FOUR_FIFTHS * max(pair)
             for pair in ((deprived, favoured), (1 - deprived, 1 - favoured))
         ):
             fix = "inject a known bias (`betas`, `sample.bias`), or take another attribute"
-            yield Finding("small-gap", roles.attribute, f"has hardly a gap ({good}): {rates}", fix, where)
+            yield rows.finding("small-gap", name, f"has hardly a gap ({good}): {rates}", fix, *place)
     own = rows.card.columns.get(label.column, ColumnCard())
     said = own.codes.get(label.favourable, label.favourable)
     texts = (label.column, own.source or "") if said.casefold() in AFFIRMED else (said,)
     if bad := next(filter(named_like_harm, texts), None):
         what = f'is called favourable where it is "{label.favourable}", which seems bad: "{bad}"'
         fix = "turn it round, or say why (`label.why`): every measure is read the other way"
-        yield Finding("direction", label.column, what, fix, rows.card.where("label", "favourable"))
+        yield rows.finding("direction", label.column, what, fix, "label", "favourable")
 
 
 def unknown_findings(rows: RawRows) -> Iterator[Finding]:
@@ -125,4 +123,6 @@ def unknown_findings(rows: RawRows) -> Iterator[Finding]:
     what = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({unknown.mean():.1%})"
     what = ": ".join([what, ", ".join(by_group)]) if by_group else what
     fix = "leaving them out selects people: say what becomes of them with `label.unknown` and `unknown_as`"
-    yield Finding("unknown-outcomes", label.column, what, fix, rows.card.where("label", "column"))
+    if label.unknown:
+        fix = "see with `fairbench data show` what they may hide, and name them among the card's `traps`"
+    yield rows.finding("unknown-outcomes", label.column, what, fix, "label", "column")

@@ -16,6 +16,7 @@ from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, drop
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.recognise import named_like_scores
 from fairbench_cli.data.table import Floats, Rows
+from fairbench_cli.measures.rows import crossed
 
 EXPLAINED = 0.40  # of the label's entropy
 SURE_LEAK = 0.75  # of the errors of guessing that are gone where a column has a value, or has none
@@ -159,11 +160,9 @@ def _leak(name: str, how: str, codes: Rows, y: Mask) -> Leak:
     return Leak(name, how, accuracy_by(codes, y), explained_by(codes, y))
 
 
-def leak_finding(rows: RawRows, leak: Leak) -> Finding:
-    """Return a leak as a finding: what to do about it, and whether the card uses the column."""
-    fix = f"{drop(leak.column)}, unless it is known before the outcome"
-    where, used = rows.card.where("columns", leak.column), not rows.card.drops(leak.column)
-    return Finding("leak", leak.column, leak_words(rows, leak), fix, where, used)
+def leak_finding(rows: RawRows, name: str, what: str) -> Finding:
+    """Return that a column gives the label away, as `what` says, or was not known before it."""
+    return rows.finding("leak", name, what, f"{drop(name)}, unless it is known before the outcome")
 
 
 def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
@@ -191,11 +190,10 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
         told = {name: _told(name, codes, y) for name in first}
         alone = [name for name in first if told[name] <= ALONE]
         if len(alone) == 1 and says[alone[0]] >= MUCH:
-            what = f"explains {says[alone[0]]:.0%} of the entropy of {rows.card.label.column}, and no other"
-            what += (
-                f" column anything of it ({max(told[alone[0]], 0):.1%} at most): perhaps it is known later"
-            )
-            yield _leak_like(rows, alone[0], what)
+            what = f"explains {says[alone[0]]:.0%} of the entropy of {rows.card.label.column}, and no other "
+            most = max(told[alone[0]], 0)
+            what += f"column anything of it ({most:.1%} at most): perhaps it is known later"
+            yield leak_finding(rows, alone[0], what)
     unknown = rows.unknown
     if not unknown.any() or unknown.all():
         return
@@ -203,10 +201,9 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
         gap = rows.file[name].isin(rows.gaps).to_numpy(dtype=bool)
         here, elsewhere = float(gap[unknown].mean()), float(gap[~unknown].mean())
         if name not in (rows.card.label.column, rows.label_source) and here - elsewhere >= LATE:
-            what = f"is missing in {here:.1%} of the rows whose {rows.card.label.column} is unknown, and in"
-            yield _leak_like(
-                rows, name, f"{what} {elsewhere:.1%} of the others: perhaps it is known no earlier"
-            )
+            what = f"is missing in {here:.1%} of the rows whose {rows.card.label.column} is unknown, and in "
+            what += f"{elsewhere:.1%} of the others: perhaps it is known no earlier"
+            yield leak_finding(rows, name, what)
 
 
 def _thinned(rows: RawRows, names: Iterable[str]) -> tuple[dict[str, Rows], Mask]:
@@ -215,22 +212,12 @@ def _thinned(rows: RawRows, names: Iterable[str]) -> tuple[dict[str, Rows], Mask
     thin = slice(None, None, 1 + len(y) // MANY)
     if y[thin].all() or not y[thin].any():
         thin = slice(None)  # a label so rare that it is gone
-    return {name: _numbered(rows.codes[name][thin]) for name in names}, y[thin]
-
-
-def _leak_like(rows: RawRows, name: str, what: str) -> Finding:
-    fix = f"{drop(name)}, unless it is known before the outcome"
-    return Finding("leak", name, what, fix, rows.card.where("columns", name), not rows.card.drops(name))
-
-
-def _numbered(values: Rows) -> Rows:
-    """Return codes without gaps between them."""
-    return np.unique(values, return_inverse=True)[1].astype(np.intp)
+    return {name: crossed([rows.codes[name][thin]]) for name in names}, y[thin]
 
 
 def _joined(first: Rows, second: Rows) -> Rows:
     """Return codes of the pairs of two columns."""
-    return _numbered(first * (int(second.max()) + 1) + second)
+    return crossed([first * (int(second.max()) + 1) + second])
 
 
 def _told(name: str, codes: Mapping[str, Rows], y: Mask) -> float:
@@ -258,8 +245,8 @@ def score_findings(rows: RawRows) -> Iterator[Finding]:
             why = f"says what {one} does, which is called like a score" if alike.get(one, 0) >= COPY else ""
         if why:
             fix = f"find out who made it, of what and when; after the outcome, or of it: {drop(name)}"
-            where, used = rows.card.where("columns", name), name in named and not rows.card.drops(name)
-            yield Finding("scores", name, why, fix, where, used)
+            used = name in named and not rows.card.drops(name)
+            yield rows.finding("scores", name, why, fix, used=used)
 
 
 def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
@@ -283,7 +270,7 @@ def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[
     if best >= SETTLED:
         what = f"is all but a rule of {', '.join(taken)}, which explain {best:.0%} of its entropy"
         fix = "do not take it for a decision on people: what a classifier learns here is the rule"
-        yield Finding("deterministic", rows.card.label.column, what, fix, rows.card.where("label"))
+        yield rows.finding("deterministic", rows.card.label.column, what, fix, "label")
         return
     y = rows.favourable[rows.complete]
     for name in rows.features:
@@ -295,4 +282,4 @@ def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[
                 if side is not None and max(_errors_gone(side, y), _errors_gone(side, ~y)) >= RULE:
                     what = f'settles the label where it is "{level}": {count:,} rows'
                     fix = "leave these rows out, or `drop` it: nobody decided on them"
-                    yield Finding("deterministic", name, what, fix, rows.card.where("columns", name))
+                    yield rows.finding("deterministic", name, what, fix)

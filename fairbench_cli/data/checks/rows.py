@@ -18,6 +18,7 @@ from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles, Rows
 
 Mask = NDArray[np.bool_]
+Kind = TrapKind | Literal["expected"]
 
 BINS = 50  # numbers with more values than this are cut into as many quantiles,
 ROWS = 20  # or into fewer, so that each has this many rows
@@ -43,7 +44,7 @@ class Finding:
         Whether it is about what the card uses.
     """
 
-    kind: TrapKind | Literal["expected"]
+    kind: Kind
     column: str
     what: str
     fix: str
@@ -89,6 +90,16 @@ class RawRows:
     file: pd.DataFrame
     header: tuple[str, ...] = ()
     dataset: Dataset | None = None
+
+    def finding(
+        self, kind: Kind, column: str, what: str, fix: str, *place: str | int, used: bool | None = None
+    ) -> Finding:
+        """Return a finding about a column, at its line in the card or another `place`.
+
+        It is about what the card uses unless the column is left out; at another place it always is.
+        """
+        used = bool(place) or not self.card.drops(column) if used is None else used
+        return Finding(kind, column, what, fix, self.card.where(*(place or ("columns", column))), used)
 
     @property
     def features(self) -> list[str]:

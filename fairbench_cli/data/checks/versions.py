@@ -134,9 +134,9 @@ def _lost(first: RawRows, second: RawRows, groups: list[VersionGroup]) -> Iterat
                 f"is kept unevenly: {second.card.name} has {shares[0]:.1%} of the deprived and"
                 f" {shares[1]:.1%} of the favoured"
             )
+            name = deprived.attribute
             fix = f"start from {first.card.name}, or say who was left out and why (`left_out`)"
-            where = second.card.where("protected", deprived.attribute)
-            yield Finding("lost-group", deprived.attribute, what, fix, where)
+            yield second.finding("lost-group", name, what, fix, "protected", name)
 
 
 def _gone(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding]:
@@ -157,7 +157,7 @@ def _gone(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding
             listed = ", ".join(f'"{level}" ({count:,} rows)' for level, count in gone.items())
             what = f"has lost {listed}"
             fix = f"start from {first.card.name}, or say for whom it matters (`left_out`)"
-            yield Finding("lost-group", str(name), what, fix, second.card.where("columns", str(name)))
+            yield second.finding("lost-group", str(name), what, fix, "columns", str(name))
 
 
 def _changed(first: RawRows, second: RawRows, same: SameRows | None) -> Iterator[Finding]:
@@ -166,7 +166,7 @@ def _changed(first: RawRows, second: RawRows, same: SameRows | None) -> Iterator
         fix = "find out which of the two is the outcome"
         if same.changed == same.matched:
             fix = "the two cards call opposite outcomes favourable: let them agree"
-        yield Finding("contradiction", second.card.label.column, what, fix, second.card.where("label"))
+        yield second.finding("contradiction", second.card.label.column, what, fix, "label")
 
 
 def _same_rows(first: RawRows, second: RawRows) -> SameRows | None:

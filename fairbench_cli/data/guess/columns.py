@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.checks.columns import column_findings
+from fairbench_cli.data.checks.columns import LEVELS, SOME, column_findings
 from fairbench_cli.data.checks.leaks import leak_words, leaks
 from fairbench_cli.data.checks.rows import RawRows
 from fairbench_cli.data.column_card import ColumnCard
@@ -18,10 +18,8 @@ from fairbench_cli.data.recognise import is_date, named_like_identifiers
 # Cells that mean a missing value in a column that is otherwise numbers.
 GAPS_AMONG_NUMBERS = ("-", "--", ".", "None", "none", "unknown", "Unknown", "missing", "Missing")
 FEW = 10  # different numbers that are kept as levels
-MANY = 50  # different texts that are kept as levels
 QUANTILES = 5
 DATES = 0.95  # of the cells
-REPEATED = 0.1  # of the rows: a column named like an identifier with more values than this is one
 
 
 @dataclass(frozen=True)
@@ -124,9 +122,9 @@ def _left_out(rows: RawRows, kinds: dict[str, str]) -> dict[str, tuple[str, str]
         elif name in findings:
             known = "" if "one to one" in findings[name] or values == 1 else ", perhaps an identifier"
             found[name] = findings[name] + known, use
-        elif named_like_identifiers(name) and values > REPEATED * len(cells):
+        elif named_like_identifiers(name) and values > SOME * len(cells):
             found[name] = f"{values} different values, and named like an identifier", use
-        elif kinds[name] == "nominal" and values > MANY:
+        elif kinds[name] == "nominal" and values > LEVELS:
             found[name] = f"{values} different texts are very many levels", "To use it, with recode"
     return found
 

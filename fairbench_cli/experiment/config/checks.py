@@ -79,6 +79,15 @@ def _without_effect(given: Given) -> Iterator[Conflict]:
             yield (*place, key), f"{key} has no effect {where_not}", f"remove it, or {fix}"
 
 
+def _unknown_outcomes(given: Given) -> Iterator[Conflict]:
+    """Find uses of unknown outcomes that are not those of the network that ships with a card."""
+    for place, spec, card in given.datasets if given.config.sample.source == "shipped" else ():
+        if card.with_unknown_as(spec.unknown_as).label != card.label:
+            what = f"the fitted network of {card.name} is of unknown_as: {card.label.unknown_as}"
+            fix = "leave out unknown_as, or write `sample: {from: network}` to learn one from the data"
+            yield (*place, "unknown_as"), what, fix
+
+
 def _test_rows(given: Given) -> Iterator[Conflict]:
     """Find test rows that do not go with where the training rows come from."""
     config = given.config
@@ -88,7 +97,7 @@ def _test_rows(given: Given) -> Iterator[Conflict]:
         what = f"test: {config.test} does not go with `from: data`, which trains on real rows"
         fix = "write test: holdout, or leave it out"
         if config.test == "original":
-            fix = f"{fix}; or name a file, or `test_files` in the card of {without[0]}"
+            fix = f"{fix}; or name a file, or `test_files` or `test_rows` in the card of {without[0]}"
         yield ("test",), what, fix
     if real and config.test not in (None, "holdout") and config.sample.balanced is not None:
         what = "balanced draws test rows too, and these are those of a file"
@@ -319,6 +328,7 @@ def unknown_attribute(text: str, known: Sequence[Collection[str]]) -> tuple[str,
 
 _CHECKS: tuple[tuple[set[str], Callable[[Given], Iterator[Conflict]]], ...] = (
     ({"datasets", "sample"}, _without_effect),
+    ({"datasets", "sample"}, _unknown_outcomes),
     ({"sample", "test"}, _test_rows),
     ({"metrics", "strata"}, _strata),
     ({"metrics", "sweep"}, _sweep),
