@@ -207,7 +207,7 @@ def expectation_findings(rows: RawRows) -> Iterator[Finding]:
         ("", "favourable", ("favourable",), expected.favourable, float(dataset.sample().y.mean())),
     ]
     for name, levels in expected.groups.items():
-        rates = dict(dataset.base_rates(name)) if name in rows.card.protected else {}
+        rates = dataset.base_rates(name)
         for level, share in levels.items():
             facts.append((name, f"favourable of {level}", ("groups", name), share, rates.get(level)))
     for column, what, place, wanted, is_now in facts:
