@@ -341,6 +341,7 @@ def own_card(tmp_path: Path, name: str = "card.yaml", **changes) -> Path:
     """Copy a shipped card and its network, with some keys of the card changed."""
     path = tmp_path / name
     card = yaml.safe_load((shipped_cards() / "compas.yaml").read_text())
+    del card["expected"]  # facts of the shipped card's groups
     path.write_text(yaml.safe_dump(card | changes, sort_keys=False))
     shutil.copy(shipped_cards() / "compas.network.json", tmp_path / f"{path.stem}.network.json")
     return path
