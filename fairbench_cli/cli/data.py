@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairbench_cli.base.errors import Problem, UserError
+from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.cli.console import fold, out, print_rows, say, talk
 from fairbench_cli.cli.options import DataDir, to
 
@@ -80,7 +80,7 @@ def show(
     from fairbench_cli.audit.parts.part import View
     from fairbench_cli.audit.show.document import SHOWN
     from fairbench_cli.audit.show.tables import json_text
-    from fairbench_cli.base.errors import shown, suggest, user_error
+    from fairbench_cli.base.errors import shown, suggest
     from fairbench_cli.base.files import make_folder, write_text
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_document, print_text
@@ -125,23 +125,38 @@ def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Data sets; all shipped ones by default.")] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Check that the files of data sets are there and are the official ones."""
+    """Check that the files of data sets are there and are the official ones.
+
+    Exit code 2 where one is not the official one, or missing though it can be downloaded.
+    """
     from fairbench_cli.data.card import known_cards
     from fairbench_cli.data.locate import find_file, find_places, locate
 
+    to_fetch = []
+
     def verify_one(name: str) -> None:
         card, places = find_places(name, data_dir)
-        absent = [file for file in card.every_file if not find_file(file, places)]
-        if not names and absent and not any(file.url for file in absent):
-            listed = ", ".join(file.name for file in absent)
-            say(f"{name}: {listed}: not here, and without an address; see {card.source or card.where()}")
-            return
-        found = locate(card, places, card.every_file)
-        for file, place in zip(card.every_file, found.paths, strict=True):
+        files = card.every_file
+        absent = [] if names else [file for file in files if not find_file(file, places)]
+        if absent:
+            listed, files = (
+                ", ".join(file.name for file in absent),
+                [one for one in files if one not in absent],
+            )
+            how = f"and without an address; see {card.source or card.where()}"
+            if any(file.url for file in absent):
+                to_fetch.append(name)
+                how = f"`fairbench data fetch {name}`"
+            say(f"{name}: {listed}: not here, {how}")
+        found = locate(card, places, files)
+        for file, place in zip(files, found.paths, strict=True):
             checked = "sha256 as on the card" if file.sha256 else "no sha256 on the card"
             say(f"{name}: {place}: {checked}")
 
     _each(names or known_cards(), verify_one)
+    if to_fetch:
+        fix = "fetch them, or give their folder with --data-dir or $FAIRBENCH_DATA"
+        raise user_error(f"files of {len(to_fetch)} data sets are not here", fix)
 
 
 def _each(names: Iterable[str], do: Callable[[str], object]) -> None:

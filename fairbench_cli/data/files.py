@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.errors import shown, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.data.columns import categories_of, relabelled
 
@@ -26,6 +26,7 @@ _ARFF_CELL = re.compile(
 )
 _ESCAPE = re.compile(r"\\(.)")
 SEPARATORS = ("\t", ";", ",", "|", " ")  # that are guessed
+_EVERY_ROW = 'give every row one cell a column; quote cells that contain the separator ("a, b")'
 _BLANK: tuple[list[str], ...] = ([], [""])
 
 Row = tuple[int, list[str]]
@@ -90,12 +91,18 @@ def read_cells(
         names = [name.strip() if header else str(j) for j, name in enumerate(first[1])]
         some = _places(names, wanted)
         like, rest = ("the header", found) if header else ("the first row", chain([first], found))
-        numbers, rows = _filled(rest, len(names), path, like, some)
+        numbers, rows = _filled(rest, len(names), path, like, some, _row_fix(lines, names))
     if not rows:
         raise user_error("the file has column names but no rows", "give at least one row", str(path))
     return TextCells(
         _frame(zip(*rows, strict=True), [names[j] for j in some]), numbers, declared, tuple(names)
     )
+
+
+def _row_fix(lines: list[str], names: list[str]) -> str:
+    """Return what to do about a row of another length; where a semicolon, say, cuts all, name that."""
+    fitting = separator_of([line for line in lines[:100] if line.strip()]) if len(names) == 1 else " "
+    return f"write separator: {shown(fitting)}" if fitting in names[0] and fitting != " " else _EVERY_ROW
 
 
 def _places(names: list[str], wanted: Callable[[str], bool] | None) -> list[int]:
@@ -152,7 +159,7 @@ def _csv_rows(lines: list[str], separator: str, comment: str | None, path: Path)
 
 
 def _filled(
-    rows: Iterable[Row], width: int, path: Path, like: str, some: list[int]
+    rows: Iterable[Row], width: int, path: Path, like: str, some: list[int], fix: str = _EVERY_ROW
 ) -> tuple[list[int], list[Sequence[str]]]:
     """Return some cells of the rows that are not blank, and their lines, checking that each has `width`."""
     lines: list[int] = []
@@ -164,7 +171,6 @@ def _filled(
                 continue
             row = [""]  # in a single column a blank line is an empty cell
         if len(row) != width:
-            fix = 'give every row one cell a column; quote cells that contain the separator ("a, b")'
             raise user_error(f"the row has {len(row)} cells, {like} {width}", fix, f"{path}:{line}")
         lines.append(line)
         kept.append(row if len(some) == width else part(row))

@@ -260,6 +260,13 @@ def test_data_commands_without_files(say, tmp_path, monkeypatch):
     assert done.code == 0
     assert "not here" in done.out
     two_lines(say("data", "verify", "compas"), "compas-scores-two-years.csv", "fetch compas")
+    for done in (say("data", "verify", "compas"), say("data", "check", "compas")):
+        assert "shipped" not in done.err  # a run alone can do without
+    own = write_config(tmp_path / "run.yaml", datasets=["compas"], sample={"from": "data"}, test="holdout")
+    two_lines(say("plan", own), "or run without it: `sample: {from: shipped}`")
+    everything = say("data", "verify")
+    two_lines(everything, "files of 38 data sets are not here", "--data-dir")
+    assert len(everything.out.splitlines()) == len(shipped_cards())
     shown = say("data", "show", "compas")
     assert shown.code == 0
     assert "compas-scores-two-years.csv is not here" in shown.out
