@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
-from fairbench_cli.cli.console import fold, out, print_rows, say, talk
+from fairbench_cli.base.text import percent_words
+from fairbench_cli.cli.console import KEPT, fold, out, print_rows, say, talk
 from fairbench_cli.cli.options import DataDir, to
 
 if TYPE_CHECKING:
@@ -231,21 +232,23 @@ def check(
         fold(f"{known.trap.kind}: {known.trap.note.strip()} [{'; '.join(shown)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
-            [leak.column, leak.how, f"{leak.accuracy:.0%}", f"{max(leak.explained, 0):.0%}"]
+            [leak.column, leak.how, percent_words(leak.accuracy), percent_words(max(leak.explained, 0))]
             for leak in checked.left_out_leaks
         ]
         title = f"columns that give {card.label.column} away, and are left out"
         print_rows(["column", "by", "right alone", "entropy explained"], rows, right=2, title=title)
-        say(f"Guessing is right on {checked.guessing:.0%} of rows.")
+        say(f"Guessing is right on {percent_words(checked.guessing)} of rows.")
     for kind in dict.fromkeys(one.kind for one in checked.noted):
         names = [one.column for one in checked.noted if one.kind == kind]
         fold(f"noted: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
-        rows = [[one.column, one.becomes, f"{one.cells:,}", f"{one.share:.1%}"] for one in checked.missing]
+        rows = [
+            [one.column, one.becomes, f"{one.cells:,}", percent_words(one.share)] for one in checked.missing
+        ]
         print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
         lost, label = checked.kept - checked.rows, card.label
         why = "missing values" if card.missing_rows == "drop" or not label.unknown else "unknown outcomes"
-        say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({lost / checked.kept:.1%}).")
+        say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({percent_words(lost / checked.kept)}).")
     number = len(checked.warnings)
     verdict = "no warning" if not number else "1 warning" if number == 1 else f"{number} warnings"
     columns = f"{checked.used} columns used, {checked.left_out} left out"
@@ -258,14 +261,16 @@ def _print_warnings(warnings: "Iterable[Finding]") -> None:
     for warning in warnings:
         what = f"{warning.where}: warning: {warning}"
         for line in (what, f"  fix: {warning.fix}"):
-            say(textwrap.fill(line, out().width, subsequent_indent="  ", break_long_words=False))
+            kept = line.replace(" %", f"{KEPT}%")
+            folded = textwrap.fill(kept, out().width, subsequent_indent="  ", break_long_words=False)
+            say(folded.replace(KEPT, " "))
 
 
 def _print_versions(first: str, second: str, versions: "TwoVersions") -> None:
     """Print what became of the rows of a data set in another version; exit code 1 with warnings."""
     _print_warnings(versions.warnings)
     rows = [
-        [f"{one.attribute} {one.group}".strip(), f"{one.before:,}", f"{one.after:,}", f"{one.kept:.1%}"]
+        [f"{one.attribute} {one.group}".strip(), f"{one.before:,}", f"{one.after:,}", percent_words(one.kept)]
         + [f"{rate:.3f}" for rate in (one.rate_before, one.rate_after)]
         for one in versions.groups
     ]

@@ -11,7 +11,7 @@ import pytest
 from conftest import Finished, bare_data, environment, executed, fairbench, plain, two_lines, write_config
 
 from fairbench_cli import __version__
-from fairbench_cli.data.card import shipped_cards
+from fairbench_cli.data.card import known_cards, shipped_cards
 
 
 def test_version():
@@ -265,8 +265,9 @@ def test_data_commands_without_files(say, tmp_path, monkeypatch):
     own = write_config(tmp_path / "run.yaml", datasets=["compas"], sample={"from": "data"}, test="holdout")
     two_lines(say("plan", own), "or run without it: `sample: {from: shipped}`")
     everything = say("data", "verify")
-    two_lines(everything, "files of 38 data sets are not here", "--data-dir")
-    assert len(everything.out.splitlines()) == len(shipped_cards())
+    assert everything.code == 2
+    assert everything.err.startswith("error: files of 38 data sets are not here\n  fix: fetch them, or ")
+    assert [line.split(":")[0] for line in everything.out.splitlines()] == list(known_cards())
     shown = say("data", "show", "compas")
     assert shown.code == 0
     assert "compas-scores-two-years.csv is not here" in shown.out

@@ -300,8 +300,8 @@ def test_german_credit(say, tmp_path, data_folder):
     done = say("init", data_folder / "german.data", *given)
     assert done.code == 0, done.err
     text = (tmp_path / "german.yaml").read_text()
-    assert "deprived: 310 rows, 64.8% favourable; the others: 690 rows" in text
-    assert "deprived: 190 rows, 57.9% favourable; the others: 810 rows" in text
+    assert "deprived: 310 rows, 64.8 % favourable; the others: 690 rows" in text
+    assert "deprived: 190 rows, 57.9 % favourable; the others: 810 rows" in text
     verdict = say("data", "check", "german.yaml").out.splitlines()[-1]
     assert verdict == "german: 1,000 rows, 21 columns used, 0 left out: no warning"
     assert say("plan", "german-run.yaml").code == 0

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.columns import LEVELS, SOME, column_findings
 from fairbench_cli.data.checks.leaks import leak_words, leaks
@@ -199,7 +200,8 @@ def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
         change.append(f"Edges of your own: bins: {{edges: [{_edges(numbers)}]}}")
     if missing:
         card["if_missing"] = "level"
-        why += f"; {missing:,} cells ({missing / len(table.cells):.1%}) are missing: a level of their own"
+        share = percent_words(missing / len(table.cells))
+        why += f"; {missing:,} cells ({share}) are missing: a level of their own"
         change.append(f"Filled in: if_missing: {'mode' if card['kind'] == 'nominal' else 'median'}")
         change.append("Rows left out: no if_missing, and missing_rows: drop")
     return ColumnGuess(name, ColumnCard.model_validate(card), why, ". ".join(change))
