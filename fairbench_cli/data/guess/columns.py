@@ -14,10 +14,13 @@ from fairbench_cli.data.checks.rows import RawRows
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import GAPS, edge_word, is_number
 from fairbench_cli.data.guess.roles import GivenRoles, Group, RawCells
+from fairbench_cli.data.load import MOST_PEOPLE
 from fairbench_cli.data.recognise import is_date, named_like_identifiers
 
 # Cells that mean a missing value in a column that is otherwise numbers.
 GAPS_AMONG_NUMBERS = ("-", "--", ".", "None", "none", "unknown", "Unknown", "missing", "Missing")
+COUNTS = ("freq", "frequency", "count", "counts", "n")  # names of columns that count people
+MOST_CELLS = 10_000  # of a table of counts
 FEW = 10  # different numbers that are kept as levels
 QUANTILES = 5
 DATES = 0.95  # of the cells
@@ -54,6 +57,25 @@ def gaps_of(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
         if others and len(values) > len(others) and _numeric(values - others, comma=comma):
             found |= others
     return tuple(gap for gap in (*GAPS, *GAPS_AMONG_NUMBERS) if gap in found)
+
+
+def counts_of(cells: pd.DataFrame) -> str | None:
+    """Return the column that counts the people of each row, if the table is a cross of all others.
+
+    >>> cells = pd.DataFrame({"sex": ["f", "f", "m"], "y": ["0", "1", "0"], "Freq": ["3", "0", "12"]})
+    >>> counts_of(pd.concat([cells, cells.tail(1).assign(y="1")])), counts_of(cells)
+    ('Freq', None)
+    """
+    if len(cells) > MOST_CELLS:
+        return None
+    named = [name for name in cells.columns if str(name).lower() in COUNTS]
+    others = cells.drop(columns=named)
+    others = others.loc[:, others.nunique() < len(others)]  # less the names of rows
+    if len(named) != 1 or others.shape[1] < 2 or others.duplicated().any():
+        return None
+    whole = all(is_number(cell, whole=True) and float(cell) >= 0 for cell in cells[named[0]])
+    crossed = whole and int(others.nunique().prod()) == len(cells)
+    return named[0] if crossed and 0 < cells[named[0]].astype(float).sum() <= MOST_PEOPLE else None
 
 
 def has_decimal_commas(cells: pd.DataFrame, separator: str) -> bool:

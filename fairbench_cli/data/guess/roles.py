@@ -229,7 +229,7 @@ def shares(table: RawCells, name: str, favourable: Mask | None = None) -> str:
     """Return the values of a column with their shares, or with the rates of the favourable outcome.
 
     >>> shares(RawCells(pd.DataFrame({"sex": ["f", "m", "f", ""]}), ("",)), "sex")
-    'f (67%), m (33%)'
+    'f (66.7 %), m (33.3 %)'
     """
     known = table.known(name)
     if is_numbers(known) and known.nunique() > MOST_SHOWN:

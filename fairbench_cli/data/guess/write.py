@@ -35,6 +35,8 @@ class Guessed:
         Label and protected attributes.
     columns : list of ColumnGuess
         In the file's order.
+    counts : str or None
+        The column that counts the people of each row; the table has a row for each of them.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Guessed:
     table: RawCells
     roles: GivenRoles
     columns: list[ColumnGuess]
+    counts: str | None = None
 
     @property
     def drops_rows(self) -> bool:
@@ -70,6 +73,9 @@ def card_text(guessed: Guessed) -> str:
             why += "and the groups' here"
         lines += _comment("cells that mean a missing value; a text that means something: remove it here")
         lines += [f"missing: {flow(guessed.table.gaps)}", *_comment(why), f"missing_rows: {how}"]
+    if guessed.counts is not None:
+        why = "rows are a cross of all other columns, so each stands for as many people as this one counts; "
+        lines += [*_comment(f"{why}if not, list it under `columns`"), f"counts: {flow(guessed.counts)}"]
     if "" in guessed.table.cells.columns:
         lines += [*_comment("of columns not listed here: one has no name"), "other_columns: drop"]
     lines.append("columns:")
