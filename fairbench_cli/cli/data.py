@@ -142,7 +142,7 @@ def verify(
         if absent:
             listed, files = (
                 ", ".join(file.name for file in absent),
-                [one for one in files if one not in absent],
+                tuple(one for one in files if one not in absent),
             )
             how = f"and without an address; see {card.source or card.where()}"
             if any(file.url for file in absent):

@@ -1,5 +1,6 @@
 """What the columns of a table are, guessed from their cells: kind, bins, gaps, and what to leave out."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,7 +75,7 @@ def counts_of(cells: pd.DataFrame) -> str | None:
     if len(named) != 1 or others.shape[1] < 2 or others.duplicated().any():
         return None
     whole = all(is_number(cell, whole=True) and float(cell) >= 0 for cell in cells[named[0]])
-    crossed = whole and int(others.nunique().prod()) == len(cells)
+    crossed = whole and math.prod(others.nunique()) == len(cells)
     return named[0] if crossed and 0 < cells[named[0]].astype(float).sum() <= MOST_PEOPLE else None
 
 
