@@ -140,10 +140,8 @@ def verify(
         files = card.every_file
         absent = [] if names else [file for file in files if not find_file(file, places)]
         if absent:
-            listed, files = (
-                ", ".join(file.name for file in absent),
-                tuple(one for one in files if one not in absent),
-            )
+            listed = ", ".join(file.name for file in absent)
+            files = tuple(one for one in files if one not in absent)
             how = f"and without an address; see {card.source or card.where()}"
             if any(file.url for file in absent):
                 to_fetch.append(name)
