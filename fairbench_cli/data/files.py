@@ -25,7 +25,8 @@ _ARFF_CELL = re.compile(
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
 _UNIX_LINE = re.compile(r".*\n|.+")  # the same without a \r, faster
 _ESCAPE = re.compile(r"\\(.)")
-BLOCK = 10_000  # rows that are turned into columns at once
+BLOCK = 500  # rows that are turned into columns at once: they fit a processor's cache
+MOST_SHARED = 10_000  # texts of a column that equal cells are looked up among
 SEPARATORS = ("\t", ";", ",", "|", " ")  # that are guessed
 _EVERY_ROW = 'give every row one cell a column; quote cells that contain the separator ("a, b")'
 _BLANK: tuple[list[str], ...] = ([], [""])
@@ -179,7 +180,7 @@ def _filled(
     def turn() -> None:
         every = list(zip(*kept, strict=True))
         for j, cells, texts in zip(some, columns, known, strict=True) if kept else ():
-            shared = len(texts) <= BLOCK
+            shared = len(texts) <= MOST_SHARED
             cells.extend(map(texts.setdefault, every[j], every[j]) if shared else every[j])
         kept.clear()
 
