@@ -12,6 +12,7 @@ from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.explained import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.check import KnownTrap, MissingCells
 from fairbench_cli.data.checks.groups import Side
 from fairbench_cli.data.checks.rows import Finding
@@ -73,14 +74,14 @@ def _answer(sheet: Datasheet) -> Answer:
     """Return how many rows there are and how many have the favourable outcome, and the gap by attribute."""
     if sheet.everybody is None:
         return Answer(Statement(f"{sheet.card.name}: from its card alone; nothing is measured"))
-    share = writing.percent_words(sheet.everybody.rate.value)
+    share = percent_words(sheet.everybody.rate.value)
     of = "its network, learned from " if sheet.of == "network" else ""
     headline = f"{sheet.card.name}: {of}{sheet.rows:,} rows, {share} with {sheet.card.outcome}"
     return Answer(Statement(headline), tuple(_gap(one, sheet) for one in sheet.attributes))
 
 
 def _gap(one: AttributeRates, sheet: Datasheet) -> Statement:
-    shares = [writing.percent_words(each.rate.value) for each in (one.deprived, one.favoured)]
+    shares = [percent_words(each.rate.value) for each in (one.deprived, one.favoured)]
     gap, word = one.gap, "more"
     if gap.value < 0:
         gap, word = Interval(-gap.value, -gap.high, -gap.low), "less"
@@ -100,7 +101,7 @@ def _chart(one: AttributeRates, sheet: Datasheet) -> Chart:
     axis = Axis(0.0, min(1.0, 1.05 * highest) or 1.0, percent=True)
     rows = []
     for each in shown:
-        rate = writing.percent_words(each.rate.value)
+        rate = percent_words(each.rate.value)
         said = f"{each.group}, {each.side}: {rate} of {writing.thousands(each.rows)} rows"
         look = dot(axis, each.rate.value, "reference" if each.side == "favoured" else "undecided", said)
         rows.append(ChartRow(each.group, rate, [whisker(axis, each.rate.low, each.rate.high, said), look]))
@@ -209,7 +210,7 @@ def _rates_table(
 
 
 def _percent(share: float) -> TableCell:
-    return TableCell(writing.percent_words(share), "", share)
+    return TableCell(percent_words(share), "", share)
 
 
 def _missing_table(missing: Sequence[MissingCells], view: View) -> TextTable:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairbench_cli.base.errors import Problem, UserError
-from fairbench_cli.cli.console import fold, out, print_rows, say, talk
+from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.text import percent_words
+from fairbench_cli.cli.console import KEPT, fold, out, print_rows, say, talk
 from fairbench_cli.cli.options import DataDir, to
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def show(
     from fairbench_cli.audit.parts.part import View
     from fairbench_cli.audit.show.document import SHOWN
     from fairbench_cli.audit.show.tables import json_text
-    from fairbench_cli.base.errors import shown, suggest, user_error
+    from fairbench_cli.base.errors import shown, suggest
     from fairbench_cli.base.files import make_folder, write_text
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_document, print_text
@@ -125,23 +126,36 @@ def verify(
     names: Annotated[list[str] | None, typer.Argument(help="Data sets; all shipped ones by default.")] = None,
     data_dir: DataDir = None,
 ) -> None:
-    """Check that the files of data sets are there and are the official ones."""
+    """Check that the files of data sets are there and are the official ones.
+
+    Exit code 2 where one is not the official one, or missing though it can be downloaded.
+    """
     from fairbench_cli.data.card import known_cards
     from fairbench_cli.data.locate import find_file, find_places, locate
 
+    to_fetch = []
+
     def verify_one(name: str) -> None:
         card, places = find_places(name, data_dir)
-        absent = [file for file in card.every_file if not find_file(file, places)]
-        if not names and absent and not any(file.url for file in absent):
+        files = card.every_file
+        absent = [] if names else [file for file in files if not find_file(file, places)]
+        if absent:
             listed = ", ".join(file.name for file in absent)
-            say(f"{name}: {listed}: not here, and without an address; see {card.source or card.where()}")
-            return
-        found = locate(card, places, card.every_file)
-        for file, place in zip(card.every_file, found.paths, strict=True):
+            files = tuple(one for one in files if one not in absent)
+            how = f"and without an address; see {card.source or card.where()}"
+            if any(file.url for file in absent):
+                to_fetch.append(name)
+                how = f"`fairbench data fetch {name}`"
+            say(f"{name}: {listed}: not here, {how}")
+        found = locate(card, places, files)
+        for file, place in zip(files, found.paths, strict=True):
             checked = "sha256 as on the card" if file.sha256 else "no sha256 on the card"
             say(f"{name}: {place}: {checked}")
 
     _each(names or known_cards(), verify_one)
+    if to_fetch:
+        fix = "fetch them, or give their folder with --data-dir or $FAIRBENCH_DATA"
+        raise user_error(f"files of {len(to_fetch)} data sets are not here", fix)
 
 
 def _each(names: Iterable[str], do: Callable[[str], object]) -> None:
@@ -216,21 +230,23 @@ def check(
         fold(f"{known.trap.kind}: {known.trap.note.strip()} [{'; '.join(shown)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
-            [leak.column, leak.how, f"{leak.accuracy:.0%}", f"{max(leak.explained, 0):.0%}"]
+            [leak.column, leak.how, percent_words(leak.accuracy), percent_words(max(leak.explained, 0))]
             for leak in checked.left_out_leaks
         ]
         title = f"columns that give {card.label.column} away, and are left out"
         print_rows(["column", "by", "right alone", "entropy explained"], rows, right=2, title=title)
-        say(f"Guessing is right on {checked.guessing:.0%} of rows.")
+        say(f"Guessing is right on {percent_words(checked.guessing)} of rows.")
     for kind in dict.fromkeys(one.kind for one in checked.noted):
         names = [one.column for one in checked.noted if one.kind == kind]
         fold(f"noted: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
-        rows = [[one.column, one.becomes, f"{one.cells:,}", f"{one.share:.1%}"] for one in checked.missing]
+        rows = [
+            [one.column, one.becomes, f"{one.cells:,}", percent_words(one.share)] for one in checked.missing
+        ]
         print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
         lost, label = checked.kept - checked.rows, card.label
         why = "missing values" if card.missing_rows == "drop" or not label.unknown else "unknown outcomes"
-        say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({lost / checked.kept:.1%}).")
+        say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({percent_words(lost / checked.kept)}).")
     number = len(checked.warnings)
     verdict = "no warning" if not number else "1 warning" if number == 1 else f"{number} warnings"
     columns = f"{checked.used} columns used, {checked.left_out} left out"
@@ -243,14 +259,16 @@ def _print_warnings(warnings: "Iterable[Finding]") -> None:
     for warning in warnings:
         what = f"{warning.where}: warning: {warning}"
         for line in (what, f"  fix: {warning.fix}"):
-            say(textwrap.fill(line, out().width, subsequent_indent="  ", break_long_words=False))
+            kept = line.replace(" %", f"{KEPT}%")
+            folded = textwrap.fill(kept, out().width, subsequent_indent="  ", break_long_words=False)
+            say(folded.replace(KEPT, " "))
 
 
 def _print_versions(first: str, second: str, versions: "TwoVersions") -> None:
     """Print what became of the rows of a data set in another version; exit code 1 with warnings."""
     _print_warnings(versions.warnings)
     rows = [
-        [f"{one.attribute} {one.group}".strip(), f"{one.before:,}", f"{one.after:,}", f"{one.kept:.1%}"]
+        [f"{one.attribute} {one.group}".strip(), f"{one.before:,}", f"{one.after:,}", percent_words(one.kept)]
         + [f"{rate:.3f}" for rate in (one.rate_before, one.rate_after)]
         for one in versions.groups
     ]

@@ -61,7 +61,13 @@ def init(
     from fairbench_cli.base.files import make_folder, write_text
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import talk
-    from fairbench_cli.data.guess.columns import gaps_of, guess_columns, has_decimal_commas, with_points
+    from fairbench_cli.data.guess.columns import (
+        counts_of,
+        gaps_of,
+        guess_columns,
+        has_decimal_commas,
+        with_points,
+    )
     from fairbench_cli.data.guess.layout import layout_of, named_cells
     from fairbench_cli.data.guess.roles import RawCells
     from fairbench_cli.data.guess.write import Guessed, card_text, config_text
@@ -78,13 +84,20 @@ def init(
         comma = has_decimal_commas(cells, layout.separator)
         gaps = gaps_of(cells, comma=comma)
         cells = with_points(cells, gaps) if comma else cells
-    used = RawCells(cells[[name for name in cells.columns if name]], gaps)
     _say_layout(data, layout, cells, asked=sys.stdin.isatty())
+    given = {re.split("[=<>]", one)[0].strip() for one in (label or "", *(protected or ()))}
+    counts = counts_of(cells)
+    counts = None if counts in given else counts
+    if counts is not None:
+        people = cells[counts].astype(float).astype(int)
+        cells = cells.drop(columns=counts).loc[cells.index.repeat(people)].reset_index(drop=True)
+        talk(f"{counts} counts the people of each row: {len(cells):,}")
+    used = RawCells(cells[[name for name in cells.columns if name]], gaps)
     roles = _roles(used, label, favourable, protected or [])
     with Activity(f"looking what {cells.shape[1]} columns of {len(cells):,} rows are"):
         guesses = guess_columns(used, roles)
     file = _relative(data, card)
-    guessed = Guessed(_name(card.stem), file, layout, comma, RawCells(cells, gaps), roles, guesses)
+    guessed = Guessed(_name(card.stem), file, layout, comma, RawCells(cells, gaps), roles, guesses, counts)
     for folder in (card.parent, config.parent):
         make_folder(folder)
     write_text(card, card_text(guessed))

@@ -118,7 +118,7 @@ def relabelled(cells: Cells, text: Callable[[str], str]) -> Cells:
     import pandas as pd
 
     if cells.dtype == object:
-        return pd.Series([text(cell) for cell in cells], cells.index, dtype=object, name=cells.name)
+        return pd.Series(list(map(text, cells)), cells.index, dtype=object, name=cells.name)
     before = list(cells.cat.categories)
     after = [text(cell) for cell in before]
     if after == before:
@@ -198,11 +198,13 @@ def as_numbers(name: str, cells: Cells, *, whole: bool) -> Floats:
     [17.0, 90.0]
     """
     pattern, kind = (_WHOLE, "whole numbers") if whole else (_REAL, "numbers")
-    seen, distinct = _distinct(cells)
-    for cell in distinct:
-        if not pattern.fullmatch(cell) or not math.isfinite(float(cell)):
-            raise Misfit(f'column "{name}" should hold {kind} but has "{cell}"', _no_number(cell), str(cell))
-    return np.array([float(cell) for cell in distinct], dtype=np.float64)[seen]
+    seen, distinct = (slice(None), cells.tolist()) if cells.dtype == object else _distinct(cells)
+    if all(map(pattern.fullmatch, distinct)):
+        numbers = np.fromiter(map(float, distinct), np.float64, len(distinct))
+        if np.isfinite(numbers).all():
+            return numbers[seen]
+    cell = next(one for one in distinct if not pattern.fullmatch(one) or not math.isfinite(float(one)))
+    raise Misfit(f'column "{name}" should hold {kind} but has "{cell}"', _no_number(cell), str(cell))
 
 
 def is_number(cell: str, *, whole: bool = False) -> bool:

@@ -4,15 +4,13 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from io import StringIO
-from itertools import chain
-from operator import itemgetter
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.errors import shown, user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.data.columns import categories_of, relabelled
 
@@ -24,8 +22,13 @@ _ATTRIBUTE = re.compile(r"@attribute\s+('[^']+'|\"[^\"]+\"|\S+)\s+(.*)", re.IGNO
 _ARFF_CELL = re.compile(
     r"""(?P<cell>\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"\s][^,]*|))\s*)(?=,|$)"""
 )
+_LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+")
+_UNIX_LINE = re.compile(r".*\n|.+")  # the same without a \r, faster
 _ESCAPE = re.compile(r"\\(.)")
+BLOCK = 500  # rows that are turned into columns at once: they fit a processor's cache
+MOST_SHARED = 10_000  # texts of a column that equal cells are looked up among
 SEPARATORS = ("\t", ";", ",", "|", " ")  # that are guessed
+_EVERY_ROW = 'give every row one cell a column; quote cells that contain the separator ("a, b")'
 _BLANK: tuple[list[str], ...] = ([], [""])
 
 Row = tuple[int, list[str]]
@@ -74,28 +77,39 @@ def read_cells(
     """
     if kind == "parquet":
         return _parquet(path, wanted)
-    lines = list(StringIO(read_text(path, "utf-8-sig", newline=""), newline=""))
-    if separator == " ":
-        lines = [line.rstrip(" \r\n") + "\n" for line in lines]  # blanks at the end are no empty cell
+    text = read_text(path, "utf-8-sig", newline="")
     declared: dict[str, tuple[str, ...]] = {}
     if kind == "arff":
+        lines = list(_lines(text))
         start, names, declared = _arff_header(lines, path)
         some = _places(names, wanted)
-        numbers, rows = _filled(_arff_rows(lines, start, path), len(names), path, "the header", some)
+        numbers, columns = _filled(_arff_rows(lines, start, path), len(names), path, "the header", some)
     else:
-        found = _csv_rows(lines, separator, comment, path)
+        found = _csv_rows(_lines(text, separator), separator, comment, path)
         first = next((row for row in found if row[1] not in _BLANK), None)
         if first is None:
             raise user_error("the file is empty", "give a file with rows", f"{path}:1")
         names = [name.strip() if header else str(j) for j, name in enumerate(first[1])]
         some = _places(names, wanted)
         like, rest = ("the header", found) if header else ("the first row", chain([first], found))
-        numbers, rows = _filled(rest, len(names), path, like, some)
-    if not rows:
+        fix = _row_fix(list(islice(_lines(text), 100)), names)
+        numbers, columns = _filled(rest, len(names), path, like, some, fix)
+    if not numbers:
         raise user_error("the file has column names but no rows", "give at least one row", str(path))
-    return TextCells(
-        _frame(zip(*rows, strict=True), [names[j] for j in some]), numbers, declared, tuple(names)
-    )
+    return TextCells(_frame(columns, [names[j] for j in some]), numbers, declared, tuple(names))
+
+
+def _lines(text: str, separator: str = "") -> Iterator[str]:
+    """Yield the lines of a text with their ends, one at a time: a list takes as much memory as the text."""
+    for found in (_LINE if "\r" in text else _UNIX_LINE).finditer(text):
+        # Blanks at the end are no empty cell.
+        yield found[0].rstrip(" \r\n") + "\n" if separator == " " else found[0]
+
+
+def _row_fix(lines: list[str], names: list[str]) -> str:
+    """Return what to do about a row of another length; where a semicolon, say, cuts all, name that."""
+    fitting = separator_of([line for line in lines if line.strip()]) if len(names) == 1 else " "
+    return f"write separator: {shown(fitting)}" if fitting in names[0] and fitting != " " else _EVERY_ROW
 
 
 def _places(names: list[str], wanted: Callable[[str], bool] | None) -> list[int]:
@@ -138,7 +152,7 @@ def _parquet_column(connection: "DuckDBPyConnection", path: Path, name: str) -> 
     return connection.execute(query, {"path": str(path)}).fetchnumpy()["cells"]
 
 
-def _csv_rows(lines: list[str], separator: str, comment: str | None, path: Path) -> Iterator[Row]:
+def _csv_rows(lines: Iterable[str], separator: str, comment: str | None, path: Path) -> Iterator[Row]:
     """Yield the rows of a CSV but its comments, not stripped; a blank line has no cell, or an empty one."""
     reader = csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
     try:
@@ -152,23 +166,39 @@ def _csv_rows(lines: list[str], separator: str, comment: str | None, path: Path)
 
 
 def _filled(
-    rows: Iterable[Row], width: int, path: Path, like: str, some: list[int]
-) -> tuple[list[int], list[Sequence[str]]]:
-    """Return some cells of the rows that are not blank, and their lines, checking that each has `width`."""
+    rows: Iterable[Row], width: int, path: Path, like: str, some: list[int], fix: str = _EVERY_ROW
+) -> tuple[list[int], Iterator[list[str]]]:
+    """Return the lines of the rows that are not blank, and some columns, checking that each row has `width`.
+
+    Equal cells of a column are one text in memory, unless it has very many.
+    """
     lines: list[int] = []
-    kept: list[Sequence[str]] = []
-    part = itemgetter(*some) if len(some) > 1 else itemgetter(slice(some[0], some[0] + 1))
+    kept: list[list[str]] = []
+    columns: list[list[str]] = [[] for _ in some]
+    known: list[dict[str, str]] = [{} for _ in some]
+
+    def turn() -> None:
+        every = list(zip(*kept, strict=True))
+        for j, cells, texts in zip(some, columns, known, strict=True) if kept else ():
+            shared = len(texts) <= MOST_SHARED
+            cells.extend(map(texts.setdefault, every[j], every[j]) if shared else every[j])
+        kept.clear()
+
     for line, row in rows:
         if len(row) < 2 and row in _BLANK:
             if width > 1:
                 continue
             row = [""]  # in a single column a blank line is an empty cell
         if len(row) != width:
-            fix = 'give every row one cell a column; quote cells that contain the separator ("a, b")'
             raise user_error(f"the row has {len(row)} cells, {like} {width}", fix, f"{path}:{line}")
         lines.append(line)
-        kept.append(row if len(some) == width else part(row))
-    return lines, kept
+        kept.append(row)
+        if len(kept) == BLOCK:
+            turn()
+    turn()
+    known.clear()
+    columns.reverse()
+    return lines, (columns.pop() for _ in some)
 
 
 def _arff_rows(lines: list[str], start: int, path: Path) -> Iterator[Row]:

@@ -460,7 +460,8 @@ def load(
     UserError
         When the files do not fit the card; the messages name file, line, column and value.
     """
-    parts, frame = _rows(card, read or read_parts(card, found, every=False))
+    read = read or read_parts(card, found, every=False)
+    parts, frame = _rows(card, read)
     if frame.empty:
         raise user_error("no rows are left", *_takers(card))
     problems = [*joint_as_column(card, list(frame.columns)), *_warnings(card, frame)]
@@ -479,7 +480,8 @@ def load(
         raise UserError(*problems)
     if test is None:
         return Dataset(card, table_of(columns), found.sha256, found)
-    columns, tested = _with_test_rows(card, frame, columns, found, test)
+    test_read = read if test == found else read_parts(card, test, every=False)
+    columns, tested = _with_test_rows(card, frame, columns, test_read, test, same=test == found)
     return Dataset(card, table_of(columns), found.sha256, found, table_of(tested), test.sha256)
 
 
@@ -501,19 +503,19 @@ Coded = tuple[Column, Codes]
 
 
 def _with_test_rows(
-    card: Card, frame: pd.DataFrame, columns: list[Coded], found: LocatedFiles, test: LocatedFiles
+    card: Card, frame: pd.DataFrame, columns: list[Coded], read: ReadFiles, test: LocatedFiles, *, same: bool
 ) -> tuple[list[Coded], list[Coded]]:
     """Return the columns and those of the test rows, with the same levels.
 
-    Numbers that stay numbers have those of both as levels. Test rows of the files `found` are the card's.
+    Numbers that stay numbers have those of both as levels. Test rows of the `same` files are the card's.
     """
-    parts, rows = read_parts(card, test, every=False)
+    parts, rows = read
     names = ", ".join(path.name for path in test.paths)
     lacking = [column.name for column, _ in columns if column.name not in rows]
     if lacking:
         what = f'{names} has no column "{lacking[0]}", which the data set has'
         raise user_error(what, suggest(lacking[0], map(str, rows.columns)), f"{test.paths[0]}:1")
-    rows = rows[complete_rows(card, rows, tested=test == found)]
+    rows = rows[complete_rows(card, rows, tested=same)]
     rows = rows[[column.name for column, _ in columns]]
     if rows.empty:
         raise user_error("no test rows are left", _takers(card)[0], str(test.paths[0]))

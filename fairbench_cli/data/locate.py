@@ -36,8 +36,10 @@ def folders(data_dir: Path | None, card_path: Path) -> list[Path]:
     return [*named, card_path.parent, cache_folder()]
 
 
-def locate(card: Card, places: list[Path], files: Sequence[DataFile] | None = None) -> LocatedFiles:
-    """Return every file of a card, or some of them, found and checked.
+def locate(
+    card: Card, places: list[Path], files: Sequence[DataFile] | None = None, *, otherwise: str = ""
+) -> LocatedFiles:
+    """Return every file of a card, or some of them, found and checked; `otherwise` says what else one can do.
 
     Raises
     ------
@@ -59,7 +61,7 @@ def locate(card: Card, places: list[Path], files: Sequence[DataFile] | None = No
             problems.append(Problem(f"cannot read data file {file.name}: {error.strerror}", fix))
             continue
         if path is None:
-            problems.append(_missing(card, file, places))
+            problems.append(_missing(card, file, places, otherwise))
             continue
         if file.sha256 is not None and digest != file.sha256:
             problems.append(_other(card, file, path, digest))
@@ -93,14 +95,11 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _missing(card: Card, file: DataFile, places: list[Path]) -> Problem:
+def _missing(card: Card, file: DataFile, places: list[Path], otherwise: str) -> Problem:
     looked = ", ".join(dict.fromkeys(str(folder) for folder in places))
     fetch = f"run `{_fetch(card)}`, or " if file.url else ""
     what = f"data file {file.name} of {card.name} not found (looked in {looked})"
-    without = (
-        "; or run without it: `sample: {from: shipped}` and `test: network`" if has_network(card) else ""
-    )
-    return Problem(what, f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA{without}")
+    return Problem(what, f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA{otherwise}")
 
 
 def has_network(card: Card) -> bool:

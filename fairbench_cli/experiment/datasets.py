@@ -15,8 +15,8 @@ from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, read_text
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.telling import Tell, to_nobody
-from fairbench_cli.data.card import Card, find_card, read_card, shipped_network
-from fairbench_cli.data.locate import LocatedFiles, file_sha256, folders, locate
+from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
+from fairbench_cli.data.locate import LocatedFiles, file_sha256, folders, has_network, locate
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.split import training_size
@@ -214,7 +214,7 @@ def _prepare(
 
         if loaded_as not in rows:
             places = folders(data_dir, path)
-            rows[loaded_as] = load(card, locate(card, places), _test_files(card, config, places))
+            rows[loaded_as] = load(card, _located(card, places), _test_files(card, config, places))
         dataset = rows[loaded_as]
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset, config)
@@ -236,10 +236,18 @@ def _prepare(
     return prepared
 
 
+def _located(card: Card, places: list[Path], files: Sequence[DataFile] | None = None) -> LocatedFiles:
+    """Return the files of a card; where they are missing, say that its network can do without them."""
+    without = (
+        "; or run without it: `sample: {from: shipped}` and `test: network`" if has_network(card) else ""
+    )
+    return locate(card, places, files, otherwise=without)
+
+
 def _test_files(card: Card, config: ExperimentConfig, places: list[Path]) -> LocatedFiles | None:
     """Return the files of the test rows: that of the config or those of the card; None without such files."""
     if config.tested == "original" and card.tested_files:
-        return locate(card, places, card.tested_files)
+        return _located(card, places, card.tested_files)
     if config.test is None or config.tested != "file":
         return None
     path = Path(config.test)

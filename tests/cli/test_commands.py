@@ -11,7 +11,7 @@ import pytest
 from conftest import Finished, bare_data, environment, executed, fairbench, plain, two_lines, write_config
 
 from fairbench_cli import __version__
-from fairbench_cli.data.card import shipped_cards
+from fairbench_cli.data.card import known_cards, shipped_cards
 
 
 def test_version():
@@ -260,6 +260,14 @@ def test_data_commands_without_files(say, tmp_path, monkeypatch):
     assert done.code == 0
     assert "not here" in done.out
     two_lines(say("data", "verify", "compas"), "compas-scores-two-years.csv", "fetch compas")
+    for done in (say("data", "verify", "compas"), say("data", "check", "compas")):
+        assert "shipped" not in done.err  # a run alone can do without
+    own = write_config(tmp_path / "run.yaml", datasets=["compas"], sample={"from": "data"}, test="holdout")
+    two_lines(say("plan", own), "or run without it: `sample: {from: shipped}`")
+    everything = say("data", "verify")
+    assert everything.code == 2
+    assert everything.err.startswith("error: files of 38 data sets are not here\n  fix: fetch them, or ")
+    assert [line.split(":")[0] for line in everything.out.splitlines()] == list(known_cards())
     shown = say("data", "show", "compas")
     assert shown.code == 0
     assert "compas-scores-two-years.csv is not here" in shown.out

@@ -4,12 +4,14 @@ import io
 import re
 import shlex
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import two_lines
 
+import fairbench_cli as fb
 from fairbench_cli.data.card import read_card
 
 GOLDEN = Path(__file__).parents[1] / "reference/init"
@@ -300,8 +302,30 @@ def test_german_credit(say, tmp_path, data_folder):
     done = say("init", data_folder / "german.data", *given)
     assert done.code == 0, done.err
     text = (tmp_path / "german.yaml").read_text()
-    assert "deprived: 310 rows, 64.8% favourable; the others: 690 rows" in text
-    assert "deprived: 190 rows, 57.9% favourable; the others: 810 rows" in text
+    assert "deprived: 310 rows, 64.8 % favourable; the others: 690 rows" in text
+    assert "deprived: 190 rows, 57.9 % favourable; the others: 810 rows" in text
     verdict = say("data", "check", "german.yaml").out.splitlines()[-1]
     assert verdict == "german: 1,000 rows, 21 columns used, 0 left out: no warning"
     assert say("plan", "german-run.yaml").code == 0
+
+
+def test_a_table_of_counts_stands_for_its_people(say, tmp_path):
+    """As R writes its UCBAdmissions; less a cell of the cross, numbers are numbers."""
+    cells = list(product(("yes", "no"), ("f", "m"), "ABC"))
+    people = [17, 19, 0, 40, 3, 8, 89, 5, 12, 7, 30, 2]
+    lines = [f"{i},{','.join(cell)},{n}" for i, (cell, n) in enumerate(zip(cells, people, strict=True), 1)]
+    flags = ("--label", "admit", "--favourable", "yes", "--protected", "sex=f")
+    for name, kept in (("whole", lines), ("part", lines[:-1])):
+        (tmp_path / f"{name}.csv").write_text("\n".join(["rownames,admit,sex,dept,Freq", *kept]))
+        assert say("init", f"{name}.csv", *flags).code == 0
+    card, part = (read_card(tmp_path / f"{name}.yaml") for name in ("whole", "part"))
+    assert (card.counts, part.counts) == ("Freq", None)
+    assert "Freq" not in card.columns
+    assert "deprived: 142 rows, 25.4 % favourable" in (tmp_path / "whole.yaml").read_text()
+    data = fb.load(tmp_path / "whole.yaml")
+    assert (len(data), data.table.names) == (sum(people), ("admit", "sex", "dept"))
+    other = say(
+        "init", "whole.csv", "--label", "Freq", "--favourable", ">=15", "--protected", "sex=f", "--force"
+    )
+    assert other.code == 0, other.err
+    assert read_card(tmp_path / "whole.yaml").counts is None

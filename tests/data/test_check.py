@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.card import find_card
 from fairbench_cli.data.checks.leaks import EXPECTED, accuracy_by, explained_by, gives_away
 from fairbench_cli.data.checks.rows import codes_of
@@ -34,7 +35,7 @@ def test_the_leaky_card_is_warned_of_what_it_uses():
     result = shipped("compas-leaky")
     assert result.warnings == ()
     (warning,) = [found for known in result.known for found in known.found if found.column == "end"]
-    assert "right on 89% of rows, guessing on 53%" in warning.what
+    assert "right on 89.1 % of rows, guessing on 53.4 %" in warning.what
     assert Path(warning.where.rpartition(":")[0]) == find_card("compas-leaky")
     assert {leak.column for leak in result.left_out_leaks} == AFTERWARDS
 
@@ -248,7 +249,7 @@ def test_gaps_by_group_need_five_points_and_three_standard_errors(tmp_path, depr
     found = warned(tmp_path, with_gaps(deprived, favoured))
     assert [column for column, _ in found] == (["city"] if named else [])
     if named:
-        a, b = f"{deprived / 200:.1%}", f"{favoured / 200:.1%}"
+        a, b = (percent_words(count / 200) for count in (deprived, favoured))
         assert found[0][1] == f"is missing in {a} of the deprived and {b} of the favoured (sex)"
 
 
@@ -257,7 +258,9 @@ def test_gaps_are_counted_before_their_rows_are_dropped(tmp_path):
     rows["city"] = [city or "?" for city in rows["city"]]
     result = checked(card_of(tmp_path, rows, missing="?", missing_rows="drop"))
     assert result.rows == 310
-    assert [(found.column, found.what[:19]) for found in result.warnings] == [("city", "is missing in 40.0%")]
+    assert [(found.column, found.what[:20]) for found in result.warnings] == [
+        ("city", "is missing in 40.0 %")
+    ]
 
 
 @pytest.mark.parametrize(("count", "named"), [(30, False), (29, True), (1, True), (0, True)])
@@ -280,7 +283,7 @@ def test_the_console_names_place_and_remedy_within_80_columns(say, tmp_path):
     lines = said.out.splitlines()
     assert max(map(len, lines)) <= 80
     text = " ".join(said.out.split())
-    assert 'mine.yaml:1: warning: column "after" gives good away (its values): alone right on 100%' in text
+    assert 'mine.yaml:1: warning: column "after" gives good away (its values): alone right on 100 %' in text
     assert "fix: write `after: drop` under `columns`, unless it is known before the outcome" in text
     assert "columns that give good away, and are left out" in text
     assert lines[-1] == "mine: 400 rows, 5 columns used, 1 left out: 1 warning"

@@ -66,6 +66,8 @@ def test_every_row_knows_its_line(tmp_path):
         ("a,b\n1,2\n\n1\n", {}, "t.csv:4: error: the row has 1 cells, the header 2"),
         ("a,b\n1,2,3\n", {}, "t.csv:2: error: the row has 3 cells, the header 2"),
         ("1,2\n1,2,3\n", {"header": False}, "t.csv:2: error: the row has 3 cells, the first row 2"),
+        ("a;b\n1,5;x\n", {}, 'the row has 2 cells, the header 1\n  fix: write separator: ";"'),
+        ("full name\nx, y\n", {}, "the row has 2 cells, the header 1\n  fix: give every row"),
         ('a,b\n1,"x\n2,y\n', {}, "error: not a CSV row"),
         ('a,b\n1,"x"y\n', {}, "t.csv:2: error: not a CSV row"),
         ("a,b\n1," + "x" * 200_000 + "\n", {}, "t.csv:2: error: not a CSV row: field larger"),

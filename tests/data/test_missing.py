@@ -130,7 +130,7 @@ def test_check_tells_the_rows_lost(tmp_path, say):
     assert (found.kept, found.rows) == (120, 80)
     said = [(one.column, one.cells, one.becomes) for one in found.missing]
     assert said == [("pay", 30, "median of all rows: 9"), ("city", 40, "row left out")]
-    assert "Rows left out for missing values: 40 of 120 (33.3%)." in say("data", "check", "mine.yaml").out
+    assert "Rows left out for missing values: 40 of 120 (33.3 %)." in say("data", "check", "mine.yaml").out
 
 
 def test_a_protected_number_is_cut_and_checked(tmp_path):

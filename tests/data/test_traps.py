@@ -440,8 +440,8 @@ def test_the_clean_versions_of_law_school_have_lost_black_students_and_changed_l
     assert (said.code, said.err) == (1, "")
     lines = said.out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert [line.split()[-5:] for line in lines if line.startswith("all ")] == [
-        ["27,453", "22,387", "81.5%", "0.886", "0.948"]
+    assert [line.split()[-6:] for line in lines if line.startswith("all ")] == [
+        ["27,453", "22,387", "81.5", "%", "0.886", "0.948"]
     ]
     assert "1,392 of them have another label" in " ".join(said.out.split())
 

@@ -135,6 +135,8 @@ def test_what_does_not_fit(tmp_path):
     assert '"NA" is both favourable and unknown' in words({"favourable": "NA"})
     assert "says of no outcome that it is unknown" in words({"unknown": []}, policy="leave-out")
     assert "unknown_as is 'drop'\n  fix: use any of: leave-out, level, unf" in words({}, policy="drop")
+    with pytest.raises(UserError, match="unknown_as is 'drop'"):
+        fb.load("adult", data_dir=tmp_path, unknown_as="drop")  # type: ignore[arg-type]  # before a missing file
     more = [*ROWS, ["m", "1", "W"]]
     assert 'needs one other value of "y", which has "F" and "W"' in words(
         {"unknown_as": "unfavourable"}, more

@@ -20,6 +20,7 @@ from fairbench_cli.audit.parts.by_name import ENOUGH
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.scan.scores import read_scores
 from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine, ChartRow
 from fairbench_cli.document.model import (
@@ -315,9 +316,7 @@ def rate_figure(curves: ScoreCurves) -> str:
     for group in _drawn(curves):
         shares = [(row.threshold, row.rates[group.group]) for row in curves.thresholds]
         points = [
-            (x, y, f"{group.group}: {writing.percent_words(y)} at {x:.4g}")
-            for x, y in shares
-            if not math.isnan(y)
+            (x, y, f"{group.group}: {percent_words(y)} at {x:.4g}") for x, y in shares if not math.isnan(y)
         ]
         lines.append(ChartLine(_name(group), points))
     return _plot(

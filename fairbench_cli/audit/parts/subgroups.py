@@ -16,6 +16,7 @@ from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import in_brackets, where
 from fairbench_cli.audit.scan.joint import Joint, read_joint
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS
@@ -212,8 +213,8 @@ def in_short(found: Sequence[Subgroup], report: Report) -> str:
     often = "more" if first.side == "higher" else "less"
     return (
         f"Of {writing.thousands(first.searched)} subgroups, {writing.named(first.subgroup)} stands out most"
-        f"{in_brackets(first, report)}: {RATES[first.metric].label} {writing.percent_words(first.value)}, "
-        f"of all others {writing.percent_words(first.others_value)}: {often} than chance would do "
+        f"{in_brackets(first, report)}: {RATES[first.metric].label} {percent_words(first.value)}, "
+        f"of all others {percent_words(first.others_value)}: {often} than chance would do "
         f"(p {writing.p_value(first.p_adjusted)} over all that were searched)."
     )
 

@@ -114,20 +114,6 @@ def nearest_to(best: float, known: Interval) -> float:
     return min(max(best, low), high)
 
 
-def percent_words(share: float) -> str:
-    """Write a share as a sentence has it; what is not 0 or 100 % does not look so.
-
-    >>> [percent_words(share) for share in (0.42338, 0.0004, 1, 0.99996, float("nan"))]
-    ['42.3 %', '0.04 %', '100 %', '99.996 %', '–']
-    """
-    if math.isnan(share):
-        return DASH
-    if share in (0, 1):
-        return f"{100 * share:g} %"
-    digits = max(1, -math.floor(math.log10(100 * min(share, 1 - share))))
-    return f"{100 * share:.{digits}f} %"
-
-
 def fraction(behind: tuple[float, float]) -> str:
     """Write the counts behind a rate; where they are long, as sums of weights may be, in millions.
 

@@ -24,6 +24,7 @@ from fairbench_cli.audit.parts.rates import (
     rank,
     worst_first,
 )
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.rates import EVENTS, RATES
 
@@ -207,7 +208,7 @@ def _rates(row: Disparity) -> str:
     group, reference, label = writing.named(row.group), writing.named(row.reference), RATES[row.metric].label
     if row.reason == "no rows":
         return f"{group} against {reference} by {label}"
-    mine, theirs = writing.percent_words(row.value), writing.percent_words(row.reference_value)
+    mine, theirs = percent_words(row.value), percent_words(row.reference_value)
     if row.metric not in EVENTS:
         return f"{label} of {group} {mine}, of {reference} {theirs}"
     event, among = EVENTS[row.metric]

@@ -14,8 +14,8 @@ from fairbench_cli.audit.parts.rates import (
     rate_axis,
     worst_first,
 )
-from fairbench_cli.audit.parts.writing import percent_words
 from fairbench_cli.audit.show.headline import Sentence, meaning
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, Chart
 from fairbench_cli.measures.rates import RATES

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 import pandas as pd
 
 from fairbench_cli.base.strict_yaml import yaml_word
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.base.twins import twins_among
 from fairbench_cli.data.card import UNKNOWN
 from fairbench_cli.data.checks.rows import Finding, RawRows, drop
@@ -86,7 +87,7 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
         gap = file[name].isin([cell for cell in rows.gaps if cell not in meant]).to_numpy(dtype=bool)
         if gap.mean() > MOSTLY:
             yield rows.finding(
-                "mostly-missing", name, f"is missing in {gap.mean():.1%} of the rows", drop(name)
+                "mostly-missing", name, f"is missing in {percent_words(gap.mean())} of the rows", drop(name)
             )
         if named_like_weights(name) or name.casefold() in COUNTS:
             what = "is called like a weight of rows"

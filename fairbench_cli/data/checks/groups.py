@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Literal
 
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.recognise import named_like_harm
@@ -48,7 +49,7 @@ def _missing(
     pooled = float((gap[sides[0]].sum() + gap[sides[1]].sum()) / sum(total))
     error = math.sqrt(pooled * (1 - pooled) * (1 / total[0] + 1 / total[1]))
     if abs(deprived - favoured) >= max(GAP, SURE * error):
-        shares = f"{deprived:.1%} of the deprived and {favoured:.1%} of the favoured"
+        shares = f"{percent_words(deprived)} of the deprived and {percent_words(favoured)} of the favoured"
         fix = "find out why: gaps reveal the group, and dropping their rows takes more of one group"
         yield rows.finding("gaps-by-group", name, f"is missing in {shares} ({roles.attribute})", fix)
 
@@ -85,7 +86,9 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
             continue
         deprived, favoured = (float(group.mean()) for group in groups)
         error = math.sqrt(sum(float(group.var()) / len(group) for group in groups))
-        rates = f"{deprived:.1%} of the deprived and {favoured:.1%} of the favoured have it"
+        rates = (
+            f"{percent_words(deprived)} of the deprived and {percent_words(favoured)} of the favoured have it"
+        )
         name, place = roles.attribute, ("protected", roles.attribute)
         if deprived - favoured >= max(SMALL, ONE_SIDED * error):
             what = f"favours those called deprived ({good}): {rates}"
@@ -116,11 +119,11 @@ def unknown_findings(rows: RawRows) -> Iterator[Finding]:
         if not roles.of and rows.card.columns.get(roles.attribute, ColumnCard()).kind == "nominal":
             levels = rows.recoded(roles.attribute)
             shares = [
-                f"{unknown[levels.isin(group).to_numpy(dtype=bool)].mean():.1%} of the {word}"
+                f"{percent_words(unknown[levels.isin(group).to_numpy(dtype=bool)].mean())} of the {word}"
                 for word, group in (("deprived", roles.deprived), ("favoured", roles.favoured))
             ]
             by_group.append(f"{' and '.join(shares)} ({roles.attribute})")
-    what = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({unknown.mean():.1%})"
+    what = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({percent_words(unknown.mean())})"
     what = ": ".join([what, ", ".join(by_group)]) if by_group else what
     fix = "leaving them out selects people: say what becomes of them with `label.unknown` and `unknown_as`"
     if label.unknown:

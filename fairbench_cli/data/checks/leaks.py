@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, drop
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.recognise import named_like_scores
@@ -99,7 +100,9 @@ def guessing(rows: RawRows) -> float:
 
 def leak_words(rows: RawRows, leak: Leak) -> str:
     """Return what a leak is, in words."""
-    right = f"alone right on {leak.accuracy:.0%} of rows, guessing on {guessing(rows):.0%}"
+    right = (
+        f"alone right on {percent_words(leak.accuracy)} of rows, guessing on {percent_words(guessing(rows))}"
+    )
     return f"gives {rows.card.label.column} away ({leak.how}): {right}"
 
 
@@ -190,9 +193,9 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
         told = {name: _told(name, codes, y) for name in first}
         alone = [name for name in first if told[name] <= ALONE]
         if len(alone) == 1 and says[alone[0]] >= MUCH:
-            what = f"explains {says[alone[0]]:.0%} of the entropy of {rows.card.label.column}, and no other "
-            most = max(told[alone[0]], 0)
-            what += f"column anything of it ({most:.1%} at most): perhaps it is known later"
+            share, most = percent_words(says[alone[0]]), percent_words(max(told[alone[0]], 0))
+            what = f"explains {share} of the entropy of {rows.card.label.column}, and no other "
+            what += f"column anything of it ({most} at most): perhaps it is known later"
             yield leak_finding(rows, alone[0], what)
     unknown = rows.unknown
     if not unknown.any() or unknown.all():
@@ -201,8 +204,10 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
         gap = rows.file[name].isin(rows.gaps).to_numpy(dtype=bool)
         here, elsewhere = float(gap[unknown].mean()), float(gap[~unknown].mean())
         if name not in (rows.card.label.column, rows.label_source) and here - elsewhere >= LATE:
-            what = f"is missing in {here:.1%} of the rows whose {rows.card.label.column} is unknown, and in "
-            what += f"{elsewhere:.1%} of the others: perhaps it is known no earlier"
+            what = (
+                f"is missing in {percent_words(here)} of the rows whose {rows.card.label.column} is unknown, "
+            )
+            what += f"and in {percent_words(elsewhere)} of the others: perhaps it is known no earlier"
             yield leak_finding(rows, name, what)
 
 
@@ -268,7 +273,7 @@ def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[
         best, joint = explained[name], _joined(joint, left.pop(name))
         taken.append(name)
     if best >= SETTLED:
-        what = f"is all but a rule of {', '.join(taken)}, which explain {best:.0%} of its entropy"
+        what = f"is all but a rule of {', '.join(taken)}, which explain {percent_words(best)} of its entropy"
         fix = "do not take it for a decision on people: what a classifier learns here is the rule"
         yield rows.finding("deterministic", rows.card.label.column, what, fix, "label")
         return

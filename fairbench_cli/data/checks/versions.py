@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.checks.groups import FEW, SURE
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
 
@@ -131,8 +132,8 @@ def _lost(first: RawRows, second: RawRows, groups: list[VersionGroup]) -> Iterat
         )
         if abs(shares[0] - shares[1]) >= max(LOST, SURE * error):
             what = (
-                f"is kept unevenly: {second.card.name} has {shares[0]:.1%} of the deprived and"
-                f" {shares[1]:.1%} of the favoured"
+                f"is kept unevenly: {second.card.name} has {percent_words(shares[0])} of the deprived and"
+                f" {percent_words(shares[1])} of the favoured"
             )
             name = deprived.attribute
             fix = f"start from {first.card.name}, or say who was left out and why (`left_out`)"

@@ -1,11 +1,13 @@
 """What the columns of a table are, guessed from their cells: kind, bins, gaps, and what to leave out."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.columns import LEVELS, SOME, column_findings
 from fairbench_cli.data.checks.leaks import leak_words, leaks
@@ -13,10 +15,13 @@ from fairbench_cli.data.checks.rows import RawRows
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import GAPS, edge_word, is_number
 from fairbench_cli.data.guess.roles import GivenRoles, Group, RawCells
+from fairbench_cli.data.load import MOST_PEOPLE
 from fairbench_cli.data.recognise import is_date, named_like_identifiers
 
 # Cells that mean a missing value in a column that is otherwise numbers.
 GAPS_AMONG_NUMBERS = ("-", "--", ".", "None", "none", "unknown", "Unknown", "missing", "Missing")
+COUNTS = ("freq", "frequency", "count", "counts", "n")  # names of columns that count people
+MOST_CELLS = 10_000  # of a table of counts
 FEW = 10  # different numbers that are kept as levels
 QUANTILES = 5
 DATES = 0.95  # of the cells
@@ -53,6 +58,25 @@ def gaps_of(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
         if others and len(values) > len(others) and _numeric(values - others, comma=comma):
             found |= others
     return tuple(gap for gap in (*GAPS, *GAPS_AMONG_NUMBERS) if gap in found)
+
+
+def counts_of(cells: pd.DataFrame) -> str | None:
+    """Return the column that counts the people of each row, if the table is a cross of all others.
+
+    >>> cells = pd.DataFrame({"sex": ["f", "f", "m"], "y": ["0", "1", "0"], "Freq": ["3", "0", "12"]})
+    >>> counts_of(pd.concat([cells, cells.tail(1).assign(y="1")])), counts_of(cells)
+    ('Freq', None)
+    """
+    if len(cells) > MOST_CELLS:
+        return None
+    named = [name for name in cells.columns if str(name).lower() in COUNTS]
+    others = cells.drop(columns=named)
+    others = others.loc[:, others.nunique() < len(others)]  # less the names of rows
+    if len(named) != 1 or others.shape[1] < 2 or others.duplicated().any():
+        return None
+    whole = all(is_number(cell, whole=True) and float(cell) >= 0 for cell in cells[named[0]])
+    crossed = whole and math.prod(others.nunique()) == len(cells)
+    return named[0] if crossed and 0 < cells[named[0]].astype(float).sum() <= MOST_PEOPLE else None
 
 
 def has_decimal_commas(cells: pd.DataFrame, separator: str) -> bool:
@@ -199,7 +223,8 @@ def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
         change.append(f"Edges of your own: bins: {{edges: [{_edges(numbers)}]}}")
     if missing:
         card["if_missing"] = "level"
-        why += f"; {missing:,} cells ({missing / len(table.cells):.1%}) are missing: a level of their own"
+        share = percent_words(missing / len(table.cells))
+        why += f"; {missing:,} cells ({share}) are missing: a level of their own"
         change.append(f"Filled in: if_missing: {'mode' if card['kind'] == 'nominal' else 'median'}")
         change.append("Rows left out: no if_missing, and missing_rows: drop")
     return ColumnGuess(name, ColumnCard.model_validate(card), why, ". ".join(change))

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
+from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import edge_word, is_number
 from fairbench_cli.data.recognise import named_like_protected
@@ -228,18 +229,19 @@ def shares(table: RawCells, name: str, favourable: Mask | None = None) -> str:
     """Return the values of a column with their shares, or with the rates of the favourable outcome.
 
     >>> shares(RawCells(pd.DataFrame({"sex": ["f", "m", "f", ""]}), ("",)), "sex")
-    'f (67%), m (33%)'
+    'f (66.7 %), m (33.3 %)'
     """
     known = table.known(name)
     if is_numbers(known) and known.nunique() > MOST_SHOWN:
         numbers = known.astype(np.float64)
         return f"numbers from {numbers.min():g} to {numbers.max():g}"
     counts = known.value_counts()
-    said = [f"{value} ({n / len(known):.0%})" for value, n in counts.items()]
+    said = [f"{value} ({percent_words(n / len(known))})" for value, n in counts.items()]
     if favourable is not None:
         rates = {value: favourable[(table.cells[name] == value).to_numpy()].mean() for value in counts.index}
         said = [
-            f"{value} ({n / len(known):.0%}, {rates[value]:.0%} favourable)" for value, n in counts.items()
+            f"{value} ({percent_words(n / len(known))}, {percent_words(rates[value])} favourable)"
+            for value, n in counts.items()
         ]
     more = f", … {len(said) - MOST_SHOWN} more" if len(said) > MOST_SHOWN else ""
     return ", ".join(said[:MOST_SHOWN]) + more

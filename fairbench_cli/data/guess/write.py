@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.text import percent_words, printable
 from fairbench_cli.data.guess.columns import ColumnGuess, entry, flow
 from fairbench_cli.data.guess.layout import FileLayout
 from fairbench_cli.data.guess.roles import GivenRoles, Group, RawCells
@@ -35,6 +35,8 @@ class Guessed:
         Label and protected attributes.
     columns : list of ColumnGuess
         In the file's order.
+    counts : str or None
+        The column that counts the people of each row; the table has a row for each of them.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Guessed:
     table: RawCells
     roles: GivenRoles
     columns: list[ColumnGuess]
+    counts: str | None = None
 
     @property
     def drops_rows(self) -> bool:
@@ -70,6 +73,9 @@ def card_text(guessed: Guessed) -> str:
             why += "and the groups' here"
         lines += _comment("cells that mean a missing value; a text that means something: remove it here")
         lines += [f"missing: {flow(guessed.table.gaps)}", *_comment(why), f"missing_rows: {how}"]
+    if guessed.counts is not None:
+        why = "rows are a cross of all other columns, so each stands for as many people as this one counts; "
+        lines += [*_comment(f"{why}if not, list it under `columns`"), f"counts: {flow(guessed.counts)}"]
     if "" in guessed.table.cells.columns:
         lines += [*_comment("of columns not listed here: one has no name"), "other_columns: drop"]
     lines.append("columns:")
@@ -158,7 +164,7 @@ def _about_label(guessed: Guessed) -> str:
     there = guessed.table.filled(label.column)
     values = guessed.table.cells[label.column][there].nunique()
     rest = "" if label.cut or values == 2 else f"; the other {values - 1} values are unfavourable"
-    return f"{members[there].mean():.1%} of the rows have the favourable outcome{rest}"
+    return f"{percent_words(members[there].mean())} of the rows have the favourable outcome{rest}"
 
 
 def _about_groups(guessed: Guessed, group: Group) -> str:
@@ -167,7 +173,10 @@ def _about_groups(guessed: Guessed, group: Group) -> str:
     good = guessed.roles.label.members(guessed.table)
     sides = (deprived & known, ~deprived & known)
     rates = [float(np.mean(good[side])) if side.any() else float("nan") for side in sides]
-    counts = [f"{side.sum():,} rows, {rate:.1%} favourable" for side, rate in zip(sides, rates, strict=True)]
+    counts = [
+        f"{side.sum():,} rows, {percent_words(rate)} favourable"
+        for side, rate in zip(sides, rates, strict=True)
+    ]
     said = f"deprived: {counts[0]}; the others: {counts[1]}"
     return said + (": are these the deprived?" if rates[0] > rates[1] else "")
 
@@ -179,11 +188,12 @@ def _one_line(text: str) -> str:
 
 def _comment(text: str, indent: str = "") -> list[str]:
     begin = f"{indent}# "
-    return textwrap.wrap(
-        _one_line(text),
+    lines = textwrap.wrap(
+        _one_line(text).replace(" %", "\u00a0%"),
         WIDTH,
         initial_indent=begin,
         subsequent_indent=begin,
         break_long_words=False,
         break_on_hyphens=False,
     )
+    return [line.replace("\u00a0%", " %") for line in lines]
