@@ -23,6 +23,7 @@ from fairbench_cli.base.errors import Flag, nearest, shown, suggest
 from fairbench_cli.base.strict_yaml import scalar
 from fairbench_cli.base.validation import mistake
 from fairbench_cli.measures.registry import COUNT_METRICS
+from fairbench_cli.measures.significance import alpha_of
 from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
 
 Ties = Literal["include", "exclude", "random"]
@@ -460,8 +461,8 @@ class AuditConfig(BaseModel):
 
     @property
     def alpha(self) -> float:
-        """What p-values are compared with: 0.05, where 1 - 0.95 is more and 1 of 20 would be less."""
-        return round(1 - self.confidence, 12)
+        """The level below which p-values are significant."""
+        return alpha_of(self.confidence)
 
     @property
     def tau(self) -> float:

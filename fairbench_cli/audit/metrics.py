@@ -18,6 +18,7 @@ from typing import Literal
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.registry import find
+from fairbench_cli.measures.significance import alpha_of
 
 # The rates that are shown, those with counts over and under the bar; and those that groups are compared on in
 # every audit, which predictions change.
@@ -105,7 +106,7 @@ def bounds(entry: Metric, tau: float, confidence: float) -> tuple[float, float] 
     ((-0.25, 0.25), (0.5, 2.0))
     """
     if entry.p_value:
-        return 1 - confidence, 1.0
+        return alpha_of(confidence), 1.0
     if entry.ideal is None:
         return None
     if entry.ratio:

@@ -112,6 +112,15 @@ def fisher(above: int, below: int, ref_above: int, ref_below: int) -> float:
     return float(p[p <= seen * (1 + 1e-7)].sum() / p.sum())
 
 
+def alpha_of(confidence: float) -> float:
+    """Return the level below which p-values are significant: 0.05, where 1 - 0.95 is a little more.
+
+    >>> 1 - 0.95 > 0.05, alpha_of(0.95)
+    (True, 0.05)
+    """
+    return round(1 - confidence, 12)
+
+
 def holm(p: ArrayLike) -> Floats:
     """Return Holm's step-down adjustment of p-values (Holm 1979); NaN are no tests and stay NaN.
 

@@ -242,7 +242,7 @@ def _both(joint: BeforeAfter, config: AuditConfig) -> _Both:
     spread = own.change + ref.change
     p = same_size_p(change, spread, total, own.total + ref.total)
     moved, fewest = own.moved + ref.moved, np.minimum(own.fewest, ref.fewest)
-    alpha = 1 - config.confidence
+    alpha = config.alpha
     turned = normal_p(divide(change, np.sqrt(spread))) < alpha
     reasons = np.where(p < alpha, "", np.where(turned, "turned", "chance"))
     reasons = np.where((fewest < FEW_OVER) | (moved < FEW_MOVED), "few", reasons)
@@ -301,7 +301,7 @@ def _change(one: _Both, p_holm: Floats, g: int, m: int, deciding: bool, config: 
     ]
     adjusted = float(p_holm[g, m])
     reason = one.reasons[g][m]
-    sure = adjusted < 1 - config.confidence
+    sure = adjusted < config.alpha
     closer = abs(math.log(ratios[1].value)) < abs(math.log(ratios[0].value)) if sure else False
     log = _interval(
         math.log(ratios[1].value / ratios[0].value) if reason != "no rows" else math.nan,

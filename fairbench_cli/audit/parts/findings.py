@@ -11,6 +11,7 @@ from typing import Literal
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.document.model import VERDICTS
+from fairbench_cli.measures.significance import alpha_of
 
 Differs = Literal["shown", "open", "untested"]
 Beyond = Literal["shown", "within", "open"]
@@ -20,7 +21,7 @@ def differs(row: Disparity, confidence: float) -> Differs:
     """Return whether the rates are shown to differ, over all comparisons that decide."""
     if math.isnan(row.p) or row.reason == "few":
         return "untested"
-    return "shown" if row.p_holm < 1 - confidence else "open"
+    return "shown" if row.p_holm < alpha_of(confidence) else "open"
 
 
 def beyond(row: Disparity) -> Beyond:
@@ -80,7 +81,7 @@ def _difference(row: Disparity, report: Report) -> str:
         return ", more than chance would do"
     if found == "untested":
         return ", from rows that are worth too few to test"
-    if row.p < 1 - report.config.confidence:
+    if row.p < report.config.alpha:
         of = f"not among {report.family:,} comparisons (p {writing.p_value(row.p_holm)})"
         return f", more than chance would do taken alone (p {alone}), {of}, so it could be chance"
     by = " by Fisher's exact test" if row.test == "fisher" else ""

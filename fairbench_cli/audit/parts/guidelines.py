@@ -260,7 +260,7 @@ def summary(found: Sequence[ImpactTable], report: Report) -> str:
 
 def _alone(found: Sequence[ImpactTable], report: Report) -> str:
     """Return who is below four fifths, those first whose rate differs significantly taken alone."""
-    alpha = 1 - report.config.confidence
+    alpha = report.config.alpha
     names: dict[tuple[bool, bool], list[str]] = {}
     for table in found:
         for row in _against_the_highest(table):
@@ -398,7 +398,7 @@ def _rates(table: ImpactTable, title: str, view: View) -> TextTable:
 
 def _two_answers(table: ImpactTable, report: Report) -> TextTable:
     """Return what the rule of four fifths and a test say, next to each other."""
-    alpha = 1 - report.config.confidence
+    alpha = report.config.alpha
     columns = _counted("group", "applicants", "selected", "rate") | {
         "ratio": lambda row: TableCell(
             "highest" if row.highest else writing.number(row.ratio), _limits(row), row.ratio

@@ -259,7 +259,7 @@ def _over(tests: int) -> str:
 
 
 def _few_draws(tests: int, report: Report) -> Iterator[str]:
-    draws, alpha = report.config.draws, 1 - report.config.confidence
+    draws, alpha = report.config.draws, report.config.alpha
     if tests / (1 + draws) >= alpha:
         yield (
             f"{draws} deals cannot show anything here: give --draws {math.ceil(2 * tests / alpha)} or more."

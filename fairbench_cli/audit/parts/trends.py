@@ -240,7 +240,7 @@ def _judged(
     tables: Sequence[tuple[Sequence[Disparity], Floats]], when: Sequence[float], base: Report
 ) -> list[Trend]:
     """Return the trends of comparisons, given what was counted of each."""
-    alpha = 1 - base.config.confidence
+    alpha = base.config.alpha
     fits = [_fit(counted, when, base) for _, counted in tables]
     few = [counted.sum(-1)[[0, 2]].min(0) < FEW_OVER for _, counted in tables]
     p = [np.where(less, np.nan, fit.p) for less, fit in zip(few, fits, strict=True)]
