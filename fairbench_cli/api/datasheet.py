@@ -167,7 +167,8 @@ def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
 
 def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: Meta | None) -> Datasheet:
     rows = raw_rows(card, found)
-    dataset = rows.dataset or load(card, found)
+    dataset = rows.dataset
+    assert dataset is not None  # noqa: S101 - only tables without a card have none
     table, y = dataset.table, dataset.sample().y
     names = _single(card, table.columns)
     cells, at = _crossed([table[name] for name in names])

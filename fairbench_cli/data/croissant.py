@@ -11,8 +11,11 @@ from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.table import Column
 
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
-MEDIA = {"csv": "text/csv", "parquet": "application/x-parquet"}
-MEDIA["arff"] = "https://ml.cms.waikato.ac.nz/weka/arff.html"
+MEDIA = {
+    "csv": "text/csv",
+    "parquet": "application/x-parquet",
+    "arff": "https://ml.cms.waikato.ac.nz/weka/arff.html",
+}
 TYPES = {"integer": "sc:Integer", "real": "sc:Float"}
 MOST_LEVELS = 50  # of a column, named in its description
 BIASED: tuple[TrapKind, ...] = ("direction", "gaps-by-group", "lost-group", "unknown-outcomes")

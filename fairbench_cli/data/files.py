@@ -198,7 +198,7 @@ def _filled(
     turn()
     known.clear()
     columns.reverse()
-    return lines, (columns.pop() for _ in some)
+    return lines, (columns.pop() for _ in some)  # each is freed as soon as it has been looked at
 
 
 def _arff_rows(lines: list[str], start: int, path: Path) -> Iterator[Row]:

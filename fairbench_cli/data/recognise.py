@@ -13,6 +13,9 @@ _IDENTIFIER = re.compile(
     re.ASCII,
 )
 
+COUNTS = ("freq", "frequency", "count", "counts")
+"""What a column is called that says how many people a row stands for."""
+
 _WEIGHT = re.compile(
     r"(?:^|[\W_])(?:(?:sample|row|case|survey|final|person|instance|design)?_?weights?|fnl_?wgt|p?wgt|perwt)\d*$",
     re.IGNORECASE | re.ASCII,

@@ -14,14 +14,13 @@ from fairbench_cli.data.checks.rows import Finding, RawRows, drop
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import is_number
 from fairbench_cli.data.doubts import counted, recoding
-from fairbench_cli.data.recognise import named_like_identifiers, named_like_weights
+from fairbench_cli.data.recognise import COUNTS, named_like_identifiers, named_like_weights
 
 MOSTLY = 0.5  # of the cells
 SOME = 0.1  # of the rows; New York's four models are no people
 LEVELS = 50  # of a nominal column; adult's native_country has 42
 CODES = 100  # that are cut into bins which have a name,
 GROUPS = 6  # so many of them: codes of occupations, not ages
-COUNTS = ("freq", "frequency", "count", "counts")
 OPPOSITES = ({"male", "female"}, {"man", "woman"}, {"men", "women"}, {"black", "white"})
 
 

@@ -19,7 +19,7 @@ WITHIN = 0.03  # of 0, with its 95 % interval: hardly a gap
 ONE_SIDED = 1.645  # standard errors by which a rate must be higher
 FOUR_FIFTHS = 0.8  # of the other rate, of either outcome
 NORMAL = 1.96  # standard errors of a 95 % interval
-UNKNOWN = 0.01  # of the rows; of New York's stops .1 % have no outcome, of law students 16 %
+MANY_UNKNOWN = 0.01  # of the rows; of New York's stops .1 % have no outcome, of law students 16 %
 AFFIRMED = ("1", "yes", "y", "true", "t")
 SMALL_GROUP = 400  # rows; a rate among fewer has a 95 % interval of some ±.05
 FEW = 30  # rows; a rate among fewer has a 95 % interval of some ±.18
@@ -112,7 +112,7 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
 def unknown_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield a label that is unknown in 1 % of the file's rows or more, and by group."""
     unknown, label = rows.unknown, rows.card.label
-    if unknown.mean() < UNKNOWN:
+    if unknown.mean() < MANY_UNKNOWN:
         return
     by_group = []
     for roles in rows.roles:

@@ -16,11 +16,10 @@ from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import GAPS, edge_word, is_number
 from fairbench_cli.data.guess.roles import GivenRoles, Group, RawCells
 from fairbench_cli.data.load import MOST_PEOPLE
-from fairbench_cli.data.recognise import is_date, named_like_identifiers
+from fairbench_cli.data.recognise import COUNTS, is_date, named_like_identifiers
 
 # Cells that mean a missing value in a column that is otherwise numbers.
 GAPS_AMONG_NUMBERS = ("-", "--", ".", "None", "none", "unknown", "Unknown", "missing", "Missing")
-COUNTS = ("freq", "frequency", "count", "counts", "n")  # names of columns that count people
 MOST_CELLS = 10_000  # of a table of counts
 FEW = 10  # different numbers that are kept as levels
 QUANTILES = 5
@@ -69,7 +68,7 @@ def counts_of(cells: pd.DataFrame) -> str | None:
     """
     if len(cells) > MOST_CELLS:
         return None
-    named = [name for name in cells.columns if str(name).lower() in COUNTS]
+    named = [name for name in cells.columns if str(name).casefold() in (*COUNTS, "n")]
     others = cells.drop(columns=named)
     others = others.loc[:, others.nunique() < len(others)]  # less the names of rows
     if len(named) != 1 or others.shape[1] < 2 or others.duplicated().any():
