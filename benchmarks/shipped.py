@@ -16,7 +16,7 @@ from fairbench_cli.data.locate import find_files
 from fairbench_cli.data.table import Column
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document, Section, plain_table
-from fairbench_cli.experiment.standins import CLASSIFIED_BY, measured_stand_in
+from fairbench_cli.experiment.standin_quality import CLASSIFIED_BY, measured_stand_in
 from fairbench_cli.network.bias import bias_kind
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.families import fit

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.check import check
+from fairbench_cli.data.checks.check import check
 from fairbench_cli.data.locate import folders, locate
 
 

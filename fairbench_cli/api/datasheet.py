@@ -15,7 +15,7 @@ from fairbench_cli.audit.scan.roles import MOST_CODES
 from fairbench_cli.audit.scan.strata import MOST_STRATA
 from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.check import Checked, check_rows
+from fairbench_cli.data.checks.check import Checked, check_rows
 from fairbench_cli.data.checks.groups import Side
 from fairbench_cli.data.checks.rows import raw_rows
 from fairbench_cli.data.croissant import croissant, named_columns

@@ -13,7 +13,7 @@ from fairbench_cli.audit.parts.explained import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.base.text import percent_words
-from fairbench_cli.data.check import KnownTrap, MissingCells
+from fairbench_cli.data.checks.check import KnownTrap, MissingCells
 from fairbench_cli.data.checks.groups import Side
 from fairbench_cli.data.checks.rows import Finding
 from fairbench_cli.data.table import Column

@@ -209,7 +209,7 @@ def check(
 
     Exit code 0: no warning; 1: warnings; 2: the data cannot be read.
     """
-    from fairbench_cli.data.check import check_rows
+    from fairbench_cli.data.checks.check import check_rows
     from fairbench_cli.data.checks.rows import raw_rows
     from fairbench_cli.data.checks.versions import compare_versions
     from fairbench_cli.data.locate import find_files

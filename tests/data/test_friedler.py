@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.check import check
+from fairbench_cli.data.checks.check import check
 from fairbench_cli.data.load import load, read_parts
 from fairbench_cli.data.locate import folders, locate
 from fairbench_cli.data.represent import represent

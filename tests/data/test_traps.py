@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.check import check
+from fairbench_cli.data.checks.check import check
 from fairbench_cli.data.checks.rows import raw_rows
 from fairbench_cli.data.checks.versions import compare_versions
 from fairbench_cli.data.locate import folders, locate

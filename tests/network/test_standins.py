@@ -14,7 +14,7 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.data.load import Dataset
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.experiment.standins import measured_stand_in
+from fairbench_cli.experiment.standin_quality import measured_stand_in
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.families import fit
