@@ -113,6 +113,9 @@ def scheduler(tmp_path_factory) -> Iterator[Path]:
         dask("scheduler", "--port", "0", "--scheduler-file", file, cwd=folder),
         dask("worker", "--scheduler-file", file, *two, cwd=folder),
     ):
+        started = time.monotonic()
+        while not file.exists() and time.monotonic() < started + 60:  # a run may be there before it
+            time.sleep(0.05)
         yield file
 
 
