@@ -14,8 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.audit.compare.family import Family
-from fairbench_cli.audit.compare.kernel import Compared, shown_names, with_limits
+from fairbench_cli.audit.compare.kernel import Compared, Family, shown_names, with_limits
 from fairbench_cli.audit.compare.references import (
     REST,
     Bools,

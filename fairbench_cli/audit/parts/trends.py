@@ -16,10 +16,9 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.audit.compare.effective import own_rows, rate_rows
-from fairbench_cli.audit.compare.family import Family
+from fairbench_cli.audit.compare.kernel import Family, disparities, group_rows, overall_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, kept
 from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report
-from fairbench_cli.audit.compare.rows import disparities, group_rows, overall_rows
 from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.parts import writing
