@@ -13,40 +13,26 @@ none. All tests are adjusted together by Holm, apart from the rates of every aud
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
+from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.effective import rows_per_weight
 from fairbench_cli.audit.compare.kernel import Compared, Family, Limits
-from fairbench_cli.audit.compare.references import (
-    REST,
-    REST_NAME,
-    Ints,
-    chosen_by_rate,
-    comparable,
-    kept,
-    references,
-)
+from fairbench_cli.audit.compare.references import REST, REST_NAME, Ints
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
 from fairbench_cli.audit.compare.verdict import all_of, decide_metric, requested_names, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
-from fairbench_cli.audit.parts.part import Part, View, stream
-from fairbench_cli.audit.parts.writing import (
-    DASH,
-    REASONS,
-    fine_cell,
-    group_cell,
-    listed,
-    p_cell,
-    place,
-    reason_words,
-)
+from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts.part import Part, View, grouped, stream
 from fairbench_cli.audit.scan.tally import Slice
-from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict, table_of
+from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
@@ -162,44 +148,38 @@ def requested(_: tuple[()], base: Report) -> Requested:
     `ENOUGH`, and beyond `MOST_GROUPS` groups.
     """
     config, names = base.config, requested_names(base.config)
-    slices = [_pairs(kept(part, config), config) for part in base.slices]
     deciding = [name for name in names if bounds(find(name), tau_of(name, config), config.confidence)]
     tests = {name: parts_tested(find(name)) for name in deciding}
-    columns = list(dict.fromkeys(one for each in tests.values() for one in each))
+    columns = list(dict.fromkeys(chain.from_iterable(tests.values())))
+    slices = [_pairs(references.kept(part, config), config) for part in base.slices]
     found = [_all_tested(pairs, names, columns, config) for pairs in slices]
     tables, others = [], []
     for pairs, metrics in zip(slices, found, strict=True):
         many = len(pairs.groups)
-        p = [[metrics[name][i].member for name in columns] for i in range(many)]
+        p = [metrics[name][i].member for i in range(many) for name in columns]
         tables.append(np.array(p, dtype=np.float64).reshape(many, len(columns)))
         # A reference that the data chose is the extreme one of all pairs: the others count as tests, too.
-        more = many * (many - 1) // 2 if chosen_by_rate(pairs.part, config) else 0
+        more = many * (many - 1) // 2 if references.chosen_by_rate(pairs.part, config) else 0
         others.append(np.ones((more, len(columns))))
     rows, decided = [], []
     for pairs, metrics, table in zip(slices, found, Family(tables, pairs=others).adjusted(), strict=True):
         for i, group in enumerate(pairs.groups):
             p_holm = dict(zip(columns, table[i].tolist(), strict=True))
-            pair = pairs.named(group)
-            values = {name: metrics[name][i] for name in metrics}
-            own = [
-                _decided(pair, name, one, values, p_holm[one], config)
-                for name in deciding
-                for one in tests[name]
-            ]
-            verdicts = {name: all_of(one.verdict for one in own if one.metric == name) for name in deciding}
-            rows.append(
-                RequestedRow(
-                    **vars(pair), values={name: values[name].known for name in names}, verdicts=verdicts
-                )
-            )
-            decided += own
-    bounded = [
+            pair, values = pairs.named(group), {name: metrics[name][i] for name in metrics}
+            verdicts = {}
+            for name in deciding:
+                own = [_decided(pair, name, test, values, p_holm[test], config) for test in tests[name]]
+                verdicts[name] = all_of(test.verdict for test in own)
+                decided += own
+            known = {name: values[name].known for name in names}
+            rows.append(RequestedRow(**vars(pair), values=known, verdicts=verdicts))
+    bounded = {
         tested.drawn
         for metrics in found
         for name in names
         for tested in metrics[name]
         if not math.isnan(tested.known.low)
-    ]
+    }
     return Requested(tuple(rows), tuple(decided), closed=False in bounded, drawn=True in bounded)
 
 
@@ -244,23 +224,14 @@ def _decided(
     elif verdict == "undecided":
         reason = "chance" if judged.p_value else "few" if math.isnan(known.low) else "wide"
     p_holm = math.nan if math.isnan(tested.p) else p_holm
-    return RequestedTest(
-        **vars(pair),
-        metric=name,
-        tested=test,
-        value=tested.known,
-        p=tested.p,
-        p_holm=p_holm,
-        verdict=verdict,
-        reason=reason,
-    )
+    return RequestedTest(*(*vars(pair).values(), name, test, tested.known, tested.p, p_holm, verdict, reason))
 
 
 def _pairs(part: Slice, config: AuditConfig) -> _Pairs:
     n, worth = part.counts.n, rows_per_weight(part)
-    places = references(part, ("selection-rate",), config)
+    places = references.references(part, ("selection-rate",), config)
     at = int(places[0])
-    others = [g for g in np.flatnonzero(comparable(part, config)).tolist() if g != at]
+    others = [g for g in np.flatnonzero(references.comparable(part, config)).tolist() if g != at]
     if at == REST:
         favoured, every = n.sum(0) - n[others], range(len(n))
         rest = [float(rows_per_weight(part, [h for h in every if h != g])) for g in others]
@@ -383,10 +354,7 @@ def percentiles(values: Floats, tail: float) -> Limits:
 
 def requested_sections(found: Requested, report: Report, view: View) -> tuple[Section, ...]:
     """Return a section of the metrics asked for by name, if any: a table for each attribute."""
-    slices: dict[tuple[str, ...], list[RequestedRow]] = {}
-    for row in found.rows:
-        slices.setdefault((row.model, row.decision, row.attribute, row.reference), []).append(row)
-    if not slices:
+    if not found.rows:
         return ()
     kinds = {find(test.metric).tested for test in found.tests}
     how = "".join(f" {TESTED[kind]}" for kind in TESTED if kind in kinds)
@@ -398,9 +366,8 @@ def requested_sections(found: Requested, report: Report, view: View) -> tuple[Se
         f"{ENOUGH}.{how} These verdicts count with --fail-on alone; p (Holm) is adjusted for all that is "
         f"tested here.{_allowed(found, report.config)}",
     )
-    tests: dict[tuple[str, ...], list[RequestedTest]] = {}
-    for test in found.tests:
-        tests.setdefault((*_place(test), test.metric), []).append(test)
+    tests = grouped(found.tests, lambda test: (*test.place, test.group, test.metric))
+    slices = grouped(found.rows, lambda row: (*row.place, row.reference))
     tables = tuple(_table(rows, tests, report, view) for rows in slices.values())
     return (Section("Metrics asked for by name", sentences, tables),)
 
@@ -414,12 +381,10 @@ def _allowed(found: Requested, config: AuditConfig) -> str:
         if limits:
             low, high = max(limits[0], entry.low), min(limits[1], entry.high)
             known.setdefault(f"from {low:.3g} to {high:.3g}", []).append(entry.name)
-    said = "; ".join(f"{listed(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items())
+    said = "; ".join(
+        f"{writing.listed(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items()
+    )
     return f" Allowed: {said}." if said else ""
-
-
-def _place(row: Pair) -> tuple[str, ...]:
-    return row.model, row.decision, row.attribute, row.group
 
 
 def _intervals(found: Requested, level: str) -> str:
@@ -436,82 +401,74 @@ def _intervals(found: Requested, level: str) -> str:
     return f"Brackets hold {level} {how}. " if found.closed or found.drawn else ""
 
 
-@dataclass(frozen=True)
-class _Line:
-    """A metric of a group, or a part of it, with what was tested of it alone."""
-
-    row: RequestedRow
-    name: str
-    known: Interval
-    verdict: Verdict | None
-    reason: Reason
-    test: RequestedTest | None
-    least_p: float  # of what was tested of it, adjusted
-    part: bool = False
-
-
-def _lines(row: RequestedRow, name: str, tests: Sequence[RequestedTest]) -> Iterator[_Line]:
-    """Yield the line of a metric, then those of the differences that it is the largest of."""
-    of_parts, reasons = find(name).tested == "parts", [test.reason for test in tests]
-    undecided = row.verdicts.get(name) == "undecided"
-    reason: Reason = next((one for one in REASONS if undecided and one in reasons), "")
-    alone = tests[0] if tests and not of_parts else None
-    least_p = min((test.p_holm for test in tests if not math.isnan(test.p_holm)), default=math.nan)
-    yield _Line(row, name, row.values[name], row.verdicts.get(name), reason, alone, least_p)
-    for test in tests if of_parts else ():
-        known = (test.value, test.verdict, test.reason, test, test.p_holm)
-        yield _Line(row, f"of which {test.tested}", *known, part=True)
-
-
 def _table(
-    rows: list[RequestedRow], tests: Mapping[tuple[str, ...], list[RequestedTest]], report: Report, view: View
+    rows: list[RequestedRow], tests: Mapping[Any, list[RequestedTest]], report: Report, view: View
 ) -> TextTable:
+    """Return the metrics of each group, each followed by the differences that it is the largest of."""
     first = rows[0]
-    where = f" ({place(first.model, first.decision)})" if report.several else ""
     small = {row.group for row in report.groups if row.small and row.attribute == first.attribute}
-
-    def value(line: _Line) -> TableCell:
-        return (
-            p_cell(line.known.value) if not line.part and find(line.name).p_value else fine_cell(line.known)
-        )
-
-    def ideal(line: _Line) -> TableCell:
-        best = None if line.part else find(line.name).ideal
-        return TableCell("" if best is None else f"{best:g}", "", math.nan if best is None else best)
-
-    def p(line: _Line, which: str) -> TableCell:
-        return p_cell(math.nan if line.test is None else getattr(line.test, which))
-
-    def verdict(line: _Line) -> TableCell:
-        why = reason_words(line.reason, line.least_p, report.config.confidence)
-        why = f": {why}" if why else ""
-        return TableCell(VERDICTS[line.verdict] + why if line.verdict else DASH, verdict=line.verdict)
-
-    columns: dict[str, Callable[[_Line], TableCell]] = {
-        "group": lambda line: group_cell(line.row.group, line.row.group in small),
-        "metric": lambda line: TableCell(line.name),
-        "value": value,
-        "at best": ideal,
-        "p": lambda line: p(line, "p"),
-        "p (Holm)": lambda line: p(line, "p_holm"),
-        "verdict": verdict,
-    }
+    lines = []
+    for row in rows:
+        group = writing.group_cell(row.group, row.group in small)
+        for name, known in row.values.items():
+            entry, tested = find(name), tests.get((*row.place, row.group, name), [])
+            of_parts, verdict = entry.tested == "parts", row.verdicts.get(name)
+            reasons = {test.reason for test in tested} if verdict == "undecided" else set()
+            reason: Reason = next((one for one in writing.REASONS if one in reasons), "")
+            least_p = min((test.p_holm for test in tested if not math.isnan(test.p_holm)), default=math.nan)
+            lines.append(
+                (
+                    group,
+                    TableCell(name),
+                    writing.p_cell(known.value) if entry.p_value else writing.fine_cell(known),
+                    NOTHING if entry.ideal is None else TableCell(f"{entry.ideal:g}", "", entry.ideal),
+                    *_p_cells(tested[0] if tested and not of_parts else None),
+                    _verdict(verdict, reason, least_p, report),
+                )
+            )
+            lines += [
+                (
+                    group,
+                    TableCell(f"of which {test.tested}"),
+                    writing.fine_cell(test.value),
+                    NOTHING,
+                    *_p_cells(test),
+                    _verdict(test.verdict, test.reason, test.p_holm, report),
+                )
+                for test in (tested if of_parts else ())
+            ]
+    heads = ("group", "metric", "value", "at best", "p", "p (Holm)", "verdict")
     if view.brief:
-        del columns["at best"]
-    lines = [
-        line
-        for row in rows
-        for name in row.values
-        for line in _lines(row, name, tests.get((*_place(row), name), ()))
-    ]
-    return table_of(f"{first.attribute}, against {first.reference}{where}", columns, *view.cut(lines))
+        heads, lines = _without_best(heads), [_without_best(line) for line in lines]
+    where = f" ({writing.place(first.model, first.decision)})" if report.several else ""
+    title = f"{first.attribute}, against {first.reference}{where}"
+    shown, more = view.cut(lines)
+    return TextTable(title, heads, tuple(shown), more)
+
+
+NOTHING = TableCell("", "", math.nan)
+
+
+def _without_best(cells: tuple[Any, ...]) -> tuple[Any, ...]:
+    return cells[:3] + cells[4:]
+
+
+def _p_cells(test: RequestedTest | None) -> tuple[TableCell, TableCell]:
+    p, p_holm = (test.p, test.p_holm) if test else (math.nan, math.nan)
+    return writing.p_cell(p), writing.p_cell(p_holm)
+
+
+def _verdict(verdict: Verdict | None, reason: Reason, p_holm: float, report: Report) -> TableCell:
+    why = writing.reason_words(reason, p_holm, report.config.confidence)
+    words = VERDICTS[verdict] + (f": {why}" if why else "") if verdict else writing.DASH
+    return TableCell(words, verdict=verdict)
 
 
 def verdicts(found: Requested) -> Iterator[tuple[Place, str, Verdict]]:
     """Yield the verdicts, by place and metric."""
     for row in found.rows:
         for name, verdict in row.verdicts.items():
-            yield Place(row.model, row.decision, row.attribute), name, verdict
+            yield Place(*row.place), name, verdict
 
 
 def _data(found: Requested) -> dict[str, object]:

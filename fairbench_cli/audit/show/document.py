@@ -1,25 +1,27 @@
 """An audit as a document: what it says in words, what its parts show, and how that is to be read."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path, PurePath
 
-from fairbench_cli.audit.compare.report import Report
+from fairbench_cli.audit.compare.report import Disparity, GroupRow, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
-from fairbench_cli.audit.parts import parts_of, whole_of
+from fairbench_cli.audit.parts import parts_of, rates, whole_of, writing
+from fairbench_cli.audit.parts.findings import allowed, differs, verdict_words
 from fairbench_cli.audit.parts.part import View
-from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS, decisive, reason_words, verdict_table
-from fairbench_cli.audit.parts.writing import LIMIT_OPEN, REASONS, counted_words, named, thousands
 from fairbench_cli.audit.show.headline import Sentence, headline, meaning
-from fairbench_cli.audit.show.pictures import rate_chart
-from fairbench_cli.base.text import shown_path
+from fairbench_cli.base.text import percent_words, shown_path
 from fairbench_cli.document import html, markdown, notebook
-from fairbench_cli.document.model import Answer, Chart, Document, Section, Statement
+from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
+from fairbench_cli.document.model import SYMBOLS, UNTESTED, Answer, Chart, Document, Section, Statement
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import EVENTS, RATES
 
+NAME = 20  # characters of a reference's name below a chart
+HEIGHT = 18  # of the band and of the reference's line in a row
 SHOWN = 12  # rows of a table, unless all are asked for
 MOST_NAMED = 6  # attributes named with their references
 REFERENCES = {
@@ -112,12 +114,14 @@ def _sections(report: Report, view: View) -> Iterator[Section]:
     judged = bool(report.verdicts) and not report.without_verdict
     if judged and not view.brief and not report.config.sliced_by:
         heads = {name: RATES[name].label for name in report.deciding}
-        table = verdict_table("Verdicts by attribute and rate", report, report.deciding, heads, decides=True)
+        table = rates.verdict_table(
+            "Verdicts by attribute and rate", report, report.deciding, heads, decides=True
+        )
         yield Section("Summary", tables=(table,), notes=rate_legend(report))
     for part, found in parts_of(report):
         sections = part.sections(found, report, view)
         yield from sections
-        if part is RATES_OF_GROUPS and sections and judged and view.brief:
+        if part is rates.RATES_OF_GROUPS and sections and judged and view.brief:
             notes = (*rate_legend(report), *verdict_legend(report), _of_numbers(report))
             yield Section("In these tables", notes=notes)
     if report.notes:
@@ -145,9 +149,10 @@ def source_name(report: Report) -> str:
 
 def facts(report: Report) -> str:
     """Return in a line what was audited and how, after the name of the file."""
-    rows = f"{source_name(report)}: {thousands(report.rows)} rows{', weighted' if report.weighted else ''}"
+    many, weighted = writing.thousands(report.rows), ", weighted" if report.weighted else ""
     names = (RATES[name].label if name in RATES else name for name in report.decided_by)
     by = "" if report.without_verdict else f"decided by {', '.join(names)}; "
+    rows = f"{source_name(report)}: {many} rows{weighted}"
     return f"{rows}; {against(report)}; {by}{level(report)} intervals, each of one comparison alone"
 
 
@@ -170,9 +175,8 @@ def against(report: Report) -> str:
     parts = []
     for attribute, references in found.items():
         given = attribute in config.references or set(attribute.split(CROSS)) <= set(config.references)
-        parts.append(
-            f"{attribute} against {' or '.join(map(named, references))}{'' if given else ' (largest)'}"
-        )
+        names = " or ".join(map(writing.named, references))
+        parts.append(f"{attribute} against {names}{'' if given else ' (largest)'}")
     return ", ".join(parts)
 
 
@@ -214,8 +218,9 @@ def group_legend(report: Report) -> tuple[str, ...]:
 
 def verdict_legend(report: Report) -> tuple[str, ...]:
     """Return what the verdicts in this report mean, those that occur."""
-    rows = [row for verdict in report.verdicts for row in decisive(verdict, report)]
-    reasons, words = {row.reason for row in rows}, {reason_words(row, report) for row in rows}
+    rows = [row for verdict in report.verdicts for row in rates.decisive(verdict, report)]
+    limit_open, wide = writing.LIMIT_OPEN, writing.REASONS["wide"]
+    reasons, words = {row.reason for row in rows}, {rates.reason_words(row, report) for row in rows}
     outside = (
         "shown outside: beyond chance the rates do not only differ, their ratio is outside the limits, too."
     )
@@ -233,10 +238,9 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
         "often enough.": "chance" in reasons,
         f"could be chance among {report.family:,}: taken alone the rates differ, as the interval shows; of "
         "so many comparisons some look so by chance.": any(" among " in text for text in words),
-        f"{LIMIT_OPEN}: the rates differ by more than chance, and the measured gap is small enough; whether "
-        "the true one is larger than allowed is open.": LIMIT_OPEN in words,
-        f"{REASONS['wide']}: the measured gap is small enough, and a larger one fits, too.": REASONS["wide"]
-        in words,
+        f"{limit_open}: the rates differ by more than chance, and the measured gap is small enough; whether "
+        "the true one is larger than allowed is open.": limit_open in words,
+        f"{wide}: the measured gap is small enough, and a larger one fits, too.": wide in words,
         "too few rows: weights leave too few to test.": "few" in reasons,
     }
     return tuple(text for text, occurs in found.items() if occurs)
@@ -248,7 +252,7 @@ def _of_numbers(report: Report) -> str:
     return (
         f"Square brackets: the {level(report)} interval of this comparison alone. p: how often rates that "
         "are equal would give numbers like these; p (Holm): adjusted for "
-        f"{counted_words(report.family, 'comparison')}{decides}."
+        f"{writing.counted_words(report.family, 'comparison')}{decides}."
     )
 
 
@@ -273,3 +277,83 @@ def _reading(report: Report) -> Section:
         "who are wrongly selected (fdr, fpr); when it helps, at those who are missed (for, fnr).",
     )
     return Section("How to read it", notes=notes)
+
+
+def rate_chart(said: Sentence, report: Report) -> Chart:
+    """Return the rate that a sentence is about, by group: worst first, then the reference and minor groups.
+
+    Groups on which nothing is shown are folded behind their count.
+    """
+    rows, groups = rates.of_attribute(said, report)
+    minor, of_group = rates.minor_groups(groups), {row.group: row for row in groups}
+    own = rates.worst_first([row for row in rows if row.metric == said.metric], minor)
+    still = [
+        row for row in own if not (row.is_reference or row.group == said.group) and _is_open(row, report)
+    ]
+    shown = [row for row in own if row not in still]
+    title = f"{said.attribute}: {meaning(said.metric)}"
+    folded: tuple[Chart, ...] = ()
+    if still:
+        names = writing.listed([writing.named(row.group) for row in still])
+        head = f"{writing.counted_words(len(still), 'group')} not decided: {names}"
+        folded = (Chart(head, _drawn(f"{title}: {head}", still, of_group, minor, report)),)
+    more = len(shown) - rates.MOST_BARS
+    caption = f"and {writing.counted_words(more, 'more group')} in the table" if more > 0 else ""
+    return Chart(title, _drawn(title, shown, of_group, minor, report), caption, folded=folded)
+
+
+def _is_open(row: Disparity, report: Report) -> bool:
+    """Return whether neither a difference nor a verdict is shown."""
+    return row.verdict == "undecided" and differs(row, report.config.confidence) != "shown"
+
+
+def _drawn(
+    title: str,
+    rows: Sequence[Disparity],
+    of_group: dict[str, GroupRow],
+    minor: frozenset[str],
+    report: Report,
+) -> str:
+    """Return the picture of some groups."""
+    first = rows[: rates.MOST_BARS - 1]
+    kept = [row for row in rows if row in first or row.is_reference] if len(rows) > rates.MOST_BARS else rows
+    known = (of_group[row.group].metrics[row.metric] for row in kept)
+    axis = rates.rate_axis(known, (row.reference_value for row in kept), percent=True)
+    drawn = [_row(axis, row, of_group[row.group], report, muted=row.group in minor) for row in kept]
+    words = "; ".join(f"{row.name}: {row.said}" for row in drawn)
+    references = {(row.reference, row.reference_value) for row in rows}
+    reference = "the reference's rate"
+    if len(references) == 1:
+        ((name, value),) = references
+        reference = f"{name if len(name) <= NAME else 'reference'} {percent_words(value)}"
+    key = f"line: {reference}; shaded: {allowed(rows[0].tau)} times, allowed"
+    return row_chart(f"{title}. {words}", axis, drawn, key)
+
+
+def _row(axis: Axis, row: Disparity, own: GroupRow, report: Report, *, muted: bool) -> ChartRow:
+    """Return a group: the band that its reference allows, its rate with the interval, and both in words."""
+    known, untested = own.metrics[row.metric], report.config.rule == "point"
+    rate = percent_words(row.value)
+    said = f"{rate}, reference" if row.is_reference else _beside(rate, row)
+    look: Look = "reference" if row.is_reference else rates.LOOKS[row.verdict] if untested else row.verdict
+    symbol = "" if row.is_reference else (UNTESTED if untested else SYMBOLS)[row.verdict]
+    ends = f", {percent_words(known.low)} to {percent_words(known.high)}"
+    title = f"{row.group}: {RATES[row.metric].label} {rate} ({writing.fraction(row.behind)}){ends}"
+    title += "" if row.is_reference else f"; {verdict_words(row)}"
+    marks, reference = [], row.reference_value
+    if math.isfinite(reference) and not row.is_reference:
+        low, high = row.tau * reference, min(1.0, reference / row.tau)
+        words = f"allowed: {percent_words(low)} to {percent_words(high)}"
+        marks.append(box("band", axis, low, high, HEIGHT, words))
+        marks.append(rule("ref", axis, reference, HEIGHT, f"{row.reference}: {percent_words(reference)}"))
+    if math.isfinite(row.value):
+        marks.append(whisker(axis, known.low, known.high, title))
+        marks.append(dot(axis, row.value, look, title))
+    name = f"{symbol} {row.group}{'*' if own.small else ''}".strip()
+    return ChartRow(name, said, marks, muted)
+
+
+def _beside(rate: str, row: Disparity) -> str:
+    """Return a rate with its ratio: "42.3 %, 1.92 times"."""
+    times = writing.ratio(row.ratio.value, row.tau, 2)
+    return rate if math.isnan(row.ratio.value) else f"{rate}, {times} times"

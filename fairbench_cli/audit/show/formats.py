@@ -20,7 +20,7 @@ FORMATS: dict[str, tuple[str, str]] = {
     "groups": ("groups.csv", f"{_HERE}.tables:groups_csv"),
     "verdicts": ("audit.csv", f"{_HERE}.tables:verdicts_csv"),
     "json": ("audit.json", f"{_HERE}.tables:to_json"),
-    "ci": ("ci.json", f"{_HERE}.ci:to_ci"),
+    "ci": ("ci.json", f"{_HERE}.tables:to_ci"),
     "markdown": ("audit.md", f"{_HERE}.document:to_markdown"),
     "html": ("audit.html", f"{_HERE}.document:to_html"),
 }

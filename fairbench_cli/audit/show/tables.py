@@ -1,4 +1,4 @@
-"""An audit as data: one JSON document, and the tidy tables of its parts as CSV and in a database."""
+"""An audit as data: a JSON document, a small one for CI, and tidy tables as CSV and in a database."""
 
 import csv
 import hashlib
@@ -6,6 +6,7 @@ import io
 import json
 import math
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import is_dataclass
 from functools import partial
@@ -15,7 +16,7 @@ from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.part import Row, Value
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
-from fairbench_cli.audit.parts.writing import columns_of
+from fairbench_cli.audit.parts.writing import columns_of, flat
 from fairbench_cli.audit.show.document import source_name
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.base.errors import UserError, user_error
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
     from sqlalchemy import MetaData
 
 FORMAT = 3
+CI_FORMAT = 1
+"""Keys may be added without a new number; none goes, and none changes its meaning."""
+
+CI_COLUMNS = (
+    *("model", "decision", "attribute", "group", "reference", "metric", "value", "reference_value"),
+    *("ratio", "ratio_low", "ratio_high", "difference", "tau", "p_holm", "shown_outside"),
+)
+"""Of a comparison that fails."""
+
 PREFIX = "fairbench_audit_"
 TABLES = tuple(RATES_OF_GROUPS.tables)  # of every audit
 OPTIONAL = tuple(name for part in PARTS for name in part.tables if name not in TABLES)
@@ -112,6 +122,44 @@ def document(report: Report) -> dict[str, Any]:
 def to_json(report: Report) -> str:
     """Write the document; the same audit gives the same bytes."""
     return json_text(document(report))
+
+
+def to_ci(report: Report) -> str:
+    """Return a small JSON document; the same audit gives the same bytes.
+
+    Of models or slices that are compared it is about the last, as the verdict and the gate are.
+    """
+    deciding = [row for row in report.disparities if row.deciding and report.last in ("", row.model)]
+    deciding = [] if report.without_verdict else deciding
+    counts = Counter(row.verdict for row in deciding)
+    comparisons = {verdict: counts[verdict] for verdict in ("fail", "pass", "undecided")}
+    judged = () if report.without_verdict else report.judged
+    found: dict[str, Any] = {
+        "format": CI_FORMAT,
+        "verdict": None if report.without_verdict else report.verdict,
+        "headline": headline(report).sentence,
+        "title": report.config.title,
+        "source": source_name(report),
+        "rows": report.rows,
+        "gate": {"stops": report.gate.stops, "reason": report.gate.reason},
+        "exit_code": int(report.gate.stops),
+        "comparisons": None if report.without_verdict else comparisons,
+        "attributes": [
+            {
+                "model": row.model,
+                "decision": row.decision,
+                "attribute": row.attribute,
+                "verdict": row.verdict,
+                "failing": [name for name in report.deciding if row.by_metric.get(name) == "fail"],
+            }
+            for row in judged
+        ],
+        "failing": [
+            {name: cells[name] for name in CI_COLUMNS}
+            for cells in (flat(row) for row in deciding if row.verdict == "fail")
+        ],
+    }
+    return json_text(found)
 
 
 def json_text(found: Mapping[str, Any]) -> str:
