@@ -29,13 +29,15 @@ from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.network.bias import Groups
 from fairbench_cli.network.exact import Labels, facts_of
 from fairbench_cli.network.files import open_network
-from fairbench_cli.network.mechanisms.group import GroupNoise
-from fairbench_cli.network.mechanisms.history import HistoricalBias
-from fairbench_cli.network.mechanisms.label import LabelBias
-from fairbench_cli.network.mechanisms.measurement import MeasurementError
-from fairbench_cli.network.mechanisms.omission import OmittedColumn
-from fairbench_cli.network.mechanisms.representation import GroupShare
-from fairbench_cli.network.mechanisms.selection import SelectionBias
+from fairbench_cli.network.mechanisms.biases import (
+    GroupNoise,
+    GroupShare,
+    HistoricalBias,
+    LabelBias,
+    MeasurementError,
+    OmittedColumn,
+    SelectionBias,
+)
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import chances, markov_boundary, posterior
 from fairbench_cli.network.recovery import grid, recoveries

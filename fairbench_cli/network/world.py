@@ -223,6 +223,31 @@ def _check_free(name: str, network: BayesNet) -> None:
         raise user_error(f'the data have a column "{name}", which a world has too', "rename the column")
 
 
+@dataclass(frozen=True)
+class DataRoles:
+    """The columns of data, and which of them are the outcome and the groups.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        All of them.
+    label, favourable : str
+        The outcome's column and its favourable level.
+    groups : mapping of str to (deprived, favoured)
+        Levels of the protected attribute, by column.
+    """
+
+    columns: Sequence[Column]
+    label: str
+    favourable: str
+    groups: Groups
+
+    @property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """The levels of each column."""
+        return {column.name: column.levels for column in self.columns}
+
+
 class Mechanism(Protocol):
     """One bias: a frozen dataclass whose fields are its keys in a config; see `network/mechanisms`."""
 
@@ -237,10 +262,8 @@ class Mechanism(Protocol):
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
 
-    def check(
-        self, columns: Sequence[Column], label: str, favourable: str, groups: Groups
-    ) -> Iterator[Problem]:
-        """Yield what is wrong with it for a table of such columns."""
+    def check(self, data: DataRoles) -> Iterator[Problem]:
+        """Yield what is wrong with it for data of such columns."""
 
     def apply(self, world: World) -> World:
         """Return the world with one bias more; `UserError` for what only the CPTs tell."""
@@ -271,7 +294,7 @@ def world_of(
         For a mechanism that does not fit the columns or changes nothing, and for a world whose record has
         nobody of a group.
 
-    >>> from fairbench_cli.network.mechanisms.label import LabelBias
+    >>> from fairbench_cli.network.mechanisms.biases import LabelBias
     >>> net = BayesNet(
     ...     (Column("s", ("f", "m")), Column("y", ("no", "yes"))),
     ...     ((), (0,)),
@@ -283,14 +306,9 @@ def world_of(
     >>> world.joint(["s", "y"]).tolist()
     [[0.375, 0.125], [0.125, 0.375]]
     """
-    problems = [
-        problem
-        for mechanism in mechanisms
-        for problem in (
-            *_strength_problems(mechanism),
-            *mechanism.check(net.columns, label, favourable, groups),
-        )
-    ]
+    data, problems = DataRoles(net.columns, label, favourable, groups), list[Problem]()
+    for mechanism in mechanisms:
+        problems += [*_strength_problems(mechanism), *mechanism.check(data)]
     if problems:
         raise UserError(*dict.fromkeys(problems))
     world = World(net, net, label, favourable, groups)

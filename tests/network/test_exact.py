@@ -15,8 +15,7 @@ from fairbench_cli.network import exact, query
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.exact import facts_of, total_variation
 from fairbench_cli.network.files import open_network
-from fairbench_cli.network.mechanisms.label import LabelBias
-from fairbench_cli.network.mechanisms.measurement import MeasurementError
+from fairbench_cli.network.mechanisms.biases import LabelBias, MeasurementError
 from fairbench_cli.network.model import BayesNet, cpt_shape
 from fairbench_cli.network.query import chances, factors_of, markov_boundary
 from fairbench_cli.network.world import World, beta_world, world_of

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from fairbench_cli.network.mechanisms.label import LabelBias
-from fairbench_cli.network.mechanisms.selection import SelectionBias
+from fairbench_cli.network.mechanisms.biases import LabelBias, SelectionBias
 from fairbench_cli.network.recovery import BiasSetting, grid, recoveries
 from fairbench_cli.network.world import world_of
 
