@@ -14,9 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.measures.comparisons import MIRRORED, SAME
 from fairbench_cli.measures.counts import Counts, Floats, divide
-from fairbench_cli.measures.metric import Metric, Swap
+from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES, rate_by_group
 
 How = Literal["same", "swapped", "one plus", "largest of", "smallest of", "mean of"]
@@ -163,8 +162,6 @@ def defined(alias: Alias, known: Mapping[str, Metric]) -> Metric:
         formula=_formula(alias, parts),
         undefined=first.undefined if len(parts) == 1 else "NaN when one of them is",
         section="alias",
-        swap_groups=_under_swapped_groups(parts),
-        swap_outcomes=_under_swapped_outcomes(alias, parts, known),
         alias_of=alias.definition,
         farthest_of=tuple(name for part in parts for name in part.farthest_of),
     )
@@ -182,29 +179,6 @@ def _formula(alias: Alias, parts: list[Metric]) -> str:
     if alias.how == "swapped":
         text = text.replace("X(g)", "X(§)").replace("X(r)", "X(g)").replace("X(§)", "X(r)")
     return f"1 + {text}" if alias.how == "one plus" else text
-
-
-def _under_swapped_groups(parts: list[Metric]) -> Swap | None:
-    """Return what swapping the groups does, where it does one thing to all or makes each part another."""
-    changes = {part.swap_groups for part in parts}
-    others = {Swap(part.name) for part in parts}
-    return changes.pop() if len(changes) == 1 else SAME if changes == others else None
-
-
-def _under_swapped_outcomes(alias: Alias, parts: list[Metric], known: Mapping[str, Metric]) -> Swap | None:
-    """Return what swapping the outcomes does, where it follows from what it does to the one definition."""
-    if alias.name == "average-odds-difference":
-        return MIRRORED  # TPR becomes TNR = 1 − FPR, and FPR becomes FNR = 1 − TPR
-    if alias.how == "largest of":
-        return SAME  # for the same reason
-    swap = parts[0].swap_outcomes
-    if len(parts) > 1 or swap is None or not swap.other:
-        return None if len(parts) > 1 else swap
-    if alias.how == "one plus":
-        return None  # one plus another difference has no name
-    # Of the other metric with the groups swapped, which is a change of it.
-    again = known[swap.other].swap_groups
-    return swap if alias.how == "same" else again and Swap(swap.other, again.change)
 
 
 SUFFIX = "-legacy"
@@ -357,8 +331,6 @@ def legacy_metrics(known: Mapping[str, Metric]) -> dict[str, Metric]:
             undefined="NaN when there are no rows" + (" of the reference" if "diavgall" in name else ""),
             section="legacy",
             on="predictions",
-            swap_groups=None,
-            swap_outcomes=None,
             alias_of=f"{name}; {rule}",
         )
         for name, (function, rule) in _rules().items()

@@ -17,10 +17,10 @@ import numpy as np
 
 from fairbench_cli.measures import conditional, functions, significance, situation
 from fairbench_cli.measures.aliases import ALIASES, defined, legacy_metrics
-from fairbench_cli.measures.comparisons import INVERTED, MIRRORED, SAME, compositions
+from fairbench_cli.measures.comparisons import compositions
 from fairbench_cli.measures.conditional import redlining_potential
 from fairbench_cli.measures.counts import PAIR, Counts, Floats, divide
-from fairbench_cli.measures.metric import OF_LABELS, Metric, Needs, Section, Swap
+from fairbench_cli.measures.metric import OF_LABELS, Metric, Needs, Section
 from fairbench_cli.measures.rows import Rows, cluster_strata, counted, propensity_strata
 
 On = Literal["predictions", "labels", "both"]
@@ -35,8 +35,6 @@ def _metric(
     ideal: float | None,
     section: Section,
     undefined: str,
-    groups: Swap | None = None,
-    outcomes: Swap | None = None,
     *,
     source: str = _SURVEY,
     on: On = "both",
@@ -58,8 +56,6 @@ def _metric(
         needs=needs,
         groups="any" if any_groups else "pair",
         on=on,
-        swap_groups=groups,
-        swap_outcomes=outcomes,
         equal=equal,
     )
 
@@ -69,7 +65,6 @@ def _within_strata(function: Callable[[Counts], Floats], rows: Rows) -> Floats:
 
 
 _INF = math.inf
-_MIRROR = MIRRORED, MIRRORED
 _all = partial(_metric, any_groups=True)
 _pure = partial(_all, on="predictions")
 _of_predictions = partial(_metric, on="predictions")
@@ -117,25 +112,25 @@ _FIXED_SCORES = f"{_NO_SCORES} the features alone determine s, or the scores {_E
 _EXACT = "infinite when the features and s leave no residual"
 
 FUNCTIONS: tuple[Metric, ...] = (
-    _pure(functions.kappa, -1, 1, 1, "accuracy", _SAME_ROWS, SAME, SAME, source=_KAPPA),
-    _pure(functions.mcc, -1, 1, 1, "accuracy", _SAME_LABELS, SAME, SAME, source="Matthews 1975"),
-    _pure(functions.f1, 0, 1, 1, "accuracy", _NOT_ONE, SAME, source="van Rijsbergen 1979"),
-    _metric(functions.normalised_discrimination, -1, 1, 0, "absolute", _ALIKE, *_MIRROR, source=_SHARE),
-    _metric(functions.elift, 0, _INF, 1, "absolute", _NONE.format("deprived"), Swap("elift-as-printed")),
-    _metric(functions.elift_as_printed, 0, _INF, 1, "absolute", _NONE.format("favoured"), Swap("elift")),
-    _metric(functions.odds_ratio, 0, _INF, 1, "absolute", _CROSS, INVERTED, INVERTED),
-    _metric(functions.mutual_information, 0, 1, 0, "absolute", _ALIKE, SAME, SAME, equal=_SELECTION),
-    _metric(functions.phi, -1, 1, 0, "absolute", _ALIKE, *_MIRROR),
-    _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", _EMPTY, *_MIRROR),
-    _all(functions.one_class_accuracy, 0.5, 1, None, "absolute", "there are no rows", SAME, SAME),
-    _all(functions.eta_neutrality, 0, _INF, 0, "absolute", _ALIKE, SAME, SAME, source=_ETA),
-    _of_predictions(functions.balanced_residuals, -2, 2, 0, "absolute", _EMPTY, *_MIRROR, source=_CALDERS),
-    _metric(significance.difference_of_means_t, -_INF, _INF, 0, "test", _TWO_T, *_MIRROR, source=_STUDENT),
-    _metric(significance.difference_of_means_p, 0, 1, None, "test", _TWO, SAME, SAME, equal=_SELECTION),
-    _all(significance.chi_squared, 0, _INF, 0, "test", _ALIKE, SAME, SAME, source=_PEARSON),
-    _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, SAME, SAME, equal=_SELECTION),
+    _pure(functions.kappa, -1, 1, 1, "accuracy", _SAME_ROWS, source=_KAPPA),
+    _pure(functions.mcc, -1, 1, 1, "accuracy", _SAME_LABELS, source="Matthews 1975"),
+    _pure(functions.f1, 0, 1, 1, "accuracy", _NOT_ONE, source="van Rijsbergen 1979"),
+    _metric(functions.normalised_discrimination, -1, 1, 0, "absolute", _ALIKE, source=_SHARE),
+    _metric(functions.elift, 0, _INF, 1, "absolute", _NONE.format("deprived")),
+    _metric(functions.elift_as_printed, 0, _INF, 1, "absolute", _NONE.format("favoured")),
+    _metric(functions.odds_ratio, 0, _INF, 1, "absolute", _CROSS),
+    _metric(functions.mutual_information, 0, 1, 0, "absolute", _ALIKE, equal=_SELECTION),
+    _metric(functions.phi, -1, 1, 0, "absolute", _ALIKE),
+    _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", _EMPTY),
+    _all(functions.one_class_accuracy, 0.5, 1, None, "absolute", "there are no rows"),
+    _all(functions.eta_neutrality, 0, _INF, 0, "absolute", _ALIKE, source=_ETA),
+    _of_predictions(functions.balanced_residuals, -2, 2, 0, "absolute", _EMPTY, source=_CALDERS),
+    _metric(significance.difference_of_means_t, -_INF, _INF, 0, "test", _TWO_T, source=_STUDENT),
+    _metric(significance.difference_of_means_p, 0, 1, None, "test", _TWO, equal=_SELECTION),
+    _all(significance.chi_squared, 0, _INF, 0, "test", _ALIKE, source=_PEARSON),
+    _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, equal=_SELECTION),
     _metric(significance.mann_whitney_u, 0, _INF, None, "test", _EMPTY, source=_MANN),
-    _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, SAME, SAME, equal=_SELECTION),
+    _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, equal=_SELECTION),
     _strata(conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, source=_KAMIRAN),
     _strata(conditional.explained_difference, -1, 1, None, "conditional", _STRATUM, source=_KAMIRAN),
     _rows(conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, source=_CALDERS),
@@ -194,8 +189,6 @@ def _within(metric: Metric) -> Metric:
         undefined="NaN when a group is empty or no stratum has a value",
         section="conditional",
         needs="strata",
-        swap_groups=None,
-        swap_outcomes=None,
         alias_of="",
     )
 
