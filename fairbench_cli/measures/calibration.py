@@ -39,12 +39,8 @@ class CalibrationFit:
     meat: Floats
 
 
-@dataclass(frozen=True, eq=False)
-class _Likelihood:
-    value: Floats
-    gradient: Floats
-    information: Floats
-    meat: Floats
+VALUE, INFORMATION, MEAT = 0, [[3, 4], [4, 5]], [[6, 7], [7, 8]]
+"""Where `_likelihood` has its logarithm, and the two sums of a fit; the gradient is next to the former."""
 
 
 def logit(score: ArrayLike) -> Floats:
@@ -82,22 +78,15 @@ def fit_calibration(blocks: Callable[[], Iterable[ScoreCells]], groups: int) -> 
             break
         trial = np.where(going[:, None], beta + step, beta)
         found = _likelihood(blocks(), trial)
-        worse = going & ~(found.value >= now.value - 1e-12 * np.abs(now.value)) & (halved < HALVED)
-        better = going & ~worse
-        beta = np.where(better[:, None], trial, beta)
-        now = _Likelihood(
-            np.where(better, found.value, now.value),
-            np.where(better[:, None], found.gradient, now.gradient),
-            np.where(better[:, None, None], found.information, now.information),
-            np.where(better[:, None, None], found.meat, now.meat),
-        )
+        before = now[:, VALUE]
+        worse = going & ~(found[:, VALUE] >= before - 1e-12 * np.abs(before)) & (halved < HALVED)
+        better = (going & ~worse)[:, None]
+        beta, now = np.where(better, trial, beta), np.where(better, found, now)
         halved = np.where(worse, halved + 1, 0)
         step = np.where(worse[:, None], step / 2, _step(now, fitted))
-    fitted &= ~going
-    keep = np.where(fitted, 1.0, np.nan)
-    return CalibrationFit(
-        beta * keep[:, None], now.information * keep[:, None, None], now.meat * keep[:, None, None]
-    )
+    keep = np.where(fitted & ~going, 1.0, np.nan)[:, None]
+    beta, now = beta * keep, now * keep
+    return CalibrationFit(beta, now[:, INFORMATION], now[:, MEAT])
 
 
 def slope_and_intercept(
@@ -128,7 +117,8 @@ def _overlap(blocks: Iterable[ScoreCells], groups: int) -> NDArray[np.bool_]:
     return np.asarray((low[:, 0] < high[:, 1]) & (low[:, 1] < high[:, 0]))
 
 
-def _likelihood(blocks: Iterable[ScoreCells], beta: Floats) -> _Likelihood:
+def _likelihood(blocks: Iterable[ScoreCells], beta: Floats) -> Floats:
+    """Return nine sums over the rows of each group, shape (groups, 9); see `VALUE`."""
     groups = len(beta)
     sums = np.zeros((groups, 9))
     for cells in blocks:
@@ -142,14 +132,12 @@ def _likelihood(blocks: Iterable[ScoreCells], beta: Floats) -> _Likelihood:
         parts = [-w * (wrong + np.log1p(small)), w * left, w * left * x]
         parts += [bend, bend * x, bend * x * x, meat, meat * x, meat * x * x]
         sums += np.stack([summed(g, part, groups) for part in parts], -1)
-    square = [[0, 1], [1, 2]]
-    return _Likelihood(sums[:, 0], sums[:, 1:3], sums[:, 3:6][:, square], sums[:, 6:9][:, square])
+    return sums
 
 
-def _step(now: _Likelihood, fitted: NDArray[np.bool_]) -> Floats:
+def _step(now: Floats, fitted: NDArray[np.bool_]) -> Floats:
     """Return Newton's step of each group; 0 where there is no maximum to go to."""
-    (a, b), (_, d) = now.information[:, 0].T, now.information[:, 1].T
-    u, v = now.gradient.T
+    u, v, a, b, d = now.T[1:6]
     determinant = a * d - b * b
     step = divide(np.stack([d * u - b * v, a * v - b * u], -1), determinant[:, None])
     return np.where(fitted[:, None] & np.isfinite(step), step, 0.0)

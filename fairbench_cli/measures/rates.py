@@ -186,14 +186,14 @@ def parts(n: Floats, names: Sequence[str], everybody: Floats | None = None) -> t
     chosen = [RATES[name] for name in names]
     cells = n.reshape(*n.shape[:-2], 4)
     all_cells = (n.sum(-3) if everybody is None else everybody).reshape(*n.shape[:-3], 1, 4)
-    below = _selector([rate.below for rate in chosen])
+    below = selector([rate.below for rate in chosen])
     of_all = np.array([rate.of_all for rate in chosen])
     return (
-        cells @ _selector([rate.above for rate in chosen]),
+        cells @ selector([rate.above for rate in chosen]),
         np.where(of_all, all_cells @ below, cells @ below),
     )
 
 
-def _selector(sums: Sequence[tuple[str, ...]]) -> Floats:
+def selector(sums: Sequence[tuple[str, ...]]) -> Floats:
     """Return a matrix of cells × rates: 1 where the rate sums the cell."""
     return np.array([[cell in cells for cells in sums] for cell in CELLS], dtype=np.float64)
