@@ -111,15 +111,8 @@ class ScoreSums:
 
 def start(groups: int) -> ScoreSums:
     """Return the sums over no rows."""
-    return ScoreSums(
-        np.zeros((groups, 2)),
-        np.zeros(groups),
-        np.zeros((groups, 2, 4)),
-        np.zeros((groups, 4)),
-        np.zeros(groups),
-        np.zeros(groups),
-        np.zeros(groups),
-    )
+    shapes = (2,), (), (2, 4), (4,), (), (), ()
+    return ScoreSums(*(np.zeros((groups, *shape)) for shape in shapes))
 
 
 def extend(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: Ints) -> ScoreSums:

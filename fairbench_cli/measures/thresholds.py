@@ -1,4 +1,4 @@
-"""The best thresholds of each group under a constraint of fairness, from counts alone.
+"""What the thresholds on a score decide, and the best of each group under a constraint of fairness.
 
 A threshold on a score gives a group a pair of rates (FPR, TPR). Drawing the threshold at random reaches every
 mixture of such pairs, and nothing else: their convex hull. Costs, selection rates and error rates are linear
@@ -17,11 +17,14 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.counts import PAIR, Counts, Floats
+from fairbench_cli.measures.counts import PAIR, Counts, Floats, count
 
 Constraint = Literal["none", "demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds"]
 Norm = Literal["max", "sum"]
 Bound = tuple[float | None, float | None]
+
+RATES: Floats = np.linspace(0, 1, 51)
+"""Acceptance rates at which the decisions of a score are counted: every fiftieth."""
 
 ROUNDING = 1e-12  # what sums of floats may be off, in rates and costs
 TIED = 1e-9  # reduced costs up to this are no costs; rows: what sums of counts may be off
@@ -395,6 +398,64 @@ class Frontier:
     accuracy: Floats
     gap: Floats
     draws: tuple[Draw, ...] = ()
+
+
+def swept_counts(
+    s: ArrayLike,
+    y: ArrayLike,
+    score: ArrayLike,
+    groups: tuple[str, ...],
+    rates: Floats = RATES,
+) -> Counts:
+    """Count rows when the share r with the highest scores is accepted, for every r.
+
+    Rows that tie at the border are accepted in proportion, so counts need not be whole. A constant score is
+    the random classifier of Žliobaitė (2015), and its counts are the expected ones.
+
+    Parameters
+    ----------
+    s : array of int, shape (rows,)
+        Index of each row's group in `groups`.
+    y : array of int, shape (rows,)
+        Label, 1 for the favourable outcome, else 0.
+    score : array of float, shape (rows,)
+        Higher is accepted earlier.
+    groups : tuple of str
+        Names of the groups.
+    rates : array of float in [0, 1], shape (points,)
+        Acceptance rates.
+
+    Returns
+    -------
+    Counts
+        Its ``n`` has shape (points, groups, 2, 2).
+
+    Raises
+    ------
+    ValueError
+        When a score is NaN, or groups and labels do not fit (see `count`).
+
+    Examples
+    --------
+    >>> swept = swept_counts([0, 0, 1, 1], [0, 1, 0, 1], [0.1, 0.5, 0.5, 0.9], ("g", "f"), np.array([0.5]))
+    >>> swept.n[0, :, :, 1].tolist()
+    [[0.0, 0.5], [0.5, 1.0]]
+    """
+    score = np.asarray(score, dtype=np.float64)
+    if np.isnan(score).any():
+        raise ValueError("a score is not a number")
+    # Rounded, so that accepted and refused add up to the labels and records stay short; late enough for
+    # sums over many groups.
+    everybody = count(s, y, np.ones(len(score), dtype=np.int8), groups).labelled
+    cell = np.asarray(s, dtype=np.intp) * 2 + np.asarray(y, dtype=np.intp)
+    order = np.argsort(-score, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(score[order])), len(score) - 1) + 1  # of blocks of equal scores
+    accepted = np.zeros((len(rates), 2 * len(groups)))
+    for k in range(accepted.shape[1]):
+        upto = np.concatenate([[0], np.cumsum(cell[order] == k)])
+        accepted[:, k] = np.interp(rates * len(score), [0, *ends], upto[[0, *ends]])
+    by_group = accepted.round(9).reshape(len(rates), len(groups), 2)
+    return Counts(groups, np.stack([everybody - by_group, by_group], axis=-1))
 
 
 def points_of_counts(swept: Counts) -> tuple[GroupPoints, GroupPoints]:

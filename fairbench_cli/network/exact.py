@@ -581,18 +581,13 @@ def _alike(least: ArrayLike, most: ArrayLike) -> NDArray[np.bool_]:
         return np.asarray(np.isfinite(most) & (np.subtract(most, least) <= np.multiply(EQUAL, most)))
 
 
-def total_variation(world: World) -> float:
-    """Return the total variation between the record and the truth, over the recorded columns.
+def _total_variation(world: World, sums: _Sums) -> Floats:
+    """Return the total variation between the record and the truth, over the recorded columns, by batch.
 
     Half the sum of |P' − P|: the most by which the probability of anything that can be said of the recorded
     columns differs. Where all else has the same conditional distribution in both, the sum over the columns
     of those tables that differ is enough; where these have too many levels, people are drawn.
     """
-    return float(_total_variation(world, _Sums(MOST_CELLS, DRAWS, 0)).mean())
-
-
-def _total_variation(world: World, sums: _Sums) -> Floats:
-    """Return it as one number or, of drawn people, by batch."""
     given = dict.fromkeys(world.included, YES)
     record, size = factors_of(world.network, world.recorded, given)
     truth, other = factors_of(world.base, world.recorded)

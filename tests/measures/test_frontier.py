@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from fairbench_cli.measures.counts import PAIR, Counts, count
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.measures.thresholds import (
     HELD,
     GroupPoints,
@@ -21,6 +20,7 @@ from fairbench_cli.measures.thresholds import (
     group_points,
     hull,
     points_of_counts,
+    swept_counts,
 )
 
 GOLDENS = Path(__file__).parents[1] / "reference/thresholds"

@@ -15,8 +15,7 @@ from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, count
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.measures.sweep import swept_counts
-from fairbench_cli.measures.thresholds import best_thresholds, frontier, points_of_counts
+from fairbench_cli.measures.thresholds import best_thresholds, frontier, points_of_counts, swept_counts
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.report.figures.fronts import draw_frontier
 from fairbench_cli.report.frontier import distance_frame, frontier_frame, frontier_table

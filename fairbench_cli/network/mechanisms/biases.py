@@ -15,24 +15,8 @@ from fairbench_cli.base.errors import Problem, user_error
 from fairbench_cli.data.column_card import Text
 from fairbench_cli.data.table import Floats
 from fairbench_cli.measures.counts import divide
-from fairbench_cli.network.mechanisms.people import (
-    MARGINAL,
-    Given,
-    Group,
-    Strength,
-    check_somebody,
-    column_problems,
-    concerned,
-    given_problems,
-    goal,
-    group_problems,
-    in_words,
-    label_problems,
-    levels_in_words,
-    moves,
-    percent,
-    towards_problems,
-)
+from fairbench_cli.network.mechanisms import people
+from fairbench_cli.network.mechanisms.people import Given, Group, Strength, in_words, levels_in_words, percent
 from fairbench_cli.network.model import BayesNet, is_ancestor
 from fairbench_cli.network.query import posterior
 from fairbench_cli.network.world import DataRoles, World
@@ -88,19 +72,19 @@ class LabelBias:
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
-        yield from label_problems(data)
-        yield from group_problems(data, (self.whose,))
-        yield from given_problems(self.given, data)
+        yield from people.label_problems(data)
+        yield from people.group_problems(data, (self.whose,))
+        yield from people.given_problems(self.given, data)
 
     def apply(self, world: World) -> World:
         """Return the world whose outcomes are recorded once more, some of them flipped."""
-        columns, mask = concerned(world, self.whose, self.given)
+        columns, mask = people.concerned(world, self.whose, self.given)
         levels = world.levels(world.label)
         plus = np.array([level == world.favourable for level in levels])
         taken, goal = (plus, ~plus) if self.to == "unfavourable" else (~plus, plus)
         other = "favourable" if self.to == "unfavourable" else "unfavourable"
         who = f"concerned with the {other} outcome"
-        check_somebody(world, (*columns, world.label), mask[..., None] & taken, who)
+        people.check_somebody(world, (*columns, world.label), mask[..., None] & taken, who)
         shares = world.joint([world.label]) * goal
         shares = shares / shares.sum() if shares.sum() > 0 else goal / goal.sum()
         same = np.eye(len(levels))
@@ -164,10 +148,10 @@ class SelectionBias:
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
-        yield from label_problems(data)
-        yield from group_problems(data, (self.whose,))
-        yield from given_problems(self.given, data)
-        yield from given_problems(self.by, data, "by")
+        yield from people.label_problems(data)
+        yield from people.group_problems(data, (self.whose,))
+        yield from people.given_problems(self.given, data)
+        yield from people.given_problems(self.by, data, "by")
         known = data.levels
         if self.by and all(set(known.get(name, ("",))) <= set(let_in) for name, let_in in self.by.items()):
             yield Problem("by: the policy lets everybody in", "name fewer levels")
@@ -177,7 +161,7 @@ class SelectionBias:
 
     def apply(self, world: World) -> World:
         """Return the world with one node of inclusion more."""
-        columns, mask = concerned(world, self.whose, self.given, self.by or ())
+        columns, mask = people.concerned(world, self.whose, self.given, self.by or ())
         if self.by:
             mask = mask & ~world.having(columns, self.by)
         if self.outcomes != "any":
@@ -185,7 +169,7 @@ class SelectionBias:
             wanted = self.outcomes == "favourable"
             outcomes = np.array([(level == world.favourable) == wanted for level in levels])
             columns, mask = (*columns, world.label), mask[..., None] & outcomes
-        check_somebody(world, columns, mask, "to be left out")
+        people.check_somebody(world, columns, mask, "to be left out")
         return world.including(columns, np.where(mask, 1 - self.drop, 1.0))
 
 
@@ -218,31 +202,31 @@ class MeasurementError:
     column: Text
     noise: Strength
     of: Group = "deprived"
-    towards: Text = MARGINAL
+    towards: Text = people.MARGINAL
 
     @property
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
-        who, what = f"{percent(self.noise)} of {in_words(self.of)}", goal(self.towards)
+        who, what = f"{percent(self.noise)} of {in_words(self.of)}", people.goal(self.towards)
         return f"the {self.column} of {who} is recorded as {what}"
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
-        found = [*column_problems(self.column, data, ("label", "group"))]
-        yield from found or towards_problems(self.towards, self.column, data)
-        yield from group_problems(data, (self.of,))
+        found = [*people.column_problems(self.column, data, ("label", "group"))]
+        yield from found or people.towards_problems(self.towards, self.column, data)
+        yield from people.group_problems(data, (self.of,))
 
     def apply(self, world: World) -> World:
         """Return the world in which the column is recorded once more."""
         if self.column in world.omitted:
             what = f'"{self.column}" is omitted before it is measured, so nothing is changed'
             raise user_error(what, "leave one of the two out")
-        columns, mask = concerned(world, self.of)
+        columns, mask = people.concerned(world, self.of)
         column, marginal = world.base.columns[world.base.index(self.column)], world.joint([self.column])
-        same, moved = np.eye(len(column.levels)), moves(column, self.towards, marginal)
+        same, moved = np.eye(len(column.levels)), people.moves(column, self.towards, marginal)
         changed = mask[..., None] & (np.diag(moved) < 1)
         who = f'{self.of} whose "{self.column}" could be recorded otherwise'
-        check_somebody(world, (*columns, self.column), changed, who)
+        people.check_somebody(world, (*columns, self.column), changed, who)
         noisy = (1 - self.noise) * same + self.noise * moved
         return world.recording([self.column], columns, np.where(mask[..., None, None], noisy, same))
 
@@ -282,14 +266,14 @@ class HistoricalBias:
     @property
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
-        new = "as of the favoured" if self.towards == FAVOURED else goal(self.towards)
+        new = "as of the favoured" if self.towards == FAVOURED else people.goal(self.towards)
         return f"the true {self.column} of {percent(self.shift)} of {in_words(self.of)} is {new}"
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
-        found = [*column_problems(self.column, data)]
-        yield from found or towards_problems(self.towards, self.column, data, (FAVOURED,))
-        yield from group_problems(data, ("deprived", "favoured"))
+        found = [*people.column_problems(self.column, data)]
+        yield from found or people.towards_problems(self.towards, self.column, data, (FAVOURED,))
+        yield from people.group_problems(data, ("deprived", "favoured"))
         if self.of == self.towards == FAVOURED:
             yield Problem("towards: the favoured are as the favoured already", "write of: deprived")
 
@@ -311,7 +295,7 @@ class HistoricalBias:
         if self.towards == FAVOURED:
             new = _of_favoured(network, groups, rest, cpt, world.of_group(FAVOURED))
         else:
-            new = cpt @ moves(network.columns[j], self.towards, posterior(network, [truth]).table)
+            new = cpt @ people.moves(network.columns[j], self.towards, posterior(network, [truth]).table)
         everybody = np.ones(cpt.shape[: len(groups)], bool)
         mask = everybody if self.of == "everybody" else world.of_group(self.of)
         who = mask.reshape(*mask.shape, *(1 for _ in range(cpt.ndim - mask.ndim)))
@@ -375,7 +359,7 @@ class OmittedColumn:
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
-        yield from column_problems(self.column, data)
+        yield from people.column_problems(self.column, data)
 
     def apply(self, world: World) -> World:
         """Return the world in which the column is not recorded."""
@@ -420,7 +404,7 @@ class GroupNoise:
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
-        yield from group_problems(data, ("deprived", "favoured"))
+        yield from people.group_problems(data, ("deprived", "favoured"))
 
     def apply(self, world: World) -> World:
         """Return the world in which the columns of the groups are recorded once more."""
@@ -430,8 +414,8 @@ class GroupNoise:
         for own, other in (("deprived", "favoured"), ("favoured", "deprived")):
             if self.of in (own, "everybody"):
                 mask, goal = world.of_group(own), np.where(world.of_group(other), recorded, 0)
-                check_somebody(world, columns, mask, f"who is {own}")
-                check_somebody(world, columns, goal > 0, f"who is {other}")
+                people.check_somebody(world, columns, mask, f"who is {own}")
+                people.check_somebody(world, columns, goal > 0, f"who is {other}")
                 table[mask] = (1 - self.noise) * table[mask] + self.noise * goal / goal.sum()
         return world.recording(columns, (), table)
 
@@ -467,7 +451,7 @@ class GroupShare:
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
-        yield from group_problems(data, ("deprived", "favoured"))
+        yield from people.group_problems(data, ("deprived", "favoured"))
         if self.share in (0, 1):
             what = f"a share of {self.share:g} leaves one group empty"
             yield Problem(what, "give a share above 0 and below 1")
@@ -475,8 +459,8 @@ class GroupShare:
     def apply(self, world: World) -> World:
         """Return the world with one node of inclusion more, which looks at the group alone."""
         columns, mask = [*world.groups], world.of_group(self.of)
-        check_somebody(world, columns, mask, f"who is {self.of}")
-        check_somebody(world, columns, ~mask, f"who is not {self.of}")
+        people.check_somebody(world, columns, mask, f"who is {self.of}")
+        people.check_somebody(world, columns, ~mask, f"who is not {self.of}")
         now = world.joint(columns)[mask].sum()
         kept = self.share * (1 - now) / (now * (1 - self.share))  # of the group, for each of the others
         return world.including(columns, np.where(mask, min(kept, 1), min(1 / kept, 1)))
