@@ -261,7 +261,8 @@ def propensity(rows: Rows) -> Floats:
         When the rows have no features.
     """
     matrix = distance_matrix(rows)
-    if not _both_groups(rows):
+    weights = np.ones(len(rows.s)) if rows.weights is None else rows.weights
+    if not np.bincount(rows.s, weights, 2).all():
         return np.full(len(rows.s), np.nan)
     from sklearn.linear_model import LogisticRegression
 
@@ -280,8 +281,3 @@ def propensity_strata(rows: Rows) -> Ints:
     if np.isnan(chances).any():
         return np.zeros(len(chances), dtype=np.intp)
     return ranges(chances.round(DECIMALS), RANGES, rows.weights)[0]
-
-
-def _both_groups(rows: Rows) -> bool:
-    weights = np.ones(len(rows.s)) if rows.weights is None else rows.weights
-    return all(weights[rows.s == group].sum() > 0 for group in (0, 1))
