@@ -274,7 +274,7 @@ def chances(
         for values in product(*map(range, sizes)):
             fixed = dict(zip(hidden, values, strict=True))
             mass += _looked_up([_fix(factor, fixed) for factor in tables], own, codes, net, many)
-    return divide(mass[:, net.columns[own].levels.index(level)], mass.sum(1))
+    return divide(mass[:, net.levels_of(of).index(level)], mass.sum(1))
 
 
 def _looked_up(
@@ -337,7 +337,7 @@ def _codes(net: BayesNet, given: Mapping[str, str]) -> dict[int, int]:
     known = {}
     for name, level in given.items():
         _check_column(net, name, GIVEN)
-        levels = net.columns[net.index(name)].levels
+        levels = net.levels_of(name)
         if level not in levels:
             raise user_error(f'"{name}" has no level "{level}"', suggest(level, levels), GIVEN)
         known[net.index(name)] = levels.index(level)
@@ -424,7 +424,7 @@ def belief(net: BayesNet, people: Table, outcome: str, favourable: str, hidden: 
 
     The hidden ones are summed over.
     """
-    combinations = prod(len(net.columns[net.index(name)].levels) for name in hidden)
+    combinations = prod(len(net.levels_of(name)) for name in hidden)
     if combinations > MOST_COMBINATIONS:
         raise ValueError(f"the hidden columns have {combinations} combinations; at most {MOST_COMBINATIONS}")
     rows = {name: people[name] for name in net.names}

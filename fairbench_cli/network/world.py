@@ -215,7 +215,7 @@ class World:
 
     def levels(self, column: str) -> tuple[str, ...]:
         """Return the levels of a column, true and recorded."""
-        return self.base.columns[self.base.index(column)].levels
+        return self.base.levels_of(column)
 
 
 def _check_free(name: str, network: BayesNet) -> None:
