@@ -5,8 +5,8 @@ mixture of such pairs, and nothing else: their convex hull. Costs, selection rat
 in the pair, so the best mixtures are the solution of a linear programme over the vertices of the hulls.
 Hardt, Price & Srebro (2016); Cruz & Hardt (2024). scipy.optimize is imported inside, as it is slow to load.
 
-For two groups and errors of equal cost `frontier` finds the same optimum without the programme, for many
-tolerances at once and fast enough for every model of a run.
+For two groups and errors of equal cost `frontier_of_hulls` finds the same optimum without the programme, for
+many tolerances at once and fast enough for every model of a run.
 """
 
 from collections.abc import Sequence
@@ -499,15 +499,15 @@ def _points(n: Floats) -> GroupPoints:
     return GroupPoints(fp, tp, float(negatives), float(positives), order.astype(np.float64))
 
 
-def frontier(
-    deprived: GroupPoints, favoured: GroupPoints, constraint: Held, tolerances: ArrayLike
+def frontier_of_hulls(
+    corners: tuple[GroupPoints, GroupPoints], constraint: Held, tolerances: ArrayLike
 ) -> Frontier:
     """Return the best accuracy of thresholds for two groups whose rates differ by no more than a tolerance.
 
     Parameters
     ----------
-    deprived, favoured : GroupPoints
-        Their hulls or all their points.
+    corners : pair of GroupPoints
+        The `hull` of the deprived and of the favoured group.
     constraint : {"demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds"}
         Which rates may not differ by more: selection rates, TPR, FPR, or neither TPR nor FPR.
     tolerances : array of float, shape (tolerances,)
@@ -520,20 +520,12 @@ def frontier(
 
     Examples
     --------
-    >>> from fairbench_cli.measures.thresholds import group_points
     >>> women = group_points([1, 2, 2, 3, 4], [0, 0, 1, 0, 1])
     >>> men = group_points([1, 2, 3, 3, 4, 4], [0, 0, 1, 1, 1, 1])
-    >>> best = frontier(women, men, "demographic-parity", [0, 0.1, 1])
+    >>> best = frontier_of_hulls((hull(women), hull(men)), "demographic-parity", [0, 0.1, 1])
     >>> best.accuracy.round(6).tolist(), best.gap.round(6).tolist()
     ([0.838384, 0.853535, 0.909091], [0.0, 0.1, 0.466667])
     """
-    return frontier_of_hulls((hull(deprived), hull(favoured)), constraint, tolerances)
-
-
-def frontier_of_hulls(
-    corners: tuple[GroupPoints, GroupPoints], constraint: Held, tolerances: ArrayLike
-) -> Frontier:
-    """Return what `frontier` does, of groups whose points are the corners of their hulls already."""
     at = np.asarray(tolerances, dtype=np.float64)
     needed = [
         weight
@@ -543,7 +535,8 @@ def frontier_of_hulls(
     ] + [g.negatives + g.positives for g in corners]
     if min(needed) <= 0:
         return Frontier(np.full(at.shape, np.nan), np.full(at.shape, np.nan))
-    correct, gap, draws = (_both if constraint == "equalised-odds" else _one)(corners, constraint, at)
+    odds = constraint == "equalised-odds"
+    correct, gap, draws = _both(corners, at) if odds else _one(corners, constraint, at)
     negatives = sum(g.negatives for g in corners)
     total = negatives + sum(g.positives for g in corners)
     return Frontier((negatives + correct) / total, gap, draws)
@@ -614,7 +607,7 @@ def _one(
 
 
 def _both(
-    corners: tuple[GroupPoints, GroupPoints], _: Held, tolerances: Floats
+    corners: tuple[GroupPoints, GroupPoints], tolerances: Floats
 ) -> tuple[Floats, Floats, tuple[Draw, ...]]:
     """Return the best under one bound on the differences of FPR and of TPR: correct decisions and gap.
 
