@@ -188,15 +188,9 @@ SOURCE = "the program of Friedler et al. 2019; for comparison with its published
 # What the program takes for a rate that is 0/0, of a group that has rows.
 WITHOUT_A_CASE = {"tpr": 0.0, "tnr": 1.0, "ppv": 1.0, "for": 1.0}
 
-# The program's averages over groups, by our name of the measure.
-SENSITIVE = {
-    "accuracy": "accuracy",
-    "tpr": "tpr",
-    "tnr": "tnr",
-    "calibration-positive": "ppv",
-    "calibration-negative-stored": "for",
-}
+# The rates that the program compares, and what it averages over groups.
 COMPARED = ("accuracy", "tpr", "tnr")
+SENSITIVE = (*COMPARED, "calibration-positive", "calibration-negative-stored")
 
 
 def group_rates(counts: Counts, rate: str) -> Floats:
@@ -301,6 +295,7 @@ _QUOTIENT = "0/0 is 1, x/0 is 0"
 def _rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
     """Return by the name of a measure its function and what it writes where the measure has no value."""
     of_rate = {rate: f"0/0 is {constant:g}" for rate, constant in WITHOUT_A_CASE.items()}
+    of_mean = {rate: "; ".join(filter(None, (of_rate.get(rate), _ABSENT))) for rate in RATES}
     found: dict[str, tuple[Callable[[Counts], Floats], str]] = {
         "tpr": (partial(overall, rate="tpr"), of_rate["tpr"]),
         "tnr": (partial(overall, rate="tnr"), of_rate["tnr"]),
@@ -309,13 +304,12 @@ def _rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
     }
     for end in ("", "-binary"):
         found[f"diavgall{end}"] = diavgall, f"{_QUOTIENT}; a mean of 0 is 1"
-        for name, rate in SENSITIVE.items():
-            rule = "; ".join(filter(None, (of_rate.get(rate), _ABSENT)))
-            found[f"sensitive-{name}{end}"] = partial(sensitive, rate=rate), rule
+        for name in SENSITIVE:
+            rate, _ = _AVERAGED[name]
+            found[f"sensitive-{name}{end}"] = partial(sensitive, rate=rate), of_mean[rate]
         for rate in COMPARED:
-            rule = "; ".join(filter(None, (of_rate.get(rate), _ABSENT)))
             name = f"comparative-sensitive-{rate}"
-            found[name + end] = partial(comparative, rate=rate), rule
+            found[name + end] = partial(comparative, rate=rate), of_mean[rate]
             found[f"{name}-ratio{end}"] = partial(comparative_ratio, rate=rate), f"{_QUOTIENT}; {_ABSENT}"
     return found
 
