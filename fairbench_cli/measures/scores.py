@@ -26,13 +26,13 @@ also holds where the line does not fit and for weighted rows.
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.score_test import wilson
+from fairbench_cli.measures.significance import normal_quantile
 
 Ints = NDArray[np.int64]
 Estimate = tuple[Floats, Floats, Floats]
@@ -324,11 +324,6 @@ def _around(value: Floats, reach: Floats) -> Estimate:
     [[0.5, 0.125, 0.875], [0.25, 0.0, 0.625], [0.75, 0.375, 1.0]]
     """
     return value, np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)
-
-
-def normal_quantile(confidence: float) -> float:
-    """Return how many standard errors an interval reaches to each side."""
-    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 EDGE = 1e-6  # scores nearer to 0 or 1 count as this far from it: the logit of 0 is infinite

@@ -9,11 +9,12 @@ it is of the scores, else of the predictions. What knows no row weights refuses 
 """
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairbench_cli.measures.counts import Counts, Floats, deprived_and_favoured, divide
+from fairbench_cli.measures.counts import Counts, Floats, as_floats, deprived_and_favoured, divide
 from fairbench_cli.measures.functions import discrimination
 from fairbench_cli.measures.rows import Rows, standardised
 
@@ -57,6 +58,11 @@ def normal_p(z: ArrayLike) -> Floats:
     return p
 
 
+def normal_quantile(confidence: float) -> float:
+    """Return how many standard errors an interval reaches to each side."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
+
+
 def two_proportions(
     above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike
 ) -> tuple[Floats, Floats]:
@@ -82,8 +88,7 @@ def two_proportions(
     >>> f"{z:.2f} {p:.1e}"
     '12.78 2.1e-37'
     """
-    given = (above, below, ref_above, ref_below)
-    x, n, y, m = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
+    x, n, y, m = as_floats(above, below, ref_above, ref_below)
     total, hits = n + m, x + y
     pooled = divide(hits, total)
     with np.errstate(invalid="ignore"):  # 0 × ∞ where a denominator is 0
