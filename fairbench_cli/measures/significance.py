@@ -312,8 +312,7 @@ def auc_between_groups_of_scores(rows: Rows) -> float:
     if rows.score is None:
         return math.nan
     found, at = np.unique(rows.score, return_inverse=True)
-    weights = np.ones(len(at)) if rows.weights is None else rows.weights
-    deprived, favoured = (np.bincount(at, weights * (rows.s == group), len(found)) for group in (0, 1))
+    deprived, favoured = (np.bincount(at, rows.mass * (rows.s == group), len(found)) for group in (0, 1))
     below = np.cumsum(deprived) - deprived / 2
     return float(divide((favoured * below).sum(), favoured.sum() * deprived.sum()))
 
