@@ -70,7 +70,14 @@ def family_counts(
     A row's cell is numbered by mixed radix, the node itself running fastest. A family too large for a dense
     array is counted from the cells that occur; the counts and their order are the same.
     """
-    keys, size = parent_keys(columns, levels, parents)
+    keys: Keys = np.zeros(len(columns[0]), dtype=np.int64)
+    size = 1
+    for parent in parents:
+        if size * levels[parent] > DENSE_CELLS:
+            keys, size = _renumber(keys)
+        keys *= levels[parent]
+        keys += columns[parent]
+        size *= levels[parent]
     r = levels[node]
     dense = size * r <= DENSE_CELLS
     if not dense:
@@ -78,21 +85,6 @@ def family_counts(
     keys *= r
     keys += columns[node]
     return _count_dense(keys, size, r) if dense else _count_sparse(keys, r)
-
-
-def parent_keys(columns: Sequence[Keys], levels: Sequence[int], parents: Sequence[int]) -> tuple[Keys, int]:
-    """Return the number of every row's parent configuration, and how many numbers there are at most."""
-    if not parents:
-        return np.zeros(len(columns[0]), dtype=np.int64), 1
-    first, *others = parents
-    keys, size = columns[first].copy(), levels[first]
-    for parent in others:
-        if size * levels[parent] > DENSE_CELLS:
-            keys, size = _renumber(keys)
-        keys *= levels[parent]
-        keys += columns[parent]
-        size *= levels[parent]
-    return keys, size
 
 
 def _renumber(keys: Keys) -> tuple[Keys, int]:
@@ -211,22 +203,6 @@ def fit(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
         _shares(columns, (*own, j), cpt_shape(table.columns, own, j)) for j, own in enumerate(structure)
     )
     return BayesNet(table.columns, structure, cpts)
-
-
-def unseen(table: Table, parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return for each column the number of parent configurations without a row (uniform CPT rows).
-
-    >>> from fairbench_cli.data.table import Column
-    >>> pair = Table((Column("a", ("x", "y")), Column("b", ("u", "v"))), np.zeros((3, 2), dtype=np.int16))
-    >>> unseen(pair, [(), (0,)])
-    (0, 1)
-    """
-    columns, levels = wide_columns(table), table.level_counts
-    missing = []
-    for own in parents:
-        keys, _ = parent_keys(columns, levels, own)
-        missing.append(prod(levels[i] for i in own) - len(np.unique(keys)))
-    return tuple(missing)
 
 
 def _shares(columns: Sequence[Keys], family: Sequence[int], shape: tuple[int, ...]) -> Floats:
