@@ -290,9 +290,9 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
         Listing what is wrong with the mechanisms of all worlds.
     """
     roles, problems = prepared.roles, list[Problem]()
+    data = DataRoles(prepared.columns, roles.label, roles.favourable, prepared.groups)
     counted = {*prepared.protected.names, *roles.of, roles.attribute}
     network, betas = _with_tables(prepared), [one for one in config.sample.beta if one]
-    data = DataRoles(prepared.columns, roles.label, roles.favourable, prepared.groups)
     for world in worlds:
         before = len(problems)
         for mechanism, place in zip(world.at(SOME).mechanisms, world.places, strict=True):
