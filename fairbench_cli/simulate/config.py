@@ -89,7 +89,7 @@ def _spread_out(value: Any) -> Any:
 
 
 class Simulation(StrictModel):
-    """A simulation with everything spelled out; for the meaning of numbers see `draw.Setting`."""
+    """A simulation with everything spelled out; for the meaning of numbers see `simulation.Setting`."""
 
     name: str = Field(pattern=NAME, description="Results land in results/NAME.")
     seed: int = Field(default=0, ge=0, description="Base of every other seed.")
