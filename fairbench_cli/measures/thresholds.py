@@ -10,7 +10,7 @@ many tolerances at once and fast enough for every model of a run.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any, Literal, get_args
 
@@ -66,6 +66,10 @@ class GroupPoints:
                 raise ValueError("the points must go from nobody to everybody")
             if not (np.diff(accepted) >= 0).all():
                 raise ValueError("a lower threshold must accept all that a higher one accepts")
+
+    def take(self, kept: Sequence[int] | NDArray[np.bool_]) -> "GroupPoints":
+        """Return some of the points, the first and the last among them."""
+        return replace(self, fp=self.fp[kept], tp=self.tp[kept], thresholds=self.thresholds[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +194,7 @@ def hull(points: GroupPoints) -> GroupPoints:
                 break  # a is above the line from o to b
             kept.pop()
         kept.append(b)
-    return GroupPoints(fp[kept], tp[kept], points.negatives, points.positives, points.thresholds[kept])
+    return points.take(kept)
 
 
 def best_thresholds(

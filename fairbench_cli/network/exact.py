@@ -441,17 +441,16 @@ def _best(points: GroupPoints) -> float:
 
 def _thinned(points: GroupPoints) -> GroupPoints:
     """Return the points without most of those below the line between two others: the same hull, sooner."""
-    fp, tp, thresholds = points.fp, points.tp, points.thresholds
-    while len(fp) > FEW_POINTS:
+    while len(points.fp) > FEW_POINTS:
+        fp, tp = points.fp, points.tp
         right, up = fp[2:] - fp[:-2], tp[2:] - tp[:-2]
         below = (fp[1:-1] - fp[:-2]) * up - (tp[1:-1] - tp[:-2]) * right
-        kept = np.concatenate(
-            [[True], below <= ROUNDING * (right * points.positives + up * points.negatives), [True]]
-        )
+        slack = ROUNDING * (right * points.positives + up * points.negatives)
+        kept = np.concatenate([[True], below <= slack, [True]])
         if kept.all():
             break
-        fp, tp, thresholds = fp[kept], tp[kept], thresholds[kept]
-    return GroupPoints(fp, tp, points.negatives, points.positives, thresholds)
+        points = points.take(kept)
+    return points
 
 
 def _mixture(draws: Sequence[Draw]) -> Rule:
