@@ -1,6 +1,6 @@
 """The cells of a sample, by group and label: sizes, those without discrimination, rows for validation."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +106,7 @@ def require_both_groups(sample: Sample) -> None:
             raise Infeasible(f"the {name} group has no training rows")
 
 
+Groups = Literal["pair", "levels"]  # the deprived and the favoured, or each level of the attribute
 Share = Annotated[float, Field(gt=0, lt=1)]
 Proportion = Annotated[float, Field(ge=0, le=1)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]

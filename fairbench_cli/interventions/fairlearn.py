@@ -9,9 +9,8 @@ from pydantic import Field
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions.adapters import Adapted
-from fairbench_cli.interventions.cells import NAMES, Positive, Proportion, Share, rows_of
+from fairbench_cli.interventions.cells import NAMES, Groups, Positive, Proportion, Share, rows_of
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.foreign.job import Groups
 
 REQUIRES = ("fairlearn", "0.13")  # since when thresholds have a tolerance
 

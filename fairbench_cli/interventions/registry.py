@@ -31,5 +31,5 @@ INTERVENTIONS = Registry(
         "random": "baselines:RandomGuess",
     },
     group="fairbench.interventions",
-    adapter="plugin",
+    adapter="adapters",
 )

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.columns import Misfit, keep_numbers
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
-from fairbench_cli.interventions.cells import Proportion, discriminations, require_no_weights
+from fairbench_cli.interventions.cells import Groups, Proportion, discriminations, require_no_weights
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
-from fairbench_cli.interventions.foreign.job import Groups
 
 Counts = NDArray[np.int64]
 GroupCodes = NDArray[np.int8] | NDArray[np.int16]
