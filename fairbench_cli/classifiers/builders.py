@@ -106,8 +106,9 @@ class C45Settings:
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - nothing in it is random
         """Return an unfitted estimator."""
         from fairbench_cli.classifiers.c45.coded import CodedC45
+        from fairbench_cli.classifiers.c45.tree import rules_of
 
-        return CodedC45(self, level_counts)
+        return CodedC45(rules_of(self), level_counts)
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairbench_cli.classifiers.builders import C45Settings
 from fairbench_cli.classifiers.c45 import C45, fast, reference
-from fairbench_cli.classifiers.c45.coded import rules_of
-from fairbench_cli.classifiers.c45.tree import TreeRows, added_errors, normal_quantile
+from fairbench_cli.classifiers.c45.tree import TreeRows, added_errors, normal_quantile, rules_of
 
 
 @parametrize_with_checks([C45()])
@@ -87,7 +86,7 @@ def test_both_paths_make_the_same_tree(data, chosen):
     levels, X, y, weight = data
     columns = TreeRows(tuple(levels), X.astype(np.int32), None)
     tree = C45(levels=levels, **chosen)
-    rules = rules_of(tree, len(y))
+    rules = rules_of(tree)
     quick = fast.build(columns, y, weight, 3, rules)
     plain = reference.build(columns, y, weight, 3, rules)
     for name in ("feature", "first", "kids", "parent"):

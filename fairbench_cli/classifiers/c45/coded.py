@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,31 +17,13 @@ from fairbench_cli.classifiers.c45.tree import (
     from_codes,
     leaf_of,
     leaf_probabilities,
-    normal_quantile,
     predict_probabilities,
 )
 
 Rows = NDArray[np.int16] | Floats
 
 
-class Options(Protocol):
-    """What decides a tree, besides its rows; `C45` says what they mean."""
-
-    @property
-    def confidence(self) -> float: ...  # noqa: D102
-    @property
-    def min_leaf(self) -> float: ...  # noqa: D102
-    @property
-    def prune(self) -> bool: ...  # noqa: D102
-    @property
-    def raise_subtrees(self) -> bool: ...  # noqa: D102
-    @property
-    def collapse(self) -> bool: ...  # noqa: D102
-    @property
-    def laplace(self) -> bool: ...  # noqa: D102
-
-
-def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, options: Options) -> FlatTree:
+def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules) -> FlatTree:
     """Return the tree of some rows; those of weight 0 are left out.
 
     Parameters
@@ -61,7 +43,6 @@ def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, options: Opti
         rows, y, weight = rows.take(kept), y[kept], weight[kept]
     if not len(rows):
         raise ValueError("no row has a positive weight")
-    rules = rules_of(options, len(rows))
     if rows.all_nominal_and_known:
         from fairbench_cli.classifiers.c45 import fast
 
@@ -69,20 +50,6 @@ def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, options: Opti
     from fairbench_cli.classifiers.c45 import reference
 
     return reference.build(rows, y, weight, classes, rules)
-
-
-def rules_of(options: Options, rows: int) -> Rules:
-    """Return the rules by which a tree of so many rows is made."""
-    confidence = float(np.float32(options.confidence))  # Weka keeps it so, which decides a few close calls
-    return Rules(
-        confidence=confidence,
-        z=normal_quantile(confidence),
-        min_leaf=float(options.min_leaf),
-        prune=options.prune,
-        raise_subtrees=options.raise_subtrees,
-        collapse=options.collapse,
-        rows=rows,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +88,7 @@ class CodedC45:
 
     Parameters
     ----------
-    options : Options
+    rules : Rules
         What decides the tree.
     levels : tuple of int
         Declared levels of each column, `NUMBER` for a number.
@@ -134,8 +101,8 @@ class CodedC45:
         The tree as arrays.
     """
 
-    def __init__(self, options: Options, levels: tuple[int, ...]) -> None:
-        self.options, self.levels = options, levels
+    def __init__(self, rules: Rules, levels: tuple[int, ...]) -> None:
+        self.rules, self.levels = rules, levels
         self.classes_ = np.array([0, 1])
 
     def fit(self, X: Rows, y: NDArray[np.int8], sample_weight: Floats | None = None) -> Self:
@@ -160,15 +127,15 @@ class CodedC45:
             raise ValueError("a weight is negative or not a number")
         rows = rows_of(X, self.levels)
         place = (y != self.classes_[0]).astype(np.int64)
-        self.tree_ = tree_of(rows, place, weight, 2, self.options)
+        self.tree_ = tree_of(rows, place, weight, 2, self.rules)
         return self
 
     def predict_proba(self, X: Rows) -> Floats:
         """Return class probabilities, shape (rows, 2), in the order of `classes_`; raises as `fit`."""
         rows = rows_of(X, self.levels)
         if rows.all_nominal_and_known:
-            return np.asarray(leaf_probabilities(self.tree_, self.options.laplace)[self._ends(rows)])
-        return predict_probabilities(self.tree_, rows, self.options.laplace)
+            return np.asarray(leaf_probabilities(self.tree_, self.rules.laplace)[self._ends(rows)])
+        return predict_probabilities(self.tree_, rows, self.rules.laplace)
 
     def predict(self, X: Rows) -> NDArray[np.int64]:
         """Return the outcome of each row; ties go to the first declared one; raises as `fit`."""

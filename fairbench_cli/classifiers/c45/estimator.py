@@ -28,6 +28,7 @@ from fairbench_cli.classifiers.c45.tree import (
     from_frame,
     leaf_of,
     predict_probabilities,
+    rules_of,
 )
 
 
@@ -128,7 +129,7 @@ class C45(ClassifierMixin, BaseEstimator):
         weight = _check_sample_weight(
             sample_weight, columns.codes, dtype=np.float64, ensure_non_negative=True
         )
-        self.tree_: FlatTree = tree_of(columns, codes, weight, len(self.classes_), self)
+        self.tree_: FlatTree = tree_of(columns, codes, weight, len(self.classes_), rules_of(self))
         self.n_leaves_ = self.tree_.n_leaves
         self.size_ = self.tree_.size
         return self

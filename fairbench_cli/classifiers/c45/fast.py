@@ -26,11 +26,11 @@ def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules
     """Return a tree as `reference.build` does, for nominal columns without missing values."""
     codes, weights = merge_equal_rows(columns, y, weight, classes)
     levels = np.array(columns.levels, dtype=np.int64)
-    few = levels < 0.3 * rules.rows - EPS
+    few = levels < 0.3 * len(columns) - EPS
     if not few.any():
         few[:] = True
     with _kept_whole():
-        nodes, counts, order = grow(codes, weights, levels, few, float(rules.min_leaf))
+        nodes, counts, order = grow(codes, weights, levels, few, rules.min_leaf)
         if rules.collapse:
             collapse(nodes, counts)
         if rules.prune:

@@ -44,7 +44,7 @@ def best_split(
         if (split := _split(columns, feature, y, rows, weight, len(counts), rules)) is not None
     ]
     # A nominal column with very many levels does not count for the average, unless all are like that.
-    few = [n == NUMBER or n < 0.3 * rules.rows - EPS for n in columns.levels]
+    few = [n == NUMBER or n < 0.3 * len(columns) - EPS for n in columns.levels]
     averaged = [split.gain for split in valid if not any(few) or few[split.feature]]
     if not averaged:
         return None

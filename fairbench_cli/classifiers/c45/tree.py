@@ -1,7 +1,7 @@
 """Rows as a tree takes them, and a grown tree as flat arrays: its errors, predictions, and text as Weka's."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -118,7 +118,7 @@ def from_frame(frame: "pd.DataFrame", known: Levels | None) -> tuple[TreeRows, L
             numbers[:, j] = _numbers(name, column)
             found.append(None)
     levels_found = Levels(names, tuple(found))
-    return _columns(levels_found, codes, None if None not in found else numbers), levels_found
+    return TreeRows(levels_found.counts, codes, numbers if None in found else None), levels_found
 
 
 def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tuple[TreeRows, Levels]:
@@ -140,7 +140,7 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
     own = tuple(None if n == NUMBER else tuple(range(n)) for n in counts)
     found = known if isinstance(known, Levels) else Levels(names, own)
     if array.dtype.kind in "iu" and nominal.all() and ((array >= 0) & (array < np.array(counts))).all():
-        return _columns(found, array.astype(np.int32), None), found
+        return TreeRows(found.counts, array.astype(np.int32, order="C"), None), found
     numbers = np.asarray(array, dtype=np.float64)
     codes = np.where(np.isnan(numbers), -1.0, numbers)
     wrong = nominal & ((codes != np.floor(codes)) | (codes >= np.array(counts)) | (codes < -1.0))
@@ -152,11 +152,7 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
             f"codes go from 0 to {counts[j] - 1}."
         )
     kept = None if nominal.all() else numbers
-    return _columns(found, np.where(nominal, codes, 0).astype(np.int32), kept), found
-
-
-def _columns(levels: Levels, codes: NDArray[np.int32], numbers: Floats | None) -> TreeRows:
-    return TreeRows(levels.counts, np.ascontiguousarray(codes), numbers)
+    return TreeRows(found.counts, np.where(nominal, codes, 0).astype(np.int32, order="C"), kept), found
 
 
 def _codes(name: str, column: "pd.Series[str]", levels: tuple[object, ...]) -> NDArray[np.int32]:
@@ -248,19 +244,27 @@ def estimated_errors(counts: Floats, confidence: float, z: float) -> Floats:
 
 @dataclass(frozen=True)
 class Rules:
-    """All settings that decide the tree; see `C45` for the meanings.
-
-    `rows` is the number of training rows as given, before equal rows are merged; `z` the normal
-    quantile of `confidence`.
-    """
+    """All settings that decide the tree and what it predicts; see `C45` for the meanings."""
 
     confidence: float
-    z: float
     min_leaf: float
     prune: bool
     raise_subtrees: bool
     collapse: bool
-    rows: int
+    laplace: bool
+
+    @cached_property
+    def z(self) -> float:
+        """The normal quantile of `confidence`."""
+        return normal_quantile(self.confidence)
+
+
+def rules_of(options: Any) -> Rules:
+    """Return the rules that the attributes of an object say, such as a `C45` or `C45Settings`."""
+    named = {field.name: getattr(options, field.name) for field in fields(Rules)}
+    # Weka keeps the confidence in 32 bits, which decides a few close calls.
+    numbers = {"confidence": float(np.float32(options.confidence)), "min_leaf": float(options.min_leaf)}
+    return Rules(**named | numbers)
 
 
 LEAF = -1
