@@ -32,7 +32,8 @@ from fairbench_cli.interventions.preprocessing import (
 )
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.interventions.repair import Auditor, Repair
-from fairbench_cli.interventions.zafar.constrained import ZafarDI, ZafarDM
+from fairbench_cli.interventions.zafar.disparate_impact import ZafarDI
+from fairbench_cli.interventions.zafar.disparate_mistreatment import ZafarDM
 
 VARIANTS = {
     "massaging-logistic": Massaging(ranker="logistic"),
