@@ -133,11 +133,7 @@ class PrototypeObjective:
     distance: Distance = "squared"
     reduction: Reduction = "mean"
 
-    def terms(self, at: Prototypes) -> Terms:
-        """Return the objective's terms and its value."""
-        return self._evaluate(at, 0.0)[0]
-
-    def value_and_gradient(self, at: Prototypes, smoothing: float) -> tuple[float, Prototypes]:
+    def evaluate(self, at: Prototypes, smoothing: float = 0.0) -> tuple[Terms, Prototypes]:
         """Return the objective and its gradient, shaped as the prototypes are.
 
         Parameters
@@ -147,10 +143,6 @@ class PrototypeObjective:
         smoothing : float
             μ in √(δ² + μ²), which stands for |δ| in L_z; 0 for |δ| itself, whose slope at 0 is taken as 0.
         """
-        terms, gradient = self._evaluate(at, smoothing)
-        return terms.value, gradient
-
-    def _evaluate(self, at: Prototypes, smoothing: float) -> tuple[Terms, Prototypes]:
         k, width = at.v.shape
         totals = [float(rows.r.sum()) for rows in self.groups]
         per_y = 1.0 if self.reduction == "sum" else 1 / sum(totals)
@@ -158,17 +150,17 @@ class PrototypeObjective:
         per_x = [1 / (total * width) if self.reduction == "aif360" else per_y for total in totals]
         near = [nearness(rows, at, s, self.distance) for s, rows in enumerate(self.groups)]
 
-        delta = near[1].m.T @ self.groups[1].r / totals[1] - near[0].m.T @ self.groups[0].r / totals[0]
+        delta = near[1][0].T @ self.groups[1].r / totals[1] - near[0][0].T @ self.groups[0].r / totals[0]
         size = np.sqrt(delta**2 + smoothing**2)
         l_x = l_y = 0.0
         gram = at.v @ at.v.T
         g_w, g_v = np.zeros(k), np.zeros_like(at.v)
         g_alpha = None if at.alpha is None else np.zeros_like(at.alpha)
         slope_z = self.a_z * per_z * np.divide(delta, size, out=np.zeros(k), where=size > 0)
-        for s, (rows, own) in enumerate(zip(self.groups, near, strict=True)):
-            m, r = own.m, rows.r
+        for s, (rows, (m, d, products)) in enumerate(zip(self.groups, near, strict=True)):
+            r = rows.r
             along = m @ gram
-            l_x += per_x[s] * float(r @ (rows.squares + (m * (along - 2 * own.products)).sum(axis=1)))
+            l_x += per_x[s] * float(r @ (rows.squares + (m * (along - 2 * products)).sum(axis=1)))
             y_hat = m @ at.w
             kept = np.clip(y_hat, CLIP, 1 - CLIP)
             l_y -= per_y * float(r @ np.where(rows.y == 1, np.log(kept), np.log1p(-kept)))
@@ -177,11 +169,11 @@ class PrototypeObjective:
             g_w += m.T @ slope_y
 
             c = 2 * self.a_x * per_x[s]
-            t = c * r[:, None] * (along - own.products) + slope_y[:, None] * at.w
+            t = c * r[:, None] * (along - products) + slope_y[:, None] * at.w
             t += (1 if s else -1) / totals[s] * r[:, None] * slope_z
             q = -m * (t - (m * t).sum(axis=1, keepdims=True))  # by d
             if self.distance == "euclidean":
-                q *= np.divide(0.5, own.d, out=np.zeros_like(q), where=own.d > 0)  # by d²
+                q *= np.divide(0.5, d, out=np.zeros_like(q), where=d > 0)  # by d²
             weighted = r[:, None] * m
             both = np.asarray(rows.transposed @ np.hstack([weighted, q]))
             m_x, q_x = both[:, :k].T, both[:, k:].T
@@ -197,29 +189,10 @@ class PrototypeObjective:
         return Terms(l_x, l_y, l_z, value), Prototypes(g_w, g_v, g_alpha)
 
 
-@dataclass(frozen=True, eq=False)
-class Nearness:
-    """How near rows are to prototypes.
+def nearness(rows: GroupRows, at: Prototypes, s: int, distance: Distance) -> tuple[Floats, Floats, Floats]:
+    """Return how near a group's rows are to the prototypes: M, the distances d and the products x · v.
 
-    Parameters
-    ----------
-    m : float64 array, shape (rows, K)
-        Probability of each prototype.
-    d : float64 array, shape (rows, K)
-        The distances.
-    products : float64 array, shape (rows, K)
-        x · v.
-    """
-
-    m: Floats
-    d: Floats
-    products: Floats
-
-
-def nearness(rows: GroupRows, at: Prototypes, s: int, distance: Distance) -> Nearness:
-    """Return how near a group's rows are to the prototypes.
-
-    Never makes an array of rows × prototypes × columns.
+    Each of shape (rows, K). Never makes an array of rows × prototypes × columns.
 
     Parameters
     ----------
@@ -244,7 +217,7 @@ def nearness(rows: GroupRows, at: Prototypes, s: int, distance: Distance) -> Nea
         d = np.sqrt(d)
     # The nearest prototype has exponent 0: not all of a row's terms vanish.
     m = np.exp(d.min(axis=1, keepdims=True) - d)
-    return Nearness(m / m.sum(axis=1, keepdims=True), d, products)
+    return m / m.sum(axis=1, keepdims=True), d, products
 
 
 def minimise(
@@ -272,22 +245,22 @@ def minimise(
     bounds: list[tuple[float | None, float | None]] = [(0.0, 1.0)] * k + [(None, None)] * (k * width)
     if start.alpha is not None:
         bounds += [(0.0, MOST_ALPHA)] * (2 * width)
+    options: Any = {
+        "maxiter": iterations,
+        "maxfun": 100 * iterations,
+        "maxcor": 20,
+        "ftol": 1e-13,
+        "gtol": 1e-8,
+    }
+
+    def value_and_gradient(flat: Floats, mu: float) -> tuple[float, Floats]:
+        terms, gradient = objective.evaluate(start.unflatten(flat), mu)
+        return terms.value, gradient.flat
+
     flat = start.flat
     for mu in smoothing:
-
-        def value_and_gradient(flat: Floats, mu: float = mu) -> tuple[float, Floats]:
-            value, gradient = objective.value_and_gradient(start.unflatten(flat), mu)
-            return value, gradient.flat
-
-        options: Any = {
-            "maxiter": iterations,
-            "maxfun": 100 * iterations,
-            "maxcor": 20,
-            "ftol": 1e-13,
-            "gtol": 1e-8,
-        }
         found: Any = minimize(
-            value_and_gradient, flat, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+            value_and_gradient, flat, (mu,), "L-BFGS-B", jac=True, bounds=bounds, options=options
         )
         flat = found.x
     return start.unflatten(flat)
@@ -361,18 +334,13 @@ class FairRepresentations:
         groups = (group_rows(train, design, 0), group_rows(train, design, 1))
         objective = PrototypeObjective(groups, self.a_x, self.a_y, self.a_z, self.distance, self.reduction)
         smoothing = SMOOTHING if self.a_z > 0 else (0.0,)
-        found = [
-            minimise(
-                objective,
-                start(groups, self.prototypes, self.column_weights, rng),
-                self.iterations,
-                smoothing,
-            )
-            for _ in range(self.restarts)
-        ]
-        values = [objective.terms(at).value for at in found]
-        best = found[int(np.argmin(values))]
-        terms, model = objective.terms(best), Represented(design, best, self.distance)
+        ends = []
+        for _ in range(self.restarts):
+            at = start(groups, self.prototypes, self.column_weights, rng)
+            ends.append(minimise(objective, at, self.iterations, smoothing))
+        values = [objective.evaluate(at)[0].value for at in ends]
+        best = ends[int(np.argmin(values))]
+        terms, model = objective.evaluate(best)[0], Represented(design, best, self.distance)
         facts = {
             "objective": terms.value,
             "objective_of_worst_start": max(values),
@@ -445,7 +413,7 @@ class Represented:
             own = np.flatnonzero(sample.s == s)
             if len(own):
                 rows = GroupRows(x[own], np.zeros(len(own)), np.ones(len(own)))
-                mixtures[own] = nearness(rows, self.at, s, self.distance).m
+                mixtures[own] = nearness(rows, self.at, s, self.distance)[0]
         return mixtures
 
     def predict(self, sample: Sample) -> Labels:

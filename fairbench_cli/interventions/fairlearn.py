@@ -19,18 +19,13 @@ RateConstraint = Literal["demographic-parity", "equalised-odds", "tpr-parity", "
 Objective = Literal["accuracy", "balanced-accuracy", "selection-rate", "tpr", "tnr"]
 Count = Annotated[int, Field(ge=1)]
 
-_MOMENTS: dict[Constraint, str] = {
-    "demographic-parity": "DemographicParity",
-    "equalised-odds": "EqualizedOdds",
-    "tpr-parity": "TruePositiveRateParity",
-    "fpr-parity": "FalsePositiveRateParity",
-    "error-rate-parity": "ErrorRateParity",
-}
-_THRESHOLD_CONSTRAINTS: dict[RateConstraint, str] = {
-    "demographic-parity": "demographic_parity",
-    "equalised-odds": "equalized_odds",
-    "tpr-parity": "true_positive_rate_parity",
-    "fpr-parity": "false_positive_rate_parity",
+# Constraints in fairlearn's words, of which it makes names of classes and of settings.
+_WORDS: dict[Constraint, str] = {
+    "demographic-parity": "demographic parity",
+    "equalised-odds": "equalized odds",
+    "tpr-parity": "true positive rate parity",
+    "fpr-parity": "false positive rate parity",
+    "error-rate-parity": "error rate parity",
 }
 _OBJECTIVES: dict[Objective, str] = {
     "accuracy": "accuracy_score",
@@ -93,7 +88,7 @@ class ExponentiatedGradient:
         parameters = {
             name: getattr(self, name) for name in ("eps", "max_iter", "nu", "eta0", "run_linprog_step")
         }
-        moment = {_MOMENTS[self.constraint]: {"difference_bound": self.bound}}
+        moment = {_moment(self.constraint): {"difference_bound": self.bound}}
         technique = Adapted(
             reductions.ExponentiatedGradient, {"constraints": moment, **parameters}, {"groups": self.groups}
         )
@@ -138,7 +133,7 @@ class GridSearch:
         parameters = {name: getattr(self, name) for name in ("constraint_weight", "grid_size", "grid_limit")}
         technique = Adapted(
             reductions.GridSearch,
-            {"constraints": _MOMENTS[self.constraint], **parameters},
+            {"constraints": _moment(self.constraint), **parameters},
             {"groups": self.groups},
         )
         return _unbounded(self.constraint, train, technique.fit(train, classifier, rng))
@@ -198,7 +193,7 @@ class ThresholdOptimizer:
         from fairlearn import postprocessing
 
         parameters: dict[str, Any] = {
-            "constraints": _THRESHOLD_CONSTRAINTS[self.constraint],
+            "constraints": _WORDS[self.constraint].replace(" ", "_"),
             "objective": _OBJECTIVES[self.objective],
         }
         parameters |= {name: getattr(self, name) for name in ("grid_size", "flip", "tol")}
@@ -233,6 +228,11 @@ class CorrelationRemover:
 
         technique = Adapted(preprocessing.CorrelationRemover, {"alpha": self.alpha}, {"groups": self.groups})
         return technique.fit(train, classifier, rng)
+
+
+def _moment(constraint: Constraint) -> str:
+    """Return the class of a constraint on reductions."""
+    return _WORDS[constraint].title().replace(" ", "")
 
 
 def _unbounded(constraint: Constraint, train: Sample, fitted: Fitted) -> Fitted:
