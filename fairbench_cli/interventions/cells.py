@@ -115,6 +115,14 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 SEED = 0  # training rows are drawn at random: any fixed places among them are too
 
 
+def groups_of(sample: Sample, groups: Groups) -> tuple[NDArray[np.int8] | NDArray[np.int16], tuple[str, ...]]:
+    """Return each row's group as a number, shape (rows,), and the names of all groups, with rows or not."""
+    if groups == "pair":
+        return sample.s, PAIR
+    column = sample.features.columns[sample.features.index(sample.attribute)]
+    return sample.features[sample.attribute], column.levels
+
+
 def divide_rows(train: Sample, fraction: float) -> tuple[Sample, Sample]:
     """Return the rows to fit to and the validation rows, each in the order of `train`.
 

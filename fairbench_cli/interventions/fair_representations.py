@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
 from fairbench_cli.classifiers.encode import BinEncoding, Design, fit_design
 from fairbench_cli.classifiers.fit import Classifier
@@ -45,16 +45,6 @@ class GroupRows:
     def squared(self) -> csr_array[np.float64]:
         """Squares of the features, shape (rows, width)."""
         return csr_array(self.x.multiply(self.x))
-
-    @cached_property
-    def transposed(self) -> csc_array[np.float64]:
-        """The features, shape (width, rows)."""
-        return csc_array(self.x.T)
-
-    @cached_property
-    def squared_transposed(self) -> csc_array[np.float64]:
-        """Squares of the features, shape (width, rows)."""
-        return csc_array(self.squared.T)
 
     @cached_property
     def squares(self) -> Floats:
@@ -175,14 +165,14 @@ class PrototypeObjective:
             if self.distance == "euclidean":
                 q *= np.divide(0.5, d, out=np.zeros_like(q), where=d > 0)  # by d²
             weighted = r[:, None] * m
-            both = np.asarray(rows.transposed @ np.hstack([weighted, q]))
+            both = np.asarray(rows.x.T @ np.hstack([weighted, q]))
             m_x, q_x = both[:, :k].T, both[:, k:].T
             mass = q.sum(axis=0)
             toward = q_x - mass[:, None] * at.v
             g_v += c * (weighted.T @ m @ at.v - m_x)
             g_v -= 2 * (toward if at.alpha is None else at.alpha[s] * toward)
             if g_alpha is not None:
-                squares = np.asarray(rows.squared_transposed @ q.sum(axis=1))
+                squares = np.asarray(rows.squared.T @ q.sum(axis=1))
                 g_alpha[s] = squares - 2 * (q_x * at.v).sum(axis=0) + mass @ at.v**2
         l_z = per_z * float(size.sum())
         value = self.a_x * l_x + self.a_y * l_y + self.a_z * l_z

@@ -17,9 +17,15 @@ from fairbench_cli.base.errors import nearest
 from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.table import Floats, Labels, Sample
-from fairbench_cli.interventions.cells import Groups, divide_rows, empty_cells, expected, weight_sums
+from fairbench_cli.interventions.cells import (
+    Groups,
+    divide_rows,
+    empty_cells,
+    expected,
+    groups_of,
+    weight_sums,
+)
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor, drawn
-from fairbench_cli.measures.counts import PAIR
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,14 +43,11 @@ class LibraryRows:
     ----------
     encoder : Encoder
         The features and how they are encoded.
-    attribute : str
-        The protected attribute.
     groups : {"pair", "levels"}
         Whether the groups are ``deprived`` and ``favoured``, or the protected attribute's own levels.
     """
 
     encoder: Encoder
-    attribute: str
     groups: Groups
 
     def matrix(self, sample: Sample) -> Any:
@@ -55,41 +58,33 @@ class LibraryRows:
         shared = isinstance(X, np.ndarray) and not X.flags.writeable
         return X.copy() if shared else X  # a library may write into what it is given
 
-    def names(self, sample: Sample) -> tuple[str, ...]:
-        """Return the names of all groups, with rows or without."""
-        if self.groups == "pair":
-            return PAIR
-        return sample.features.columns[sample.features.index(self.attribute)].levels
-
-    def codes(self, sample: Sample) -> NDArray[Any]:
-        """Return each row's group as an index into `names`, shape (rows,)."""
-        return sample.s if self.groups == "pair" else sample.features[self.attribute]
-
     def group(self, sample: Sample) -> NDArray[np.str_]:
         """Return the name of each row's group, shape (rows,)."""
-        return np.asarray(np.array(self.names(sample))[self.codes(sample)])
+        codes, names = groups_of(sample, self.groups)
+        return np.asarray(np.array(names)[codes])
 
     def indicators(self, sample: Sample) -> Floats:
         """Return the groups as 0/1 columns: one for a pair, else one per level; shape (rows, columns)."""
-        if self.groups == "pair":
-            return sample.s[:, np.newaxis].astype(np.float64)
-        return np.asarray(np.eye(len(self.names(sample)))[self.codes(sample)])
+        codes, names = groups_of(sample, self.groups)
+        return (
+            np.eye(len(names))[codes] if self.groups == "levels" else codes[:, np.newaxis].astype(np.float64)
+        )
 
     def known(self, train: Sample) -> frozenset[int]:
         """Return the codes of the groups that have training rows."""
-        return frozenset(np.unique(self.codes(train)).tolist())
+        return frozenset(np.unique(groups_of(train, self.groups)[0]).tolist())
 
     def require_known(self, sample: Sample, known: frozenset[int] | None) -> None:
         """Raise `Infeasible` if there are rows of a group that had none in training; None: all will do."""
         new = [] if known is None else sorted(self.known(sample) - known)
         if new:
-            names = self.names(sample)
+            _, names = groups_of(sample, self.groups)
             listed = ", ".join(names[g] for g in new)
             raise Infeasible(f"no training rows of {listed}, which it is to decide on")
 
     def require_both_labels(self, train: Sample, validation: Sample) -> None:
         """Raise `Infeasible` unless every group with training rows has validation rows with either label."""
-        codes, names = self.codes(validation), self.names(train)
+        codes, names = groups_of(validation, self.groups)
         few = [names[g] for g in sorted(self.known(train)) if len(np.unique(validation.y[codes == g])) < 2]
         if few:
             raise Infeasible(f"the validation rows of {', '.join(few)} have fewer than two labels")
@@ -261,7 +256,7 @@ class Job:
         if include_protected is None:
             include_protected = self.classifier.include_protected
         encoder = fit_encoder(self.train, encoding, include_protected=include_protected)
-        return LibraryRows(encoder, self.train.attribute, self.groups)
+        return LibraryRows(encoder, self.groups)
 
     def construct(self, rows: LibraryRows, **more: Any) -> Any:
         """Return a new object: given the classifier, seed and attribute, and `more`, where it takes them.
@@ -445,7 +440,7 @@ def fit_sensitive(job: Job) -> Fitted:
         rows.require_both_labels(job.train, train)
         with seeded(job.seed):
             thing.estimator.fit(rows.matrix(others), others.y.astype(np.int64))
-    train = train.take(each_group_first(rows.codes(train)))
+    train = train.take(each_group_first(groups_of(train, job.groups)[0]))
     more = weights_for(thing.fit, train.weights) | {"sensitive_features": rows.group(train)}
     with seeded(job.seed):
         thing.fit(rows.matrix(train), train.y.astype(np.int64), **more)

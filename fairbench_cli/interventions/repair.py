@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.columns import Misfit, keep_numbers
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
-from fairbench_cli.interventions.cells import Groups, Proportion, discriminations, require_no_weights
+from fairbench_cli.interventions.cells import (
+    Groups,
+    Proportion,
+    discriminations,
+    groups_of,
+    require_no_weights,
+)
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor
 
 Counts = NDArray[np.int64]
@@ -366,14 +372,6 @@ class RepairedModel:
         return self.model.predict_proba(self.repaired(sample))
 
 
-def groups_of(sample: Sample, groups: Groups) -> tuple[GroupCodes, int]:
-    """Return each row's group as a number, shape (rows,), and how many groups there are, with rows or not."""
-    if groups == "pair":
-        return sample.s, 2
-    column = sample.features.columns[sample.features.index(sample.attribute)]
-    return sample.features[sample.attribute], len(column.levels)
-
-
 def nothing_to_do(rows: Sample, level: float, groups: Groups = "pair") -> str:
     """Return why rows need no repair; empty if they do."""
     if level == 0:
@@ -393,17 +391,17 @@ def repair_features(sample: Sample, how: Repair, seed: int) -> tuple[Sample, dic
         When a column cannot hold the numbers that a geometric repair gives.
     """
     learned: dict[str, ColumnMap] = {}
-    s, groups = groups_of(sample, how.groups)
+    s, names = groups_of(sample, how.groups)
 
     def repaired(column: Column, codes: Codes) -> tuple[Column, Codes]:
         if column.name in sample.protected:
             return column, codes
         stream = stream_of(seed, column.name)
         if is_ranked(column, how.bins):
-            ranks, after = repair_by_rank(column, codes, s, how.level, how.method, stream, groups)
+            ranks, after = repair_by_rank(column, codes, s, how.level, how.method, stream, len(names))
             found = ColumnMap(column, ranks.column, ranks.apply)
         else:
-            plan = make_plan(group_counts(codes, s, len(column.levels), groups), how.level)
+            plan = make_plan(group_counts(codes, s, len(column.levels), len(names)), how.level)
             after = plan.carry_out(codes, s, stream).astype(np.int16)
             found = ColumnMap(column, column, plan.follow)
         learned[column.name] = found
@@ -557,7 +555,7 @@ class Auditor:
 
     def repaired(self, train: Sample, seed: int) -> Sample:
         """Return the rows with their columns and labels repaired; two groups or more have rows."""
-        features, y, (s, groups) = train.features, train.y, groups_of(train, self.groups)
+        features, y, (s, names) = train.features, train.y, groups_of(train, self.groups)
         codes = features.codes.copy(order="F")
         for j, column in enumerate(features.columns):
             is_s = column.name == train.attribute
@@ -567,12 +565,12 @@ class Auditor:
             if numbers is not None:
                 codes[:, j] = repair_by_distinct_values(codes[:, j], s, numbers, self.level)
             else:
-                counts = group_counts(codes[:, j], s, len(column.levels), groups)
+                counts = group_counts(codes[:, j], s, len(column.levels), len(names))
                 plan = obscuring(counts, self.level) if is_s else make_plan(counts, self.level)
                 codes[:, j] = plan.carry_out(codes[:, j], s, stream_of(seed, column.name))
         numbers = label_values(train)
         if self.label or (self.label is None and numbers is None):
-            plan = make_plan(group_counts(y, s, 2, groups), self.level)
+            plan = make_plan(group_counts(y, s, 2, len(names)), self.level)
             y = plan.carry_out(y, s, np.random.default_rng(seed)).astype(np.int8)
         elif self.label is None and numbers is not None:
             y = repair_by_distinct_values(y.astype(np.int16), s, numbers, self.level).astype(np.int8)

@@ -33,20 +33,12 @@ FEW = 8  # steps after which rounding once more is the better bet
 FAR = 0.02  # first trust region when the start is not known to be near a minimum
 
 
-@dataclass(frozen=True, eq=False)
-class _Rounded:
-    """F at d with max(0, d) made a parabola where |d| < h: values, slopes in each d, bends of each kink."""
-
-    f: Floats
-    slopes: Floats
-    bends: Floats
-
-
-def _rounded(problem: Mistreatment, d: Floats, h: float) -> _Rounded:
+def _rounded(problem: Mistreatment, d: Floats, h: float) -> tuple[Floats, Floats, Floats]:
+    """Return F at d with max(0, d) made a parabola where |d| < h, its slopes in each d, and their bends."""
     kinks, within = problem.up - problem.down, np.abs(d) < h
     positive = np.where(within, (d + h) ** 2 / (4 * h), np.maximum(d, 0.0))
     slopes = problem.down + kinks * np.clip((d + h) / (2 * h), 0.0, 1.0)
-    return _Rounded(kinks @ positive + problem.down @ d, slopes, kinks * within / (2 * h))
+    return kinks @ positive + problem.down @ d, slopes, kinks * within / (2 * h)
 
 
 def smooth(
@@ -64,10 +56,17 @@ def smooth(
     for h in roundings:
         penalty = np.zeros(len(multipliers))
         for _ in range(MOST_STEPS):
-            f = _rounded(problem, d, h)
-            rows, g = f.slopes @ problem.x, problem.gradient(w, d)
-            step, back, multipliers = _step(problem, d, g, f, rows, multipliers, threshold)
-            excess = np.abs(_excess(f.f, threshold))
+            f, slopes, bends = _rounded(problem, d, h)
+            rows, g = slopes @ problem.x, problem.gradient(w, d)
+            # The p of least g·p + p·H p/2 with |F + rows p| ≤ threshold; `back` turns an excess of F into the
+            # step that removes it.
+            solve = logistic.solver(problem.hessian(d, np.maximum(multipliers @ bends, 0.0)))
+            toward = solve(np.column_stack([g, rows.T]))
+            p, across = -toward[:, 0], toward[:, 1:]
+            s = rows @ across
+            multipliers = _multipliers(s, f + rows @ p, threshold)
+            step, back = p - across @ multipliers, -across @ np.linalg.pinv(s, rcond=1e-12)
+            excess = np.abs(_excess(f, threshold))
             if np.abs(g + multipliers @ rows).max() <= NEAR and excess.max(initial=0.0) <= NEAR:
                 break
             penalty = np.maximum(penalty, 1.5 * np.abs(multipliers) + 1e-6)
@@ -95,34 +94,13 @@ def _cost(
 ) -> tuple[float, Floats]:
     """Return ℓ + Σ μ_j (|F_j| − threshold)⁺, and the excess."""
     d = problem.x @ w
-    excess = _excess(_rounded(problem, d, h).f, threshold)
+    excess = _excess(_rounded(problem, d, h)[0], threshold)
     return problem.loss(w, d) + float(penalty @ np.abs(excess)), excess
 
 
 def _excess(f: Floats, threshold: float) -> Floats:
     """Return by how much each F_j is above the threshold, or below minus the threshold."""
     return np.asarray(f - np.clip(f, -threshold, threshold))
-
-
-def _step(
-    problem: Mistreatment,
-    d: Floats,
-    g: Floats,
-    f: _Rounded,
-    rows: Floats,
-    multipliers: Floats,
-    threshold: float,
-) -> tuple[Floats, Floats, Floats]:
-    """Return the p of least g·p + p·H p/2 with |F + rows p| ≤ threshold.
-
-    With it the matrix that turns an excess of F into the step that removes it, and the multipliers.
-    """
-    solve = logistic.solver(problem.hessian(d, np.maximum(multipliers @ f.bends, 0.0)))
-    toward = solve(np.column_stack([g, rows.T]))
-    p, across = -toward[:, 0], toward[:, 1:]
-    s = rows @ across
-    multipliers = _multipliers(s, f.f + rows @ p, threshold)
-    return p - across @ multipliers, -across @ np.linalg.pinv(s, rcond=1e-12), multipliers
 
 
 def _multipliers(s: Floats, f: Floats, threshold: float) -> Floats:
