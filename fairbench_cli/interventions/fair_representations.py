@@ -14,7 +14,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.cells import NotNegative, require_both_groups
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.zafar.logistic import training_rows
+from fairbench_cli.interventions.logistic import training_rows
 
 Distance = Literal["squared", "euclidean"]
 Reduction = Literal["mean", "sum", "aif360"]

@@ -12,7 +12,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
 from fairbench_cli.interventions.cells import NotNegative, Positive, require_both_groups
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.zafar.logistic import LinearModel, TrainingRows, armijo, training_rows
+from fairbench_cli.interventions.logistic import LinearModel, TrainingRows, armijo, training_rows
 
 TOLERANCE = 1e-10  # of the gradient, per unit of weight
 MOST_STEPS = 200

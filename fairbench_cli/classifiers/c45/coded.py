@@ -7,18 +7,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.classifiers.c45.tree import (
-    FlatTree,
-    Floats,
-    Ints,
-    Rules,
-    TreeRows,
-    first_best,
-    from_codes,
-    leaf_of,
-    leaf_probabilities,
-    predict_probabilities,
-)
+from fairbench_cli.classifiers.c45 import tree
+from fairbench_cli.classifiers.c45.tree import FlatTree, Floats, Ints, Rules, TreeRows
 
 Rows = NDArray[np.int16] | Floats
 
@@ -75,12 +65,12 @@ def rows_of(X: Rows, levels: tuple[int, ...]) -> TreeRows:
     ValueError
         A code that is not declared.
     """
-    return from_codes(X, levels)[0] if X.flags.writeable else _rows_of_shared(_Shared(X), levels)
+    return tree.from_codes(X, levels)[0] if X.flags.writeable else _rows_of_shared(_Shared(X), levels)
 
 
 @lru_cache(maxsize=4)
 def _rows_of_shared(shared: _Shared, levels: tuple[int, ...]) -> TreeRows:
-    return from_codes(shared.array, levels)[0]
+    return tree.from_codes(shared.array, levels)[0]
 
 
 class CodedC45:
@@ -134,17 +124,17 @@ class CodedC45:
         """Return class probabilities, shape (rows, 2), in the order of `classes_`; raises as `fit`."""
         rows = rows_of(X, self.levels)
         if rows.all_nominal_and_known:
-            return np.asarray(leaf_probabilities(self.tree_, self.rules.laplace)[self._ends(rows)])
-        return predict_probabilities(self.tree_, rows, self.rules.laplace)
+            return np.asarray(tree.leaf_probabilities(self.tree_, self.rules.laplace)[self._ends(rows)])
+        return tree.predict_probabilities(self.tree_, rows, self.rules.laplace)
 
     def predict(self, X: Rows) -> NDArray[np.int64]:
         """Return the outcome of each row; ties go to the first declared one; raises as `fit`."""
-        return np.asarray(self.classes_[first_best(self.predict_proba(X))])
+        return np.asarray(self.classes_[tree.first_best(self.predict_proba(X))])
 
     def apply(self, X: Rows) -> Ints:
         """Return the node of `tree_` in which each row ends, shape (rows,); raises as `fit`."""
         rows = rows_of(X, self.levels)
-        return self._ends(rows) if rows.all_nominal_and_known else leaf_of(self.tree_, rows)
+        return self._ends(rows) if rows.all_nominal_and_known else tree.leaf_of(self.tree_, rows)
 
     def _ends(self, rows: TreeRows) -> Ints:
         from fairbench_cli.classifiers.c45 import fast

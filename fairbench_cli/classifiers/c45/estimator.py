@@ -15,21 +15,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from fairbench_cli.classifiers.c45 import tree
 from fairbench_cli.classifiers.c45.coded import tree_of
-from fairbench_cli.classifiers.c45.tree import (
-    FlatTree,
-    Floats,
-    Ints,
-    Levels,
-    TreeRows,
-    export_text,
-    first_best,
-    from_codes,
-    from_frame,
-    leaf_of,
-    predict_probabilities,
-    rules_of,
-)
+from fairbench_cli.classifiers.c45.tree import FlatTree, Floats, Ints, Levels, TreeRows
 
 
 class C45(ClassifierMixin, BaseEstimator):
@@ -129,7 +117,7 @@ class C45(ClassifierMixin, BaseEstimator):
         weight = _check_sample_weight(
             sample_weight, columns.codes, dtype=np.float64, ensure_non_negative=True
         )
-        self.tree_: FlatTree = tree_of(columns, codes, weight, len(self.classes_), rules_of(self))
+        self.tree_: FlatTree = tree_of(columns, codes, weight, len(self.classes_), tree.rules_of(self))
         self.n_leaves_ = self.tree_.n_leaves
         self.size_ = self.tree_.size
         return self
@@ -144,12 +132,12 @@ class C45(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         columns, _ = self._read(X, self._levels)
-        return predict_probabilities(self.tree_, columns, self.laplace)
+        return tree.predict_probabilities(self.tree_, columns, self.laplace)
 
     def predict(self, X: Any) -> Any:
         """Return the class of each row; ties go to the first declared class."""
         check_is_fitted(self)
-        return self.classes_[first_best(self.predict_proba(X))]
+        return self.classes_[tree.first_best(self.predict_proba(X))]
 
     def apply(self, X: Any) -> Ints:
         """Return the node of `tree_` in which each row ends, shape (rows,).
@@ -161,12 +149,12 @@ class C45(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         columns, _ = self._read(X, self._levels)
-        return leaf_of(self.tree_, columns)
+        return tree.leaf_of(self.tree_, columns)
 
     def export_text(self) -> str:
         """Return the tree as Weka prints it: weight that reaches a leaf / weight of other classes there."""
         check_is_fitted(self)
-        return export_text(self.tree_, self._levels, [str(label) for label in self.classes_])
+        return tree.export_text(self.tree_, self._levels, [str(label) for label in self.classes_])
 
     def __sklearn_tags__(self) -> Any:
         """Return tags that allow NaN, as a missing value."""
@@ -177,9 +165,9 @@ class C45(ClassifierMixin, BaseEstimator):
     def _read(self, X: Any, known: Levels | None) -> tuple[TreeRows, Levels]:
         if isinstance(X, pd.DataFrame):
             validate_data(self, X, skip_check_array=True, reset=known is None)
-            return from_frame(X, known)
+            return tree.from_frame(X, known)
         array = validate_data(self, X, dtype="numeric", ensure_all_finite="allow-nan", reset=known is None)
-        return from_codes(array, known if known is not None else self.levels)
+        return tree.from_codes(array, known if known is not None else self.levels)
 
     def _read_classes(self, y: Any, rows: int) -> Ints:
         if isinstance(y, pd.Series) and isinstance(y.dtype, pd.CategoricalDtype):

@@ -13,10 +13,10 @@ from fairbench_cli.base.parameters import LATER
 from fairbench_cli.classifiers.encode import BinEncoding
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
+from fairbench_cli.interventions import logistic
 from fairbench_cli.interventions.cells import NotNegative
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.zafar import logistic
-from fairbench_cli.interventions.zafar.logistic import LinearModel, Logistic, Solution, minimise
+from fairbench_cli.interventions.logistic import LinearModel, Logistic, Solution, minimise
 
 TOLERANCE = 1e-9  # of the conditions of optimality, per unit of weight
 ENOUGH = 1e-7

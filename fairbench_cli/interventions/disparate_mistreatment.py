@@ -17,11 +17,11 @@ from fairbench_cli.base.parameters import LATER
 from fairbench_cli.classifiers.encode import BinEncoding
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Labels, Sample
+from fairbench_cli.interventions import logistic, mistreatment
 from fairbench_cli.interventions.cells import NotNegative
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.zafar import logistic, mistreatment
-from fairbench_cli.interventions.zafar.logistic import OPTIMAL, LinearModel, Logistic, Solution
-from fairbench_cli.interventions.zafar.mistreatment import EXACT, Mistreatment, constant, kkt, side_of
+from fairbench_cli.interventions.logistic import OPTIMAL, LinearModel, Logistic, Solution
+from fairbench_cli.interventions.mistreatment import EXACT, Mistreatment, constant, kkt, side_of
 
 # Wide rounding first: it looks past the kinks nearby, and ends in lower minima than narrow rounding alone.
 ROUNDINGS = (0.5, 0.1, 0.02, 0.004, 0.001)
