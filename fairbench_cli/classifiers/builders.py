@@ -52,11 +52,11 @@ class LevelsNaiveBayes:
 
     def predict(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the likelier class of each row."""
-        return np.asarray(self.classes_[self._joint(X).argmax(axis=0)])
+        return np.asarray(self.classes_[self.predict_joint_log_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: NDArray[Any]) -> Floats:
         """Return the probability of each class, shape (rows, classes)."""
-        joint = self._joint(X)
+        joint = self.predict_joint_log_proba(X).T
         top = joint.max(axis=0)
         at_top = joint == top
         ties = at_top.sum(axis=0)
@@ -66,13 +66,10 @@ class LevelsNaiveBayes:
 
     def predict_joint_log_proba(self, X: NDArray[Any]) -> Floats:
         """Return log P(x, y) of each class, shape (rows, classes)."""
-        return np.asarray(self._joint(X).T)
-
-    def _joint(self, X: NDArray[Any]) -> Floats:
         joint = np.zeros((len(self.classes_), len(X)))
         for codes, table in zip(X.astype(np.intp).T, self._log_likelihood, strict=True):
             joint += table[:, codes]
-        return np.asarray(joint + self._log_prior[:, np.newaxis])
+        return np.asarray((joint + self._log_prior[:, np.newaxis]).T)
 
 
 MOST_CATEGORIES = 255  # of a column, in scikit-learn's histograms
@@ -375,16 +372,17 @@ class SupportVectors:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row."""
-        return np.asarray(
-            self.classes_[(self.machine.decision_function(with_short_indices(X)) > 0).astype(np.intp)]
-        )
+        return np.asarray(self.classes_[(self._distance(X) > 0).astype(np.intp)])
 
     def predict_proba(self, X: Any) -> Floats:
         """Return 1 less the score, and the score, shape (rows, 2)."""
         from scipy.special import expit
 
-        score = expit(self.machine.decision_function(with_short_indices(X)))
+        score = expit(self._distance(X))
         return np.stack([1 - score, score], axis=1)
+
+    def _distance(self, X: Any) -> Floats:
+        return np.asarray(self.machine.decision_function(with_short_indices(X)))
 
 
 def with_short_indices(X: Any) -> Any:

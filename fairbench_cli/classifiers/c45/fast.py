@@ -23,7 +23,7 @@ import numpy as np
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.files import write_text
-from fairbench_cli.classifiers.c45.tree import EPS, FlatTree, Floats, Ints, Rules, TreeRows
+from fairbench_cli.classifiers.c45.tree import EPS, FlatTree, Floats, Ints, Rules, TreeRows, normal_quantile
 
 NODE = np.dtype(
     [("feature", np.int64), ("first", np.int64), ("kids", np.int64), ("start", np.int64), ("stop", np.int64)]
@@ -42,12 +42,10 @@ def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules
         if rules.collapse:
             collapse(nodes, counts)
         if rules.prune:
-            scratch = np.zeros_like(counts)
-            below = np.zeros(len(nodes))
-            prune(
-                0, nodes, counts, below, scratch, order, codes, weights,
-                rules.confidence, rules.z, rules.raise_subtrees,
-            )  # fmt: skip
+            scratch, below = np.zeros_like(counts), np.zeros(len(nodes))
+            arrays = (nodes, counts, below, scratch, order, codes, weights)
+            z = normal_quantile(rules.confidence)
+            prune(0, *arrays, rules.confidence, z, rules.raise_subtrees)
     return _compact(nodes, counts)
 
 

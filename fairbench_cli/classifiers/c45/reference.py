@@ -207,7 +207,7 @@ class _Maker:
             self.prune(node, rows, weight)
 
     def errors(self, counts: Floats) -> float:
-        return float(tree.estimated_errors(counts, self.rules.confidence, self.rules.z))
+        return float(tree.estimated_errors(counts, self.rules.confidence))
 
     def subtree_errors(self, node: Node) -> float:
         if node.feature == LEAF:

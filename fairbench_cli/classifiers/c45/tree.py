@@ -197,7 +197,7 @@ def normal_quantile(confidence: float) -> float:
     return float(ndtri(1.0 - confidence))
 
 
-def added_errors(weight: Any, errors: Any, confidence: float, z: float) -> Floats:
+def added_errors(weight: Any, errors: Any, confidence: float) -> Floats:
     """Return how many errors to add to those seen in leaves: the upper confidence limit less `errors`.
 
     Parameters
@@ -206,8 +206,6 @@ def added_errors(weight: Any, errors: Any, confidence: float, z: float) -> Float
         Weight of a leaf's rows, and of those not of its majority class.
     confidence : float
         In (0, 0.5]; smaller prunes more.
-    z : float
-        `normal_quantile` of it.
 
     Notes
     -----
@@ -216,14 +214,11 @@ def added_errors(weight: Any, errors: Any, confidence: float, z: float) -> Float
     between the limits for 0 and 1. Nearly all: the rest.
     """
     n, e = np.asarray(weight, dtype=float), np.asarray(errors, dtype=float)
-    safe = np.where(n > 0, n, 1.0)
+    safe, z = np.where(n > 0, n, 1.0), normal_quantile(confidence)
     none = safe * (1.0 - confidence ** (1.0 / safe))
     fewer = np.minimum(e, 1.0)
-    added = np.where(
-        e < 1.0,
-        none + fewer * (_limit(safe, np.ones_like(e), z) - none),
-        _limit(safe, e, z),
-    )
+    between = none + fewer * (_limit(safe, np.ones_like(e), z) - none)
+    added = np.where(e < 1.0, between, _limit(safe, e, z))
     return np.where(n > 0, added, 0.0)
 
 
@@ -235,11 +230,11 @@ def _limit(n: Floats, e: Floats, z: float) -> Floats:
     return np.where(e + 0.5 >= n, np.maximum(n - e, 0.0), upper * n - e)
 
 
-def estimated_errors(counts: Floats, confidence: float, z: float) -> Floats:
+def estimated_errors(counts: Floats, confidence: float) -> Floats:
     """Return the estimated errors of leaves with class weights `counts`, shape (..., classes)."""
     weight = counts.sum(axis=-1)
     errors = weight - counts.max(axis=-1)
-    return np.asarray(errors + added_errors(weight, errors, confidence, z))
+    return np.asarray(errors + added_errors(weight, errors, confidence))
 
 
 @dataclass(frozen=True)
@@ -252,11 +247,6 @@ class Rules:
     raise_subtrees: bool
     collapse: bool
     laplace: bool
-
-    @cached_property
-    def z(self) -> float:
-        """The normal quantile of `confidence`."""
-        return normal_quantile(self.confidence)
 
 
 def rules_of(options: Any) -> Rules:
@@ -400,7 +390,7 @@ def _lines(tree: FlatTree, node: int, indent: str, columns: Levels, classes: Seq
     for v in range(int(tree.kids[node])):
         kid = int(tree.first[node]) + v
         if levels is None:
-            test = f"{'<=' if v == 0 else '>'} {_number(float(tree.threshold[node]), 6)}"
+            test = f"{'<=' if v == 0 else '>'} {_number(float(tree.threshold[node]))}"
         else:
             test = f"= {levels[v]}"
         head = f"{indent}{columns.names[feature]} {test}"
@@ -422,10 +412,9 @@ def _leaf(tree: FlatTree, node: int, classes: Sequence[str]) -> str:
 
 def _weight(value: float) -> str:
     """Write a weight with one or two decimals: 12.0, 3.25."""
-    text = f"{value:.2f}"
-    return text.removesuffix("0")
+    return f"{value:.2f}".removesuffix("0")
 
 
-def _number(value: float, decimals: int) -> str:
-    text = f"{value:.{decimals}f}".rstrip("0").rstrip(".")
+def _number(value: float) -> str:
+    text = f"{value:.6f}".rstrip("0").rstrip(".")
     return "0" if text in ("-0", "") else text
