@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -376,9 +377,7 @@ class SupportVectors:
 
     def predict_proba(self, X: Any) -> Floats:
         """Return 1 less the score, and the score, shape (rows, 2)."""
-        from scipy.special import expit
-
-        score = expit(self._distance(X))
+        score = scipy.special.expit(self._distance(X))
         return np.stack([1 - score, score], axis=1)
 
     def _distance(self, X: Any) -> Floats:
@@ -387,6 +386,4 @@ class SupportVectors:
 
 def with_short_indices(X: Any) -> Any:
     """Return a sparse array with indices of 32 bits, which is all that libsvm takes; another as it is."""
-    from scipy.sparse import csr_array
-
-    return short_csr(X) if isinstance(X, csr_array) else X
+    return short_csr(X) if isinstance(X, scipy.sparse.csr_array) else X

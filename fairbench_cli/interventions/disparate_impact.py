@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 import numpy as np
+import scipy
 from scipy.sparse import csr_array, diags_array, vstack
 
 from fairbench_cli.base.parameters import LATER
@@ -279,8 +280,6 @@ def nearest_without_covariance(trade: Tradeoff, gamma: float, start: Floats) -> 
     start : float64 array, shape (width,)
         The weights to stay near.
     """
-    from scipy.optimize import brentq
-
     problem, target = trade.problem, (1 + gamma) * trade.free.value
     projected = start - trade.a * (float(trade.a @ start) / float(trade.a @ trade.a))
     if problem.value(projected, problem.rows.times(projected)) <= target:
@@ -295,7 +294,7 @@ def nearest_without_covariance(trade: Tradeoff, gamma: float, start: Floats) -> 
 
     low, high = np.log(SLACKEST), np.log(STIFFEST)
     if above(low) < 0 < above(high):
-        above(float(brentq(above, low, high, xtol=1e-8)))
+        above(float(scipy.optimize.brentq(above, low, high, xtol=1e-8)))
     return last
 
 
@@ -349,11 +348,9 @@ def covariance_within(trade: Tradeoff, turned: Floats, bounds: Floats) -> float 
 
     w* is within the bounds, so that only its side of a·w = 0 need be searched.
     """
-    from scipy.optimize import linprog
-
     side = trade.a * np.sign(trade.covariance)
     within = diags_array(turned) @ trade.problem.rows.matrix()
-    found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
+    found = scipy.optimize.linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
         side,
         A_ub=-vstack([within, csr_array(side[np.newaxis])]),
         b_ub=-np.append(bounds, 0.0),

@@ -11,6 +11,7 @@ from itertools import product
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from fairbench_cli.base.parameters import LATER
@@ -427,8 +428,6 @@ def _convex(
     white: Whitened, v: Floats, threshold: float, tau: float, tangents: Floats, parts: tuple[Slopes, Slopes]
 ) -> tuple[Floats, float]:
     """Return the v of least ℓ + τ Σ slack in one round, and the sum of slacks that v needs."""
-    from scipy.optimize import minimize
-
     convex, concave = parts
     width, count = len(v), len(tangents)
 
@@ -456,7 +455,7 @@ def _convex(
     def slope(both: Floats) -> Floats:
         return np.concatenate([white.gradient(both[:width]), np.full(count, tau)])
 
-    found = minimize(
+    found = scipy.optimize.minimize(
         cost,
         np.concatenate([v, np.maximum(excess(v), 0.0)]),
         jac=slope,

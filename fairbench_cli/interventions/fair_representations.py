@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 from pydantic import Field
 from scipy.sparse import csr_array
 
@@ -229,8 +230,6 @@ def minimise(
     smoothing : sequence of float
         μ of each search.
     """
-    from scipy.optimize import minimize
-
     k, width = start.v.shape
     bounds: list[tuple[float | None, float | None]] = [(0.0, 1.0)] * k + [(None, None)] * (k * width)
     if start.alpha is not None:
@@ -249,7 +248,7 @@ def minimise(
 
     flat = start.flat
     for mu in smoothing:
-        found: Any = minimize(
+        found: Any = scipy.optimize.minimize(
             value_and_gradient, flat, (mu,), "L-BFGS-B", jac=True, bounds=bounds, options=options
         )
         flat = found.x

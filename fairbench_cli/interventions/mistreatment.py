@@ -5,6 +5,7 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
+import scipy
 from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 from scipy.special import expit
@@ -193,8 +194,6 @@ def _signs(f: float, threshold: float) -> tuple[int, ...]:
 
 def _residual(problem: Mistreatment, d: Floats, g: Floats, signs: Floats) -> float:
     """Return the least residual with multipliers of the given signs, 1, −1 or 0 for none."""
-    from scipy.optimize import linprog
-
     # The solver's tolerances are absolute: slopes are counted in the steepest, the gradient in its largest.
     size = float(np.abs(g).max())
     if size == 0:
@@ -208,7 +207,7 @@ def _residual(problem: Mistreatment, d: Floats, g: Floats, signs: Floats) -> flo
     columns, ones = np.vstack([base, kinks]).T, np.ones((len(g), 1))
     # Sparse: many thousand rows may sit on d = 0, and each has a share of its own.
     share = hstack([csr_array(-np.eye(len(signs))[j]), eye_array(len(j)), csr_array((len(j), 1))])
-    found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
+    found = scipy.optimize.linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
         np.append(np.zeros(columns.shape[1]), 1.0),
         A_ub=vstack([csr_array(np.hstack([columns, -ones])), csr_array(np.hstack([-columns, -ones])), share]),
         b_ub=np.concatenate([-g / size, g / size, np.zeros(len(j))]),

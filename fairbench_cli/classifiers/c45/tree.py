@@ -3,16 +3,13 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from fairbench_cli.classifiers.encode import NUMBER, distinct_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -85,42 +82,6 @@ class Levels:
         return tuple(NUMBER if own is None else len(own) for own in self.levels)
 
 
-def from_frame(frame: "pd.DataFrame", known: Levels | None) -> tuple[TreeRows, Levels]:
-    """Return a data frame's rows: categorical columns are nominal, others must be numbers.
-
-    Raises
-    ------
-    ValueError
-        A text column that is not categorical, or a level or kind of column that `known` does not have.
-    """
-    import pandas as pd
-
-    names = tuple(str(name) for name in frame.columns)
-    if not names or not len(frame):
-        raise ValueError(
-            f"Found array with shape={frame.shape} while a minimum of 1 row and 1 column is required."
-        )
-    codes = np.zeros(frame.shape, dtype=np.int32)
-    numbers = np.zeros(frame.shape)
-    found: list[tuple[object, ...] | None] = []
-    for j, name in enumerate(names):
-        column = frame.iloc[:, j]
-        declared = None if known is None else known.levels[j]
-        nominal = isinstance(column.dtype, pd.CategoricalDtype)
-        if known is not None and nominal != (declared is not None):
-            was, now = ("numeric", "categorical") if nominal else ("categorical", "numeric")
-            raise ValueError(f'Column "{name}" was {was} when the tree was fitted and is {now} now.')
-        if nominal:
-            levels = tuple(column.cat.categories) if declared is None else declared
-            codes[:, j] = _codes(name, column, levels)
-            found.append(levels)
-        else:
-            numbers[:, j] = _numbers(name, column)
-            found.append(None)
-    levels_found = Levels(names, tuple(found))
-    return TreeRows(levels_found.counts, codes, numbers if None in found else None), levels_found
-
-
 def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tuple[TreeRows, Levels]:
     """Return an array's rows: columns with a level count hold codes from 0, others numbers; NaN is missing.
 
@@ -153,36 +114,6 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
         )
     kept = None if nominal.all() else numbers
     return TreeRows(found.counts, np.where(nominal, codes, 0).astype(np.int32, order="C"), kept), found
-
-
-def _codes(name: str, column: "pd.Series[str]", levels: tuple[object, ...]) -> NDArray[np.int32]:
-    """Return codes into `levels`, whatever the order of the column's own categories; -1 is missing."""
-    import pandas as pd
-
-    place = pd.Index(levels).get_indexer(column.cat.categories)
-    codes = np.append(place, -1)[column.cat.codes]
-    unknown = (codes < 0) & (column.cat.codes.to_numpy() >= 0)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f'Row {row} of column "{name}" has "{column.iloc[row]}", a level that was not declared '
-            "when the tree was fitted."
-        )
-    return codes.astype(np.int32)
-
-
-def _numbers(name: str, column: "pd.Series[float]") -> Floats:
-    import pandas as pd
-
-    if not pd.api.types.is_numeric_dtype(column.dtype):
-        raise ValueError(
-            f'Column "{name}" is neither categorical nor a number; '
-            'declare its levels with astype("category").'
-        )
-    numbers: Floats = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    if np.isinf(numbers).any():
-        raise ValueError(f'Column "{name}" contains infinity.')
-    return numbers
 
 
 EPS = 1e-6  # every comparison of weights and gains: a > b means a - b > EPS
