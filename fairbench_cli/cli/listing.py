@@ -2,6 +2,7 @@
 
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Literal, get_args
 
 import typer
@@ -64,7 +65,7 @@ def _explain(kind: str, name: str) -> None:
     from fairbench_cli.base.plugins import find, named_in_packages
     from fairbench_cli.cli.pages import component_page
 
-    known = _registry(kind)
+    known: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
     found = known.get(name) or (find(name, known.group, Path()) if known.group else None)
     if found is None:
         names = [*known, *(named_in_packages(known.group) if known.group else ())]
@@ -92,7 +93,7 @@ def _section(kind: str) -> Section:
     from fairbench_cli.base.plugins import named_in_packages
     from fairbench_cli.experiment.config.components import word
 
-    entries = _registry(kind)
+    entries: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
     rows = []
     for name, entry in entries.items():
         parameters = ", ".join(
@@ -108,14 +109,6 @@ def _section(kind: str) -> Section:
         rows.append([name, f"{point.value}, of {package}"])
     more = f"Each parameter explained: fairbench list {kind} NAME"
     return _table(kind, ["name", "what it does, and its parameters"], rows, more)
-
-
-def _registry(kind: str) -> "Registry":
-    """Return the registry of one kind of `COMPONENTS`."""
-    from pkgutil import resolve_name
-
-    registry: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
-    return registry
 
 
 def _table(title: str, heads: list[str], rows: list[list[str]], more: str = "") -> Section:
