@@ -45,10 +45,13 @@ class LibraryRows:
         The features and how they are encoded.
     groups : {"pair", "levels"}
         Whether the groups are ``deprived`` and ``favoured``, or the protected attribute's own levels.
+    known : frozenset of int
+        Codes of the groups that have training rows.
     """
 
     encoder: Encoder
     groups: Groups
+    known: frozenset[int]
 
     def matrix(self, sample: Sample) -> Any:
         """Return the features, dense, shape (rows, width)."""
@@ -70,22 +73,18 @@ class LibraryRows:
             np.eye(len(names))[codes] if self.groups == "levels" else codes[:, np.newaxis].astype(np.float64)
         )
 
-    def known(self, train: Sample) -> frozenset[int]:
-        """Return the codes of the groups that have training rows."""
-        return frozenset(np.unique(groups_of(train, self.groups)[0]).tolist())
-
-    def require_known(self, sample: Sample, known: frozenset[int] | None) -> None:
-        """Raise `Infeasible` if there are rows of a group that had none in training; None: all will do."""
-        new = [] if known is None else sorted(self.known(sample) - known)
+    def require_known(self, sample: Sample) -> None:
+        """Raise `Infeasible` if there are rows of a group that had none in training."""
+        codes, names = groups_of(sample, self.groups)
+        new = sorted(set(np.unique(codes).tolist()) - self.known)
         if new:
-            _, names = groups_of(sample, self.groups)
             listed = ", ".join(names[g] for g in new)
             raise Infeasible(f"no training rows of {listed}, which it is to decide on")
 
-    def require_both_labels(self, train: Sample, validation: Sample) -> None:
+    def require_both_labels(self, validation: Sample) -> None:
         """Raise `Infeasible` unless every group with training rows has validation rows with either label."""
         codes, names = groups_of(validation, self.groups)
-        few = [names[g] for g in sorted(self.known(train)) if len(np.unique(validation.y[codes == g])) < 2]
+        few = [names[g] for g in sorted(self.known) if len(np.unique(validation.y[codes == g])) < 2]
         if few:
             raise Infeasible(f"the validation rows of {', '.join(few)} have fewer than two labels")
 
@@ -256,7 +255,8 @@ class Job:
         if include_protected is None:
             include_protected = self.classifier.include_protected
         encoder = fit_encoder(self.train, encoding, include_protected=include_protected)
-        return LibraryRows(encoder, self.groups)
+        codes, _ = groups_of(self.train, self.groups)
+        return LibraryRows(encoder, self.groups, frozenset(np.unique(codes).tolist()))
 
     def construct(self, rows: LibraryRows, **more: Any) -> Any:
         """Return a new object: given the classifier, seed and attribute, and `more`, where it takes them.
@@ -299,8 +299,8 @@ class ForeignModel:
     chance, score : str
         The method that gives the probability with which each row is accepted, and each row's score; empty if
         there is none.
-    known : frozenset of int, or None
-        Groups with training rows, if it needs the group to decide.
+    needs_group : bool
+        Whether it needs the group to decide.
     """
 
     thing: Any
@@ -310,7 +310,7 @@ class ForeignModel:
     classifier: Model | None = None
     chance: str = ""
     score: str = ""
-    known: frozenset[int] | None = None
+    needs_group: bool = False
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one.
@@ -364,7 +364,8 @@ class ForeignModel:
         return frame.assign(**{sample.attribute: sample.s}) if reads_column else frame
 
     def _call(self, name: str, sample: Sample) -> Any:
-        self.rows.require_known(sample, self.known)
+        if self.needs_group:
+            self.rows.require_known(sample)
         method = getattr(self.thing, name)
         more = (
             {} if self.indexed else {"sensitive_features": self.rows.group(sample), "random_state": self.seed}
@@ -437,7 +438,7 @@ def fit_sensitive(job: Job) -> Fitted:
     weights_for(thing.fit, train.weights)
     if getattr(thing, "prefit", False):
         others, train = divide_rows(train, job.validation)
-        rows.require_both_labels(job.train, train)
+        rows.require_both_labels(train)
         with seeded(job.seed):
             thing.estimator.fit(rows.matrix(others), others.y.astype(np.int64))
     train = train.take(each_group_first(groups_of(train, job.groups)[0]))
@@ -447,9 +448,9 @@ def fit_sensitive(job: Job) -> Fitted:
     model, few = ForeignModel(thing, rows, job.seed), train.take(np.arange(min(2, len(train))))
     chance, score = (name if model.gives(name, few) else "" for name in ("_pmf_predict", "predict_proba"))
     parameters = accepts(thing.predict)
-    known = rows.known(train) if "sensitive_features" in parameters else None
     trouble = DRAWN if not chance and "random_state" in parameters else ""
-    return fitted(replace(model, chance=chance, score=score, known=known), thing, trouble)
+    needs_group = "sensitive_features" in parameters
+    return fitted(replace(model, chance=chance, score=score, needs_group=needs_group), thing, trouble)
 
 
 # The group in the index is 1 for the favoured and the label 1 for the favourable: AIF360's own defaults.
@@ -523,15 +524,9 @@ def _post(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
     """Fit the classifier to some of the training rows, and the object to its probabilities of the others."""
     weights_for(thing.fit, job.train.weights)
     others, validation = divide_rows(job.train, job.validation)
-    rows.require_both_labels(job.train, validation)
-    model = ForeignModel(
-        thing,
-        rows,
-        job.seed,
-        indexed=True,
-        classifier=job.classifier.fit(others),
-        known=rows.known(validation),
-    )
+    rows.require_both_labels(validation)
+    classifier = job.classifier.fit(others)
+    model = ForeignModel(thing, rows, job.seed, indexed=True, classifier=classifier, needs_group=True)
     more = fits(thing.fit, CODING) or {key: CODING[key] for key in ("pos_label", "priv_group")}
     more |= weights_for(thing.fit, validation.weights)
     with seeded(job.seed):
@@ -572,7 +567,6 @@ def fit_transformer(job: Job) -> Fitted:
     width = rows.matrix(train.take(np.arange(1))).shape[1]
     thing = job.construct(rows, sensitive_feature_ids=list(range(width, width + indicators.shape[1])))
     weights = weights_for(thing.fit, train.weights)
-    needs_group = drops or "sensitive_features" in accepts(thing.transform)
     model = TransformedModel(
         thing,
         MatrixClassifier(job.classifier, None, train.favourable_first),
@@ -580,7 +574,7 @@ def fit_transformer(job: Job) -> Fitted:
         # Centred, as fairlearn before 0.15 takes one mean of all these columns away.
         means=indicators.mean(axis=0) if drops else None,
         seen=drops and job.classifier.include_protected,
-        known=rows.known(train) if needs_group else None,
+        needs_group=drops or "sensitive_features" in accepts(thing.transform),
         seed=job.seed,
     )
     given = {"y": train.y.astype(np.int64), "sensitive_features": rows.group(train)}
@@ -611,8 +605,8 @@ class TransformedModel:
         Of the columns of the group that it is given less these; None: it is given none.
     seen : bool
         Whether the classifier sees the group, which the pre-processor drops.
-    known : frozenset of int, or None
-        Groups with training rows, if it needs the group of every row.
+    needs_group : bool
+        Whether it needs the group of every row.
     seed : int
         Seed of what they draw, 0 to 2³² − 1.
     """
@@ -622,7 +616,7 @@ class TransformedModel:
     rows: LibraryRows
     means: Floats | None
     seen: bool
-    known: frozenset[int] | None
+    needs_group: bool
     seed: int
 
     def predict(self, sample: Sample) -> Labels:
@@ -654,7 +648,8 @@ class TransformedModel:
 
     def transformed(self, sample: Sample) -> Floats:
         """Return what it makes of a sample's rows, shape (rows, width); raises as `predict`."""
-        self.rows.require_known(sample, self.known)
+        if self.needs_group:
+            self.rows.require_known(sample)
         more = fits(self.thing.transform, {"sensitive_features": self.rows.group(sample)})
         return self.matrix(sample, self.thing.transform(self.given(sample), **more))
 
