@@ -114,26 +114,22 @@ def problem(
     sums = np.zeros((2, 2, len(patterns)))
     np.add.at(sums, (s, y, pattern), weights)
     total = float(weights.sum())
-    up: list[Floats] = []
-    down: list[Floats] = []
-    rates: Rates = ()
-    for label, rate in enumerate(("fpr", "fnr")):
-        of_group = sums[:, label].sum(axis=1)
-        if constraint in (rate, "both") and of_group.min() > 0:
-            if average == "group":
-                of_group = sums.sum(axis=(1, 2))
-            u = of_group.sum()
-            slope = (of_group[0] * sums[1, label] - of_group[1] * sums[0, label]) / u**2
-            none = np.zeros(len(patterns))
-            up.append(-slope if label == 0 else none)
-            down.append(slope if label == 1 else none)
-            rates = (*rates, rate)
-    shape = (len(rates), len(patterns))
-    both = sums.sum(axis=0) / total
-    made = Mistreatment(
-        patterns, both[0], both[1], np.reshape(up, shape), np.reshape(down, shape), l2 / total
-    )
-    return made, rates
+    asked = ("fpr", "fnr") if constraint == "both" else (constraint,)
+    # A rate is about one label: which is it, and does each group have rows with it?
+    about = {rate: label for label, rate in enumerate(("fpr", "fnr")) if sums[:, label].sum(axis=1).min() > 0}
+    rates = tuple(rate for rate in about if rate in asked)
+    up = np.zeros((len(rates), len(patterns)))
+    down = np.zeros_like(up)
+    for j, rate in enumerate(rates):
+        label = about[rate]
+        of_group = sums.sum(axis=(1, 2)) if average == "group" else sums[:, label].sum(axis=1)
+        slope = (of_group[0] * sums[1, label] - of_group[1] * sums[0, label]) / of_group.sum() ** 2
+        if rate == "fpr":
+            up[j] = -slope
+        else:
+            down[j] = slope
+    negatives, positives = sums.sum(axis=0) / total
+    return Mistreatment(patterns, negatives, positives, up, down, l2 / total), rates
 
 
 def _distinct(x: Floats) -> tuple[Floats, Rows]:
