@@ -360,12 +360,10 @@ def start(
 
     The noise keeps them from lying on a row, or on each other, where the gradient has nothing to say.
     """
-    width, sizes = groups[0].x.shape[1], [len(rows.y) for rows in groups]
+    everyone = scipy.sparse.vstack([rows.x for rows in groups], format="csr")
+    rows, width = everyone.shape
     w = rng.random(k)
-    drawn = rng.integers(0, sum(sizes), k)
-    v = np.stack(
-        [groups[n >= sizes[0]].x[[n - sizes[0] * (n >= sizes[0])]].toarray()[0] for n in drawn.tolist()]
-    )
+    v = everyone[rng.integers(0, rows, k)].toarray()
     v = v + 0.1 * rng.normal(size=(k, width))
     return Prototypes(w, v, np.full((2, width), 0.1) if column_weights else None)
 

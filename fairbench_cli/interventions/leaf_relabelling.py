@@ -1,6 +1,6 @@
 """Discrimination-aware trees: splits that look at the group, and leaves relabelled until groups are equal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -210,22 +210,18 @@ def leaves_of(counts: NDArray[Any], labels: Sequence[int]) -> Leaves:
     labels : sequence of int, shape (leaves,)
         What each leaf predicts.
     """
-    rows = [[[Fraction(v) for v in group] for group in leaf] for leaf in counts.tolist()]
-    n0, n1 = (_sum(leaf[s][y] for leaf in rows for y in (0, 1)) for s in (0, 1))
-    shares = [_sum(leaf[1]) * n0 - _sum(leaf[0]) * n1 for leaf in rows]
-    right = [leaf[0][label] + leaf[1][label] for leaf, label in zip(rows, labels, strict=True)]
-    wrong = [leaf[0][1 - label] + leaf[1][1 - label] for leaf, label in zip(rows, labels, strict=True)]
+    cells: NDArray[Any] = np.frompyfunc(Fraction, 1, 1)(counts)  # sums of them stay exact
+    n0, n1 = cells.sum(axis=(0, 2))
+    shares = cells[:, 1].sum(axis=1) * n0 - cells[:, 0].sum(axis=1) * n1
+    of_label, leaf, label = cells.sum(axis=1), np.arange(len(cells)), np.array(labels, dtype=np.intp)
+    right, wrong = of_label[leaf, label], of_label[leaf, 1 - label]
     return Leaves(
-        tuple(share if label else -share for share, label in zip(shares, labels, strict=True)),
-        tuple(a - b for a, b in zip(right, wrong, strict=True)),
-        _sum(share for share, label in zip(shares, labels, strict=True) if label),
-        _sum(right),
+        tuple(np.where(label == 1, shares, -shares)),
+        tuple(right - wrong),
+        sum(shares[label == 1], Fraction(0)),
+        sum(right, Fraction(0)),
         (n0, n1),
     )
-
-
-def _sum(values: Iterable[Fraction]) -> Fraction:
-    return sum(values, Fraction(0))
 
 
 def greedy(leaves: Leaves, epsilon: float) -> list[int]:
