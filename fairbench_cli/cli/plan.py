@@ -25,16 +25,15 @@ def plan(
     from fairbench_cli.cli.console import print_document, say
     from fairbench_cli.cli.progress import estimate_of, in_words, kinds_of, to_do
     from fairbench_cli.document.model import Document, Section, plain_table
+    from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.plan import arc_in_words, bias_in_words
-    from fairbench_cli.experiment.running.run import prepare
-    from fairbench_cli.experiment.running.todo import read_shard
+    from fairbench_cli.experiment.running.run import prepare, read_shard
 
     with Activity("reading") as activity:
         prepared = prepare(
-            config,
+            read_config(config, tuple(set_ or ())),
             folder=output,
             data_dir=data_dir,
-            overrides=tuple(set_ or ()),
             filters=tuple(only or ()),
             shard=None if shard is None else read_shard(shard),
             tell=activity.tell,

@@ -69,8 +69,7 @@ def report(
     from fairbench_cli.base.errors import user_error
     from fairbench_cli.base.plugins import is_file
     from fairbench_cli.cli.console import print_report, print_tables, talk, talk_of_damage
-    from fairbench_cli.experiment.journal.lock import locked_if_results
-    from fairbench_cli.experiment.journal.manifest import mixture_in_words
+    from fairbench_cli.experiment.journal.folder import locked_if_results, mixture_in_words
     from fairbench_cli.papers.pages import with_paper
     from fairbench_cli.report.write import redo_report
 

@@ -35,8 +35,7 @@ def run(
     data_dir: DataDir = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No answer and no progress.")] = False,
     mix_versions: Annotated[
-        bool,
-        typer.Option("--mix-versions", help="Go on from results of other versions of NumPy and so on."),
+        bool, typer.Option("--mix-versions", help="Go on from results of other versions of NumPy and so on.")
     ] = False,
     backend: Annotated[
         Literal["local", "dask"], typer.Option(help="Where repeats run: here, or on a cluster of dask.")
@@ -54,11 +53,10 @@ def run(
     from fairbench_cli.cli.console import print_report, talk
     from fairbench_cli.cli.plan import bias_lines
     from fairbench_cli.cli.progress import in_words
-    from fairbench_cli.experiment.cluster.cluster import cluster_at
+    from fairbench_cli.experiment.cluster import cluster_at
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.running.pool import LocalPool, default_jobs
-    from fairbench_cli.experiment.running.run import prepare, working_in, write_manifest
-    from fairbench_cli.experiment.running.todo import read_shard
+    from fairbench_cli.experiment.running.run import prepare, read_shard, working_in, write_manifest
 
     start = time.monotonic()
     part = None if shard is None else read_shard(shard)

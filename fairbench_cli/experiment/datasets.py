@@ -21,9 +21,9 @@ from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.split import training_size
 from fairbench_cli.data.table import Column, Roles, Sample, Table, to_sample
-from fairbench_cli.experiment.config.checks import unknown_attribute
 from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.config.metrics import RequestedRowMetrics
+from fairbench_cli.experiment.config.read import unknown_attribute
 from fairbench_cli.experiment.config.worlds import SOME, CellWorld, WorldSpec, worlds_at
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes

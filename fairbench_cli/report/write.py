@@ -13,8 +13,8 @@ from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document, Section
 from fairbench_cli.experiment.config.metrics import find_metrics
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES, ReportOutput, TestLabels
+from fairbench_cli.experiment.journal.folder import checked, refuse_lost, update_manifest
 from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
-from fairbench_cli.experiment.journal.manifest import checked, refuse_lost, update_manifest
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry

@@ -112,8 +112,7 @@ def _rows_of(value: Any) -> Any:
 
 Beta = Annotated[float, Field(ge=0, le=1)]
 RowsOf = Annotated[
-    TestLabels,
-    BeforeValidator(_rows_of, json_schema_input_type=Literal[True, "true", "recorded"]),
+    TestLabels, BeforeValidator(_rows_of, json_schema_input_type=Literal[True, "true", "recorded"])
 ]
 Share = Annotated[float, Field(gt=0, le=1)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
@@ -439,11 +438,7 @@ class ExperimentConfig(StrictModel):
         tuple[ComponentSpec, ...],
         Field(min_length=1),
         BeforeValidator(read_classifiers, json_schema_input_type=Annotated[list[Any], Field(min_length=1)]),
-    ] = Field(
-        default=DEFAULT_CLASSIFIERS,
-        validate_default=True,
-        description="`fairbench list classifiers`.",
-    )
+    ] = Field(default=DEFAULT_CLASSIFIERS, validate_default=True, description="`fairbench list classifiers`.")
     metrics: Annotated[tuple[MetricName, ...], Field(min_length=1), Several("metric", alone=False)] = Field(
         default=tuple(DEFAULT_METRICS),
         description="What results.csv and summary.csv hold; `fairbench list metrics` has them all.",
@@ -470,8 +465,7 @@ class ExperimentConfig(StrictModel):
         "have rows.",
     )
     figures: Annotated[tuple[FigureName, ...], Several("figure", alone=False)] = Field(
-        default=(),
-        description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF.",
+        default=(), description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF."
     )
     figure_titles: bool = Field(
         default=True,

@@ -155,10 +155,7 @@ def read_worlds(value: Any) -> Any:
     listed = value if isinstance(value, list) else [value]
     lists = [isinstance(item, list) for item in listed]
     if any(lists) and not all(lists):
-        what, fix = (
-            "bias has a mechanism next to a list of mechanisms",
-            "put each world in brackets",
-        )
+        what, fix = ("bias has a mechanism next to a list of mechanisms", "put each world in brackets")
         raise refused(((lists.index(False),), Problem(what, fix)))
     found: list[WorldSpec] = []
     findings: list[Finding] = []

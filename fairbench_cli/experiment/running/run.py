@@ -1,5 +1,10 @@
-"""A whole run: plan, resume, compute, and leave the folder of results in order."""
+"""A whole run: plan, resume, compute, and leave the folder of results in order.
 
+It may be divided into shards, each computed by a command of its own, anywhere. What is to do is counted
+without being listed, and found one repeat at a time.
+"""
+
+import re
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -22,6 +27,16 @@ from fairbench_cli.experiment.datasets import (
     populate,
     prepare_datasets,
 )
+from fairbench_cli.experiment.journal.folder import FILE as MANIFEST
+from fairbench_cli.experiment.journal.folder import (
+    checked,
+    files_of,
+    locked,
+    other_versions,
+    unknown_versions,
+    update_manifest,
+    write_run,
+)
 from fairbench_cli.experiment.journal.journal import (
     RETRIED,
     Journal,
@@ -33,16 +48,6 @@ from fairbench_cli.experiment.journal.journal import (
     read_journals,
     together,
 )
-from fairbench_cli.experiment.journal.lock import locked
-from fairbench_cli.experiment.journal.manifest import FILE as MANIFEST
-from fairbench_cli.experiment.journal.manifest import (
-    checked,
-    files_of,
-    other_versions,
-    unknown_versions,
-    update_manifest,
-    write_run,
-)
 from fairbench_cli.experiment.plan import (
     CELL_COLUMNS,
     Cell,
@@ -50,15 +55,91 @@ from fairbench_cli.experiment.plan import (
     check_folder,
     make_cells,
     make_plan,
+    select,
     write_plan,
 )
-from fairbench_cli.experiment.running.todo import Shard, Todo
 from fairbench_cli.experiment.running.worker import Task, Watch
-from fairbench_cli.experiment.select import select
 from fairbench_cli.experiment.versions import provenance, versions_of_numbers
 from fairbench_cli.network.structure import Structure
 
 Run = Callable[[Iterable[Task], Watch], Generator[Repeat]]
+
+
+TRIED_LAST = frozenset({"overtime", "memory"})
+"""What took more than its limits, and may well do so again."""
+FLAG = "--shard"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a run: of each cell every `of`-th repeat, from one that its key decides.
+
+    What is done already does not matter, nor what else is in the config: a repeat stays in its shard.
+
+    Parameters
+    ----------
+    index : int
+        From 0 to `of` − 1.
+    of : int
+        How many shards there are.
+    """
+
+    index: int
+    of: int
+
+    def has(self, key: str, repeat: int) -> bool:
+        """Return whether a repeat of a cell, by its key in hexadecimal, is in this shard.
+
+        >>> [[repeat for repeat in range(8) if Shard(i, 3).has("c0ffee", repeat)] for i in range(3)]
+        [[2, 5], [0, 3, 6], [1, 4, 7]]
+        """
+        return (self._first(key) - repeat) % self.of == 0
+
+    def count(self, key: str, repeats: int) -> int:
+        """Return how many of the first repeats of a cell are in this shard.
+
+        >>> [Shard(i, 3).count("c0ffee", 8) for i in range(3)]
+        [2, 3, 3]
+        """
+        return max(0, -((self._first(key) - repeats) // self.of))
+
+    def _first(self, key: str) -> int:
+        return (self.index - int(key[:15], 16)) % self.of
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.of}"
+
+
+def read_shard(text: str) -> Shard:
+    """Return the shard that a command line names: ``0/16`` is the first of sixteen, ``15/16`` the last.
+
+    Raises
+    ------
+    UserError
+        When there is no such shard.
+
+    >>> read_shard("0/16")
+    Shard(index=0, of=16)
+    >>> read_shard("2/2")
+    Traceback (most recent call last):
+    fairbench_cli.base.errors.UserError: --shard: error: there is no shard 2 of 2: they are numbered from 0
+      fix: write one of 0/2 to 1/2; for a job array of SLURM, --array=0-1
+    """
+    parts = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", text)
+    if parts is None:
+        what = f'"{text}" is no shard: it is written as number/how many'
+        fix = f"in a job array of SLURM, {FLAG} $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"
+        raise user_error(what, f"write {FLAG} 0/4, 1/4, 2/4 and 3/4 for four; {fix}", FLAG)
+    index, of = int(parts[1]), int(parts[2])
+    if of < 1:
+        raise user_error("a run cannot be divided into 0 shards", f"write {FLAG} 0/1, or leave it out", FLAG)
+    if index >= of:
+        what = f"there is no shard {index} of {of}: they are numbered from 0"
+        last = of - 1
+        fix = f"write one of 0/{of} to {last}/{of}; for a job array of SLURM, --array=0-{last}"
+        fix = fix if of > 1 else "write 0/1, or leave it out"
+        raise user_error(what, fix, FLAG)
+    return Shard(index, of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +148,8 @@ class PreparedRun:
 
     Parameters
     ----------
+    shard : Shard or None
+        The part that is meant, if not all.
     mixed : bool
         Whether it goes on from results of other versions, as it was told to.
     failures : dict
@@ -98,15 +181,14 @@ class PreparedRun:
         repeats = self.config.repeats
         return repeats if self.shard is None else self.shard.count(cell.key, repeats)
 
+    def asks_for(self, key: str, repeat: int) -> bool:
+        """Return whether a repeat of a cell was asked for, by the cell's key."""
+        return repeat < self.config.repeats and (self.shard is None or self.shard.has(key, repeat))
+
     @cached_property
     def distinct(self) -> list[Cell]:
         """Return the cells that are to be computed: the first of those that share a key."""
         return list({cell.key: cell for cell in reversed(self.selected)}.values())[::-1]
-
-    @property
-    def todo(self) -> Todo:
-        """Return the repeats that still have to run: all cells of the first repeat, then of the next."""
-        return Todo(self.in_turn, self.config.repeats, self.records, self.has_all, self.shard)
 
     @cached_property
     def in_turn(self) -> list[Cell]:
@@ -123,13 +205,51 @@ class PreparedRun:
         measured = self.config.row_metrics.records <= record.values.keys()
         return record.counts is None or (swept and kept and measured)
 
+    @property
+    def todo(self) -> "Todo":
+        """Return the repeats that still have to run."""
+        return Todo(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Todo:
+    """The repeats of a run that still have to be; what is recorded is looked up at that moment."""
+
+    run: PreparedRun
+
+    def by_key(self) -> dict[str, int]:
+        """Return how many repeats of each cell are to do; the time it takes depends on the records alone."""
+        left = {cell.key: self.run.asked(cell) for cell in self.run.in_turn}
+        for (key, repeat), record in self.run.records.items():
+            if key in left and self.run.asks_for(key, repeat) and self.run.has_all(record):
+                left[key] -= 1
+        return left
+
+    def __len__(self) -> int:
+        return sum(self.by_key().values())
+
+    def __iter__(self) -> Iterator[tuple[Cell, int]]:
+        """Yield all cells of the first repeat, then of the next; last what took more than its limits."""
+        late = {place for place, record in self.run.records.items() if record.status in TRIED_LAST}
+        last: list[tuple[Cell, int]] = []
+        for repeat in range(self.run.config.repeats):
+            for cell in self.run.in_turn:
+                place = cell.key, repeat
+                if not self.run.asks_for(*place):
+                    continue
+                record = self.run.records.get(place)
+                if place in late:
+                    last.append((cell, repeat))
+                elif record is None or not self.run.has_all(record):
+                    yield cell, repeat
+        yield from last
+
 
 def prepare(
     config: Path | ExperimentConfig,
     *,
     folder: Path | None = None,
     data_dir: Path | None = None,
-    overrides: tuple[str, ...] = (),
     filters: tuple[str, ...] = (),
     shard: Shard | None = None,
     tell: Tell = to_nobody,
@@ -143,7 +263,7 @@ def prepare(
     UserError
         Listing every mistake in config, cards and data.
     """
-    given = config if isinstance(config, ExperimentConfig) else read_config(config, overrides)
+    given = config if isinstance(config, ExperimentConfig) else read_config(config)
     datasets = prepare_datasets(given, data_dir, tell)
     cells = selected = make_cells(given, datasets)
     plan = make_plan(given, datasets, cells)
@@ -158,10 +278,7 @@ def prepare(
 
 @contextmanager
 def working_in(
-    prepared: PreparedRun,
-    *,
-    mix_versions: bool = False,
-    warn: Callable[[str], None] = print,
+    prepared: PreparedRun, *, mix_versions: bool = False, warn: Callable[[str], None] = print
 ) -> Iterator[PreparedRun]:
     """Hold the lock of the folder, write config and plan, and name the damage that will be made good.
 
@@ -183,7 +300,8 @@ def working_in(
             prepared = replace(prepared, mixed=_mixes(prepared, mix_versions))
         for line in (*damage_in_words(prepared.reading.damages), *_damaged_networks(prepared)):
             warn(line)
-        write_head(prepared)
+        write_text(prepared.folder / "config.yaml", prepared.config.as_yaml())
+        write_plan(prepared.folder, prepared.plan)
         yield prepared
 
 
@@ -232,16 +350,12 @@ def compute(
     KeyboardInterrupt
         After Ctrl-C; every finished repeat is in the journal by then.
     """
-    todo = prepared.todo
-    left = todo.by_key()
-    wanted = {cell.source for cell in todo.cells if left[cell.key]}
+    left = prepared.todo.by_key()
+    wanted = {cell.source for cell in prepared.in_turn if left[cell.key]}
     networks = prepared.folder / "networks"
-    populations = {
-        dataset.name: populate(dataset, prepared.config, networks)
-        for dataset in prepared.datasets
-        if dataset.name in wanted
-    }
-    tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in todo)
+    datasets = [dataset for dataset in prepared.datasets if dataset.name in wanted]
+    populations = {dataset.name: populate(dataset, prepared.config, networks) for dataset in datasets}
+    tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo)
     journals = prepared.folder / "journal"
     shard = None if prepared.shard is None else str(prepared.shard)
     header = new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
@@ -263,12 +377,6 @@ def compute(
     except KeyboardInterrupt:  # perhaps between a line of the journal and its record
         prepared.records.update(checked(read_journals(journals), prepared.plan).records)
         raise
-
-
-def write_head(prepared: PreparedRun) -> None:
-    """Write the resolved config and the plan."""
-    write_text(prepared.folder / "config.yaml", prepared.config.as_yaml())
-    write_plan(prepared.folder, prepared.plan)
 
 
 def write_manifest(prepared: PreparedRun, *, jobs: int, computed: int, start: float) -> None:

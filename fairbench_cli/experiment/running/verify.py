@@ -17,7 +17,7 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.decisions import RowsPlace, crc_of_rows, read_rows, unpacked
-from fairbench_cli.experiment.journal.changes import SHOWN, RunChange, changed_inputs, changed_versions
+from fairbench_cli.experiment.journal.folder import SHOWN, RunChange, changed_inputs, changed_versions
 from fairbench_cli.experiment.journal.journal import (
     RETRIED,
     JournalHeader,
