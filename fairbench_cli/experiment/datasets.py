@@ -526,7 +526,10 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
     real = None if dataset is None or config.test == "network" else dataset.table
     test = None if dataset is None else dataset.test
     tested = real if test is None else test
-    worlds = {one.in_world: one for one in config.worlds(prepared.spec)}
+    worlds = {}
+    if network is not None:
+        given = [world for world in config.worlds(prepared.spec) if world.in_world]
+        worlds = {world.in_world: built_world(prepared, world, network) for world in given}
     return Population(
         network=network,
         roles=prepared.roles,
@@ -542,9 +545,7 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         row_metrics=config.row_metrics,
         predictions=config.predictions,
         apart=_tested_rows(prepared, config),
-        worlds={
-            name: built_world(prepared, one, network) for name, one in worlds.items() if name and network
-        },
+        worlds=worlds,
         people=tested if prepared.spec.bias is not None else None,
         shows_record=config.test_features == "recorded",
     )
