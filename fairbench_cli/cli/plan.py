@@ -69,7 +69,7 @@ def bias_lines(prepared: "PreparedRun") -> list[str]:
     """Say in a line each what β does to people, and which worlds a run has."""
     from fairbench_cli.experiment.plan import bias_in_words
 
-    tilted = any(cell.beta for cell in prepared.selected if not cell.world)
+    tilted = any(cell.beta for cell in prepared.selected if not cell.world.mechanisms)
     kind = bias_in_words(prepared.plan.datasets, brief=True, shipped=_shipped(prepared)) if tilted else ""
     worlds = dict.fromkeys(name for _, name, _, _ in _worlds(prepared))
     return [*([f"β is {kind}"] if kind else []), *([f"worlds: {', '.join(worlds)}"] if worlds else [])]
@@ -88,7 +88,7 @@ def _listed(strengths: list[float]) -> str:
 
 def _worlds(prepared: "PreparedRun") -> list[list[str]]:
     """Return the rows of the table of worlds: data sets, world, strengths, what the last does."""
-    selected = {(*cell.source, cell.world_name, cell.beta) for cell in prepared.selected}
+    selected = {(*cell.source, cell.world.name, cell.beta) for cell in prepared.selected}
     datasets: dict[tuple[str, str, str], list[str]] = {}  # by the rest of a row
     for dataset in prepared.plan.datasets:
         name, strengths = dataset["dataset"], dict[str, list[dict[str, Any]]]()

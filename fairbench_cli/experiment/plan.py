@@ -42,6 +42,9 @@ CELL_COLUMNS = (
 FILE = "plan.json"
 
 
+UNBIASED = CellWorld("", 0.0, ())
+
+
 @dataclass(frozen=True)
 class Cell:
     """One cell of the job matrix: everything that decides its numbers, and the key made from it.
@@ -52,39 +55,36 @@ class Cell:
 
     Parameters
     ----------
-    beta : float
-        How strong the bias is: of eq. (4), or of the world, as `CellWorld` has it.
+    world : CellWorld
+        Which bias its training rows have, and how strong it is: without mechanisms that of eq. (4).
     real : bool
         Whether it trains on real rows, so that cells of one data set share the same splits.
-    world : tuple of ComponentSpec
-        The mechanisms of its world, with every number; none where β acts on the outcome's table, if at all.
-    world_name : str
-        What results call the world; empty without one.
     """
 
     dataset: str
     attribute: str
-    beta: float
+    world: CellWorld
     technique: TechniqueSpec
     classifier: ComponentSpec
     seed: int
     real: bool
     key: str
-    world: tuple[ComponentSpec, ...] = ()
-    world_name: str = ""
+
+    @property
+    def beta(self) -> float:
+        """How strong the bias of its training rows is."""
+        return self.world.beta
 
     @property
     def computed(self) -> "Cell":
         """The cell that is computed in its place: without bias where the technique trains on the truth."""
         technique = self.technique.computed
-        if technique is self.technique:
-            return self
-        return replace(self, technique=technique, beta=0.0, world=())
+        return self if technique is self.technique else replace(self, technique=technique, world=UNBIASED)
 
     @property
     def in_world(self) -> str:
         """By what populations hold the world that it trains in; empty without one, where β acts."""
-        return CellWorld(self.world_name, self.beta, self.world).in_world
+        return self.world.in_world
 
     @property
     def trains_in(self) -> tuple[str, float]:
@@ -103,7 +103,7 @@ class Cell:
             "key": self.key,
             "dataset": self.dataset,
             "attribute": self.attribute,
-            "world": self.world_name,
+            "world": self.world.name,
             "representation": self.technique.representation,
             "beta": self.beta,
             "intervention": self.technique.spec.name,
@@ -144,7 +144,7 @@ def component_seed(seed: int, spec: ComponentSpec) -> int:
 def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
     """Return every combination of data set, classifier, technique and world, in the order of the config."""
     cells = []
-    unbiased = _of_world(config, CellWorld("", 0.0, ()))
+    unbiased = _of_world(config, UNBIASED)
     real = config.sample.source == "data"
     for dataset in datasets:
         source = canonical(dataset.decisive)  # long, and the same for all of its cells
@@ -157,10 +157,7 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
             parts = {key: canonical(value) for key, value in decisive.items()} | {"source": source}
             for world, own in worlds:
                 key = digest_of(parts | (own if computed is technique else unbiased))
-                how = world.mechanisms, world.name
-                cells.append(
-                    Cell(*dataset.name, world.beta, technique, classifier, config.seed, real, key, *how)
-                )
+                cells.append(Cell(*dataset.name, world, technique, classifier, config.seed, real, key))
     return cells
 
 
@@ -178,9 +175,27 @@ def _of_world(config: ExperimentConfig, world: CellWorld) -> dict[str, str]:
 def _decisive(
     config: ExperimentConfig, dataset: PreparedDataset, technique: TechniqueSpec, classifier: ComponentSpec
 ) -> dict[str, Any]:
-    """Return all that decides the numbers of some cells but β and the data set's own part."""
-    name, attribute = dataset.name
-    groups, shared = _shared(config, dataset, technique)
+    """Return all that decides the numbers of some cells but β and the data set's own part.
+
+    What a technique ignores is left out: the attribute that its cells work on, the classifier or, of this,
+    the parameters that are tuned.
+    """
+    (name, attribute), sample, tune = dataset.name, config.sample, technique.tune
+    seen = technique.include_protected
+    hidden = config.protected_columns == "all" and not seen
+    blind = (
+        not technique.spec.uses("groups", INTERVENTIONS)
+        and (hidden or (seen and not dataset.roles.of))
+        and tune is None
+        and not config.row_metrics.names
+    )
+    groups = not (blind and sample.source == "data" and sample.balanced is None)  # whether they decide
+    parameters = None
+    if technique.spec.uses("classifier", INTERVENTIONS):
+        called, values, *version = classifier.decisive
+        tuned = () if tune is None else tune.names
+        values = {key: value for key, value in values.items() if f"{OF_CLASSIFIER}{key}" not in tuned}
+        parameters = [called, values, *version]
     decisive = {
         "cell_version": CELL_VERSION,
         "dataset": name,
@@ -189,50 +204,24 @@ def _decisive(
         "bias_direction": dataset.spec.bias_direction,
         "test": config.tested,
         "intervention": technique.spec.decisive,
-        "include_protected": technique.include_protected,
-        "classifier": _classifier(technique, classifier),
+        "include_protected": seen,
+        "classifier": parameters,
         "seed": config.seed,
-        **shared,
     }
-    if technique.tune is not None:
-        decisive["tune"] = technique.tune.decisive
+    if sample.source == "data":
+        decisive["split"] = "by data set"
+    if sample.balanced is not None:
+        decisive["balanced"] = sample.balanced
+    if config.protected_columns != "attribute":
+        decisive["protected_columns"] = config.protected_columns
+    if technique.representation != "original":
+        # The two differ in columns that a technique that sees none of the protected ones does not have.
+        decisive["representation"] = "numerical" if hidden and not groups else technique.representation
+    if tune is not None:
+        decisive["tune"] = tune.decisive
     if dataset.beta_on != {attribute: 1.0}:
         decisive["beta_on"] = [list(one) for one in dataset.beta_on.items()]
     return decisive
-
-
-def _shared(
-    config: ExperimentConfig, dataset: PreparedDataset, technique: TechniqueSpec
-) -> tuple[bool, dict[str, Any]]:
-    """Return whether the attribute that a cell works on decides its numbers, and what else does."""
-    hidden = config.protected_columns == "all" and not technique.include_protected
-    every = technique.include_protected and not dataset.roles.of
-    ignored = not technique.spec.uses("groups", INTERVENTIONS)
-    blind = ignored and (hidden or every) and technique.tune is None
-    sample = config.sample
-    groups = not (
-        blind and sample.source == "data" and sample.balanced is None and not config.row_metrics.names
-    )
-    more: dict[str, Any] = {}
-    if sample.source == "data":
-        more["split"] = "by data set"
-    if sample.balanced is not None:
-        more["balanced"] = sample.balanced
-    if config.protected_columns != "attribute":
-        more["protected_columns"] = config.protected_columns
-    if technique.representation != "original":
-        # The two differ in columns that a technique that sees none of the protected ones does not have.
-        more["representation"] = "numerical" if hidden and not groups else technique.representation
-    return groups, more
-
-
-def _classifier(technique: TechniqueSpec, classifier: ComponentSpec) -> list[Any] | None:
-    """Return what of a classifier decides a cell's numbers: nothing that the technique ignores or tunes."""
-    if not technique.spec.uses("classifier", INTERVENTIONS):
-        return None
-    name, parameters, *version = classifier.decisive
-    tuned = () if technique.tune is None else technique.tune.names
-    return [name, {k: v for k, v in parameters.items() if f"{OF_CLASSIFIER}{k}" not in tuned}, *version]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.worlds import CellWorld
 from fairbench_cli.experiment.datasets import PreparedDataset, built_world, network_of
+from fairbench_cli.experiment.plan import UNBIASED
 from fairbench_cli.network.exact import DRAWS, MOST_CELLS, Labels, facts_of
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.world import World, beta_world
@@ -118,7 +119,7 @@ def _places(folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedD
         network = network_of(prepared, folder / "networks")
         hidden = tuple(prepared.card.protected) if config.protected_columns == "all" else ()
         seed = seed_of(config.seed, *prepared.name, "worlds")
-        worlds = CellWorld("", 0.0, ()), *config.worlds(prepared.spec)
+        worlds = UNBIASED, *config.worlds(prepared.spec)
         for world in {(one.name, one.beta): one for one in worlds}.values():
             built = _build(prepared, network, world)
             for include_protected in seen:

@@ -52,7 +52,7 @@ class Task:
     def __str__(self) -> str:
         """Return the cell and the repeat in words."""
         cell = self.cell
-        where = ", ".join(filter(None, (cell.dataset, cell.attribute, cell.world_name, f"β {cell.beta:g}")))
+        where = ", ".join(filter(None, (cell.dataset, cell.attribute, cell.world.name, f"β {cell.beta:g}")))
         return f"{where}, {cell.technique.spec}, {cell.classifier.name}, repeat {self.repeat}"
 
 
