@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from fairbench_cli.base.errors import shown
 from fairbench_cli.base.parameters import parameters_of
@@ -22,7 +22,6 @@ from fairbench_cli.experiment.config.components import (
     PLUGIN,
     ComponentSpec,
     TuneOptions,
-    component_model,
 )
 from fairbench_cli.experiment.config.config import (
     BiasConfig,
@@ -64,10 +63,16 @@ def _components(kind: Registry, also: dict[str, Any], more: tuple[str, ...] = ()
 
     Each takes the parameters `also`, and one or a list of the definitions `more`.
     """
-    entries = {}
+    entries: dict[str, dict[str, Any]] = {}
     for name, entry in kind.items():
-        model = component_model(name, {**parameters_of(entry.load()).types, **also})
-        entries[name] = model.model_json_schema() | {"type": ["object", "null"], "description": entry.summary}
+        types = {**parameters_of(entry.load()).types, **also}
+        entries[name] = {
+            "additionalProperties": False,
+            "properties": {key: _parameter(key, of) for key, of in types.items()},
+            "title": name,
+            "type": ["object", "null"],
+            "description": entry.summary,
+        }
         entries[name]["properties"][ALIAS] = {"type": "string", "minLength": 1, "maxLength": LONGEST_ALIAS}
         for key in more:
             one = {"$ref": f"#/$defs/{key}"}
@@ -78,6 +83,15 @@ def _components(kind: Registry, also: dict[str, Any], more: tuple[str, ...] = ()
         return {"items": {"anyOf": [{"enum": list(kind)}, named | {"properties": entries}]}}
     theirs = {"patternProperties": {PLUGIN["pattern"]: {"type": ["object", "null"]}}}
     return {"items": {"anyOf": [{"enum": list(kind)}, PLUGIN, named | {"properties": entries} | theirs]}}
+
+
+def _parameter(name: str, of: Any) -> dict[str, Any]:
+    """Return the schema of a parameter of a component: one value of its type, or a list of these."""
+    value = TypeAdapter(of).json_schema()
+    return {
+        "anyOf": [value, {"items": value, "minItems": 1, "type": "array"}],
+        "title": name.title().replace("_", " "),
+    }
 
 
 def key_table(model: type[BaseModel], without: type[BaseModel] | None = None) -> str:
