@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -607,6 +607,16 @@ def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
     ):
         return "it is the network of other data"
     return None
+
+
+def damaged_networks(datasets: Iterable[PreparedDataset], networks: Path) -> Iterator[str]:
+    """Yield a line for every kept network that cannot be used."""
+    for dataset in datasets:
+        path = cached_network(dataset, networks)
+        if isinstance(dataset.network, Structure) and path.is_file():
+            damage = damage_of_network(dataset, path)
+            if damage is not None:
+                yield f"{path}: {damage}; it is fitted again"
 
 
 def network_of(prepared: PreparedDataset, networks: Path | None = None) -> BayesNet:

@@ -292,23 +292,19 @@ def _sweep(given: Given) -> Iterator[Conflict]:
 def _outputs(given: Given) -> Iterator[Conflict]:
     """Find tables and figures of what the config does not ask for."""
     config = given.config
-    tables = [("tables", i, f"the table {name}", TABLES[name]) for i, name in enumerate(config.tables)]
-    figures = [("figures", i, f"the figure {name}", FIGURES[name]) for i, name in enumerate(config.figures)]
-    for key, i, who, output in (*tables, *figures):
-        for need in output.needs:
-            is_met, what, fix = NEEDS[need]
-            if not is_met(config):
-                yield (key, i), f"{who} {what}", fix
+    for key, kind, known in (("tables", "table", TABLES), ("figures", "figure", FIGURES)):
+        for i, name in enumerate(getattr(config, key)):
+            for is_met, what, fix in (NEEDS[need] for need in known[name].needs):
+                if not is_met(config):
+                    yield (key, i), f"the {kind} {name} {what}", fix
 
 
 def _limits(given: Given) -> Iterator[Conflict]:
     """Find what data sets are limited to and the config does not list, and else what they all leave out."""
     config = given.config
-    listed = {
-        "interventions": [technique.spec.name for technique in config.interventions],
-        "classifiers": [spec.name for spec in config.classifiers],
-    }
-    for axis, names in listed.items():
+    techniques = [technique.spec for technique in config.interventions]
+    for axis, specs in (("interventions", techniques), ("classifiers", config.classifiers)):
+        names = [spec.name for spec in specs]
         limits = [getattr(spec, axis) for spec in config.datasets]
         unknown = False
         for place, spec, _ in given.datasets:
@@ -385,13 +381,11 @@ def _bias_of(given: Given) -> list[tuple[Place, tuple[WorldSpec, ...] | None]]:
 def _with_bias(given: Given) -> Iterator[Conflict]:
     """Find settings of β where worlds stand in its place, and of worlds where there are none."""
     config, found = given.config, [worlds for _, worlds in _bias_of(given)]
-    parts: list[tuple[Place, BiasConfig, bool]] = [(("sample",), config.sample, None not in found)]
-    parts += [
-        (place, spec, worlds is not None)
-        for (place, spec, _), worlds in zip(given.datasets, found, strict=True)
-    ]
-    for place, part, in_place in parts:
-        for key in sorted(OF_BETA & part.model_fields_set) if in_place else ():
+    parts: list[tuple[Place, BiasConfig]] = [] if None in found else [(("sample",), config.sample)]
+    datasets = zip(given.datasets, found, strict=True)
+    parts += [(place, spec) for (place, spec, _), worlds in datasets if worlds is not None]
+    for place, part in parts:
+        for key in sorted(OF_BETA & part.model_fields_set):
             what = f"{key} says how β changes the outcome's table, and here a `bias` takes its place"
             yield (*place, key), what, "remove one of the two"
     every = [world for worlds in found for world in worlds or ()]

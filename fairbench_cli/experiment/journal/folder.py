@@ -5,7 +5,7 @@ import json
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -55,6 +55,11 @@ def checked(reading: Reading, plan: RunPlan) -> Reading:
     return replace(reading, records=records, damages=(*reading.damages, *damages))
 
 
+def read_repeats(folder: Path, plan: RunPlan) -> Reading:
+    """Return the repeats that the journals of a folder of results hold, checked."""
+    return checked(read_journals(folder / "journal"), plan)
+
+
 def read_results(folder: Path) -> tuple[RunPlan, Reading]:
     """Return the plan of a folder of results and the repeats that its journals hold.
 
@@ -66,7 +71,7 @@ def read_results(folder: Path) -> tuple[RunPlan, Reading]:
     """
     plan = read_plan(folder)
     refuse_lost(folder, list_journals(folder / "journal"))
-    return plan, checked(read_journals(folder / "journal"), plan)
+    return plan, read_repeats(folder, plan)
 
 
 def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
@@ -88,30 +93,40 @@ def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
     return None
 
 
-def files_of(reading: Reading, keys: Iterable[str]) -> list[JournalFile]:
-    """Return the files in which the results of some cells stand, in the order in which they were read."""
-    wanted = set(keys)
-    used = {
-        reading.file_number(place)
-        for place, record in reading.records.items()
-        if place[0] in wanted and record.status not in RETRIED
-    }
-    return [reading.files[number] for number in sorted(used)]
+def mixes_versions(
+    folder: Path, reading: Reading, keys: Collection[str], ours: Versions, *, allowed: bool
+) -> bool:
+    """Return whether results of some cells in a folder are of other versions, or of ones that are not known.
 
+    Results from before journals said their versions are taken as they are.
 
-def other_versions(
-    files: Iterable[JournalFile], versions: Versions
-) -> dict[str, tuple[tuple[str, ...], str]]:
-    """Return the packages that the results in files were computed with in other versions: theirs, ours.
+    Parameters
+    ----------
+    ours : Versions
+        Those with which more results are to be computed.
 
-    Results from before journals said their versions are taken as they are; of those that have lost their
-    header `unknown_versions` says so.
+    Raises
+    ------
+    UserError
+        When they are, and that is not `allowed`.
     """
-    found: dict[str, set[str]] = {}
+    done = [place for place, record in reading.records.items() if record.status not in RETRIED]
+    files = [reading.files[n] for n in sorted({reading.file_number(one) for one in done if one[0] in keys})]
+    others: dict[tuple[str, str], set[str]] = {}
     for header in (file.header for file in files if file.header is not None):
-        for name, (theirs, _) in versions.differences(header.versions).items():
-            found.setdefault(name, set()).add(theirs)
-    return {name: (tuple(sorted(theirs)), versions.packages[name]) for name, theirs in found.items()}
+        for name, (theirs, now) in ours.differences(header.versions).items():
+            others.setdefault((name, now), set()).add(theirs)
+    unknown = unknown_versions(files)
+    all_the_same = "name another folder (-o), or go on all the same with --mix-versions (mix_versions=True)"
+    if others and not allowed:
+        each = [f"{name} {', '.join(sorted(theirs))}, now {now}" for (name, now), theirs in others.items()]
+        what = f"{folder} has results of other versions: {'; '.join(each)}"
+        raise user_error(what, f"install those, {all_the_same}")
+    if unknown and not allowed:
+        lost = f"the header of {', '.join(unknown)} is damaged or gone"
+        fix = f"put the whole file back or move it away, {all_the_same}"
+        raise user_error(f"{folder} has results of unknown versions: {lost}", fix)
+    return bool(others or unknown)
 
 
 def unknown_versions(files: Iterable[JournalFile]) -> list[str]:
@@ -264,15 +279,15 @@ def _hold(held: ExitStack, folder: Path, name: str, *, shared: bool) -> None:
         import fcntl
     except ImportError:  # not on Windows
         raise OSError(errno.ENOSYS, "no flock") from None
+    what = f"{folder / name} is not the lock of a run, and stays as it is"
+    foreign = user_error(what, "see what it is, and move it away")
     try:
         file = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | NO_LINK, 0o666)
     except OSError as error:
-        if error.errno != errno.ELOOP:
-            raise
-        raise _foreign(folder / name) from None
+        raise (foreign if error.errno == errno.ELOOP else error) from None
     held.callback(os.close, file)
     if not stat.S_ISREG(os.fstat(file).st_mode) or (_text(file) and not _holder(file)):
-        raise _foreign(folder / name)
+        raise foreign
     try:
         fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except OSError as error:
@@ -282,11 +297,6 @@ def _hold(held: ExitStack, folder: Path, name: str, *, shared: bool) -> None:
     me = {"pid": os.getpid(), "host": host_name(), "since": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())}
     os.ftruncate(file, 0)
     os.pwrite(file, (json.dumps(me) + "\n").encode(), 0)
-
-
-def _foreign(path: Path) -> Exception:
-    what = f"{path} is not the lock of a run, and stays as it is"
-    return user_error(what, "see what it is, and move it away")
 
 
 def _text(file: int) -> bytes:

@@ -20,20 +20,12 @@ from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config
-from fairbench_cli.experiment.datasets import (
-    PreparedDataset,
-    cached_network,
-    damage_of_network,
-    populate,
-    prepare_datasets,
-)
+from fairbench_cli.experiment.datasets import PreparedDataset, damaged_networks, populate, prepare_datasets
 from fairbench_cli.experiment.journal.folder import FILE as MANIFEST
 from fairbench_cli.experiment.journal.folder import (
-    checked,
-    files_of,
     locked,
-    other_versions,
-    unknown_versions,
+    mixes_versions,
+    read_repeats,
     update_manifest,
     write_run,
 )
@@ -45,7 +37,6 @@ from fairbench_cli.experiment.journal.journal import (
     damage_in_words,
     list_journals,
     new_header,
-    read_journals,
     together,
 )
 from fairbench_cli.experiment.plan import (
@@ -60,7 +51,6 @@ from fairbench_cli.experiment.plan import (
 )
 from fairbench_cli.experiment.running.worker import Task, Watch
 from fairbench_cli.experiment.versions import provenance, versions_of_numbers
-from fairbench_cli.network.structure import Structure
 
 Run = Callable[[Iterable[Task], Watch], Generator[Repeat]]
 
@@ -272,8 +262,7 @@ def prepare(
         selected = list(compress(cells, select(columns, filters)))
     target = folder or Path("results") / given.name
     check_folder(target)
-    reading = checked(read_journals(target / "journal"), plan)
-    return PreparedRun(given, datasets, plan, selected, reading, target, shard)
+    return PreparedRun(given, datasets, plan, selected, read_repeats(target, plan), target, shard)
 
 
 @contextmanager
@@ -293,42 +282,18 @@ def working_in(
     """
     open_folder(prepared.folder)
     with locked(prepared.folder, None if prepared.shard is None else str(prepared.shard), warn):
-        journals = prepared.folder / "journal"
-        if list_journals(journals) != list(prepared.reading.files):
-            prepared = replace(prepared, reading=checked(read_journals(journals), prepared.plan))
+        if list_journals(prepared.folder / "journal") != list(prepared.reading.files):
+            prepared = replace(prepared, reading=read_repeats(prepared.folder, prepared.plan))
         if prepared.todo:
-            prepared = replace(prepared, mixed=_mixes(prepared, mix_versions))
-        for line in (*damage_in_words(prepared.reading.damages), *_damaged_networks(prepared)):
+            keys, ours = {cell.key for cell in prepared.distinct}, versions_of_numbers(prepared.config)
+            mixed = mixes_versions(prepared.folder, prepared.reading, keys, ours, allowed=mix_versions)
+            prepared = replace(prepared, mixed=mixed)
+        networks = damaged_networks(prepared.datasets, prepared.folder / "networks")
+        for line in (*damage_in_words(prepared.reading.damages), *networks):
             warn(line)
         write_text(prepared.folder / "config.yaml", prepared.config.as_yaml())
         write_plan(prepared.folder, prepared.plan)
         yield prepared
-
-
-def _mixes(prepared: PreparedRun, allowed: bool) -> bool:
-    """Return whether the run goes on from results of other versions; refuse it unless that is allowed."""
-    used = files_of(prepared.reading, (cell.key for cell in prepared.distinct))
-    others, unknown = other_versions(used, versions_of_numbers(prepared.config)), unknown_versions(used)
-    all_the_same = "name another folder (-o), or go on all the same with --mix-versions (mix_versions=True)"
-    if others and not allowed:
-        listed = "; ".join(f"{name} {', '.join(theirs)}, now {own}" for name, (theirs, own) in others.items())
-        what = f"{prepared.folder} has results of other versions: {listed}"
-        raise user_error(what, f"install those, {all_the_same}")
-    if unknown and not allowed:
-        lost = f"the header of {', '.join(unknown)} is damaged or gone"
-        fix = f"put the whole file back or move it away, {all_the_same}"
-        raise user_error(f"{prepared.folder} has results of unknown versions: {lost}", fix)
-    return bool(others or unknown)
-
-
-def _damaged_networks(prepared: PreparedRun) -> Iterator[str]:
-    """Yield a line for every kept network that cannot be used."""
-    for dataset in prepared.datasets:
-        path = cached_network(dataset, prepared.folder / "networks")
-        if isinstance(dataset.network, Structure) and path.is_file():
-            damage = damage_of_network(dataset, path)
-            if damage is not None:
-                yield f"{path}: {damage}; it is fitted again"
 
 
 def compute(
@@ -356,10 +321,9 @@ def compute(
     datasets = [dataset for dataset in prepared.datasets if dataset.name in wanted]
     populations = {dataset.name: populate(dataset, prepared.config, networks) for dataset in datasets}
     tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo)
-    journals = prepared.folder / "journal"
     shard = None if prepared.shard is None else str(prepared.shard)
     header = new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
-    journal = Journal(journals, header)
+    journal = Journal(prepared.folder / "journal", header)
 
     def look(running: list[tuple[Task, float]]) -> None:
         journal.check()  # a repeat may take hours
@@ -375,7 +339,7 @@ def compute(
                 prepared.records[place] = together(prepared.records.get(place), outcome)
                 listen(outcome)
     except KeyboardInterrupt:  # perhaps between a line of the journal and its record
-        prepared.records.update(checked(read_journals(journals), prepared.plan).records)
+        prepared.records.update(read_repeats(prepared.folder, prepared.plan).records)
         raise
 
 
