@@ -24,9 +24,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.experiment.cell import Repeat, Status
+from fairbench_cli.experiment.cell import Curve, Repeat, Status
 from fairbench_cli.experiment.decisions import ROWS, RowsPlace, crc_of_rows
-from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.measures.counts import Counts
 
