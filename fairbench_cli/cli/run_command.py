@@ -74,8 +74,7 @@ def run(
             checked = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
         prepared = held.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
         local.log = prepared.folder / LOG
-        count = pool.jobs
-        todo = len(prepared.todo)
+        count, todo = pool.jobs, len(prepared.todo)
         if not quiet:
             of = "" if part is None else f" in shard {part}"
             workers = f"{count} worker{'s' * (count > 1)}"
@@ -93,11 +92,11 @@ def run(
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")
             return 128 + stopped[0]
+        took = in_words(time.monotonic() - start)
         if not quiet and part is not None:
-            talk(f"{prepared.folder}/journal/: shard {part} ({in_words(time.monotonic() - start)})")
+            talk(f"{prepared.folder}/journal/: shard {part} ({took})")
             talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
         elif not quiet:
-            took = in_words(time.monotonic() - start)
             print_report(written, tables=all_, folder=prepared.folder, time=took)
     return 1 if _say_failures(prepared) else 0
 

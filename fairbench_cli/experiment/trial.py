@@ -113,19 +113,16 @@ class Trial:
                 warnings.simplefilter("ignore")
                 for kept in (UserWarning, RuntimeWarning):  # as in a run
                     warnings.simplefilter("always", kept)
-                mend = self._mend(title, trial)
+                try:
+                    trial(self)
+                    mend = ""
+                except Misbehaviour as wrong:
+                    mend = str(wrong)
+                except (Exception, SystemExit) as error:
+                    mend = self._place(title, error)
             said = (f"{one.category.__name__}: {one.message}" for one in warned)
             found.append(TrialResult(title, mend, tuple(printed), _each_once(said)))
         return found
-
-    def _mend(self, title: str, trial: "Callable[[Trial], None]") -> str:
-        try:
-            trial(self)
-        except Misbehaviour as found:
-            return str(found)
-        except (Exception, SystemExit) as error:
-            return self._place(title, error)
-        return ""
 
     def _place(self, title: str, error: BaseException) -> str:
         """Say what was raised, and where: the last line of its own file if it has one; and how to mend it."""
@@ -258,12 +255,9 @@ def _deterministic(trial: Trial) -> None:
 
 
 def _fresh_process(trial: Trial) -> None:
-    origin = trial.spec.origin
-    name = trial.spec.name if origin is None else origin.target
-    given = {key: [value] if isinstance(value, list) else value for key, value in trial.spec.parameters}
     more = {"include_protected": trial.include_protected, "representation": trial.representation}
-    more = {} if trial.kind is CLASSIFIERS else more
-    text = json.dumps([trial.kind.name, {name: given | more}])
+    entry = trial.spec.plain(**({} if trial.kind is CLASSIFIERS else more))
+    text = json.dumps([trial.kind.name, entry])
     code = "import sys; from fairbench_cli.experiment.trial import answer_of; print(answer_of(sys.argv[1]))"
     path = os.pathsep.join(part for part in sys.path if part)
     done = subprocess.run(  # noqa: S603 - this program itself
@@ -429,30 +423,26 @@ def find_components(entry: Any) -> list[Trial]:
     if name is None:
         what = "that is no entry of a config"
         raise UserError(Problem(what, "write NAME, or 'NAME: {parameter: value}' in quotes"))
-    kinds = (INTERVENTIONS, CLASSIFIERS)
-    for kind in kinds:
+    known: list[str] = []
+    for kind in (INTERVENTIONS, CLASSIFIERS):
         if name in kind or name in named_in_packages(kind.group):
             return _trials(kind, entry)
+        known += [*kind, *named_in_packages(kind.group)]
     if not is_plugin(name) and not name.endswith(".py"):
-        known = [known for kind in kinds for known in (*kind, *named_in_packages(kind.group))]
         raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, known)))
     origin = find(name, "", Path())
     thing = None if origin is None else origin.load()
     if isinstance(thing, type):
         is_classifier = INTERVENTIONS.foreign.fault(thing) and not CLASSIFIERS.foreign.fault(thing)
         return _trials(CLASSIFIERS if is_classifier else INTERVENTIONS, entry)
-    if thing is not None and _asks_for_classifier(thing):
-        return _trials(INTERVENTIONS, entry)
+    if thing is not None:  # one that has to be given what only a technique is given
+        given = INTERVENTIONS.foreign.filled(thing) - CLASSIFIERS.foreign.filled(thing)
+        parameters = inspect.signature(thing).parameters
+        if any(parameters[key].default is inspect.Parameter.empty for key in given & set(parameters)):
+            return _trials(INTERVENTIONS, entry)
     try:
         return _trials(CLASSIFIERS, entry)
     except UserError as error:
         if "TypeError: returned" not in str(error):
             raise
         return _trials(INTERVENTIONS, entry)
-
-
-def _asks_for_classifier(function: Callable[..., Any]) -> bool:
-    """Return whether a function has a parameter without a default that only a technique is given."""
-    given = INTERVENTIONS.foreign.filled(function) - CLASSIFIERS.foreign.filled(function)
-    parameters = inspect.signature(function).parameters
-    return any(parameters[name].default is inspect.Parameter.empty for name in given & set(parameters))

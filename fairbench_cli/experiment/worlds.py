@@ -62,16 +62,17 @@ class _Place:
 
     def facts(self) -> list[list[Any]]:
         """Return its numbers; none where too much would have to be summed over."""
-        cells, draws = (MOST_CELLS, DRAWS) if self.thorough else (FEW_CELLS, 0)
         *_, seen, features = self.named
-        what: dict[str, Any] = {
-            "include_protected": seen,
-            "hidden": self.hidden,
-            "features": features,
-            "seed": self.seed,
-        }
         try:
-            found = facts_of(self.world, cells=cells, draws=draws, **what)
+            found = facts_of(
+                self.world,
+                include_protected=seen,
+                hidden=self.hidden,
+                features=features,
+                cells=MOST_CELLS if self.thorough else FEW_CELLS,
+                draws=DRAWS if self.thorough else 0,
+                seed=self.seed,
+            )
         except UserError:
             return []
         return [[_plain(value) for value in row] for row in found.rows()]
