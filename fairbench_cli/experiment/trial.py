@@ -35,13 +35,7 @@ from fairbench_cli.data.card import find_card, read_card, shipped_network
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Sample, to_sample
-from fairbench_cli.experiment.config.components import (
-    ComponentSpec,
-    ReadContext,
-    named,
-    own_parameters,
-    read_entries,
-)
+from fairbench_cli.experiment.config import components
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Fitted, Status
 from fairbench_cli.interventions.registry import INTERVENTIONS
@@ -99,7 +93,7 @@ class Trial:
     """
 
     kind: Registry
-    spec: ComponentSpec
+    spec: components.ComponentSpec
     include_protected: bool = False
     representation: Representation = "original"
 
@@ -393,14 +387,14 @@ def _trials(kind: Registry, entry: Any) -> list[Trial]:
     if kind is INTERVENTIONS:
         extra = {"include_protected": (bool, [False]), "representation": (Representation, ["original"])}
     try:
-        found = read_entries(kind, [entry], extra, ReadContext(Path()))
+        found = components.read_entries(kind, [entry], extra, components.ReadContext(Path()))
     except ValidationError as error:
         raise UserError(*(problem for _, problem in findings_of(error))) from None
     trials: dict[str, Trial] = {}
     for spec, more in found:
         tune = more.pop("tune", None)
         for values in [{}] if tune is None else tune.candidates:
-            trial = Trial(kind, spec.having(own_parameters(values), kind), **more)
+            trial = Trial(kind, spec.having(components.own_parameters(values), kind), **more)
             trials.setdefault(str(trial), trial)
     return list(trials.values())
 
@@ -419,7 +413,7 @@ def find_components(entry: Any) -> list[Trial]:
     UserError
         When it is neither, or listing what is wrong with it.
     """
-    name, _ = named(entry)
+    name, _ = components.named(entry)
     if name is None:
         what = "that is no entry of a config"
         raise UserError(Problem(what, "write NAME, or 'NAME: {parameter: value}' in quotes"))

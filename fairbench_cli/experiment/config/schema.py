@@ -16,19 +16,13 @@ from fairbench_cli.base.parameters import parameters_of
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation
+from fairbench_cli.experiment.config import config
 from fairbench_cli.experiment.config.components import (
     ALIAS,
     LONGEST_ALIAS,
     PLUGIN,
     ComponentSpec,
     TuneOptions,
-)
-from fairbench_cli.experiment.config.config import (
-    BiasConfig,
-    DatasetOptions,
-    ExperimentConfig,
-    Limits,
-    SampleConfig,
 )
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
@@ -38,7 +32,7 @@ MOST_SHOWN = 5  # values of a default
 
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema of a config file (draft 2020-12)."""
-    schema = ExperimentConfig.model_json_schema(by_alias=True)
+    schema = config.ExperimentConfig.model_json_schema(by_alias=True)
     properties = schema["properties"]
     properties["interventions"] |= _components(
         INTERVENTIONS, {"include_protected": bool, "representation": Representation}, ("tune",)
@@ -140,11 +134,11 @@ def _default(value: Any) -> str:
 
 
 TABLES_OF_KEYS = {
-    "config": key_table(ExperimentConfig),
-    "sample": key_table(SampleConfig),
-    "dataset": key_table(DatasetOptions, without=BiasConfig),
+    "config": key_table(config.ExperimentConfig),
+    "sample": key_table(config.SampleConfig),
+    "dataset": key_table(config.DatasetOptions, without=config.BiasConfig),
     "tune": key_table(TuneOptions),
-    "limits": key_table(Limits),
+    "limits": key_table(config.Limits),
     "mechanisms": mechanism_table(),
 }
 

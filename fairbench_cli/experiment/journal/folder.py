@@ -17,22 +17,14 @@ from fairbench_cli.base.checksums import is_whole, signed
 from fairbench_cli.base.errors import shown, user_error
 from fairbench_cli.base.files import NO_LINK, read_text, write_json
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.journal.journal import (
-    RETRIED,
-    JournalFile,
-    JournalHeader,
-    Reading,
-    host_name,
-    list_journals,
-    read_journals,
-)
+from fairbench_cli.experiment.journal import journal
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.experiment.versions import Versions
 
 SLACK = 1e-9  # of counts in expectation
 
 
-def checked(reading: Reading, plan: RunPlan) -> Reading:
+def checked(reading: journal.Reading, plan: RunPlan) -> journal.Reading:
     """Return what was read without the records that cannot be of this plan, which are named as damaged.
 
     The counts of a repeat are those of the test rows, whose number the plan knows, by the joint levels of its
@@ -55,12 +47,12 @@ def checked(reading: Reading, plan: RunPlan) -> Reading:
     return replace(reading, records=records, damages=(*reading.damages, *damages))
 
 
-def read_repeats(folder: Path, plan: RunPlan) -> Reading:
+def read_repeats(folder: Path, plan: RunPlan) -> journal.Reading:
     """Return the repeats that the journals of a folder of results hold, checked."""
-    return checked(read_journals(folder / "journal"), plan)
+    return checked(journal.read_journals(folder / "journal"), plan)
 
 
-def read_results(folder: Path) -> tuple[RunPlan, Reading]:
+def read_results(folder: Path) -> tuple[RunPlan, journal.Reading]:
     """Return the plan of a folder of results and the repeats that its journals hold.
 
     Raises
@@ -70,7 +62,7 @@ def read_results(folder: Path) -> tuple[RunPlan, Reading]:
         gone.
     """
     plan = read_plan(folder)
-    refuse_lost(folder, list_journals(folder / "journal"))
+    refuse_lost(folder, journal.list_journals(folder / "journal"))
     return plan, read_repeats(folder, plan)
 
 
@@ -94,7 +86,7 @@ def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
 
 
 def mixes_versions(
-    folder: Path, reading: Reading, keys: Collection[str], ours: Versions, *, allowed: bool
+    folder: Path, reading: journal.Reading, keys: Collection[str], ours: Versions, *, allowed: bool
 ) -> bool:
     """Return whether results of some cells in a folder are of other versions, or of ones that are not known.
 
@@ -110,7 +102,7 @@ def mixes_versions(
     UserError
         When they are, and that is not `allowed`.
     """
-    done = [place for place, record in reading.records.items() if record.status not in RETRIED]
+    done = [place for place, record in reading.records.items() if record.status not in journal.RETRIED]
     files = [reading.files[n] for n in sorted({reading.file_number(one) for one in done if one[0] in keys})]
     others: dict[tuple[str, str], set[str]] = {}
     for header in (file.header for file in files if file.header is not None):
@@ -129,12 +121,12 @@ def mixes_versions(
     return bool(others or unknown)
 
 
-def unknown_versions(files: Iterable[JournalFile]) -> list[str]:
+def unknown_versions(files: Iterable[journal.JournalFile]) -> list[str]:
     """Return the names of files that hold results whose versions were lost with a header."""
     return list(dict.fromkeys(file.name for file in files if file.headless and file.lines))
 
 
-def mixed_versions(files: Iterable[JournalFile]) -> dict[str, list[str]]:
+def mixed_versions(files: Iterable[journal.JournalFile]) -> dict[str, list[str]]:
     """Return the packages of which the results in files were computed with several versions, and these."""
     found: dict[str, set[str]] = {}
     for header in (file.header for file in files if file.header is not None and file.lines):
@@ -146,12 +138,12 @@ def mixed_versions(files: Iterable[JournalFile]) -> dict[str, list[str]]:
 FILE = "manifest.json"
 
 
-def write_run(folder: Path, run: Mapping[str, Any], files: list[JournalFile]) -> None:
+def write_run(folder: Path, run: Mapping[str, Any], files: list[journal.JournalFile]) -> None:
     """Write the manifest: what the last run was, and every journal of the folder."""
     write_json(folder / FILE, signed({**run, **_stock(files)}))
 
 
-def update_manifest(folder: Path, files: list[JournalFile]) -> None:
+def update_manifest(folder: Path, files: list[journal.JournalFile]) -> None:
     """Write what stands in the folder now; what the last run was stays.
 
     Equal content leaves the file alone; a folder that has none gets none.
@@ -164,7 +156,7 @@ def update_manifest(folder: Path, files: list[JournalFile]) -> None:
         write_json(folder / FILE, new)
 
 
-def refuse_lost(folder: Path, files: list[JournalFile]) -> None:
+def refuse_lost(folder: Path, files: list[journal.JournalFile]) -> None:
     """Refuse to go on where journals that results were made from are gone, or hold less than they did.
 
     Raises
@@ -189,7 +181,7 @@ def refuse_lost(folder: Path, files: list[JournalFile]) -> None:
         raise user_error(what, "put the journals back, or run the experiment again")
 
 
-def _stock(files: list[JournalFile]) -> dict[str, Any]:
+def _stock(files: list[journal.JournalFile]) -> dict[str, Any]:
     """Return what the manifest says about the journals of a folder."""
     journals = []
     for file in files:
@@ -234,7 +226,7 @@ def mixture_in_words(folder: Path) -> list[str]:
     UserError
         When a journal cannot be read.
     """
-    mixed = mixed_versions(list_journals(folder / "journal"))
+    mixed = mixed_versions(journal.list_journals(folder / "journal"))
     listed = "; ".join(f"{name} {', '.join(versions)}" for name, versions in mixed.items())
     return [f"these results mix versions: {listed}"] if mixed else []
 
@@ -294,7 +286,11 @@ def _hold(held: ExitStack, folder: Path, name: str, *, shared: bool) -> None:
         if error.errno not in (errno.EAGAIN, errno.EACCES):
             raise
         raise user_error(f"{folder} is in use{_holder(file)}", REMEDY) from None
-    me = {"pid": os.getpid(), "host": host_name(), "since": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())}
+    me = {
+        "pid": os.getpid(),
+        "host": journal.host_name(),
+        "since": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
+    }
     os.ftruncate(file, 0)
     os.pwrite(file, (json.dumps(me) + "\n").encode(), 0)
 
@@ -404,7 +400,7 @@ def _named(items: list[Any]) -> dict[str, Any]:
     return found if len(found) == len(items) else {}
 
 
-def changed_versions(headers: Iterable[JournalHeader | None], now: Versions) -> Iterator[RunChange]:
+def changed_versions(headers: Iterable[journal.JournalHeader | None], now: Versions) -> Iterator[RunChange]:
     """Yield what the records under some headers were computed with and is of another version now."""
     found: dict[tuple[str, str], tuple[str, str]] = {}
     for header in filter(None, headers):

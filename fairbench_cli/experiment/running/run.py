@@ -21,24 +21,8 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import PreparedDataset, damaged_networks, populate, prepare_datasets
-from fairbench_cli.experiment.journal.folder import FILE as MANIFEST
-from fairbench_cli.experiment.journal.folder import (
-    locked,
-    mixes_versions,
-    read_repeats,
-    update_manifest,
-    write_run,
-)
-from fairbench_cli.experiment.journal.journal import (
-    RETRIED,
-    Journal,
-    Reading,
-    Records,
-    damage_in_words,
-    list_journals,
-    new_header,
-    together,
-)
+from fairbench_cli.experiment.journal import folder as results
+from fairbench_cli.experiment.journal import journal
 from fairbench_cli.experiment.plan import (
     CELL_COLUMNS,
     Cell,
@@ -150,14 +134,14 @@ class PreparedRun:
     datasets: list[PreparedDataset]
     plan: RunPlan
     selected: list[Cell]
-    reading: Reading
+    reading: journal.Reading
     folder: Path
     shard: Shard | None = None
     mixed: bool = False
-    failures: Records = field(default_factory=dict)
+    failures: journal.Records = field(default_factory=dict)
 
     @property
-    def records(self) -> Records:
+    def records(self) -> journal.Records:
         """Return what is done."""
         return self.reading.records
 
@@ -188,7 +172,7 @@ class PreparedRun:
 
     def has_all(self, record: Repeat) -> bool:
         """Return whether a record has all that is asked for; failures are tried again."""
-        if record.status in RETRIED:
+        if record.status in journal.RETRIED:
             return False
         swept = not self.config.sweep or record.swept is not None
         kept = not self.config.predictions or record.predictions is not None
@@ -262,7 +246,7 @@ def prepare(
         selected = list(compress(cells, select(columns, filters)))
     target = folder or Path("results") / given.name
     check_folder(target)
-    return PreparedRun(given, datasets, plan, selected, read_repeats(target, plan), target, shard)
+    return PreparedRun(given, datasets, plan, selected, results.read_repeats(target, plan), target, shard)
 
 
 @contextmanager
@@ -281,15 +265,17 @@ def working_in(
         or of ones that are not known, and `mix_versions` is False.
     """
     open_folder(prepared.folder)
-    with locked(prepared.folder, None if prepared.shard is None else str(prepared.shard), warn):
-        if list_journals(prepared.folder / "journal") != list(prepared.reading.files):
-            prepared = replace(prepared, reading=read_repeats(prepared.folder, prepared.plan))
+    with results.locked(prepared.folder, None if prepared.shard is None else str(prepared.shard), warn):
+        if journal.list_journals(prepared.folder / "journal") != list(prepared.reading.files):
+            prepared = replace(prepared, reading=results.read_repeats(prepared.folder, prepared.plan))
         if prepared.todo:
             keys, ours = {cell.key for cell in prepared.distinct}, versions_of_numbers(prepared.config)
-            mixed = mixes_versions(prepared.folder, prepared.reading, keys, ours, allowed=mix_versions)
+            mixed = results.mixes_versions(
+                prepared.folder, prepared.reading, keys, ours, allowed=mix_versions
+            )
             prepared = replace(prepared, mixed=mixed)
         networks = damaged_networks(prepared.datasets, prepared.folder / "networks")
-        for line in (*damage_in_words(prepared.reading.damages), *networks):
+        for line in (*journal.damage_in_words(prepared.reading.damages), *networks):
             warn(line)
         write_text(prepared.folder / "config.yaml", prepared.config.as_yaml())
         write_plan(prepared.folder, prepared.plan)
@@ -322,24 +308,24 @@ def compute(
     populations = {dataset.name: populate(dataset, prepared.config, networks) for dataset in datasets}
     tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo)
     shard = None if prepared.shard is None else str(prepared.shard)
-    header = new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
-    journal = Journal(prepared.folder / "journal", header)
+    header = journal.new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
+    kept = journal.Journal(prepared.folder / "journal", header)
 
     def look(running: list[tuple[Task, float]]) -> None:
-        journal.check()  # a repeat may take hours
+        kept.check()  # a repeat may take hours
         watch(running)
 
     try:
-        with journal, closing(run(tasks, look)) as outcomes:
+        with kept, closing(run(tasks, look)) as outcomes:
             for outcome in outcomes:
-                outcome = journal.append(outcome)
+                outcome = kept.append(outcome)
                 place = outcome.key, outcome.repeat
-                if outcome.status in RETRIED:
+                if outcome.status in journal.RETRIED:
                     prepared.failures[place] = outcome
-                prepared.records[place] = together(prepared.records.get(place), outcome)
+                prepared.records[place] = journal.together(prepared.records.get(place), outcome)
                 listen(outcome)
     except KeyboardInterrupt:  # perhaps between a line of the journal and its record
-        prepared.records.update(read_repeats(prepared.folder, prepared.plan).records)
+        prepared.records.update(results.read_repeats(prepared.folder, prepared.plan).records)
         raise
 
 
@@ -348,12 +334,12 @@ def write_manifest(prepared: PreparedRun, *, jobs: int, computed: int, start: fl
 
     A run that computed nothing leaves what the manifest says about the one that did.
     """
-    files = list_journals(prepared.folder / "journal")
-    if not computed and (prepared.folder / MANIFEST).exists():
+    files = journal.list_journals(prepared.folder / "journal")
+    if not computed and (prepared.folder / results.FILE).exists():
         with suppress(UserError):  # a damaged one is replaced
-            update_manifest(prepared.folder, files)
+            results.update_manifest(prepared.folder, files)
             return
-    write_run(
+    results.write_run(
         prepared.folder,
         {
             **provenance(),

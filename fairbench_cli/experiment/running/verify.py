@@ -18,14 +18,8 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.decisions import RowsPlace, crc_of_rows, read_rows, unpacked
+from fairbench_cli.experiment.journal import journal
 from fairbench_cli.experiment.journal.folder import SHOWN, RunChange, changed_inputs, changed_versions
-from fairbench_cli.experiment.journal.journal import (
-    RETRIED,
-    JournalHeader,
-    Records,
-    RepeatLine,
-    read_journals,
-)
 from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool, Pool
 from fairbench_cli.experiment.running.worker import Task
@@ -51,7 +45,7 @@ class Recomputed:
     cell: Cell
     record: Repeat
     now: Repeat
-    header: JournalHeader | None
+    header: journal.JournalHeader | None
     steady: bool = True
 
     @property
@@ -142,7 +136,7 @@ def verify(
     UserError
         When the folder holds no results or none that can be computed again; or a card or data are missing.
     """
-    plan, reading = read_plan(folder), read_journals(folder / "journal")
+    plan, reading = read_plan(folder), journal.read_journals(folder / "journal")
     records = reading.records
     used, unnamed = (config, {}) if config is not None else _without_code(plan, records)
     datasets = prepare_datasets(used, data_dir)
@@ -193,8 +187,8 @@ def pick(places: Iterable[tuple[str, int]], n: int, seed: int) -> list[tuple[str
     return sorted(places, key=lambda place: digest([seed, *place]))[:n]
 
 
-def _is_finished(records: Records, place: tuple[str, int]) -> bool:
-    return place in records and records[place].status not in RETRIED
+def _is_finished(records: journal.Records, place: tuple[str, int]) -> bool:
+    return place in records and records[place].status not in journal.RETRIED
 
 
 def _compute(tasks: Iterable[Task], pool: Pool) -> dict[tuple[str, int], Repeat]:
@@ -213,7 +207,7 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     >>> list(differences(old, new))
     ['counts (deprived, label 0, decided 0): 3.0 → 4.0 and 7 more']
     """
-    before, after = (RepeatLine.of(one).model_dump(warnings=False) for one in (old, new))
+    before, after = (journal.RepeatLine.of(one).model_dump(warnings=False) for one in (old, new))
     after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
     after["swept"] = None if before["swept"] is None else after["swept"]
     for row, repeat in (before, old), (after, new):  # however they are compressed
@@ -296,7 +290,7 @@ def _description(cell: dict[str, Any]) -> str:
     return canonical({name: value for name, value in cell.items() if name != "key"})
 
 
-def _without_code(plan: RunPlan, records: Records) -> tuple[ExperimentConfig, dict[str, int]]:
+def _without_code(plan: RunPlan, records: journal.Records) -> tuple[ExperimentConfig, dict[str, int]]:
     """Return the config of results without what needs code that is not ours, and what was left out."""
     config = plan.config
     techniques = [
