@@ -241,10 +241,8 @@ def _prepare(
 
 def _located(card: Card, places: list[Path], files: Sequence[DataFile] | None = None) -> LocatedFiles:
     """Return the files of a card; where they are missing, say that its network can do without them."""
-    without = (
-        "; or run without it: `sample: {from: shipped}` and `test: network`" if has_network(card) else ""
-    )
-    return locate(card, places, files, otherwise=without)
+    without = "; or run without it: `sample: {from: shipped}` and `test: network`"
+    return locate(card, places, files, otherwise=without if has_network(card) else "")
 
 
 def _test_files(card: Card, config: ExperimentConfig, places: list[Path]) -> LocatedFiles | None:
@@ -344,10 +342,8 @@ def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dat
             what = f"{name} is the data of {card.name}: rows that are trained on would be tested"
             raise user_error(what, "give other rows, or write test: holdout", config.where("test"))
     facts = {"dataset": card.name, "sha256": dict(dataset.sha256), "rows": rows}
-    roles = dataset.roles(spec.works_on)
-    return PreparedDataset(
-        spec, card, roles, _decisive(card, dataset), facts, dataset.table.columns, size, dataset, None
-    )
+    roles, columns = dataset.roles(spec.works_on), dataset.table.columns
+    return PreparedDataset(spec, card, roles, _decisive(card, dataset), facts, columns, size, dataset, None)
 
 
 def _balanced(balanced: int, size: int, rows: int) -> tuple[int, int]:
@@ -357,10 +353,10 @@ def _balanced(balanced: int, size: int, rows: int) -> tuple[int, int]:
 
 
 def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Dataset") -> PreparedDataset:
-    roles = dataset.roles(spec.works_on)
+    roles, columns = dataset.roles(spec.works_on), dataset.table.columns
     if roles.of:  # a network draws combinations that the data do not have
-        roles = card.roles(spec.works_on, {column.name: column.levels for column in dataset.table.columns})
-    edited = _edited(_edits(card, spec.beta_on or {roles.attribute: 1.0}, dataset.table.columns))
+        roles = card.roles(spec.works_on, {column.name: column.levels for column in columns})
+    edited = _edited(_edits(card, spec.beta_on or {roles.attribute: 1.0}, columns))
     settings = LearnSettings(
         learner=sample.learner,
         score=sample.score,
@@ -376,9 +372,7 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Data
         facts["bic_unconstrained"] = free.bic
     decisive = {**_decisive(card, dataset), "network": asdict(settings)}
     size = spec.size or len(dataset.table)
-    return PreparedDataset(
-        spec, card, roles, decisive, facts, dataset.table.columns, size, dataset, structure
-    )
+    return PreparedDataset(spec, card, roles, decisive, facts, columns, size, dataset, structure)
 
 
 def _shipped(
@@ -421,11 +415,9 @@ def _decisive(card: Card, dataset: "Dataset | None") -> dict[str, Any]:
 
 def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
     name, columns, label = prepared.card.name, prepared.without_arc, prepared.roles.label
-    listed, none, arc = (
-        (", ".join(columns), "is no parent", "the arc")
-        if len(columns) == 1
-        else (" and ".join(columns), "are no parents", "an arc from each")
-    )
+    listed, none, arc = " and ".join(columns), "are no parents", "an arc from each"
+    if len(columns) == 1:
+        none, arc = "is no parent", "the arc"
     what = f"{name}: {listed} {none} of the outcome {label} in the network, so β has nothing to edit"
     entry = _entry(prepared, "require_arc: true")
     fix = f"under `datasets` write `{entry}`: {arc} {listed} → {label} is required"
@@ -602,11 +594,9 @@ def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
     if content.get(FIELD) is None:
         return "it has no checksum"
     structure = prepared.network
-    if network.columns != prepared.columns or not (
-        isinstance(structure, Structure) and network.parents == structure.parents
-    ):
-        return "it is the network of other data"
-    return None
+    parents = structure.parents if isinstance(structure, Structure) else None
+    alike = (network.columns, network.parents) == (prepared.columns, parents)
+    return None if alike else "it is the network of other data"
 
 
 def damaged_networks(datasets: Iterable[PreparedDataset], networks: Path) -> Iterator[str]:

@@ -278,9 +278,8 @@ class RunPlan:
     def protected(self, dataset: str, attribute: str) -> ProtectedAttributes:
         """Return the attributes by whose joint levels the repeats of a data set are counted."""
         own = self.dataset(dataset, attribute)
-        return TypeAdapter(ProtectedAttributes).validate_python(
-            {"attributes": own["protected"], "joint": own.get("joint", ())}
-        )
+        given = {"attributes": own["protected"], "joint": own.get("joint", ())}
+        return TypeAdapter(ProtectedAttributes).validate_python(given)
 
 
 def edited_columns(source: Mapping[str, Any]) -> tuple[str, ...]:

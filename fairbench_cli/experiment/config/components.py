@@ -219,11 +219,8 @@ def own_parameters(values: dict[str, Any]) -> dict[str, Any]:
 
 def classifier_parameters(values: dict[str, Any]) -> dict[str, Any]:
     """Return those of some parameters that are the classifier's, by its own names."""
-    return {
-        name.removeprefix(OF_CLASSIFIER): value
-        for name, value in values.items()
-        if name.startswith(OF_CLASSIFIER)
-    }
+    theirs = [name for name in values if name.startswith(OF_CLASSIFIER)]
+    return {name.removeprefix(OF_CLASSIFIER): values[name] for name in theirs}
 
 
 @dataclass(frozen=True)
@@ -293,9 +290,8 @@ class ComponentSpec:
     def plain(self, **more: Any) -> Any:
         """Return it as it is written in a config, from wherever that is read."""
         name = self.name if self.origin is None or self.origin.path is None else self.origin.target
-        parameters = {
-            key: [value] if isinstance(value, list | tuple) else value for key, value in self.parameters
-        }
+        listed = {key: [value] for key, value in self.parameters if isinstance(value, list | tuple)}
+        parameters = dict(self.parameters) | listed
         parameters |= more | ({"as": self.alias} if self.alias else {})
         return {name: parameters} if parameters else name
 
@@ -330,9 +326,8 @@ class TechniqueSpec:
     def plain(self) -> Any:
         """Return it as it is written in a config."""
         tune = {} if self.tune is None else {"tune": self.tune.plain()}
-        return self.spec.plain(
-            include_protected=self.include_protected, representation=self.representation, **tune
-        )
+        more = {"include_protected": self.include_protected, "representation": self.representation}
+        return self.spec.plain(**more, **tune)
 
 
 def word(value: Any) -> str:
@@ -546,9 +541,7 @@ def _refusals(kind: Registry, combinations: list[Combination], base: Path | None
                 if spec.origin is None and not isinstance(error, ValueError):
                     raise
                 what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-                fix = (
-                    "change one of the two" if spec.origin is None else "correct the parameters, or its code"
-                )
+                fix = "correct the parameters, or its code" if spec.origin else "change one of the two"
                 found[what] = Problem(f"{spec.name}: {what}", fix)
     return list(found.values())
 

@@ -118,6 +118,20 @@ Share = Annotated[float, Field(gt=0, le=1)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
 MetricName = Annotated[str, AfterValidator(_metric), MetricByName]
 Representations = Annotated[tuple[Representation, ...], Field(min_length=1), Several("representation")]
+Named = Annotated[str, AfterValidator(short)]
+SomeInterventions = Annotated[tuple[Named, ...], Field(min_length=1), Several("intervention", alone=False)]
+SomeClassifiers = Annotated[tuple[Named, ...], Field(min_length=1), Several("classifier", alone=False)]
+Entries = Annotated[list[Any], Field(min_length=1)]
+Techniques = Annotated[
+    tuple[TechniqueSpec, ...],
+    Field(min_length=1),
+    BeforeValidator(read_interventions, json_schema_input_type=Entries),
+]
+Classifiers = Annotated[
+    tuple[ComponentSpec, ...],
+    Field(min_length=1),
+    BeforeValidator(read_classifiers, json_schema_input_type=Entries),
+]
 TableName = Annotated[str, Known("table", tuple(TABLES))]
 FigureName = Annotated[str, Known("figure", tuple(FIGURES))]
 
@@ -277,22 +291,12 @@ class DatasetOptions(BiasConfig):
         max_length=60,
         description="What tables, figures and pages call it, if not by its name; decides no numbers.",
     )
-    interventions: (
-        Annotated[
-            tuple[Annotated[str, AfterValidator(short)], ...],
-            Field(min_length=1),
-            Several("intervention", alone=False),
-        ]
-        | None
-    ) = Field(default=None, description="Run only these of the interventions on it.")
-    classifiers: (
-        Annotated[
-            tuple[Annotated[str, AfterValidator(short)], ...],
-            Field(min_length=1),
-            Several("classifier", alone=False),
-        ]
-        | None
-    ) = Field(default=None, description="Run only these of the classifiers on it.")
+    interventions: SomeInterventions | None = Field(
+        default=None, description="Run only these of the interventions on it."
+    )
+    classifiers: SomeClassifiers | None = Field(
+        default=None, description="Run only these of the classifiers on it."
+    )
 
 
 class DatasetSpec(DatasetOptions):
@@ -429,16 +433,10 @@ class ExperimentConfig(StrictModel):
         "may say otherwise. `original`: levels and numbers. `numerical`: one 0/1 number per level, protected "
         "attributes as they are. `numerical-binary`: those as 0/1 numbers too, 1 for the favoured.",
     )
-    interventions: Annotated[
-        tuple[TechniqueSpec, ...],
-        Field(min_length=1),
-        BeforeValidator(read_interventions, json_schema_input_type=Annotated[list[Any], Field(min_length=1)]),
-    ] = Field(description="Techniques; `fairbench list interventions`.")
-    classifiers: Annotated[
-        tuple[ComponentSpec, ...],
-        Field(min_length=1),
-        BeforeValidator(read_classifiers, json_schema_input_type=Annotated[list[Any], Field(min_length=1)]),
-    ] = Field(default=DEFAULT_CLASSIFIERS, validate_default=True, description="`fairbench list classifiers`.")
+    interventions: Techniques = Field(description="Techniques; `fairbench list interventions`.")
+    classifiers: Classifiers = Field(
+        default=DEFAULT_CLASSIFIERS, validate_default=True, description="`fairbench list classifiers`."
+    )
     metrics: Annotated[tuple[MetricName, ...], Field(min_length=1), Several("metric", alone=False)] = Field(
         default=tuple(DEFAULT_METRICS),
         description="What results.csv and summary.csv hold; `fairbench list metrics` has them all.",
