@@ -4,7 +4,7 @@ A config lists names or ``{name: {parameter: value or list}}``; the lists are mu
 itself a list is a list in a list.
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
@@ -506,26 +506,18 @@ def _read_entry(
         needed = [key for key in takes.required if key not in usual and key not in given and key not in tuned]
         fix = f"give it a value: {written}: {{{', '.join(f'{key}: VALUE' for key in needed)}}}"
         findings += [((), Problem(f'{name} needs the parameter "{key}"', fix)) for key in needed]
-        if not findings:
-            more = {} if tuning is None else {"tune": tuning}
-            found += _combinations(ComponentSpec(name, (), origin, alias), usual | values, ours, extra, more)
+        if findings:
+            continue
+        every, more = usual | values, {} if tuning is None else {"tune": tuning}
+        own = sorted(key for key in every if key not in extra)
+        for chosen in product(*(every[key] for key in own)):
+            pairs = zip(own, chosen, strict=True)
+            parameters = tuple((key, one) for key, one in pairs if key not in ours or one != ours[key][1])
+            spec = ComponentSpec(name, parameters, origin, alias)
+            several = product(*(every[key] for key in extra))
+            found += [(spec, dict(zip(extra, others, strict=True)) | more) for others in several]
     findings += [((), problem) for problem in _refusals(kind, found, context.base)]
     return found, [((written, *place), problem) for place, problem in findings]
-
-
-def _combinations(
-    spec: ComponentSpec,
-    values: Mapping[str, list[Any]],
-    ours: Extra,
-    extra: Mapping[str, Any],
-    more: dict[str, Any],
-) -> Iterator[Combination]:
-    own = sorted(key for key in values if key not in extra)
-    for chosen in product(*(values[key] for key in own)):
-        given = zip(own, chosen, strict=True)
-        parameters = tuple((key, one) for key, one in given if key not in ours or one != ours[key][1])
-        for others in product(*(values[key] for key in extra)):
-            yield replace(spec, parameters=parameters), dict(zip(extra, others, strict=True)) | more
 
 
 def _refusals(kind: Registry, combinations: list[Combination], base: Path | None) -> list[Problem]:

@@ -316,12 +316,12 @@ class LocalPool:
         printed = self._scratch / f"printed-{self._started}"
         printed.touch()
         ours, theirs = Pipe()
+        worker = Worker(ours, printed)
         with theirs:
             if FORKS:
-                worker = Worker(ours, printed)
                 self._fork(theirs.fileno())
             else:
-                worker = Worker(ours, printed, launch(f"{work.__module__}:work", theirs.fileno()))
+                worker.process = launch(f"{work.__module__}:work", theirs.fileno())
         self._workers.append(worker)
         worker.send((list(map(str, sys.path)), os.getcwd(), printed, self.limits))
 
