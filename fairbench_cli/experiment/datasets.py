@@ -95,7 +95,8 @@ class PreparedDataset:
     @property
     def edits(self) -> tuple[Edit, ...]:
         """Return the groups that β acts on, by column, each with the share of β."""
-        return _edits(self.card, self.beta_on, self.columns)
+        named = self.beta_on.items()
+        return tuple((self.card.bias_groups(name, self.levels), share) for name, share in named)
 
     @property
     def groups(self) -> Groups:
@@ -105,7 +106,7 @@ class PreparedDataset:
     @property
     def edited(self) -> tuple[str, ...]:
         """Return the columns that β acts on."""
-        return _edited(self.edits)
+        return tuple(dict.fromkeys(column for groups, _ in self.edits for column in groups))
 
     @property
     def without_arc(self) -> list[str]:
@@ -259,15 +260,6 @@ def _test_files(card: Card, config: ExperimentConfig, places: list[Path]) -> Loc
         raise user_error(f"cannot read {path}: {error.strerror}", fix, config.where("test")) from None
 
 
-def _edits(card: Card, named: Mapping[str, float], columns: Sequence[Column]) -> tuple[Edit, ...]:
-    levels = {column.name: column.levels for column in columns}
-    return tuple((card.bias_groups(name, levels), share) for name, share in named.items())
-
-
-def _edited(edits: Sequence[Edit]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(column for groups, _ in edits for column in groups))
-
-
 def _check_strata(prepared: PreparedDataset, config: ExperimentConfig) -> None:
     """Check that strata are columns, and neither the outcome nor the protected attribute."""
     name, roles = prepared.card.name, prepared.roles
@@ -354,9 +346,11 @@ def _balanced(balanced: int, size: int, rows: int) -> tuple[int, int]:
 
 def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Dataset") -> PreparedDataset:
     roles, columns = dataset.roles(spec.works_on), dataset.table.columns
+    levels = {column.name: column.levels for column in columns}
     if roles.of:  # a network draws combinations that the data do not have
-        roles = card.roles(spec.works_on, {column.name: column.levels for column in columns})
-    edited = _edited(_edits(card, spec.beta_on or {roles.attribute: 1.0}, columns))
+        roles = card.roles(spec.works_on, levels)
+    named = spec.beta_on or (roles.attribute,)
+    edited = dict.fromkeys(column for name in named for column in card.bias_groups(name, levels))
     settings = LearnSettings(
         learner=sample.learner,
         score=sample.score,
@@ -391,12 +385,9 @@ def _shipped(
     roles = checked_roles(card, spec.works_on, network.columns, levels.__getitem__, "network")
     size = spec.size or meta.source.get("rows")
     if not isinstance(size, int) or size < 1:
-        raise user_error(
-            "the network does not say how many rows it comes from",
-            "give `size` under `sample`, or learn it again: "
-            f"`{shlex.join(['fairbench', 'network', 'learn', card.reference, '-o', str(path)])}`",
-            str(path),
-        )
+        learn = shlex.join(["fairbench", "network", "learn", card.reference, "-o", str(path)])
+        fix = f"give `size` under `sample`, or learn it again: `{learn}`"
+        raise user_error("the network does not say how many rows it comes from", fix, str(path))
     sha256 = dataset.sha256 if dataset is not None else meta.source.get("sha256")
     facts = {**meta.source, "sha256": sha256, "network": path.name, "score": meta.score, "bic": meta.bic}
     decisive = {**_decisive(card, dataset), "shipped": digest(decisive_text(path))}

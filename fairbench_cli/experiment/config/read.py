@@ -120,11 +120,8 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
     if {"files", "label"} <= document.data.keys() and "datasets" not in document.data:
         card = Path(document.name)
         own = card.with_name(f"{card.stem}-run.yaml")
-        fix = (
-            f"run `fairbench run {own}`"
-            if own.is_file()
-            else f"name it under a config's datasets: [./{card.name}]"
-        )
+        fix = f"name it under a config's datasets: [./{card.name}]"
+        fix = f"run `fairbench run {own}`" if own.is_file() else fix
         raise user_error("this is a card, not a config", fix, document.where(("files",)))
     document, problems = laid_over(document, overrides)
     config, context, wrong = parse(document, base)

@@ -106,9 +106,8 @@ def parse_header(line: bytes, checked: bool, where: str) -> JournalHeader:
         raise ValueError("it has no checksum")
     number = json.loads(line).get("journal")
     if number != FORMAT:
-        raise user_error(
-            f"a journal of format {number}, and this version reads {FORMAT}", "update fairbench", where
-        )
+        what = f"a journal of format {number}, and this version reads {FORMAT}"
+        raise user_error(what, "update fairbench", where)
     return JournalHeader.model_validate_json(line)
 
 
@@ -339,10 +338,8 @@ class Journal:
                 os.fsync(self._file.fileno())
                 self._synced = time.monotonic()
         except OSError as error:
-            raise user_error(
-                f"cannot write {self.path}: {error.strerror}",
-                "make room and run again; finished repeats are kept",
-            ) from None
+            what = f"cannot write {self.path}: {error.strerror}"
+            raise user_error(what, "make room and run again; finished repeats are kept") from None
         return repeat
 
     def _keep(self, packed: bytes) -> RowsPlace:
