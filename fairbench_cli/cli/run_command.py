@@ -176,9 +176,9 @@ def _say_failures(prepared: "PreparedRun") -> bool:
     """Print the reasons of failures, most frequent first; return whether there were any."""
     from fairbench_cli.cli.console import talk
 
-    reasons = Counter((record.status, record.reason) for record in prepared.failures.values())
-    for (status, reason), n in reasons.most_common(REASONS_SHOWN):
-        talk(f"{n} repeat{'s' * (n > 1)} {status}: {reason}")
+    reasons = Counter(f"{record.status}: {record.reason}" for record in prepared.failures.values())
+    for reason, n in reasons.most_common(REASONS_SHOWN):
+        talk(f"{n} repeat{'s' * (n > 1)} {reason}")
     if len(reasons) > REASONS_SHOWN:
         talk(f"and {len(reasons) - REASONS_SHOWN} more reasons: see groups.csv")
     return bool(reasons)

@@ -132,10 +132,6 @@ def _place(folder: Path, version: str) -> Path:
     return folder / version.removeprefix(_SHA256)
 
 
-LIKE_THERE = ("distributed",)
-"""What decides no number, but does not understand other versions of itself."""
-
-
 @dataclass(frozen=True)
 class Fingerprint:
     """What decides numbers on one computer.
@@ -157,11 +153,8 @@ class Fingerprint:
     def differences(self) -> tuple[str, ...]:
         """Return in words what is different in this process."""
         own = versions_of(name for name in self.packages if name != PYTHON)
-        differs = [
-            f"{name} {own[name]} instead of {given}"
-            for name, given in self.packages.items()
-            if own[name] != given
-        ]
+        others = {name: given for name, given in self.packages.items() if own[name] != given}
+        differs = [f"{name} {own[name]} instead of {given}" for name, given in others.items()]
         for module, given in self.modules.items():
             try:
                 here = version_of(module)
@@ -176,7 +169,8 @@ class Fingerprint:
 
 def fingerprint_of(config: ExperimentConfig) -> Fingerprint:
     """Return what decides the numbers of an experiment in this process."""
-    packages = {**versions_of_numbers(config).packages, **versions_of(LIKE_THERE)}
+    # Distributed decides no number, but does not understand other versions of itself.
+    packages = {**versions_of_numbers(config).packages, **versions_of(["distributed"])}
     modules = {}
     for origin in (origin for _, origin in config.plugins if origin.path is None):
         if origin.version.startswith("sha256:"):
@@ -268,7 +262,10 @@ class Station:
             pool = self._idle.pop() if self._idle else None
             self._at_work += 1
         try:
-            outcome, pool = self._run(pool, Task(cell, number, self._populations[name]))
+            if pool is None:
+                log = Path(mkdtemp(dir=self._folder)) / "printed"
+                pool = LocalPool(self._config, 1, log=log, place=self._folder).__enter__()
+            outcome = self._run(pool, Task(cell, number, self._populations[name]))
         finally:
             with self._lock:
                 self._at_work -= 1
@@ -281,11 +278,8 @@ class Station:
             self._timer.start()
         return outcome
 
-    def _run(self, pool: LocalPool | None, task: Task) -> tuple[Repeat, LocalPool]:
-        """Run a task in a pool, by default a new one, which is left where that fails."""
-        if pool is None:
-            log = Path(mkdtemp(dir=self._folder)) / "printed"
-            pool = LocalPool(self._config, 1, log=log, place=self._folder).__enter__()
+    def _run(self, pool: LocalPool, task: Task) -> Repeat:
+        """Run a task in a pool, which is left where that fails; show what was printed meanwhile."""
         if pool.fault is not None:
             pool.__exit__()
             raise pool.fault
@@ -294,8 +288,11 @@ class Station:
         except BaseException:
             pool.__exit__()
             raise
-        _show(pool.log)
-        return outcome, pool
+        if pool.log is not None:
+            with suppress(OSError):  # nothing was printed
+                sys.stderr.write(pool.log.read_text(encoding="utf-8", errors="replace"))
+                pool.log.unlink()
+        return outcome
 
     def _go_on(self, _: object) -> None:
         """Refuse to go on where nobody waits for the outcome."""
@@ -342,17 +339,8 @@ def run_there(run: SentRun, task: bytes, name: str, population: bytes) -> Answer
 
 def end_there(run: str) -> None:
     """End the processes of a run on the worker that this is called on, and remove its files."""
-    station = _stations().pop(run, None)
-    if station is not None:
-        station.end()
-
-
-def _show(log: Path | None) -> None:
-    """Move what techniques printed to the log of the cluster's worker."""
-    if log is not None:
-        with suppress(OSError):
-            sys.stderr.write(log.read_text(encoding="utf-8", errors="replace"))
-            log.unlink()
+    if run in _stations():
+        _stations().pop(run).end()
 
 
 CONNECTS_WITHIN = 10  # seconds
@@ -386,8 +374,7 @@ class Cluster:
         from distributed import as_completed
 
         self._client, self._address, self._say = client, address, say
-        files = [origin for _, origin in config.plugins if origin.path is not None]
-        code = {origin.version: read_code(origin) for origin in files}
+        code = {one.version: read_code(one) for _, one in config.plugins if one.path is not None}
         self._run = SentRun(uuid.uuid4().hex, fingerprint_of(config), pack(config), code)
         self._window = as_completed(loop=client.loop)
         self._out: dict[str, Sent] = {}
@@ -465,12 +452,10 @@ class Cluster:
 
     def stop(self) -> None:
         """Cancel what is out, and end the processes of this run on the workers."""
-        if self._client.status != "running":
-            return
-        futures = list(self._window.futures)
-        with suppress(Exception):  # they end by themselves when nobody has work for them
-            self._client.cancel(futures, force=True)
-            self._client.run(end_there, self._run.name, on_error="ignore")
+        if self._client.status == "running":
+            with suppress(Exception):  # they end by themselves when nobody has work for them
+                self._client.cancel(list(self._window.futures), force=True)
+                self._client.run(end_there, self._run.name, on_error="ignore")
 
     def _wait(self, why: str) -> None:
         """Wait until there is a worker, and say so once."""

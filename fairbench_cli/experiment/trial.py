@@ -159,11 +159,11 @@ class Trial:
             scores, chance = fitted.scores(test), fitted.decision_probability(test)
         except Infeasible as reason:
             return str(reason), b""
-        rows = (len(test),)
         said = {"predict": predicted, "predict_proba": scores, "decision_probability": chance}
         for name, found in said.items():
-            if found is not None and found.shape != rows:
-                raise Misbehaviour(f"{name} returns shape {found.shape} for {rows[0]} rows; return {rows}.")
+            if found is not None and found.shape != (len(test),):
+                shape = f"shape {found.shape} for {len(test)} rows; return {(len(test),)}"
+                raise Misbehaviour(f"{name} returns {shape}.")
         if not np.isin(predicted, (0, 1)).all():
             raise Misbehaviour("predict returns other values than 0 and 1; 1 is the favourable outcome.")
         if scores is not None and not np.isfinite(scores).all():
@@ -290,12 +290,11 @@ def _digest(answer: Reply) -> str:
 def _changes_nothing(trial: Trial) -> None:
     train, test = (_copy(rows) for rows in samples())
     for given in (replace(train, weights=np.ones(len(train))), train):
-        before = [_bytes(rows) for rows in (given, test)]
+        before = _bytes(given), _bytes(test)
         trial.ask(given, test, copied=False)
-        for what, old, rows in zip(("training", "test"), before, (given, test), strict=True):
-            for name, new in _bytes(rows).items():
-                if old[name] != new:
-                    raise Misbehaviour(f"It changes {name} of the {what} rows. Change a copy: {name}.copy().")
+        for what, old, new in zip(("training", "test"), before, (_bytes(given), _bytes(test)), strict=True):
+            for name in [name for name in old if old[name] != new[name]]:
+                raise Misbehaviour(f"It changes {name} of the {what} rows. Change a copy: {name}.copy().")
 
 
 def _copy(rows: Sample) -> Sample:
@@ -305,9 +304,13 @@ def _copy(rows: Sample) -> Sample:
 
 
 def _bytes(rows: Sample) -> dict[str, bytes]:
-    weights = np.empty(0) if rows.weights is None else rows.weights
-    own = {"features.codes": rows.features.codes.tobytes(), "y": rows.y.tobytes(), "s": rows.s.tobytes()}
-    return own | {"weights": weights.tobytes()}
+    arrays: dict[str, Any] = {
+        "features.codes": rows.features.codes,
+        "y": rows.y,
+        "s": rows.s,
+        "weights": rows.weights,
+    }
+    return {name: b"" if array is None else array.tobytes() for name, array in arrays.items()}
 
 
 def _one_group(trial: Trial) -> None:

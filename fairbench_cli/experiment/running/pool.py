@@ -327,10 +327,10 @@ class LocalPool:
 
     def _fork(self, handle: int) -> None:
         """Let the fork server start a worker; the successor of one that died loads nothing in advance."""
-        if self._server is None or self._server.has_ended():
-            if self._server is not None:
-                self._server.end()
-            self._server = ForkServer()
+        if self._server is not None and self._server.has_ended():
+            self._server.end()
+            self._server = None
+        self._server = self._server or ForkServer()
         with suppress(OSError):  # it has died just now: so has the worker
             self._server.fork(handle)
 
