@@ -362,16 +362,13 @@ def bias_in_words(
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
     """Return the plan of an experiment."""
-    described = [one.describe() | _of_run(config, one) for one in datasets]
+    described = []
+    for dataset in datasets:
+        found = dataset.describe() | {"test_rows": rows_to_test(dataset, config)}
+        if dataset.spec.bias is not None:
+            found["worlds"] = [world.described for world in config.worlds(dataset.spec)]
+        described.append(found)
     return RunPlan(config, described, [cell.describe() for cell in cells])
-
-
-def _of_run(config: ExperimentConfig, dataset: PreparedDataset) -> dict[str, Any]:
-    """Return what the plan says of a data set in a run: how many rows are tested, and its worlds."""
-    found: dict[str, Any] = {"test_rows": rows_to_test(dataset, config)}
-    if dataset.spec.bias is not None:
-        found["worlds"] = [world.described for world in config.worlds(dataset.spec)]
-    return found
 
 
 def write_plan(folder: Path, plan: RunPlan) -> None:
@@ -520,13 +517,11 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
             fix = suggest(value, {text_of(one) for one in having})
             raise user_error(f'no cell has {key} "{value}"', fix, "--only")
         wanted.setdefault((key, out), []).append(value)
-    kept = [
-        all(
-            key not in facts or any(_is(facts[key], value) for value in values) != out
-            for (key, out), values in wanted.items()
-        )
-        for facts in cells
-    ]
+    kept = [True] * len(cells)
+    for (key, out), values in wanted.items():
+        for i, facts in enumerate(cells):
+            if key in facts and any(_is(facts[key], value) for value in values) == out:
+                kept[i] = False
     if not any(kept):
         raise user_error("no cell matches all filters", "drop one of them", "--only")
     return kept

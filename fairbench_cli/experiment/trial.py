@@ -277,8 +277,7 @@ def _fresh_process(trial: Trial) -> None:
 def answer_of(text: str) -> str:
     """Return the digest of what a component, given as JSON, says of the test rows."""
     name, entry = json.loads(text)
-    kind = next(kind for kind in (INTERVENTIONS, CLASSIFIERS) if kind.name == name)
-    (trial,) = _trials(kind, entry)
+    (trial,) = _trials(INTERVENTIONS if name == INTERVENTIONS.name else CLASSIFIERS, entry)
     return _digest(trial.ask(*samples()))
 
 
@@ -304,13 +303,9 @@ def _copy(rows: Sample) -> Sample:
 
 
 def _bytes(rows: Sample) -> dict[str, bytes]:
-    arrays: dict[str, Any] = {
-        "features.codes": rows.features.codes,
-        "y": rows.y,
-        "s": rows.s,
-        "weights": rows.weights,
-    }
-    return {name: b"" if array is None else array.tobytes() for name, array in arrays.items()}
+    weights = np.empty(0) if rows.weights is None else rows.weights
+    own = {"features.codes": rows.features.codes.tobytes(), "y": rows.y.tobytes(), "s": rows.s.tobytes()}
+    return own | {"weights": weights.tobytes()}
 
 
 def _one_group(trial: Trial) -> None:

@@ -121,11 +121,10 @@ def _places(folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedD
         bias = prepared.roles.label, prepared.roles.favourable, prepared.groups, edits
         worlds = UNBIASED, *config.worlds(prepared.spec)
         for world in {(one.name, one.beta): one for one in worlds}.values():
-            built = (
-                built_world(prepared, world, network)
-                if thorough
-                else beta_world(network, *bias, world.beta, prepared.spec.bias_direction == "both")
-            )
+            if thorough:
+                built = built_world(prepared, world, network)
+            else:
+                built = beta_world(network, *bias, world.beta, prepared.spec.bias_direction == "both")
             for include_protected in seen:
                 named = *prepared.name, world.name, world.beta, include_protected, config.test_features
                 yield _Place(named, built, hidden, thorough, seed)

@@ -5,6 +5,7 @@ import json
 import os
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -165,9 +166,9 @@ def refuse_lost(folder: Path, files: list[journal.JournalFile]) -> None:
         Naming the first of them, or the manifest where it is damaged.
     """
     fix = "put it back, or run the experiment again, which computes its repeats again"
-    held: dict[str, int] = {}
+    held: Counter[str] = Counter()
     for file in files:
-        held[file.name] = held.get(file.name, 0) + file.lines
+        held[file.name] += file.lines
     known = read_manifest(folder) or {}
     for entry in known.get("journals", []):
         name, before = entry["file"], entry["lines"]
@@ -286,11 +287,8 @@ def _hold(held: ExitStack, folder: Path, name: str, *, shared: bool) -> None:
         if error.errno not in (errno.EAGAIN, errno.EACCES):
             raise
         raise user_error(f"{folder} is in use{_holder(file)}", REMEDY) from None
-    me = {
-        "pid": os.getpid(),
-        "host": journal.host_name(),
-        "since": time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()),
-    }
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
+    me = {"pid": os.getpid(), "host": journal.host_name(), "since": since}
     os.ftruncate(file, 0)
     os.pwrite(file, (json.dumps(me) + "\n").encode(), 0)
 
