@@ -165,17 +165,13 @@ def candidates_of(cell: Cell) -> list[Cell]:
 
     Their seeds are those of the cells that a config would list with these parameters.
     """
-    technique, tuning = cell.technique, cell.technique.tune
-    return [
-        replace(
-            cell,
-            technique=replace(
-                technique, spec=technique.spec.having(own_parameters(values), INTERVENTIONS), tune=None
-            ),
-            classifier=cell.classifier.having(classifier_parameters(values), CLASSIFIERS),
-        )
-        for values in (tuning.candidates if tuning else [{}])
-    ]
+    technique, tuning, found = cell.technique, cell.technique.tune, []
+    for values in tuning.candidates if tuning else [{}]:
+        spec = technique.spec.having(own_parameters(values), INTERVENTIONS)
+        classifier = cell.classifier.having(classifier_parameters(values), CLASSIFIERS)
+        untuned = replace(technique, spec=spec, tune=None)
+        found.append(replace(cell, technique=untuned, classifier=classifier))
+    return found
 
 
 def tune(
@@ -396,10 +392,8 @@ def _parts(population: Population, seed: int) -> tuple[NDArray[np.intp], NDArray
     rng = np.random.default_rng(seed)
     train, rest = divided_rows(len(rows), population.size, rng)
     if population.balanced is not None:
-        train, rest = (
-            balanced_rows(rows, part, n, rng)
-            for part, n in zip((train, rest), population.balanced, strict=True)
-        )
+        both = zip((train, rest), population.balanced, strict=True)
+        train, rest = (balanced_rows(rows, part, n, rng) for part, n in both)
     return train, rest
 
 

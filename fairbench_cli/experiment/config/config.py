@@ -314,8 +314,9 @@ class DatasetSpec(DatasetOptions):
 
     def takes(self, intervention: str, classifier: str) -> bool:
         """Return whether the two are to run on it."""
-        return intervention in (self.interventions or (intervention,)) and classifier in (
-            self.classifiers or (classifier,)
+        techniques, classifiers = self.interventions, self.classifiers
+        return intervention in (techniques or (intervention,)) and classifier in (
+            classifiers or (classifier,)
         )
 
     def plain(self, hidden: frozenset[str]) -> dict[str, Any]:
@@ -544,16 +545,14 @@ class ExperimentConfig(StrictModel):
     @property
     def has_worlds(self) -> bool:
         """Return whether some data set has a `bias`, its own or that of `sample`, and results a world."""
-        own = ("bias" in spec.model_fields_set for spec in self.datasets)
-        given = (spec if is_own else self.sample for spec, is_own in zip(self.datasets, own, strict=True))
-        return any(one.bias is not None for one in given)
+        parts = [spec if "bias" in spec.model_fields_set else self.sample for spec in self.datasets]
+        return any(part.bias is not None for part in parts)
 
     @property
     def takes_beta(self) -> bool:
         """Return whether β has an effect: on an outcome's table, or as the strength of a mechanism."""
-        return any(
-            spec.bias is None or any(world.takes_beta for world in spec.bias) for spec in self.datasets
-        )
+        left = (world.takes_beta for spec in self.datasets for world in spec.bias or ())
+        return any(spec.bias is None for spec in self.datasets) or any(left)
 
     def worlds(self, spec: DatasetSpec) -> list[CellWorld]:
         """Return the worlds of a data set's cells, which its config has spelled out.
@@ -573,9 +572,8 @@ class ExperimentConfig(StrictModel):
     def row_metrics(self) -> RequestedRowMetrics:
         """Return the metrics that need the test rows themselves, with their strata."""
         own = tuple(metric for metric in self._own if metric.entry.needs != "counts")
-        return RequestedRowMetrics(
-            tuple(name for name in self.metrics if name in ROW_METRICS), self.strata, own
-        )
+        registered = tuple(name for name in self.metrics if name in ROW_METRICS)
+        return RequestedRowMetrics(registered, self.strata, own)
 
     def plain(self) -> dict[str, Any]:
         """Return the config as plain data, with every default spelled out; it runs as it is."""

@@ -158,8 +158,8 @@ def read_worlds(value: Any) -> Any:
     listed = value if isinstance(value, list) else [value]
     lists = [isinstance(item, list) for item in listed]
     if any(lists) and not all(lists):
-        what, fix = ("bias has a mechanism next to a list of mechanisms", "put each world in brackets")
-        raise refused(((lists.index(False),), Problem(what, fix)))
+        what = "bias has a mechanism next to a list of mechanisms"
+        raise refused(((lists.index(False),), Problem(what, "put each world in brackets")))
     found: list[WorldSpec] = []
     findings: list[Finding] = []
     for k, items in enumerate(listed if any(lists) else [listed]):

@@ -165,9 +165,8 @@ def verify(
             record = _with_rows(records[place], folder / "journal")
             header = reading.files[reading.file_number(place)].header
             found.append(Recomputed(task.cell, record, now[task.cell.key, task.repeat], header))
-        again = now | _compute(
-            [task for task, one in zip(tasks, found, strict=True) if one.differences], workers
-        )
+        others = [task for task, one in zip(tasks, found, strict=True) if one.differences]
+        again = now | _compute(others, workers)
     for i, one in enumerate(found):
         third = again[one.now.key, one.now.repeat]
         found[i] = replace(one, steady=not any(differences(one.now, third)))
