@@ -146,7 +146,7 @@ def arrows() -> dict[str, set[str]]:
 # Places within a room, each of which may use those on its right: rooms, files, and "" for the other files.
 WITHIN = {
     "audit": ("", "show", "parts", "compare", "scan", "options.py", "config.py", "metrics.py"),
-    "experiment": ("cluster", "running", "journal", "", "config"),
+    "experiment": ("cluster.py", "running", "journal", "", "config"),
     "network": ("mechanisms", ""),
 }
 
@@ -250,7 +250,7 @@ ESTIMATORS = ("api/technique.py", "classifiers/c45/", "interventions/matrix_clas
 
 ONLY_IN = {
     "joblib": "experiment/running/pool.py",
-    "distributed": "experiment/cluster/",
+    "distributed": "experiment/cluster.py",
     "typer": "cli/",
     "rich": "cli/",
     "pomegranate": "network/pomegranate.py",

@@ -69,8 +69,7 @@ def report(
 ) -> None:
     """Write the answer, page, CSVs, tables and figures of a run again from its journal. No training."""
     from fairbench_cli.base.plugins import is_file
-    from fairbench_cli.experiment.journal.lock import locked_if_results
-    from fairbench_cli.experiment.journal.manifest import mixture_in_words
+    from fairbench_cli.experiment.journal.folder import locked_if_results, mixture_in_words
     from fairbench_cli.papers.pages import with_paper
     from fairbench_cli.report.write import redo_report
 

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import UserError, user_error
+from fairbench_cli.experiment.journal.folder import read_results
 from fairbench_cli.experiment.journal.journal import Damage, Records
-from fairbench_cli.experiment.journal.manifest import read_results
-from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.experiment.select import Facts, facts_of, select, text_of
+from fairbench_cli.experiment.plan import Facts, RunPlan, facts_of, select, text_of
 from fairbench_cli.papers.registry import Paper, Where, read_published
 from fairbench_cli.report.repeats import key_of
 from fairbench_cli.report.results import RunResults, run_results

@@ -22,7 +22,7 @@ from fairbench_cli.document.model import (
     plain_table,
 )
 from fairbench_cli.experiment.config.outputs import TABLES
-from fairbench_cli.experiment.journal.manifest import read_manifest
+from fairbench_cli.experiment.journal.folder import read_manifest
 from fairbench_cli.report.answer import answer_of, groups_in_words
 from fairbench_cli.report.answer_words import answer_document, each_setting
 from fairbench_cli.report.kinds import kinds, own_frame

@@ -244,7 +244,7 @@ def test_settings_of_the_network_stay_with_a_bias(tmp_path):
 
 
 def test_filters_take_worlds(tmp_path):
-    from fairbench_cli.experiment.select import select
+    from fairbench_cli.experiment.plan import select
 
     cells = planned(tmp_path, f"{SHIPPED}  bias: [[label], []]\n  beta: [0.5, 1]\n").cells
     assert select(cells, ("world=label",)) == [True, True, False]
