@@ -357,25 +357,25 @@ class ForestRow:
 
     Parameters
     ----------
-    at, low, high, base : float or None
-        Places in per cent of the axis; None where there is none.
     said : str
         All that the row shows, in words.
     texts : sequence of (str, str)
         Of each column to the right: a text, and what is in small print behind it.
     note : str
         In small print behind the name.
+    at, low, high, base : float or None
+        Places in per cent of the axis; None where there is none.
     """
 
     name: str
     kind: Form
-    at: float | None
-    low: float | None
-    high: float | None
-    base: float | None
     said: str
     texts: Sequence[tuple[str, str]]
     note: str = ""
+    at: float | None = None
+    low: float | None = None
+    high: float | None = None
+    base: float | None = None
 
 
 def forest(
