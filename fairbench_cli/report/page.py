@@ -28,6 +28,7 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report.answer import answer_of, groups_in_words
 from fairbench_cli.report.answer_words import answer_document, each_setting
 from fairbench_cli.report.kinds import kinds, own_frame
+from fairbench_cli.report.networks import network_charts, world_networks
 from fairbench_cli.report.page_charts import (
     ACCURACY,
     GAP_WORDS,
@@ -42,7 +43,6 @@ from fairbench_cli.report.page_charts import (
     number_cells,
     which_words,
 )
-from fairbench_cli.report.page_network import network_charts, world_networks
 from fairbench_cli.report.page_numbers import (
     FORM_OF,
     GRAIN,

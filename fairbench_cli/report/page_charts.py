@@ -1,5 +1,9 @@
-"""The charts of a run's page, from its numbers; the page's script draws forests, planes and curves alike."""
+"""The charts of a run's page, from its numbers, and of its answer.
 
+The page's script draws forests, planes and curves alike.
+"""
+
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -14,12 +18,13 @@ from fairbench_cli.document.charts import (
     Axis,
     ChartLine,
     ForestRow,
-    Form,
     Point,
     Track,
 )
-from fairbench_cli.document.model import TableCell
+from fairbench_cli.document.model import Chart, TableCell
+from fairbench_cli.report.answer import RunAnswer, RunSetting, TechniqueFinding
 from fairbench_cli.report.page_numbers import FORM_OF, RULES, Data, Scale, Whole
+from fairbench_cli.report.reading import reading_of
 
 ACCURACY = "accuracy"
 WORDS = {
@@ -113,10 +118,10 @@ def drawn_forest(panel: Data, shown: Shown, beta: int) -> str:
 def forest_row(panel: Data, shown: Shown, t: int, beta: int) -> ForestRow:
     """Return the row of a technique; the page's script has the same function."""
     scale, m, i = shown.scale, shown.m, t * len(panel["betas"]) + beta
-    name, mean, right = panel["techniques"][t], at(panel["mean"][m], i), _accuracy(panel, shown, i)
+    name, mean = panel["techniques"][t], at(panel["mean"][m], i)
     against = panel["against"].get(shown.base)
     change = None if against is None else at(against["difference"][shown.at(ACCURACY)], i)
-    side = shown.aside(right, change)
+    side = shown.aside(_accuracy(panel, shown, i), change)
     if mean is None:
         why = panel["why"].get(str(i), "no finite value")
         return ForestRow(name, "open", f"{name}: {why}", [("-", ""), *side], why)
@@ -126,10 +131,9 @@ def forest_row(panel: Data, shown: Shown, t: int, beta: int) -> ForestRow:
     difference = None if against is None else at(against["difference"][m], i)
     if against is None or difference is None:
         is_base, place = against is not None and t in against["base"], scale.place(mean)
-        form: Form = "base" if is_base else "constant" if same else "open"
-        texts = [(scale.written(mean), ""), *side]
-        said += f"; {n} of {repeats} repeats"
-        return ForestRow(name, form, said, texts, note, place, base=place if is_base else None)
+        letter, texts = "B" if is_base else "c" if same else ".", [(scale.written(mean), ""), *side]
+        said, base = f"{said}; {n} of {repeats} repeats", place if is_base else None
+        return ForestRow(name, FORM_OF[letter][1], said, texts, note, place, base=base)
     letter, other = against["kind"][m][i], against["base"][t]
     start = at(panel["mean"][m], other * len(panel["betas"]) + beta) or 0
     low, high = (at(against[end][m], i) for end in ("low", "high"))
@@ -138,8 +142,11 @@ def forest_row(panel: Data, shown: Shown, t: int, beta: int) -> ForestRow:
         said += f" ({scale.written(low, '+')} to {scale.written(high, '+')})"
     said += f": {shown.words[letter]}; {n} of {repeats} repeats"
     texts = [(scale.written(mean), scale.written(difference, "+")), *side]
-    places = (None if each is None else scale.place(start + each) for each in (difference, low, high))
-    return ForestRow(name, FORM_OF[letter][1], said, texts, note, *places, base=scale.place(start))
+    middle, left, right = (
+        None if each is None else scale.place(start + each) for each in (difference, low, high)
+    )
+    form = FORM_OF[letter][1]
+    return ForestRow(name, form, said, texts, note, middle, left, right, scale.place(start))
 
 
 def number_cells(panel: Data, shown: Shown, t: int, beta: int) -> list[TableCell]:
@@ -260,9 +267,8 @@ def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequ
             if axes[0].low <= a <= axes[0].high and axes[1].low <= b <= axes[1].high:
                 inside.setdefault((a, b), (a, b, said))
         known.append(Track(name, list(inside.values())))
-    shown, beside = ([one for one in own if one.points] for own in (tracks, known))
     title, zero = f"{panel['name']}: {across.name} and {up.name}", across.ideal == 0
-    return which(panel) + charts.cloud(title, *axes, shown, across.named, up.named, zero=zero, known=beside)
+    return which(panel) + charts.cloud(title, *axes, tracks, across.named, up.named, zero=zero, known=known)
 
 
 def own_axis(
@@ -283,7 +289,13 @@ def own_axis(
     for value in sorted(values, key=lambda x: abs(x - low)):
         if max(high, value) - min(low, value) <= most:
             low, high = min(low, value), max(high, value)
-    room = 0.08 * (high - low) or 0.5
+    return around([low, high], start, end)
+
+
+def around(values: Sequence[float], start: float, end: float, least: float = 0.5) -> Axis:
+    """Return an axis with room around values; `least`: where they are all the same."""
+    low, high = min(values), max(values)
+    room = 0.08 * (high - low) or least
     return Axis(low - room, high + room, start, end)
 
 
@@ -328,8 +340,7 @@ def frontier_chart(
     most = 1.15 * max([*(x for x, _ in frontier[:1]), *(x for _, x, _ in techniques)]) or 1.0
     near = [(x, y) for x, y in frontier if x <= most]
     up = [*(y for _, y in near), *(y for _, _, y in techniques)]
-    room = 0.08 * (max(up) - min(up)) or 0.5
-    axes = Axis(0.0, most, LEFT, WIDTH - SIDE), Axis(min(up) - room, max(up) + room, PLOT + 16, 20)
+    axes = Axis(0.0, most, LEFT, WIDTH - SIDE), around(up, PLOT + 16, 20)
 
     def point(name: str, gap: float, accuracy: float) -> Point:
         return gap, accuracy, f"{name}: gap {gap:.1f} points, accuracy {accuracy:.1f} %"
@@ -338,3 +349,45 @@ def frontier_chart(
     tracks = [Track(name, [point(name, *place)]) for name, *place in techniques]
     drawn = charts.line(*axes, under, 0, "what moved thresholds reach")
     return charts.cloud(title, *axes, tracks, "gap, points", "accuracy, %", under=drawn)
+
+
+def answer_chart(answer: RunAnswer) -> Chart | None:
+    """Return the picture of the first data set, groups and classifier; None where nothing has a value.
+
+    What each technique leaves of the gap is on the horizontal axis; its accuracy, in per cent, on the other.
+    """
+    blocks: dict[tuple[str, ...], list[RunSetting]] = {}
+    for setting in answer.settings:
+        blocks.setdefault(setting.block, []).append(setting)
+    for own in blocks.values():
+        tracks = _tracks(own, answer)
+        points = [point for track in tracks for point in track.points]
+        if not points:
+            continue
+        first, zero = own[0], answer.metric.ideal == 0
+        title = f"{first.dataset_label}, {first.deprived} against {first.favoured}, {first.classifier_label}"
+        across, up = [x for x, _, _ in points], [y for _, y, _ in points]
+        x = around([*across, 0.0] if zero else across, LEFT, WIDTH - 4 * SIDE, least=0.01)
+        y = around(up, PLOT + 16, 20, least=0.01)
+        drawn = charts.cloud(title, x, y, tracks, answer.metric.name, "accuracy, %", zero=zero)
+        more = "" if len(blocks) == 1 else f"; the first of {len(blocks)}, report.html has all"
+        betas = "; from light to dark: β" if len(own) > 1 else ""
+        return Chart(title, drawn, f"means over the repeats{betas}{more}")
+    return None
+
+
+def _tracks(settings: Sequence[RunSetting], answer: RunAnswer) -> list[Track]:
+    """Return the way of each technique over β, that of the plain model first."""
+    reading = reading_of(answer.metric)
+    points: dict[str, list[tuple[float, float, str]]] = {}
+    for setting in settings:
+        plain: tuple[TechniqueFinding, ...] = () if setting.plain is None else (setting.plain,)
+        for one in (*plain, *setting.findings):
+            value, accuracy = one.value.mean, 100 * one.accuracy.mean
+            own = points.setdefault(one.technique, [])
+            if math.isfinite(value) and math.isfinite(accuracy):
+                said = (
+                    f"{one.technique}, β = {setting.beta:g}: {reading.size(value)}, accuracy {accuracy:.1f} %"
+                )
+                own.append((value, accuracy, said))
+    return [Track(name, own) for name, own in points.items()]

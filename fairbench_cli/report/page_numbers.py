@@ -421,7 +421,10 @@ def _against(
     for (place, technique, _, _), seen in zip(_keys(frame), frame["baseline_include_protected"], strict=True):
         techniques, _ = cells[place]
         bases[place][techniques[technique]] = techniques[base.intervention, base.parameters, bool(seen)]
-    return {place: Against(bases[place], *own, words[place][0]) for place, own in differences.items()}
+    return {
+        place: Against(bases[place], own[0], own[1], own[2], words[place][0])
+        for place, own in differences.items()
+    }
 
 
 def _laid_out(

@@ -10,7 +10,6 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path as Curve
 
-from fairbench_cli.experiment.plan import edited_columns
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Panel, facet, text_width
 from fairbench_cli.report.figures.pages import by_name
@@ -20,6 +19,7 @@ from fairbench_cli.report.networks import (
     Marks,
     about_network,
     about_world,
+    marks_of,
     network_of,
     worlds_of_run,
 )
@@ -57,10 +57,7 @@ def draw(run: RunResults) -> dict[str, Figure]:
 
 def _figure(folder: Path, title: str, source: dict[str, Any]) -> Figure:
     net = network_of(folder, source)
-    about = about_network(net, source)
-    edited = () if source.get("worlds") else edited_columns(source)
-    marks = Marks(source.get("label"), source["attribute"], edited)
-    return draw_network(net, marks, f"Bayesian network: {title}", about)
+    return draw_network(net, marks_of(source), f"Bayesian network: {title}", about_network(net, source))
 
 
 @dataclass(frozen=True)
