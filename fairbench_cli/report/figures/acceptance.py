@@ -19,14 +19,13 @@ from fairbench_cli.report.figures.pages import (
     COLOURS,
     Page,
     TechniqueLook,
-    by_name,
+    drawn,
     missing,
     pages_of,
     shortfall,
 )
 from fairbench_cli.report.repeats import key_of, mean_and_interval
 from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import names_of
 
 
 @dataclass(frozen=True)
@@ -198,13 +197,11 @@ def draw_sweep(run: RunResults) -> dict[str, Figure]:
         for name, pages in sets.items()
         for beta in sorted({beta for page in pages for beta in page.betas})
     }
-    return {
-        name: _sweep(run, title, *own)
-        for name, (title, own) in by_name(found, names_of(run.plan.config)).items()
-    }
+    return drawn(run, found, _sweep)
 
 
-def _sweep(run: RunResults, title: str, beta: float, pages: Sequence[Page]) -> Figure:
+def _sweep(run: RunResults, title: str, seen: tuple[float, Sequence[Page]]) -> Figure:
+    beta, pages = seen
     of_counts = [name for name in run.plan.config.metrics if name in COUNT_METRICS]
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
     columns = len(pages)
@@ -335,11 +332,11 @@ def draw_oracle(run: RunResults) -> dict[str, Figure]:
         own = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
         points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
         points.setdefault((own["strategy"], float(own["remove"])), found.counts)
-    return {name: _oracle(run.plan, *own) for name, own in by_name(sets, names_of(run.plan.config)).items()}
+    return drawn(run, sets, _oracle)
 
 
-def _oracle(plan: RunPlan, title: str, points: Points) -> Figure:
-    labels = labels_of(next(iter(points.values())))
+def _oracle(run: RunResults, title: str, points: Points) -> Figure:
+    labels, asked = labels_of(next(iter(points.values()))), run.plan.config.repeats
     repeats = {len(counts.n) for counts in points.values()}
     shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
     return facet(
@@ -351,7 +348,7 @@ def _oracle(plan: RunPlan, title: str, points: Points) -> Figure:
         2,
         (3.15, 2.6),
         _oracle_legend(points, labels),
-        [] if repeats == {plan.config.repeats} else [f"{plan.config.repeats} repeats were asked for."],
+        [] if repeats == {asked} else [f"{asked} repeats were asked for."],
     )
 
 

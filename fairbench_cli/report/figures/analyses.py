@@ -190,7 +190,12 @@ def draw_stability(run: RunResults) -> dict[str, Figure]:
 
     A rectangle is a technique with a classifier; those that share a model are one.
     """
-    return {name: _stability(run, title, cells) for name, (title, cells) in pages.cells_by_page(run).items()}
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for data in run.datasets:
+        for cell in data.cells:
+            place = data.dataset, *pages.world_name(run.plan, cell["world"]), cell["beta"]
+            found.setdefault(place, []).append(cell)
+    return pages.drawn(run, found, _stability)
 
 
 def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figure:
@@ -279,13 +284,12 @@ def draw_representations(run: RunResults) -> dict[str, Figure]:
     found = {names: page for names, page in found.items() if page.pairs}
     several = len({names[-2:] for names in found}) > 1
     by_page = {names if several else names[:-2]: (names[-2:], page) for names, page in found.items()}
-    named = pages.by_name(by_page, names_of(run.plan.config))
-    return {name: _representations(run, title, *own) for name, (title, own) in named.items()}
+    return pages.drawn(run, by_page, _representations)
 
 
-def _representations(run: RunResults, title: str, names: tuple[str, str], page: _Compared) -> Figure:
+def _representations(run: RunResults, title: str, seen: tuple[Sequence[str], _Compared]) -> Figure:
+    (first, second), page = seen
     metrics, n = two_metrics(run.plan.config)[::-1], len(page.pairs)
-    first, second = names
     columns = n if n > 1 else len(metrics)
     width = 3.2 if columns == 2 else 2.7
     notes = [f"The same model in both, and not drawn: {', '.join(page.same)}."] if page.same else []
@@ -336,9 +340,7 @@ def draw_combined(run: RunResults) -> dict[str, Figure]:
         for (dataset, how, world, beta), rows in by_attribute(run).items()
         if any((dataset, *column) in run.with_results for column in columns_of(rows))
     }
-    return {
-        name: _combined(run, *own) for name, own in pages.by_name(found, names_of(run.plan.config)).items()
-    }
+    return pages.drawn(run, found, _combined)
 
 
 def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
@@ -385,9 +387,7 @@ def draw_overview(run: RunResults) -> dict[str, Figure]:
         for (how, world, beta), rows in of_every_dataset(run).items()
         if not run.with_results.isdisjoint(columns_of(rows))
     }
-    return {
-        name: _overview(run, *own) for name, own in pages.by_name(found, names_of(run.plan.config)).items()
-    }
+    return pages.drawn(run, found, _overview)
 
 
 def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
@@ -422,9 +422,10 @@ def draw_metric_pairs(run: RunResults) -> dict[str, Figure]:
         (dataset, *pages.world_name(run.plan, world), beta): seen
         for (dataset, world, beta), seen in by_dataset(run).items()
     }
+    named = pages.by_name(found, names_of(run.plan.config))
     return {
         name: _metric_pairs(run, title, seen)
-        for name, (title, seen) in pages.by_name(found, names_of(run.plan.config)).items()
+        for name, (title, seen) in named.items()
         if len(seen.values) and len(seen.values.columns) > 1
     }
 
