@@ -19,10 +19,9 @@ from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.world import world_of
 from fairbench_cli.report.contrasts import own_contrasts
 from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.figures.contrasts import CONTRASTS
 from fairbench_cli.report.figures.network import draw_network
 from fairbench_cli.report.figures.pages import cells_by_page
-from fairbench_cli.report.figures.remedies import Remedies
+from fairbench_cli.report.figures.worlds import CONTRASTS, Remedies
 from fairbench_cli.report.networks import Marks, added_nodes
 from fairbench_cli.report.registry import FIGURES, TABLES
 from fairbench_cli.report.remedies import remedies_of
