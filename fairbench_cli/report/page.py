@@ -25,36 +25,12 @@ from fairbench_cli.document.model import (
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.experiment.journal.manifest import read_manifest
 from fairbench_cli.measures.counts import Floats
+from fairbench_cli.report import page_charts, page_numbers
 from fairbench_cli.report.answer import answer_of, groups_in_words
 from fairbench_cli.report.answer_words import answer_document, each_setting
 from fairbench_cli.report.kinds import kinds, own_frame
 from fairbench_cli.report.networks import network_charts, world_networks
-from fairbench_cli.report.page_charts import (
-    ACCURACY,
-    GAP_WORDS,
-    KNOWN,
-    WORDS,
-    Shown,
-    drawn_cloud,
-    drawn_curves,
-    drawn_forest,
-    frontier_chart,
-    key_of_forests,
-    number_cells,
-    which_words,
-)
-from fairbench_cli.report.page_numbers import (
-    FORM_OF,
-    GRAIN,
-    SHARE,
-    Data,
-    PanelNumbers,
-    Scale,
-    metrics_of,
-    panel_data,
-    panels_of,
-    scale_of,
-)
+from fairbench_cli.report.page_numbers import SHARE, Data, PanelNumbers, Scale, metrics_of
 from fairbench_cli.report.page_worlds import ABOUT_WORLDS, world_sections
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
@@ -83,9 +59,11 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     sets = []
     for one in runs:
         own = one.asked(asked)
-        sets.append(panels_of(one, own, [*_differences(one, own, metric, MOST_DIFFERENCES // len(runs))]))
+        sets.append(
+            page_numbers.panels_of(one, own, [*_differences(one, own, metric, MOST_DIFFERENCES // len(runs))])
+        )
     panels, names = sets[0], metrics_of(results)
-    scales = [scale_of(results.metric(name), [*chain(*sets)], m) for m, name in enumerate(names)]
+    scales = [page_numbers.scale_of(results.metric(name), [*chain(*sets)], m) for m, name in enumerate(names)]
     drawn, *others = [_data_of(one, own, scales) for one, own in zip(runs, sets, strict=True)]
     betas = sorted({beta for panel in panels for beta in panel.betas})
     labels = list(dict.fromkeys(label for panel in panels for label in panel.against))
@@ -106,20 +84,20 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         slots.setdefault(panel.beside("world"), []).append(number)
     data = {
         "scales": [vars(scale) | {"step": scale.step} for scale in scales],
-        "words": [WORDS, GAP_WORDS],
-        "kinds": {letter: form for letter, (_, form) in FORM_OF.items()},
+        "words": [page_charts.WORDS, page_charts.GAP_WORDS],
+        "kinds": {letter: form for letter, (_, form) in page_numbers.FORM_OF.items()},
         "forms": FORMS,
         "lines": LINES,
-        "rules": KNOWN,
-        "grain": GRAIN,
-        "accuracy": names.index(ACCURACY),
+        "rules": page_charts.KNOWN,
+        "grain": page_numbers.GRAIN,
+        "accuracy": names.index(page_charts.ACCURACY),
         "chosen": chosen,
         "share": vars(SHARE) | {"step": SHARE.step},
         "slots": [*slots.values()],
         "panels": drawn,
         "others": others[0] if others else [],
     }
-    shown, whole = Shown(scales, metric, chosen["base"]), []
+    shown, whole = page_charts.Shown(scales, metric, chosen["base"]), []
     for number, places in enumerate(slots.values()):
         first = next((i for i, k in enumerate(places) if panels[k].world == world), 0)
         beta = nearest(panels[places[first]].betas, chosen["beta"])
@@ -161,7 +139,9 @@ def _data_of(run: RunResults, panels: Sequence[PanelNumbers], scales: Sequence[S
     """Return panels as the page's script reads them, with what is said of each at each β."""
     told = {(*own.block, own.beta): [short, _first(long)] for own, short, long in each_setting(run)}
     return [
-        panel_data(panel, scales, [told.get((*panel.place, beta), ["", ""]) for beta in panel.betas])
+        page_numbers.panel_data(
+            panel, scales, [told.get((*panel.place, beta), ["", ""]) for beta in panel.betas]
+        )
         for panel in panels
     ]
 
@@ -231,7 +211,7 @@ class PanelParts:
         The place of the world that is shown first.
     beta : int
         The place of the β that is shown first.
-    shown : Shown
+    shown : page_charts.Shown
         What else is chosen first.
     """
 
@@ -239,7 +219,7 @@ class PanelParts:
     worlds: Sequence[tuple[PanelNumbers, Data]]
     first: int
     beta: int
-    shown: Shown
+    shown: page_charts.Shown
 
     @property
     def panel(self) -> PanelNumbers:
@@ -283,7 +263,7 @@ def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section
     )
     known = any(np.isfinite(panel.known).any() for one in panels for panel, _ in one.worlds)
     marks = (KEY, ABOUT_KNOWN) if known else (KEY,)
-    yield Section("", marks, charts=(Chart("", key_of_forests(known=known)),))
+    yield Section("", marks, charts=(Chart("", page_charts.key_of_forests(known=known)),))
     worlds = tuple(world_sections(run))
     yield Section(UNDONE, ABOUT_WORLDS, sections=worlds, tiled=True, anchor="worlds")
     planes = tuple(map(_clouds, panels))
@@ -306,7 +286,9 @@ KEY = (
     "that difference, over training and test rows. The upright line is the best value, the dotted one what "
     "all are compared with."
 )
-ABOUT_KNOWN = "Without training: " + "; ".join(f"{rule}: {words}" for rule, words in KNOWN.items()) + "."
+ABOUT_KNOWN = (
+    "Without training: " + "; ".join(f"{rule}: {words}" for rule, words in page_charts.KNOWN.items()) + "."
+)
 UNDONE = "What each world does, and what can be undone"
 PLANES, WAYS = "Means over the repeats. Dashed: no difference.", "From light to dark: each technique over {}."
 CURVES = "Means over the repeats with 95 % intervals."
@@ -358,7 +340,7 @@ PAIRS = (FIRST[0], FIRST[1]), (FIRST[2], FIRST[3])
 def _card(one: PanelParts) -> Section:
     short, long = one.data["told"][one.beta]
     return one.section(
-        Chart(short, drawn_forest(one.data, one.shown, one.beta), long, f"forest-{one.number}")
+        Chart(short, page_charts.drawn_forest(one.data, one.shown, one.beta), long, f"forest-{one.number}")
     )
 
 
@@ -367,13 +349,15 @@ def _clouds(one: PanelParts) -> Section:
     for names in PAIRS:
         x, y = map(one.shown.at, names)
         for number, part in enumerate(one.data["parts"]):
-            svg = drawn_cloud(one.data, one.shown.scales, x, y, part)
+            svg = page_charts.drawn_cloud(one.data, one.shown.scales, x, y, part)
             found.append(Chart(" × ".join(names), svg, key=f"planes-{one.number}-{number}-{x}-{y}"))
     return one.section(*found)
 
 
 def _curves(one: PanelParts) -> Section:
-    drawn = [drawn_curves(one.data, one.shown.scale, one.shown.m, part) for part in one.data["parts"]]
+    drawn = [
+        page_charts.drawn_curves(one.data, one.shown.scale, one.shown.m, part) for part in one.data["parts"]
+    ]
     return one.section(*(Chart("", svg, key=f"curves-{one.number}-{i}") for i, svg in enumerate(drawn)))
 
 
@@ -398,7 +382,7 @@ def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | N
     ]
     named = ", ".join(filter(None, (panel.dataset, panel.of["compared"], panel.which)))
     title = f"{named}: moved thresholds" + (f" at {panel.strength} = {beta:g}" if panel.strength else "")
-    section = one.section(Chart(panel.which, frontier_chart(title, line, ways)))
+    section = one.section(Chart(panel.which, page_charts.frontier_chart(title, line, ways)))
     of_world = [("world", panel.world), ("labels", panel.on)] * bool(panel.on)
     return replace(section, about=(*panel.about, *of_world))
 
@@ -428,7 +412,7 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
             rows.append((head, size, *map(_share, shares)))
         title = "Favourable decisions, %"
         if panel.on:
-            title += f": {which_words(one.data, one.beta)}"
+            title += f": {page_charts.which_words(one.data, one.beta)}"
         elif len(panel.betas) > 1:
             title += ", at the β that is chosen"
         heads = ("group", "test rows", "labels", *panel.names)
@@ -466,7 +450,7 @@ def _numbers(parts: Sequence[PanelParts]) -> tuple[TextTable, ...]:
         for k, beta in enumerate(panel.betas):
             for t, technique in enumerate(panel.names):
                 named = *place, TableCell(f"{beta:g}", value=beta), TableCell(technique)
-                rows.append((*named, *number_cells(drawn, shown, t, k)))
+                rows.append((*named, *page_charts.number_cells(drawn, shown, t, k)))
     strength = "β" if strengths_are_beta(parts) else "strength"
     heads = (*left, strength, "technique", "value", "difference", "verdict", "accuracy", "repeats")
     title = "The metric that is chosen, against the technique that is chosen"
