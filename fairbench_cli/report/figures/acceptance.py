@@ -18,7 +18,6 @@ from fairbench_cli.report.figures.canvas import GREY, IDEAL, SMALL, Look, Panel,
 from fairbench_cli.report.figures.pages import (
     COLOURS,
     Page,
-    TechniqueLook,
     drawn,
     missing,
     pages_of,
@@ -206,6 +205,11 @@ def _sweep(run: RunResults, title: str, seen: tuple[float, Sequence[Page]]) -> F
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
     columns = len(pages)
     names = [page.names.classifier(*page.classifier) for page in pages]
+    techniques = dict.fromkeys(t for page in pages for t in page.techniques)
+    legend: list[tuple[Any, str]] = [(t.dot(5.5) | t.line(1.4), t.label) for t in techniques]
+    legend += [(RANDOM, "random classifier")]
+    legend += [(BOUND, "the most that π allows")] * bool(MOST.keys() & set(metrics))
+    legend += [(BASE | LABELS, "the labels themselves, at π₀")]
     figure = facet(
         f"At every acceptance rate: {title}",
         _about(run.plan),
@@ -221,7 +225,7 @@ def _sweep(run: RunResults, title: str, seen: tuple[float, Sequence[Page]]) -> F
         ],
         columns,
         ({1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9), 1.5),
-        _legend(list(dict.fromkeys(t for page in pages for t in page.techniques)), metrics),
+        legend,
         missing(_lacking(run, pages, beta, metrics[0]), " (with {})"),
         alike=True,
     )
@@ -240,14 +244,6 @@ def _about(plan: RunPlan) -> str:
         f"{lines}, on {on}. The share π with the highest scores is accepted; dots are where the classifiers "
         "themselves decide."
     )
-
-
-def _legend(techniques: Sequence[TechniqueLook], metrics: Sequence[str]) -> list[tuple[Any, str]]:
-    keys: list[tuple[Any, str]] = [(t.dot(5.5) | t.line(1.4), t.label) for t in techniques]
-    keys.append((RANDOM, "random classifier"))
-    if MOST.keys() & set(metrics):
-        keys.append((BOUND, "the most that π allows"))
-    return [*keys, (BASE | LABELS, "the labels themselves, at π₀")]
 
 
 def _rates(page: Page, beta: float, run: RunResults, metric: str, ax: Axes) -> None:
@@ -339,6 +335,17 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     labels, asked = labels_of(next(iter(points.values()))), run.plan.config.repeats
     repeats = {len(counts.n) for counts in points.values()}
     shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
+    formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}
+    legend: list[tuple[Any, str]] = []
+    for strategy in STRATEGIES:
+        if any(own == strategy for own, _ in points):
+            falls = f"{formula[strategy]} = {cost(strategy, labels.alpha):.3f}"
+            legend.append((_strategy_look(strategy) | {"lw": 0.9}, f"{strategy}: A falls by {falls} per d"))
+    bound = (
+        f"left: the paper's bound min(α, 1 − α) = {min(labels.alpha, 1 - labels.alpha):.3f} per d; "
+        f"right: its line at a fixed π, {fixed_rate_cost(labels):.3f} per δ"
+    )
+    legend.append((FORM, bound))
     return facet(
         f"The oracle that removes discrimination: {title}",
         f"Markers: means of {shown} repeats with 95 % intervals, from the labels themselves (top right) to "
@@ -347,26 +354,9 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
         [Panel(partial(_costs, points, labels, axes), name, *axes.values()) for name, axes in AXES.items()],
         2,
         (3.15, 2.6),
-        _oracle_legend(points, labels),
+        legend,
         [] if repeats == {asked} else [f"{asked} repeats were asked for."],
     )
-
-
-def _oracle_legend(points: Points, labels: LabelShares) -> list[tuple[Any, str]]:
-    formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}
-    keys: list[tuple[Any, str]] = [
-        (
-            _strategy_look(strategy) | {"lw": 0.9},
-            f"{strategy}: A falls by {formula[strategy]} = {cost(strategy, labels.alpha):.3f} per d",
-        )
-        for strategy in STRATEGIES
-        if any(own == strategy for own, _ in points)
-    ]
-    bound = (
-        f"left: the paper's bound min(α, 1 − α) = {min(labels.alpha, 1 - labels.alpha):.3f} per d; "
-        f"right: its line at a fixed π, {fixed_rate_cost(labels):.3f} per δ"
-    )
-    return [*keys, (FORM, bound)]
 
 
 def _strategy_look(strategy: str) -> Look:
