@@ -118,12 +118,20 @@ class Axis:
             first, last = math.ceil(low / every), math.floor(high / every)
             values = [2.0 ** (every * i) for i in range(first, last + 1)]
         else:
-            rough = (self.high - self.low) / 5
-            power = 10.0 ** math.floor(math.log10(rough))
-            step = self.step or next(step for step in (1, 2, 5, 10) if step * power >= rough * 0.99) * power
+            step = self.step or round_step((self.high - self.low) / 5)
             first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
             values = [i * step for i in range(first, last + 1)]
         return [(self.at(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
+
+
+def round_step(rough: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, the least that is not below a step.
+
+    >>> round_step(0.03), round_step(7.0)
+    (0.05, 10.0)
+    """
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(times for times in (1, 2, 5, 10) if times * power >= rough * 0.99) * power
 
 
 PLACES = Axis(0.0, 1e4, 0.0, 1e4)  # where values are places

@@ -6,13 +6,14 @@ A page's script draws charts again from the same numbers, and so both write the 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.document.charts import LINES, Form
-from fairbench_cli.measures.counts import Floats
+from fairbench_cli.document.charts import LINES, Form, round_step
+from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import rate_by_group
@@ -446,10 +447,9 @@ def _of_cells(
 ) -> tuple[Any, Any]:
     """Return of each technique and β why it has no value, and what it decides for everybody."""
     why, same = (np.full((len(techniques), len(betas)), word, dtype=object) for word in (NOT_RUN, ""))
-    constant = data.constant
-    own = tuple(value for name, value in zip(BLOCK, place, strict=True) if name != "compared")
+    of, constant = dict(zip(BLOCK, place, strict=True)), data.constant.tolist()
     for i, cell in enumerate(data.cells):
-        if tuple(cell[name] for name in BLOCK if name != "compared") != own:
+        if any(cell[name] != of[name] for name in BLOCK if name != "compared"):
             continue
         at = techniques[tuple(cell[name] for name in TECHNIQUE)], betas[cell["beta"]]
         statuses = [text for text in data.status[i] if text]
@@ -460,7 +460,7 @@ def _of_cells(
             why[at] = why_nothing(statuses, repeats) + (f": {reason}" if reason else "")
             if cell["intervention"] == TRUTH and data.recorded is not None and "ok" in statuses:
                 why[at] = "not counted on recorded labels"
-        for times, word in zip(constant[i].tolist(), (REFUSES, ACCEPTS), strict=True):
+        for times, word in zip(constant[i], (REFUSES, ACCEPTS), strict=True):
             if times:
                 same[at] = word if times == done else f"{word} in {times} of {done} repeats"
     return why, same
@@ -469,11 +469,8 @@ def _of_cells(
 def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     """Return how a metric is written and drawn, on one axis in all panels."""
     unit = unit_of(metric)
-    own = [
-        np.concatenate([panel.mean[m].ravel(), panel.labels[m], panel.known[m, 1:].ravel()])
-        for panel in panels
-    ]
-    means = np.concatenate(own or [np.zeros(0)])
+    own = [(panel.mean[m].ravel(), panel.labels[m], panel.known[m, 1:].ravel()) for panel in panels]
+    means = np.concatenate([np.zeros(0), *chain(*own)])
     means = means[np.abs(means) < MOST]
     ends = [metric.ideal] if metric.ideal is not None and np.isfinite(metric.ideal) else []
     if metric.direction in ("higher", "lower") and unit == "%":
@@ -482,9 +479,7 @@ def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     low, high = min([*ends, *most], default=0.0), max([*ends, *most], default=1.0)
     room = 0.06 * (high - low) or 0.05
     low, high = low - room, high + room
-    rough = (high - low) / 4
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(step for step in (1, 2, 5, 10) if step * power >= rough * 0.99) * power
+    step = round_step((high - low) / 4)
     ideal = None if metric.ideal is None or not np.isfinite(metric.ideal) else round(metric.ideal * GRAIN)
     axis = math.floor(low * GRAIN), math.ceil(high * GRAIN), max(1, round(step * GRAIN))
     digits = 1 if unit else 2 if metric.ratio or metric.is_test else 3
@@ -590,11 +585,12 @@ def _groups(panel: PanelNumbers) -> Data:
     if len(names) > 1:
         levels.append(data.levels(data.counts, CROSS.join(data.protected.names)))
         names.append(data.protected.names)
-    rates = np.concatenate(
-        [rate_by_group(one, FAVOURABLE) for one in levels], axis=-1
-    )  # (cells, repeats, groups)
-    means = _means(rates)
-    count = len(panel.betas)
+
+    def rates(levels: Sequence[Counts]) -> Floats:
+        """Return rates of groups, means over the repeats: shape (..., groups)."""
+        return np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in levels], axis=-1)
+
+    means, count = rates(levels), len(panel.betas)
     found: list[list[Whole]] = [[] for _ in range(len(panel.techniques) * count)]
     for i, cell in enumerate(data.cells):
         if panel.holds(cell):
@@ -604,9 +600,7 @@ def _groups(panel: PanelNumbers) -> Data:
     for beta in panel.betas:
         labels = [data.levels(data.labels_at(panel.of["world"], beta), CROSS.join(name)) for name in names]
         rows.append(grains(np.concatenate([_means(one.group_total) for one in labels]) / GRAIN))
-        shares.append(
-            grains(np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in labels]), SHARE)
-        )
+        shares.append(grains(rates(labels), SHARE))
     return {
         "of": [CROSS.join(name) for name, one in zip(names, levels, strict=True) for _ in one.groups],
         "names": [str(group) for one in levels for group in one.groups],
