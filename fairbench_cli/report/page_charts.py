@@ -10,17 +10,7 @@ from html import escape
 from typing import Any
 
 from fairbench_cli.document import charts
-from fairbench_cli.document.charts import (
-    LEFT,
-    PLOT,
-    SIDE,
-    WIDTH,
-    Axis,
-    ChartLine,
-    ForestRow,
-    Point,
-    Track,
-)
+from fairbench_cli.document.charts import LEFT, PLOT, SIDE, WIDTH, Axis, ChartLine, ForestRow, Point, Track
 from fairbench_cli.document.model import Chart, TableCell
 from fairbench_cli.report.answer import RunAnswer, RunSetting, TechniqueFinding
 from fairbench_cli.report.page_numbers import FORM_OF, RULES, Data, Scale, Whole

@@ -14,20 +14,8 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import Held
 from fairbench_cli.report.baselines import baselines_of
-from fairbench_cli.report.figures import pages
-from fairbench_cli.report.figures.canvas import (
-    GREY,
-    INK,
-    SMALL,
-    Look,
-    Numbers,
-    Panel,
-    around,
-    band,
-    dots,
-    facet,
-    text_width,
-)
+from fairbench_cli.report.figures import canvas, pages
+from fairbench_cli.report.figures.canvas import GREY, INK, SMALL, Look, Numbers, Panel, around, dots, facet
 from fairbench_cli.report.figures.pages import Page, TechniqueLook
 from fairbench_cli.report.moved import GAPS, TOLERANCES, MovedThresholds
 from fairbench_cli.report.paired import PARETO_METRICS, own_pareto_of
@@ -170,7 +158,7 @@ def label_points(
     x0, y0, x1, y1 = np.asarray(ax.bbox.extents) / unit
     boxes = place_labels(
         in_points([(x, y) for _, x, y in named]),
-        np.array([(72 * text_width(label, SMALL) + 2, 1.3 * SMALL) for label, _, _ in named]),
+        np.array([(72 * canvas.text_width(label, SMALL) + 2, 1.3 * SMALL) for label, _, _ in named]),
         np.concatenate([_boxes(in_points(line), wide) for line, wide in lines]),
         (x0, y0, x1, y1),
     )
@@ -352,7 +340,7 @@ def _frontier_panel(page: Page, run: RunResults, beta: float, held: Held, places
         key = page.key(t, beta)
         line = _line(places, key, held)
         if line is not None and _is_baseline(t):
-            band(ax, TOLERANCES, line, f"frontier-{i}", t.line(2.0), alpha=0.15)
+            canvas.band(ax, TOLERANCES, line, f"frontier-{i}", t.line(2.0), alpha=0.15)
         elif line is not None:
             ax.plot(TOLERANCES, line["mean"], gid=f"frontier-{i}", zorder=2, **t.line(0.7))
         if (*key, held) not in places:

@@ -11,14 +11,7 @@ from fairbench_cli.experiment.plan import RunPlan, arc_in_words
 from fairbench_cli.report.figures.canvas import GREY, Look
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey
 from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import (
-    NO_BIAS,
-    OWN_MODEL,
-    Names,
-    distinct_models,
-    names_of,
-    why_nothing,
-)
+from fairbench_cli.report.tables import NO_BIAS, OWN_MODEL, Names, distinct_models, names_of, why_nothing
 
 
 @dataclass(frozen=True)
