@@ -23,7 +23,7 @@ from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count, expected_count
 from fairbench_cli.measures.groups import ProtectedAttributes
-from fairbench_cli.measures.sweep import swept_counts
+from fairbench_cli.measures.thresholds import swept_counts
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.world import draw as draw_rows

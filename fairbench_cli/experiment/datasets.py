@@ -34,7 +34,7 @@ from fairbench_cli.network.files import save as save_network
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure, source_facts
-from fairbench_cli.network.world import World, world_of
+from fairbench_cli.network.world import DataRoles, World, world_of
 
 if TYPE_CHECKING:  # pandas comes with it, and workers need neither
     from fairbench_cli.data.load import Dataset
@@ -290,13 +290,14 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
         Listing what is wrong with the mechanisms of all worlds.
     """
     roles, problems = prepared.roles, list[Problem]()
+    data = DataRoles(prepared.columns, roles.label, roles.favourable, prepared.groups)
     counted = {*prepared.protected.names, *roles.of, roles.attribute}
     network, betas = _with_tables(prepared), [one for one in config.sample.beta if one]
     for world in worlds:
         before = len(problems)
         for mechanism, place in zip(world.at(SOME).mechanisms, world.places, strict=True):
             own = mechanism.build(MECHANISMS)
-            found = list(own.check(prepared.columns, roles.label, roles.favourable, prepared.groups))
+            found = [*own.check(data)]
             left_out = own.column if mechanism.name == "omission" else None
             if not found and left_out in counted:
                 what = f'"{left_out}" is a protected attribute, by which rows are counted'

@@ -8,7 +8,7 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
 from fairbench_cli.experiment.plan import make_cells, make_plan, read_plan, write_plan
-from fairbench_cli.network.mechanisms.label import LabelBias
+from fairbench_cli.network.mechanisms.biases import LabelBias
 
 HEAD = "name: w\nrepeats: 1\ntest: network\ninterventions: [none]\n"
 SHIPPED = HEAD + "datasets: [dutch]\nsample:\n  from: shipped\n"

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.registry import COUNT_METRICS, measure
-from fairbench_cli.measures.sweep import RATES
+from fairbench_cli.measures.thresholds import RATES
 from fairbench_cli.report.figures.canvas import GREY, IDEAL, SMALL, Look, Panel, around, band, dots, facet
 from fairbench_cli.report.figures.pages import COLOURS, Page, drawn, missing, pages_of, shortfall
 from fairbench_cli.report.repeats import key_of, mean_and_interval
