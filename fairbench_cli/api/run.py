@@ -31,8 +31,8 @@ from fairbench_cli.experiment.running.run import compute, prepare, working_in, w
 from fairbench_cli.experiment.worlds import write_worlds
 from fairbench_cli.papers.pages import with_paper
 from fairbench_cli.report.answer import RunAnswer, answer_of
-from fairbench_cli.report.answer_chart import answer_chart
 from fairbench_cli.report.answer_words import answer_document
+from fairbench_cli.report.page_charts import answer_chart
 from fairbench_cli.report.registry import FIGURES as DRAW
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.write import results_of_folder, write_report
