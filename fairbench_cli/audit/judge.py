@@ -6,6 +6,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from fairbench_cli.audit.compare.kernel import disparities, group_rows, overall_rows
 from fairbench_cli.audit.compare.references import (
     check_references,
     common_references,
@@ -15,7 +16,6 @@ from fairbench_cli.audit.compare.references import (
     references,
 )
 from fairbench_cli.audit.compare.report import Gate, GroupRow, Place, Report
-from fairbench_cli.audit.compare.rows import disparities, group_rows, overall_rows
 from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict, check_names, deciding_names, gate
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of

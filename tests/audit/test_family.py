@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare import kernel
-from fairbench_cli.audit.compare.family import Family
-from fairbench_cli.audit.compare.kernel import distinct, weigh
+from fairbench_cli.audit.compare.kernel import Family, distinct, weigh
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.measures.significance import holm

@@ -14,7 +14,6 @@ from scipy.stats import fisher_exact
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import confint_proportions_2indep, proportion_confint, proportions_ztest
 
-from fairbench_cli.audit.compare.draws import stream
 from fairbench_cli.audit.compare.effective import rate_rows
 from fairbench_cli.audit.compare.kernel import difference_limits, rate_limits
 from fairbench_cli.audit.compare.references import REST, both_parts
@@ -22,6 +21,7 @@ from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import SHOWN
+from fairbench_cli.audit.parts.part import stream
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.score_test import difference_interval, ratio_interval, wilson
 from fairbench_cli.measures.significance import fisher, holm, two_proportions

@@ -18,7 +18,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.scan.tally import Clusters, Slice
@@ -116,97 +115,73 @@ def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Sides:
-    """Sums above the bar of rates, and of what is below it and not above; shape (sets of groups, rates)."""
+def _sides(part: Slice, names: Sequence[str], *, rest: bool) -> Floats:
+    """Return sums of each group, or of all other groups: (3, 2, groups, rates).
 
-    above: Floats
-    other: Floats
-
-    @property
-    def both(self) -> Floats:
-        return self.above + self.other
-
-
-def _sides(part: Slice, names: Sequence[str], *, rest: bool) -> tuple[_Sides, _Sides, _Sides]:
-    """Sum weights, their squares and rows of each group, or of all other groups, by side of the bar."""
-
-    def summed(cells: NDArray[np.generic]) -> _Sides:
-        values = cells.astype(np.float64)
-        others = 1 - np.eye(len(values))
-        above, below = parts(np.tensordot(others, values, 1) if rest else values, names)
-        return _Sides(above, np.where(of_all(names), 0.0, below - above))
-
-    return summed(part.counts.n), summed(part.squares), summed(part.cell_rows)
+    The first axis has weights, their squares and rows; the second what is above the bar of a rate, and what
+    is below it and not above.
+    """
+    cells = np.stack([part.counts.n, part.squares, part.cell_rows])
+    if rest:
+        others = 1 - np.eye(len(part.counts.n))
+        cells = np.stack([np.tensordot(others, each, 1) for each in cells])
+    above, below = parts(cells, names)
+    return np.stack([above, np.where(of_all(names), 0.0, below - above)], axis=1)
 
 
 def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     """Return effective and plain rows above and below the bar, of each group or of everybody else."""
     of_each = _sides(part, names, rest=False)
     weights, squares, rows = _sides(part, names, rest=True) if rest else of_each
-    rate = divide(weights.above, weights.both)
-    kish = divide(weights.both**2, squares.both)
-    linear = divide((1 - rate) ** 2 * squares.above + rate**2 * squares.other, weights.both**2)
-    variance = np.fmax(linear, _pooled_variance(*of_each, weights, rows))
+    weight, square, many = weights.sum(0), squares.sum(0), rows.sum(0)
+    rate, kish = divide(weights[0], weight), divide(weight**2, square)
+    linear = divide((1 - rate) ** 2 * squares[0] + rate**2 * squares[1], weight**2)
+    variance = np.fmax(linear, _pooled_variance(of_each, weights, rows))
     inside = (rate > 0) & (rate < 1) & (variance > 0)
     worth = np.where(inside, np.fmin(kish, divide(rate * (1 - rate), variance)), kish)
     # A group that shows no spread of weights while others do may have missed its heavy rows by chance.
-    each_weight, each_square, each_rows = (side.both for side in of_each)
-    uneven = divide(each_weight**2, each_square) < each_rows * (1 - EQUAL)
-    equal = ~(kish < rows.both * (1 - EQUAL)) & ~uneven.any(0)
-    worth = np.where(equal, rows.both, np.fmin(worth, rows.both))
+    each_weight, each_square, each_many = of_each.sum(1)
+    uneven = divide(each_weight**2, each_square) < each_many * (1 - EQUAL)
+    equal = ~(kish < many * (1 - EQUAL)) & ~uneven.any(0)
+    worth = np.where(equal, many, np.fmin(worth, many))
     if part.clusters is not None:
-        people = rows_of_people(part.clusters, names, rows.both, rest=rest)
-        equal &= ~(people < rows.both * (1 - EQUAL))
+        people = rows_of_people(part.clusters, names, many, rest=rest)
+        equal &= ~(people < many * (1 - EQUAL))
         worth = np.fmin(worth, people)
-    above = np.where(equal, rows.above, rate * worth)
+    above = np.where(equal, rows[0], rate * worth)
     # Of a share of all selected: what the selected rows are worth, of a number without limit.
     shares = of_all(names)
     limitless = np.full_like(worth, 0.0 if rest and len(worth) == 1 else MANY)
     return RateRows(
         np.where(shares, worth, above),
         np.where(shares, limitless, worth),
-        ~equal & (rows.both > 0),
-        rows.above,
-        np.where(shares, limitless, rows.both),
+        ~equal & (many > 0),
+        rows[0],
+        np.where(shares, limitless, many),
     )
 
 
-def _pooled_variance(
-    each_weight: _Sides, each_square: _Sides, each_rows: _Sides, weights: _Sides, rows: _Sides
-) -> Floats:
+def _pooled_variance(of_each: Floats, weights: Floats, rows: Floats) -> Floats:
     """Return the variance of each rate with the spread of weights that all groups together show.
 
     On each side of the bar: what Kish's number would lose, n Σw² / (Σw)², over all groups, with the weights
     of each scaled to a mean of 1.
     """
-    scale = np.where(each_weight.both > 0, divide(each_rows.both, each_weight.both), 0.0)
-    rate = divide(weights.above, weights.both)
-
-    def term(share: Floats, side: str) -> Floats:
-        of_weight, of_square, of_rows = (
-            getattr(sides, side) for sides in (each_weight, each_square, each_rows)
-        )
-        total = (scale * of_weight).sum(0)
-        loss = divide((scale**2 * of_square).sum(0) * of_rows.sum(0), total**2)
-        here = getattr(rows, side)
-        found: Floats = np.where(here > 0, share * loss * divide(getattr(weights, side) ** 2, here), 0.0)
-        return found
-
-    return divide(term((1 - rate) ** 2, "above") + term(rate**2, "other"), weights.both**2)
+    each_weights, each_squares, each_rows = of_each
+    each_weight, weight = each_weights.sum(0), weights.sum(0)
+    scale = np.where(each_weight > 0, divide(each_rows.sum(0), each_weight), 0.0)
+    total = (scale * each_weights).sum(1)
+    loss = divide((scale**2 * each_squares).sum(1) * each_rows.sum(1), total**2)
+    rate = divide(weights[0], weight)
+    lost = np.stack([(1 - rate) ** 2, rate**2]) * loss[:, None]
+    terms = np.where(rows > 0, lost * divide(weights**2, rows), 0.0)
+    return divide(terms.sum(0), weight**2)
 
 
-@dataclass(frozen=True, eq=False)
-class _Entries:
-    """What each person in a group counts above the bar of each rate, and in all: (entries, rates)."""
-
-    above: Floats
-    all: Floats
-
-
-def _entries(n: Floats, names: Sequence[str]) -> _Entries:
+def _entries(n: Floats, names: Sequence[str]) -> Floats:
+    """Return what each person in a group counts above each bar, and in all: (2, entries, rates)."""
     above, below = parts(n, names)
-    return _Entries(above, np.where(of_all(names), above, below))
+    return np.stack([above, np.where(of_all(names), above, below)])
 
 
 def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, rest: bool) -> Floats:
@@ -229,19 +204,16 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, re
         Independent rows, no more than there are; NaN without rows.
     """
     groups = len(rows)
-    entries, squares = (_entries(of, names) for of in (clusters.n, clusters.squares))
-    above, total = (_by_group(side, clusters.group, groups) for side in (entries.above, entries.all))
-    square = _by_group(squares.all, clusters.group, groups)
-    moments = _moments(entries, clusters.group, groups)
-    alike = _likeness(entries, squares, divide(above, total), clusters.group, rest=rest)
-    if rest:
-        above, total, square = (side.sum(0) - side for side in (above, total, square))
-        moments = _moments_of_rest(entries, clusters, groups)
-    first, mixed, second, people = moments
-    rate = divide(above, total)
-    spread = np.maximum(first - 2 * rate * mixed + rate**2 * second, 0.0)
+    entries, squares = (_entries(cells, names) for cells in (clusters.n, clusters.squares))
+    sums = np.stack(
+        [*_by_group(entries, clusters.group, groups), _by_group(squares[1], clusters.group, groups)]
+    )
+    alike = _likeness(entries, squares, divide(sums[0], sums[1]), clusters.group, rest=rest)
+    above, total, square = sums.sum(1, keepdims=True) - sums if rest else sums
+    moments = _moments(entries, clusters, groups, rest=rest)
+    rate, (_, _, second, people) = divide(above, total), moments
     with np.errstate(invalid="ignore"):
-        variance = divide(people, people - 1) * divide(spread, total**2)
+        variance = divide(people, people - 1) * divide(_spread(moments, rate), total**2)
     between = np.where(people > 1, divide(rate * (1 - rate), variance), np.nan)  # one person is one row
     known = divide(total**2, square + np.where(of_all(names), 1.0, alike) * (second - square))
     found = np.fmin(np.where(np.isfinite(between), between, known), known)
@@ -249,30 +221,29 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, re
     return np.where(single, rows, np.fmin(found, rows))
 
 
-def _likeness(entries: _Entries, squares: _Entries, rate: Floats, group: Ints, *, rest: bool) -> Floats:
+def _likeness(entries: Floats, squares: Floats, rate: Floats, group: Ints, *, rest: bool) -> Floats:
     """Return how alike the rows of a person are, from 0 to 1: of each group, or of everybody else.
 
     The correlation of two rows of one person, as the mean over people with several rows. It is that of all
     groups, or of the own one where that is larger; and 1 where nothing is known of it. `ALIKE` people whose
     rows are all alike are added each time, so that few people do not look independent by chance.
     """
-    away = (entries.above - rate[group] * entries.all) ** 2
-    itself = (1 - rate[group]) ** 2 * squares.above + rate[group] ** 2 * (squares.all - squares.above)
-    room = entries.all**2 - squares.all  # Σ over pairs of different rows of the products of their weights
-    several = room > EQUAL * entries.all**2
+    (above, total), (square_above, square) = entries, squares
+    away = (above - rate[group] * total) ** 2
+    itself = (1 - rate[group]) ** 2 * square_above + rate[group] ** 2 * (square - square_above)
+    room = total**2 - square  # Σ over pairs of different rows of the products of their weights
+    several = room > EQUAL * total**2
     products = np.where(several, divide(away - itself, room), 0.0)
-    found, people = (_by_group(of.astype(np.float64), group, len(rate)) for of in (products, several))
+    found, people = _by_group(np.stack([products, several]), group, len(rate))
     most = np.where(people > 0, people * rate * (1 - rate), 0.0)
-    free = np.maximum(people - 1, 0)
+    sums = np.stack([found, most, np.maximum(people - 1, 0)])
 
     def with_added(found: Floats, most: Floats, free: Floats) -> Floats:
         alike = np.where(most > 0, np.clip(divide(found, most), 0.0, 1.0), 1.0)
         return (free * alike + ALIKE) / (free + ALIKE)
 
-    of_all_groups = with_added(found.sum(0), most.sum(0), free.sum(0))
-    if rest:
-        found, most, free = (side.sum(0) - side for side in (found, most, free))
-    return np.maximum(of_all_groups, with_added(found, most, free))
+    everybody = sums.sum(1)
+    return np.maximum(with_added(*everybody), with_added(*(everybody[:, None] - sums if rest else sums)))
 
 
 def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: tuple[int, int]) -> Floats:
@@ -289,85 +260,69 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
         `ALIKE` people added of whom one does well in the group alone and one in the reference alone, so that
         people who never differ do not make a comparison certain.
     """
-    if len(np.unique(clusters.person)) == len(clusters.person):
+    person, group, rest = clusters.person, clusters.group, bool((at == REST).all())
+    if len(np.unique(person)) == len(person):
         return np.ones(shape)
-    entries, group = _entries(clusters.n, names), clusters.group
-    above, total = (_by_group(side, group, shape[0]) for side in (entries.above, entries.all))
-    ref_above, ref_total = above.sum(0) - above, total.sum(0) - total
-    rest = bool((at == REST).all())
-    if not rest:
-        columns = np.arange(len(names))
-        ref_above, ref_total = (np.broadcast_to(side[at, columns], shape) for side in (above, total))
-    partner = _Entries(*(_of_partner(side, clusters, at, rest=rest) for side in (entries.above, entries.all)))
+    entries = _entries(clusters.n, names)
+    sums, moments = _by_group(entries, group, shape[0]), _moments(entries, clusters, shape[0], rest=rest)
+    if rest:
+        reference = sums.sum(1, keepdims=True) - sums
+        partner = _by_person(entries, clusters)[:, person] - entries
+    else:
+        columns, inside = np.arange(len(names)), group[:, None] == at
+        reference, moments = (side[:, at, columns][:, None] for side in (sums, moments))
+        of_partner = _by_person(np.where(inside, entries, 0.0), clusters)[:, person]
+        partner = np.where(inside, 0.0, of_partner)  # the reference itself has none
+    ref_above, ref_total = (np.broadcast_to(side, shape) for side in reference)
 
-    def influence(counted: _Entries, hits: Floats, weight: Floats) -> Floats:
-        found = divide(counted.above - divide(hits, weight)[group] * counted.all, hits[group])
+    def influence(counted: Floats, hits: Floats, weight: Floats) -> Floats:
+        found = divide(counted[0] - divide(hits, weight)[group] * counted[1], hits[group])
         return np.where(np.isfinite(found), found, 0.0)
 
-    own, other = influence(entries, above, total), influence(partner, ref_above, ref_total)
-    separate = _by_group(own**2, group, shape[0])
-    whole = _spread_of_reference(entries, clusters, at, shape, rest=rest)
-    separate = separate + whole
+    own, other = influence(entries, *sums), influence(partner, ref_above, ref_total)
+    of_reference = divide(_spread(moments, divide(ref_above, ref_total)), ref_above**2)
+    separate = _by_group(own**2, group, shape[0]) + np.where(np.isfinite(of_reference), of_reference, 0.0)
     joint = separate - 2 * _by_group(own * other, group, shape[0])
-    size = divide(entries.all.sum(0), (entries.all > 0).sum(0))
-    apart = joint + ALIKE * size**2 * (divide(1.0, above**2) + divide(1.0, ref_above**2)) / 2
+    size = divide(entries[1].sum(0), (entries[1] > 0).sum(0))
+    apart = joint + ALIKE * size**2 * (divide(1.0, sums[0] ** 2) + divide(1.0, ref_above**2)) / 2
     factor = divide(separate, np.where(joint > separate, joint, np.fmin(apart, separate)))
     itself = np.arange(shape[0])[:, None] == at
     return np.where(itself | np.isnan(factor), 1.0, factor)
 
 
 def _by_group(values: Floats, group: Ints, groups: int) -> Floats:
-    """Sum the rows of a matrix by group."""
-    columns = [np.bincount(group, column, minlength=groups) for column in values.T]
-    return np.stack(columns, axis=1) if columns else np.zeros((groups, 0))
-
-
-Moments = tuple[Floats, Floats, Floats, Floats]  # Σ above², Σ above·all, Σ all², people with rows
-
-
-def _squares(entries: _Entries) -> Moments:
-    return entries.above**2, entries.above * entries.all, entries.all**2, (entries.all > 0).astype(np.float64)
-
-
-def _moments(entries: _Entries, group: Ints, groups: int) -> Moments:
-    first, mixed, second, people = (_by_group(each, group, groups) for each in _squares(entries))
-    return first, mixed, second, people
-
-
-def _moments_of_rest(entries: _Entries, clusters: Clusters, groups: int) -> Moments:
-    """Of all other groups together: of everybody, with the people of the group as they are without it."""
-    whole = _Entries(*(_by_person(side, clusters) for side in (entries.above, entries.all)))
-    mine = _Entries(*(side[clusters.person] for side in (whole.above, whole.all)))
-    without = _Entries(mine.above - entries.above, mine.all - entries.all)
-    every = [each.sum(0) for each in _squares(whole)]
-    before, after = (_moments(side, clusters.group, groups) for side in (mine, without))
-    first, mixed, second, people = (a - b + c for a, b, c in zip(every, before, after, strict=True))
-    return first, mixed, second, people
+    """Sum values by group: (..., entries, rates) becomes (..., groups, rates)."""
+    columns = np.moveaxis(values, -2, -1)
+    sums = [np.bincount(group, column, minlength=groups) for column in columns.reshape(-1, len(group))]
+    found = np.reshape(sums, (*columns.shape[:-1], groups))
+    return np.ascontiguousarray(np.moveaxis(found, -1, -2))
 
 
 def _by_person(values: Floats, clusters: Clusters) -> Floats:
     return _by_group(values, clusters.person, int(clusters.person.max(initial=-1)) + 1)
 
 
-def _of_partner(values: Floats, clusters: Clusters, at: Ints, *, rest: bool) -> Floats:
-    """Return what the person of each entry counts in the reference; 0 for the reference itself."""
-    if rest:
-        return _by_person(values, clusters)[clusters.person] - values
-    inside = clusters.group[:, None] == at
-    return np.where(inside, 0.0, _by_person(np.where(inside, values, 0.0), clusters)[clusters.person])
+def _moments(entries: Floats, clusters: Clusters, groups: int, *, rest: bool) -> Floats:
+    """Return Σ above², Σ above·all, Σ all² and how many people have rows: (4, groups, rates).
+
+    Of all other groups together: of everybody, with the people of the group as they are without it.
+    """
+
+    def squares(counted: Floats) -> Floats:
+        above, total = counted
+        return np.stack([above**2, above * total, total**2, total > 0])
+
+    if not rest:
+        return _by_group(squares(entries), clusters.group, groups)
+    whole = _by_person(entries, clusters)
+    mine = whole[:, clusters.person]
+    before, after = (_by_group(squares(side), clusters.group, groups) for side in (mine, mine - entries))
+    everybody: Floats = squares(whole).sum(1, keepdims=True)
+    return everybody - before + after
 
 
-def _spread_of_reference(
-    entries: _Entries, clusters: Clusters, at: Ints, shape: tuple[int, int], *, rest: bool
-) -> Floats:
-    """Return the sum of the squared influences of people on the logarithm of the reference's rate."""
-    above, total = (_by_group(side, clusters.group, shape[0]) for side in (entries.above, entries.all))
-    if rest:
-        found = _moments_of_rest(entries, clusters, shape[0])
-        above, total = above.sum(0) - above, total.sum(0) - total
-    else:
-        found = _moments(entries, clusters.group, shape[0])
-    rate = divide(above, total)
-    spread = divide(np.maximum(found[0] - 2 * rate * found[1] + rate**2 * found[2], 0.0), above**2)
-    spread = np.where(np.isfinite(spread), spread, 0.0)
-    return spread if rest else np.broadcast_to(spread[at, np.arange(shape[1])], shape)
+def _spread(moments: Floats, rate: Floats) -> Floats:
+    """Return the sum of the squared distances of people from a rate."""
+    first, mixed, second, _ = moments
+    found: Floats = np.maximum(first - 2 * rate * mixed + rate**2 * second, 0.0)
+    return found

@@ -10,6 +10,7 @@ Rates that add up to 1 share one test where they have the same reference. How of
 simulated in docs/verdicts.md.
 """
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,38 +18,25 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fairbench_cli.audit.compare.effective import RateRows, of_all, rate_rows
-from fairbench_cli.audit.compare.family import Family
-from fairbench_cli.audit.compare.references import (
-    REST,
-    REST_NAME,
-    Bools,
-    Ints,
-    both_parts,
-    chosen_by_rate,
-    comparable,
-    references,
-)
-from fairbench_cli.audit.compare.report import Interval, Pair, Reason
+from fairbench_cli.audit.compare import references
+from fairbench_cli.audit.compare.effective import RateRows, of_all, own_rows, rate_rows
+from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools, Ints
+from fairbench_cli.audit.compare.report import ALL, Disparity, GroupRow, Interval, Pair, Reason
 from fairbench_cli.audit.compare.verdict import decide, tau_of
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.metrics import ROLL_UPS, SHOWN, canonical
+from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, SHOWN, canonical
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
-from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.rates import RATES
-from fairbench_cli.measures.score_test import (
-    FEW_EXPECTED,
-    difference_interval,
-    equal_rates,
-    expected,
-    outside_p,
-    ratio_interval,
-    score_z,
-    wilson,
-)
+from fairbench_cli.measures import score_test
+from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.power import Criterion, rows_needed
+from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.significance import holm
 
 Limits = tuple[Floats, Floats]
+
+
+CAN_DECIDE: tuple[Reason, ...] = ("chance", "few", "wide")  # what more rows would end
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +121,7 @@ class Compared:
     @cached_property
     def counted(self) -> tuple[Floats, Floats, Floats, Floats]:
         """What is over and under the bar of the rates, then of the references'."""
-        return both_parts(self.part.counts.n, self.names, self.at)
+        return references.both_parts(self.part.counts.n, self.names, self.at)
 
     @cached_property
     def value(self) -> Floats:
@@ -149,14 +137,14 @@ class Compared:
     def rows(self) -> tuple[RateRows, RateRows]:
         """The rows behind the rates, and behind the references'."""
         # A reference that its rate has chosen is compared by all pairs of groups.
-        matched = not chosen_by_rate(self.part, self.config)
+        matched = not references.chosen_by_rate(self.part, self.config)
         return rate_rows(self.part, self.names, self.at, matched=matched)
 
     @cached_property
     def ratio_limits(self) -> Limits:
         """Miettinen and Nurminen's intervals of the ratios."""
         own, ref = self.rows
-        return ratio_interval(own.above, own.below, ref.above, ref.below, self.config.confidence)
+        return score_test.ratio_interval(own.above, own.below, ref.above, ref.below, self.config.confidence)
 
     @cached_property
     def difference_limits(self) -> Limits:
@@ -166,14 +154,21 @@ class Compared:
     @cached_property
     def tests(self) -> Tests:
         """The tests of each group's rates against its reference's."""
-        known, taus = comparable(self.part, self.config), self._taus
-        compared = known[:, None] & (np.arange(len(known))[:, None] != self.at)
-        found = tests_of(self.names, self.at, *self.rows, compared, taus, self.config.confidence)
-        return with_pairs(found, known, taus) if chosen_by_rate(self.part, self.config) else found
+        known, config = references.comparable(self.part, self.config), self.config
+        compared = known[:, None] & ~self.itself
+        found = tests_of(self.names, self.at, *self.rows, compared, self.taus, config.confidence)
+        return with_pairs(found, known, self.taus) if references.chosen_by_rate(self.part, config) else found
 
     @cached_property
-    def _taus(self) -> Floats:
+    def taus(self) -> Floats:
+        """Their taus, shape (rates,)."""
         return np.array([tau_of(name, self.config) for name in self.names])
+
+    @cached_property
+    def itself(self) -> Bools:
+        """Which groups are the references themselves."""
+        found: Bools = np.arange(len(self.part.counts.groups))[:, None] == self.at
+        return found
 
     @cached_property
     def _ratio(self) -> Floats:
@@ -195,21 +190,21 @@ class Compared:
 
     def ratio(self, g: int, m: int) -> Interval:
         """Return a rate over its reference's."""
-        return with_limits(self._ratio, self.ratio_limits, g, m, known=g == self.at[m])
+        return with_limits(self._ratio, self.ratio_limits, g, m, known=bool(self.itself[g, m]))
 
     def difference(self, g: int, m: int) -> Interval:
         """Return a rate less its reference's."""
-        return with_limits(self._difference, self.difference_limits, g, m, known=g == self.at[m])
+        return with_limits(self._difference, self.difference_limits, g, m, known=bool(self.itself[g, m]))
 
     def ruling(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
         """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
-        point = decide(*self.behind(g, m), float(self._taus[m]))
+        point = decide(*self.behind(g, m), float(self.taus[m]))
         return point, *ruled(point, self.tests, evidence, g, m, self.config)
 
 
 def compared(part: Slice, names: Sequence[str], config: AuditConfig) -> Compared:
     """Return the comparisons of some rates of a slice with the references that are given or chosen."""
-    return Compared(part, tuple(names), references(part, names, config), config)
+    return Compared(part, tuple(names), references.references(part, names, config), config)
 
 
 def shown_names(part: Slice) -> tuple[str, ...]:
@@ -228,7 +223,7 @@ def wanted_rates(
 
 def rate_limits(names: Sequence[str], rows: RateRows, confidence: float) -> Limits:
     """Return Wilson's intervals of the rates of each group."""
-    return wilson(rows.above, _below(names, rows, rows.above.sum(0)), confidence)
+    return score_test.wilson(rows.above, _below(names, rows, rows.above.sum(0)), confidence)
 
 
 def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confidence: float) -> Limits:
@@ -249,7 +244,7 @@ def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confi
     p, q = divide(rows.above, below), divide(ref.above, ref_below)
     rho = np.where(of_all(names), -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
     rho = np.where(np.isnan(rho), 0.0, rho)
-    return difference_interval(rows.above, below, ref.above, ref_below, confidence, rho)
+    return score_test.difference_interval(rows.above, below, ref.above, ref_below, confidence, rho)
 
 
 def _below(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
@@ -279,7 +274,7 @@ def tests_of(
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     counted = (rows.above, rows.below, ref.above, ref.below)
     with np.errstate(invalid="ignore"):
-        within = (score_z(*counted, taus) > z) & (score_z(*counted, 1 / taus) < -z)
+        within = (score_test.score_z(*counted, taus) > z) & (score_test.score_z(*counted, 1 / taus) < -z)
     p, outside = (np.where(compared, values, np.nan) for values in (p, outside))
     none = np.empty((0, len(names)))
     p = p[:, distinct(names, at)]
@@ -303,9 +298,67 @@ def _tested(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats
     """Return p-values of equal rates and of a ratio within τ, which are exact, and where rows are too few."""
     counted = (rows.above, rows.below, ref.above, ref.below)
     plain = (rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below)
-    p, exact = equal_rates(*counted)
-    enough = np.fmin(expected(*counted), expected(*plain)) >= FEW_EXPECTED
-    return p, outside_p(*counted, taus), exact, (rows.scaled | ref.scaled) & ~enough
+    p, exact = score_test.equal_rates(*counted)
+    enough = np.fmin(score_test.expected(*counted), score_test.expected(*plain)) >= score_test.FEW_EXPECTED
+    return p, score_test.outside_p(*counted, taus), exact, (rows.scaled | ref.scaled) & ~enough
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Tables of tests, one an attribute: what decides is adjusted over what decides, the others over all.
+
+    >>> tables = [np.array([[0.01, 0.04]]), np.array([[0.03], [np.nan]])]
+    >>> family = Family(tables, [np.array([True, False]), np.array([True])])
+    >>> family.size, [p.tolist() for p in family.adjusted()]
+    (2, [[[0.02, 0.06]], [[0.03], [nan]]])
+
+    Parameters
+    ----------
+    tables : sequence of arrays, shape (groups, columns)
+        P-values; NaN is no test, and what cannot be tested is 1.
+    decide : sequence of bool arrays, shape (columns,)
+        What decides; all where it is not said.
+    pairs : sequence of arrays, shape (pairs, columns)
+        Of further pairs of groups, where the data chose the reference of the tables: these count, too.
+    """
+
+    tables: Sequence[Floats]
+    decide: Sequence[Bools] = ()
+    pairs: Sequence[Floats] = ()
+
+    @property
+    def size(self) -> int:
+        """How many tests decide."""
+        return sum(int((~np.isnan(tests)).sum()) for tests in self._deciding)
+
+    def adjusted(self) -> list[Floats]:
+        """Return the tables adjusted."""
+        every = self._tests
+        p = _holm(self._deciding)
+        others = p if all(decides.all() for decides in self.decide) else _holm(every)
+        p = np.where(np.isnan(p), others, p)
+        found = []
+        for tests, table in zip(every, self.tables, strict=True):
+            found.append(p[: table.size].reshape(table.shape))
+            p = p[tests.size :]
+        return found
+
+    @property
+    def _tests(self) -> Sequence[Floats]:
+        if not self.pairs:
+            return self.tables
+        return [np.concatenate(both) for both in zip(self.tables, self.pairs, strict=True)]
+
+    @property
+    def _deciding(self) -> Sequence[Floats]:
+        if not self.decide:
+            return self._tests
+        both = zip(self.decide, self._tests, strict=True)
+        return [np.where(decides, tests, np.nan) for decides, tests in both]
+
+
+def _holm(tables: Sequence[Floats]) -> Floats:
+    return holm(np.concatenate([*(table.ravel() for table in tables), np.empty(0)]))
 
 
 def weigh(
@@ -379,3 +432,131 @@ def ruled(
 def _or_one(p: Floats, few: Bools) -> Floats:
     """Return p-values, 1 where there is no test or too little to reject anything."""
     return np.where(np.isnan(p) | few, 1.0, p)
+
+
+def disparities(
+    slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig
+) -> tuple[list[list[Disparity]], int]:
+    """Return the comparisons of each slice, and how many of them their p-values are adjusted for.
+
+    Parameters
+    ----------
+    slices : sequence of Slice
+        Of the whole audit.
+    deciding : sequence of str
+        The rates and roll-ups that the verdict depends on; what the gate names is added.
+    config : AuditConfig
+        References, taus, confidence, rule.
+    """
+    tables = [
+        compared(part, [name for name in shown_names(part) if name in COMPARED], config) for part in slices
+    ]
+    wanted = [wanted_rates(table.part, table.names, deciding, config) for table in tables]
+    evidence, family = weigh([table.tests for table in tables], wanted, config)
+    each = zip(tables, evidence, wanted, strict=True)
+    return [_disparities(*one, family) for one in each], family
+
+
+def _disparities(table: Compared, evidence: Evidence, wanted: frozenset[str], family: int) -> list[Disparity]:
+    tests, found = table.tests, []
+    places = np.argwhere(table.itself | tests.compared).tolist()
+    rulings = [table.ruling(evidence, g, m) for g, m in places]
+    still = np.zeros(tests.compared.shape, dtype=bool)
+    for (g, m), (_, _, reason) in zip(places, rulings, strict=True):
+        still[g, m] = reason in CAN_DECIDE
+    needed = _needed(table, still, family)
+    for (g, m), (point, verdict, reason) in zip(places, rulings, strict=True):
+        name, itself, behind = table.names[m], bool(table.itself[g, m]), table.behind(g, m)
+        found.append(
+            Disparity(
+                **vars(table.pair(g, m)),
+                metric=name,
+                value=float(table.value[g, m]),
+                reference_value=float(table.reference_value[g, m]),
+                ratio=table.ratio(g, m),
+                difference=table.difference(g, m),
+                p=float(tests.p[g, m]),
+                p_holm=float(evidence.p_holm[g, m]),
+                test="" if math.isnan(tests.p[g, m]) else "fisher" if tests.exact[g, m] else "score",
+                tau=float(table.taus[m]),
+                point=point,
+                verdict=verdict,
+                shown_outside=verdict == "fail" and bool(evidence.outside[g, m]),
+                reason=reason,
+                rows_needed=float(needed[g, m]),
+                is_reference=itself,
+                deciding=name in wanted and not itself,
+                behind=behind[:2],
+                reference_behind=behind[2:],
+            )
+        )
+    return found
+
+
+def _needed(table: Compared, still: Bools, family: int) -> Floats:
+    """Return about how many rows of both groups would decide, were the rates as measured, where known."""
+    rows, found = table.part.rows, np.full(still.shape, np.nan)
+    still = still & ~of_all(table.names)
+    for tau in np.unique(table.taus[still.any(0)]).tolist():
+        g, m = np.nonzero(still & (table.taus == tau))  # all of them at once
+        at = table.at[m]
+        x, n, y, k = (side[g, m] for counted in table.rows for side in (counted.above, counted.below))
+        rule = Criterion(tau, max(1, family), table.config.confidence)
+        needed = rows_needed(divide(y, k), divide(x * k, n * y), divide(n, n + k), rule)
+        both = np.where(at == REST, rows.sum(), rows[g] + rows[at])
+        # As many times the rows at hand as the rate needs of those that it counts.
+        total = divide(needed, n + k) * both
+        found[g, m] = np.where(total > both, total, np.nan)
+    return found
+
+
+def group_rows(part: Slice, config: AuditConfig) -> list[GroupRow]:
+    """Return counts and rates of each group."""
+    names = shown_names(part)
+    limits = rate_limits(names, own_rows(part, names), config.confidence)
+    above, below = parts(part.counts.n, names)
+    rates = divide(above, below)
+    alone = len(part.counts.groups) == 1  # then its share of all is 1, and no estimate
+    return [
+        GroupRow(
+            *(*part.place, group),
+            rows=int(part.rows[g]),
+            small=bool(part.rows[g] < config.min_group),
+            counts=_counts(part.counts.n[g], part.labelled),
+            metrics={
+                name: with_limits(rates, limits, g, m, alone and RATES[name].of_all)
+                for m, name in enumerate(names)
+            },
+            behind={name: (float(above[g, m]), float(below[g, m])) for m, name in enumerate(names)},
+        )
+        for g, group in enumerate(part.counts.groups)
+    ]
+
+
+def _counts(n: Floats, labelled: bool) -> dict[str, float]:
+    """Return the cells of a group, if there are labels, and their sums."""
+    tn, fp, fn, tp = map(float, n.ravel())
+    sums = {"pp": tp + fp, "pn": tn + fn, "size": tp + fp + fn + tn}
+    if not labelled:
+        return sums
+    return {"tp": tp, "fp": fp, "fn": fn, "tn": tn, **sums, "label_pos": tp + fn, "label_neg": tn + fp}
+
+
+def overall_rows(slices: Sequence[Slice], config: AuditConfig) -> list[GroupRow]:
+    """Return one row for everybody per model and decision."""
+    first: dict[tuple[str, str], Slice] = {}
+    for part in slices:
+        first.setdefault(part.place[:2], part)
+    rows: list[GroupRow] = []
+    for part in first.values():
+        everybody = replace(
+            part,
+            attribute=ALL,
+            counts=Counts((ALL,), part.counts.overall[None]),
+            cell_rows=part.cell_rows.sum(0, keepdims=True),
+            squares=part.squares.sum(0, keepdims=True),
+            intersection=False,
+            clusters=part.clusters and replace(part.clusters, group=np.zeros_like(part.clusters.group)),
+        )
+        rows += group_rows(everybody, config)
+    return rows

@@ -42,6 +42,11 @@ class Place:
     decision: str
     attribute: str
 
+    @property
+    def place(self) -> tuple[str, str, str]:
+        """Model, decision and attribute."""
+        return self.model, self.decision, self.attribute
+
 
 @dataclass(frozen=True)
 class Pair(Place):
@@ -212,9 +217,9 @@ class Report:
             part.place: ([], []) for part in self.slices
         }
         for row in self.disparities:
-            found[row.model, row.decision, row.attribute][0].append(row)
+            found[row.place][0].append(row)
         for group in self.groups:
-            found[group.model, group.decision, group.attribute][1].append(group)
+            found[group.place][1].append(group)
         return found
 
     @cached_property

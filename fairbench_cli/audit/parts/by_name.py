@@ -19,10 +19,8 @@ from functools import cached_property
 
 import numpy as np
 
-from fairbench_cli.audit.compare.draws import stream
 from fairbench_cli.audit.compare.effective import rows_per_weight
-from fairbench_cli.audit.compare.family import Family
-from fairbench_cli.audit.compare.kernel import Compared, Limits
+from fairbench_cli.audit.compare.kernel import Compared, Family, Limits
 from fairbench_cli.audit.compare.references import (
     REST,
     REST_NAME,
@@ -36,7 +34,7 @@ from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Re
 from fairbench_cli.audit.compare.verdict import all_of, decide_metric, requested_names, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
-from fairbench_cli.audit.parts.part import Part, View
+from fairbench_cli.audit.parts.part import Part, View, stream
 from fairbench_cli.audit.parts.writing import (
     DASH,
     REASONS,

@@ -8,35 +8,26 @@ or worse, where "the ratios are equally far from 1" is rejected after Holm over 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.audit.compare.family import Family
-from fairbench_cli.audit.compare.kernel import Compared, shown_names, with_limits
-from fairbench_cli.audit.compare.references import (
-    REST,
-    Bools,
-    Ints,
-    common_references,
-    kept,
-    references,
-)
+from fairbench_cli.audit.compare.kernel import Compared, Family, with_limits
+from fairbench_cli.audit.compare.references import REST, Ints, common_references, kept, references
 from fairbench_cli.audit.compare.report import ALL, Interval, Report
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import WORSE, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.part import Part, Row, View, grouped
 from fairbench_cli.audit.parts.rates import band
 from fairbench_cli.audit.scan.pairs import read_sides
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.change import RateChanges, TwoSides, rate_changes, same_size_p
-from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.counts import Counts, divide
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import normal_p
 
@@ -47,6 +38,7 @@ NoWord = Literal["no rows", "few", "same", "turned", "chance", ""]
 
 FEW_OVER = 5  # rows over the bar of a rate: with fewer the normal approximation is not to be relied on
 FEW_MOVED = 10  # rows of the group and its reference that are counted differently
+UNTESTED: tuple[NoWord, ...] = ("no rows", "few", "same")
 
 
 @dataclass(frozen=True)
@@ -134,22 +126,6 @@ class Changes:
         return sum(row.deciding for row in self.changes)
 
 
-@dataclass(frozen=True, eq=False)
-class _Both:
-    """The comparisons of one attribute before and after; arrays of shape (groups, rates)."""
-
-    joint: BeforeAfter
-    names: tuple[str, ...]
-    at: Ints
-    own: RateChanges
-    sides: tuple[Compared, Compared]  # for the limits before and after
-    ratios: tuple[Floats, Floats]
-    differences: tuple[Floats, Floats]
-    variances: tuple[Floats, Floats]  # of log ratio after − before, of difference after − before
-    p: Floats
-    reasons: list[list[NoWord]]
-
-
 def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     """Return what became of each disparity; and of the rates of everybody and of each group.
 
@@ -161,33 +137,15 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
         Groups without a disparity are left out; disparities say which metrics decide.
     """
     config = common_references([kept(part, base.config) for part in base.slices], base.config)
-    known: dict[tuple[str, str], set[str]] = {}
-    deciding = set()
-    for row in base.disparities:
-        known.setdefault((row.model, row.attribute), set()).add(row.group)
-        if row.deciding:
-            deciding.add((row.attribute, row.metric))
-    both = []
-    for joint in joints:
-        models = (joint.before, joint.after)
-        groups = set().union(*(known.get((model, joint.attribute), ()) for model in models))
-        both.append(_both(_only(joint, groups), config))
-    decide = [
-        np.array([(one.joint.attribute, name) in deciding for name in one.names], dtype=bool) for one in both
-    ]
-    changes = [
-        _change(one, p_holm, g, m, bool(decides[m]), config)
-        for one, decides, p_holm in zip(both, decide, _adjusted(both, decide), strict=True)
-        for g in range(len(one.joint.groups))
-        for m in range(len(one.names))
-        if g != one.at[m]
-    ]
+    groups = {(row.model, row.attribute, row.group) for row in base.disparities}
+    deciding = {(row.attribute, row.metric) for row in base.disparities if row.deciding}
+    joints = [_only(joint, groups) for joint in joints]
     rates: list[RateChange] = []
-    for models in dict.fromkeys((one.joint.before, one.joint.after) for one in both):
-        of_pair = [one for one in both if (one.joint.before, one.joint.after) == models]
-        for one in (_everybody(of_pair[0]), *of_pair):
-            rates += _rate_changes(one, config)
-    return Changes(tuple(changes), tuple(rates))
+    for of_pair in grouped(joints, lambda joint: (joint.before, joint.after)).values():
+        for joint in (_everybody(of_pair[0]), *of_pair):
+            rates += _rate_changes(joint, config)
+    changes = [change for joint in joints for change in _changes(joint, deciding, config)]
+    return Changes(tuple(_decided(changes, config)), tuple(rates))
 
 
 def worse(found: Changes, report: Report) -> str:
@@ -200,20 +158,34 @@ def worse(found: Changes, report: Report) -> str:
     return f"worse than {rows[0].before}: {first}{more}"
 
 
-def _only(joint: BeforeAfter, groups: set[str]) -> BeforeAfter:
-    """Return some groups of a joint."""
-    places = [g for g, group in enumerate(joint.groups) if group in groups]
+def _only(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
+    """Return a joint with those of its groups that are among `groups`, before or after."""
+    places = [
+        g
+        for g, group in enumerate(joint.groups)
+        if groups & {(model, joint.attribute, group) for model in (joint.before, joint.after)}
+    ]
     sides = joint.sides.of(np.eye(len(joint.groups))[places])
     return replace(joint, groups=tuple(joint.groups[g] for g in places), sides=sides)
 
 
-def _slices(joint: BeforeAfter) -> tuple[Slice, Slice, Slice]:
+def _everybody(joint: BeforeAfter) -> BeforeAfter:
+    """Return everybody as one group."""
+    sides = joint.sides.of(np.ones((1, len(joint.groups))))
+    return replace(joint, attribute=ALL, groups=(ALL,), sides=sides)
+
+
+def _names(joint: BeforeAfter) -> tuple[str, ...]:
+    return tuple(name for name in COMPARED if joint.labelled or not RATES[name].needs_labels)
+
+
+def _slices(joint: BeforeAfter) -> list[Slice]:
     """Return the groups before, after, and both together."""
     sides = joint.sides
-    cells = [sides.halves(each) for each in (sides.n, sides.rows, sides.squares)]
-    cells_of = [[each[s] for each in cells] for s in (0, 1)]
-    cells_of.append([first + second for first, second in zip(*cells_of, strict=True)])
-    before, after, together = (
+    cells = (sides.halves(each) for each in (sides.n, sides.rows, sides.squares))
+    before, after = zip(*cells, strict=True)
+    together = tuple(first + second for first, second in zip(before, after, strict=True))
+    return [
         Slice(
             model="",
             decision="",
@@ -224,44 +196,63 @@ def _slices(joint: BeforeAfter) -> tuple[Slice, Slice, Slice]:
             labelled=joint.labelled,
             intersection=joint.intersection,
         )
-        for n, rows, squares in cells_of
-    )
-    return before, after, together
+        for n, rows, squares in (before, after, together)
+    ]
 
 
-def _both(joint: BeforeAfter, config: AuditConfig) -> _Both:
-    before, after, together = _slices(joint)
-    names = tuple(name for name in shown_names(together) if name in COMPARED)
+def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditConfig) -> Iterator[Change]:
+    """Yield the changes of each group and rate, each tested alone: nothing is decided yet."""
+    *parts, together = _slices(joint)
+    names = _names(joint)
     at = references(together, names, config)
-    own = rate_changes(joint.sides, names)
-    ref = _of_reference(joint.sides, names, at)
-    ratios = divide(own.before, ref.before), divide(own.after, ref.after)
+    before, after = (Compared(part, names, at, config) for part in parts)
+    own, ref = rate_changes(joint.sides, names), _of_reference(joint.sides, names, at)
+    ratios = [(before, divide(own.before, ref.before)), (after, divide(own.after, ref.after))]
+    differences = [(before, own.before - ref.before), (after, own.after - ref.after)]
+    spread, points = own.change + ref.change, own.points + ref.points
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = [np.log(each) for each in ratios]
-        change, total = logs[1] - logs[0], logs[1] + logs[0]
-    spread = own.change + ref.change
+        first, last = (np.log(values) for _, values in ratios)
+        change, total = last - first, last + first
     p = same_size_p(change, spread, total, own.total + ref.total)
     moved, fewest = own.moved + ref.moved, np.minimum(own.fewest, ref.fewest)
-    alpha = config.alpha
-    turned = normal_p(divide(change, np.sqrt(spread))) < alpha
-    reasons = np.where(p < alpha, "", np.where(turned, "turned", "chance"))
-    reasons = np.where((fewest < FEW_OVER) | (moved < FEW_MOVED), "few", reasons)
-    reasons = np.where(moved == 0, "same", reasons)
+    turned = normal_p(divide(change, np.sqrt(spread))) < config.alpha
     undefined = ~np.isfinite(change)
-    reasons = np.where(undefined, "no rows", reasons)
-    p = np.where(np.isin(reasons, ("few", "same", "no rows")), np.nan, p)
-    return _Both(
-        joint=joint,
-        names=names,
-        at=at,
-        own=own,
-        sides=(Compared(before, names, at, config), Compared(after, names, at, config)),
-        ratios=ratios,
-        differences=(own.before - ref.before, own.after - ref.after),
-        variances=(np.where(undefined, np.nan, spread), own.points + ref.points),
-        p=p,
-        reasons=reasons.tolist(),
-    )
+    kinds = [undefined, moved == 0, (fewest < FEW_OVER) | (moved < FEW_MOVED), p < config.alpha, turned]
+    reasons = np.select(kinds, ["no rows", "same", "few", "", "turned"], "chance").tolist()
+    for g, m in np.argwhere(~before.itself).tolist():
+        pair, name, reason = before.pair(g, m), names[m], reasons[g][m]
+        ratio_before, ratio_after = (
+            with_limits(values, side.ratio_limits, g, m, known=False) for side, values in ratios
+        )
+        difference_before, difference_after = (
+            with_limits(values, side.difference_limits, g, m, known=False) for side, values in differences
+        )
+        times = math.nan if reason == "no rows" else math.log(ratio_after.value / ratio_before.value)
+        log = _interval(times, float(spread[g, m]), config.confidence)
+        moved_by = difference_after.value - difference_before.value
+        yield Change(
+            before=joint.before,
+            after=joint.after,
+            attribute=joint.attribute,
+            group=pair.group,
+            reference=pair.reference,
+            metric=name,
+            value_before=float(own.before[g, m]),
+            value_after=float(own.after[g, m]),
+            value_change=_rate_interval(own, g, m, config.confidence),
+            ratio_before=ratio_before,
+            ratio_after=ratio_after,
+            ratio_change=Interval(*(math.exp(end) for end in (log.value, log.low, log.high))),
+            difference_before=difference_before,
+            difference_after=difference_after,
+            difference_change=_interval(moved_by, float(points[g, m]), config.confidence),
+            p=math.nan if reason in UNTESTED else float(p[g, m]),
+            p_holm=math.nan,
+            tau=tau_of(name, config),
+            word="undecided",
+            reason=reason,
+            deciding=(joint.attribute, name) in deciding,
+        )
 
 
 def _of_reference(sides: TwoSides, names: Sequence[str], at: Ints) -> RateChanges:
@@ -274,65 +265,21 @@ def _of_reference(sides: TwoSides, names: Sequence[str], at: Ints) -> RateChange
     return RateChanges(*(np.broadcast_to(each[at, columns], each.shape) for each in vars(found).values()))
 
 
-def _adjusted(both: Sequence[_Both], decide: Sequence[Bools]) -> list[Floats]:
-    """Adjust by Holm over all changes that decide, and the others over all.
+def _decided(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]:
+    """Yield what is decided: by Holm over all changes that decide, and of the others over all.
 
     One that cannot be tested counts with a p-value of 1.
     """
-    itself = [np.arange(len(one.p))[:, None] == one.at for one in both]
-    p = [
-        np.where(own, np.nan, np.where(np.isnan(one.p), 1.0, one.p))
-        for one, own in zip(both, itself, strict=True)
-    ]
-    adjusted = zip(both, Family(p, decide).adjusted(), strict=True)
-    return [np.where(np.isnan(one.p), np.nan, values) for one, values in adjusted]
-
-
-def _change(one: _Both, p_holm: Floats, g: int, m: int, deciding: bool, config: AuditConfig) -> Change:
-    """Return the change of one group and rate."""
-    joint, name, pair = one.joint, one.names[m], one.sides[0].pair(g, m)
-    ratios = [
-        with_limits(values, side.ratio_limits, g, m, known=False)
-        for values, side in zip(one.ratios, one.sides, strict=True)
-    ]
-    differences = [
-        with_limits(values, side.difference_limits, g, m, known=False)
-        for values, side in zip(one.differences, one.sides, strict=True)
-    ]
-    adjusted = float(p_holm[g, m])
-    reason = one.reasons[g][m]
-    sure = adjusted < config.alpha
-    closer = abs(math.log(ratios[1].value)) < abs(math.log(ratios[0].value)) if sure else False
-    log = _interval(
-        math.log(ratios[1].value / ratios[0].value) if reason != "no rows" else math.nan,
-        float(one.variances[0][g, m]),
-        config.confidence,
-    )
-    return Change(
-        before=joint.before,
-        after=joint.after,
-        attribute=joint.attribute,
-        group=pair.group,
-        reference=pair.reference,
-        metric=name,
-        value_before=float(one.own.before[g, m]),
-        value_after=float(one.own.after[g, m]),
-        value_change=_rate_interval(one.own, g, m, config.confidence),
-        ratio_before=ratios[0],
-        ratio_after=ratios[1],
-        ratio_change=Interval(*(math.exp(end) for end in (log.value, log.low, log.high))),
-        difference_before=differences[0],
-        difference_after=differences[1],
-        difference_change=_interval(
-            differences[1].value - differences[0].value, float(one.variances[1][g, m]), config.confidence
-        ),
-        p=float(one.p[g, m]),
-        p_holm=adjusted,
-        tau=tau_of(name, config),
-        word=("better" if closer else "worse") if sure else "undecided",
-        reason="" if sure else reason or "chance",
-        deciding=deciding,
-    )
+    p = np.array([[1.0 if math.isnan(row.p) else row.p for row in changes]])
+    (adjusted,) = Family([p], [np.array([row.deciding for row in changes], dtype=bool)]).adjusted()
+    for row, p_holm in zip(changes, adjusted[0].tolist(), strict=True):
+        if math.isnan(row.p):
+            yield row
+        elif p_holm < config.alpha:
+            first, last = (abs(math.log(ratio.value)) for ratio in (row.ratio_before, row.ratio_after))
+            yield replace(row, p_holm=p_holm, word="better" if last < first else "worse", reason="")
+        else:
+            yield replace(row, p_holm=p_holm, reason=row.reason or "chance")
 
 
 def _interval(value: float, variance: float, confidence: float) -> Interval:
@@ -345,18 +292,12 @@ def _rate_interval(own: RateChanges, g: int, m: int, confidence: float) -> Inter
     return _interval(float(own.after[g, m] - own.before[g, m]), float(own.points[g, m]), confidence)
 
 
-def _everybody(one: _Both) -> _Both:
-    """Return everybody as one group, without comparisons."""
-    sides = one.joint.sides.of(np.ones((1, len(one.joint.groups))))
-    joint = replace(one.joint, attribute=ALL, groups=(ALL,), sides=sides)
-    return replace(one, joint=joint, own=rate_changes(sides, one.names))
-
-
-def _rate_changes(one: _Both, config: AuditConfig) -> Iterator[RateChange]:
+def _rate_changes(joint: BeforeAfter, config: AuditConfig) -> Iterator[RateChange]:
     """Yield how each rate of each group changed."""
-    joint, own = one.joint, one.own
+    names = _names(joint)
+    own = rate_changes(joint.sides, names)
     for g, group in enumerate(joint.groups):
-        for m, name in enumerate(one.names):
+        for m, name in enumerate(names):
             change = _rate_interval(own, g, m, config.confidence)
             enough = own.moved[g, m] >= FEW_MOVED and own.points[g, m] > 0
             p = float(normal_p(change.value / math.sqrt(own.points[g, m]))) if enough else math.nan
@@ -413,30 +354,29 @@ def _pair(before: str, after: str, found: Changes, report: Report, view: View) -
     every = [row for row in found.changes if (row.before, row.after) == (before, after)]
     rows, others = [row for row in every if row.deciding], [row for row in every if not row.deciding]
     rates = [row for row in found.rate_changes if (row.before, row.after) == (before, after)]
+    overall = [row for row in rates if row.attribute == ALL]
     decided = _worst_first([row for row in rows if row.word != "undecided"])
     said = [_sentence(row, report) for row in decided[: None if view.shown is None else MOST_SENTENCES]]
     more = len(decided) - len(said)
     if more:
         said.append(f"And {more} more: see the table.")
-    overall = [row for row in rates if row.attribute == ALL]
-    tables: list[TextTable] = []
-    for attribute, own in groupby(rows, key=lambda row: row.attribute):
-        ordered = _worst_first(list(own))
+    tables, make = [], _brief_table if view.brief else _table
+    for attribute, of_attribute in grouped(rows, lambda row: row.attribute).items():
+        ordered = _worst_first(of_attribute)
         title = f"{attribute}: ratios to {_references(ordered)}"
-        make = _brief_table if view.brief else _table
         tables.append(make(title, ordered, found, report, view))
     if not view.brief:
         title = "Other metrics, which do not decide"
         tables += [_table(title, _worst_first(others), found, report, view)] if others else []
-        tables += [_rate_table("All rows", overall, ())]
         of_groups = [row for row in rates if row.attribute != ALL]
-        tables += [_rate_table("Rates of each group", of_groups, ("attribute", "group"))]
+        tables += [
+            _rate_table("All rows", overall, ()),
+            _rate_table("Rates of each group", of_groups, ("attribute", "group")),
+        ]
+    ordered = sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric)))
     figures = tuple(
-        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", _figure(list(own)))
-        for (attribute, metric), own in groupby(
-            sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric))),
-            key=lambda row: (row.attribute, row.metric),
-        )
+        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", _figure(same))
+        for (attribute, metric), same in grouped(ordered, lambda row: (row.attribute, row.metric)).items()
     )
     title = f"From {_called(before, report)} to {_called(after, report)}: {_title(rows)}"
     return Section(title, (_counted(rows), *said, *_all_rows(overall)), tuple(tables), charts=figures)
@@ -592,18 +532,13 @@ def _figure(rows: Sequence[Change]) -> str:
         said = f"{row.group}: {moved} {row.word}"
         marks = [band(axis, row.tau), rule("one", axis, 1.0, 18, "equal to the reference")]
         if not (math.isnan(before.value) or math.isnan(after.value)):
+            first, last = (f"{row.group}, {when}" for when in ("before", "after"))
             marks += [
                 arrow(axis, before.value, after.value, look, said, DROP),
                 whisker(axis, before.low, before.high, said, -DROP),
                 whisker(axis, after.low, after.high, said, DROP),
-                dot(
-                    axis,
-                    before.value,
-                    "reference",
-                    f"{row.group}, before: {writing.number(before.value)}",
-                    -DROP,
-                ),
-                dot(axis, after.value, look, f"{row.group}, after: {writing.number(after.value)}", DROP),
+                dot(axis, before.value, "reference", f"{first}: {writing.number(before.value)}", -DROP),
+                dot(axis, after.value, look, f"{last}: {writing.number(after.value)}", DROP),
             ]
         drawn.append(ChartRow(row.group, f"{moved} {word}", marks))
     title = "; ".join(f"{row.name} {row.said}" for row in drawn)

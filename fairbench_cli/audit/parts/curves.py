@@ -1,9 +1,10 @@
 """What the scores of each group are worth, and what a single audit would find at each threshold."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.by_name import ENOUGH
-from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.part import Part, Row, View, grouped
 from fairbench_cli.audit.scan.scores import read_scores
 from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
 from fairbench_cli.base.text import percent_words
@@ -135,20 +136,21 @@ class ScoreCurves:
 def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...]:
     """Return the curves of every attribute under every model, in the order in which they were read."""
     found, deciding, config = [], base.decided_by, base.config
-    for _, same in groupby(read, key=lambda scores: scores.part.model):
-        of_model = list(same)
-        thresholds, families = [], []
+    for of_model in grouped(read, lambda scores: scores.part.model).values():
+        rows: list[list[ThresholdRow]] = [[] for _ in of_model]
+        family = 0
         for at in range(len(of_model[0].thresholds)):
             slices = [
                 kept(_counted(scores, scores.cuts, np.arange(len(scores.cuts.low)) > at), config)
                 for scores in of_model
             ]
-            verdicts, family = verdicts_of(slices, deciding, config)
-            thresholds.append(list(zip(slices, verdicts, strict=True)))
-            families.append(family)
-        for i, scores in enumerate(of_model):
-            rows = tuple(_threshold_row(scores, at, *each[i], deciding) for at, each in enumerate(thresholds))
-            found.append(_curves(scores, rows, max(families, default=0), config))
+            verdicts, size = verdicts_of(slices, deciding, config)
+            family = max(family, size)
+            for own, scores, part, by_metric in zip(rows, of_model, slices, verdicts, strict=True):
+                own.append(_threshold_row(scores, at, part, by_metric, deciding))
+        found += [
+            _curves(scores, tuple(own), family, config) for scores, own in zip(of_model, rows, strict=True)
+        ]
     return tuple(found)
 
 
@@ -204,31 +206,30 @@ def _threshold_row(
 def _curves(
     scores: Scores, thresholds: tuple[ThresholdRow, ...], family: int, config: AuditConfig
 ) -> ScoreCurves:
-    part = scores.part
-    groups = len(part.counts.groups)
-    at = int(scores.reference[0]) if groups > 1 else 0
-    rests = len(scores.reference) > groups
-    alone = bool((scores.reference[:groups] == np.arange(groups)).all())
-    name = REST_NAME if rests else "" if alone else part.counts.groups[at]
+    part, reference = scores.part, scores.reference
+    groups = part.counts.groups
+    many = len(groups)
+    alone = bool((reference[:many] == np.arange(many)).all())
+    name = REST_NAME if len(reference) > many else "" if alone else groups[reference[0]]
     values = _values(scores, config.confidence)
-    bins = _bins(scores, config.confidence) if part.labelled else [()] * groups
+    apart = {
+        measure: minus(each, _at(each, reference))
+        for measure, each in values.items()
+        if measure != TO_REFERENCE
+    }
+    bins = _bins(scores, config.confidence) if part.labelled else [()] * many
     rows = []
     for g in np.flatnonzero(~excluded(part, config)).tolist():
-        group, other = part.counts.groups[g], int(scores.reference[g])
-        own = {measure: _interval(each, g) for measure, each in values.items()}
-        differences = {
-            measure: _interval(minus(_of(each, g), _of(each, other)), None)
-            for measure, each in values.items()
-            if measure != TO_REFERENCE and other != g
-        }
-        if other == g:
-            own.pop(TO_REFERENCE)
-        many = int(part.rows[g])
-        rows.append(
-            ScoreRow(
-                group, many, many < config.min_group, other == g and not alone, own, differences, bins[g]
-            )
+        own, differences = (
+            {measure: Interval(*map(float, _at(each, g))) for measure, each in some.items()}
+            for some in (values, apart)
         )
+        itself, size = bool(reference[g] == g), int(part.rows[g])
+        if itself:
+            del own[TO_REFERENCE]
+            differences = {}
+        small, is_reference = size < config.min_group, itself and not alone
+        rows.append(ScoreRow(groups[g], size, small, is_reference, own, differences, bins[g]))
     return ScoreCurves(part.model, part.attribute, name, tuple(rows), thresholds, family)
 
 
@@ -260,30 +261,24 @@ def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
 
 def _bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]:
     """Return the bins of each group."""
-    ranges, groups = scores.bins, len(scores.part.counts.groups)
-    found: list[list[CalibrationBin]] = [[] for _ in range(groups)]
-    for b in range(len(ranges.low)):
+    ranges = scores.bins
+    found: list[list[CalibrationBin]] = [[] for _ in scores.part.counts.groups]
+    for b, (lowest, highest) in enumerate(zip(ranges.low.tolist(), ranges.high.tolist(), strict=True)):
         part = _counted(scores, ranges, np.arange(len(ranges.low)) == b)
         rows = own_rows(part, ("ppv",))  # of the rows of the bin, the positive
         low, high = wilson(rows.above[:, 0], rows.below[:, 0], confidence)
-        rate = divide(ranges.weight[b, :, 1], ranges.weight[b].sum(-1))
-        mean = divide(ranges.scored[b], ranges.weight[b].sum(-1))
-        for g in range(groups):
-            many = int(ranges.rows[b, g].sum())
-            if many:
-                observed = Interval(float(rate[g]), float(low[g]), float(high[g]))
-                edges = (float(ranges.low[b]), float(ranges.high[b]))
-                found[g].append(CalibrationBin(*edges, many, float(mean[g]), observed))
+        weight, many = ranges.weight[b].sum(-1), ranges.rows[b].sum(-1)
+        rate, mean = divide(ranges.weight[b, :, 1], weight), divide(ranges.scored[b], weight)
+        for g in np.flatnonzero(many).tolist():
+            observed = Interval(float(rate[g]), float(low[g]), float(high[g]))
+            found[g].append(CalibrationBin(lowest, highest, int(many[g]), float(mean[g]), observed))
     return [tuple(each) for each in found]
 
 
-def _of(estimate: Estimate, g: int) -> Estimate:
+def _at(estimate: Estimate, place: Any) -> Estimate:
+    """Return an estimate of one set, or of several."""
     value, low, high = estimate
-    return value[g], low[g], high[g]
-
-
-def _interval(estimate: Estimate, g: int | None) -> Interval:
-    return Interval(*(float(side if g is None else side[g]) for side in estimate))
+    return value[place], low[place], high[place]
 
 
 MOST_LINES = 6  # groups in a figure; the tables have all
@@ -319,9 +314,8 @@ def rate_figure(curves: ScoreCurves) -> str:
             (x, y, f"{group.group}: {percent_words(y)} at {x:.4g}") for x, y in shares if not math.isnan(y)
         ]
         lines.append(ChartLine(_name(group), points))
-    return _plot(
-        "Selection rate by threshold", "threshold", curves, lines, Axis(edges[0], edges[-1], charts.LEFT)
-    )
+    x = Axis(edges[0], edges[-1], charts.LEFT)
+    return _plot("Selection rate by threshold", "threshold", curves, lines, x)
 
 
 def calibration_figure(curves: ScoreCurves) -> str:
@@ -329,34 +323,33 @@ def calibration_figure(curves: ScoreCurves) -> str:
     probabilities = any("calibration-slope" in row.values for row in curves.groups)
     lines, scores = [], []
     for group in _drawn(curves):
-        bins = [own for own in group.bins if own.rows >= ENOUGH]
-        points = [(own.mean_score, own.rate.value, f"{group.group}: {_said_of(own)}") for own in bins]
-        limits = [(own.mean_score, own.rate.low, own.rate.high) for own in bins]
-        lines.append(ChartLine(_name(group), points, [ends for ends in limits if not math.isnan(ends[1])]))
-        scores += [own.mean_score for own in bins]
+        points, limits = [], []
+        for each in group.bins:
+            if each.rows >= ENOUGH:
+                x, rate = each.mean_score, each.rate
+                words = f"{writing.with_interval(rate)} have label 1 where the mean score is {x:.4g}"
+                points.append((x, rate.value, f"{group.group}: {words}"))
+                limits += [] if math.isnan(rate.low) else [(x, rate.low, rate.high)]
+                scores.append(x)
+        lines.append(ChartLine(_name(group), points, limits))
     low, high = (0.0, 1.0) if probabilities else (min(scores, default=0.0), max(scores, default=0.0))
     if low == high:
         low, high = low - 0.5, high + 0.5
+    axis = Axis(low, high, charts.LEFT)
+    ends = f"M{charts.short(axis.at(0), SHARES.at(0))}L{charts.short(axis.at(1), SHARES.at(1))}"
+    equal = charts.stroke("axis", ends, "as many as the score says", dashes="1 4") if probabilities else ""
     about = f"mean score, of ranges with {ENOUGH} rows and more"
-    return _plot("Calibration", about, curves, lines, Axis(low, high, charts.LEFT), diagonal=probabilities)
+    return _plot("Calibration", about, curves, lines, axis, equal)
 
 
 def _plot(
-    title: str,
-    about: str,
-    curves: ScoreCurves,
-    lines: Sequence[ChartLine],
-    x: Axis,
-    *,
-    diagonal: bool = False,
+    title: str, about: str, curves: ScoreCurves, lines: Sequence[ChartLine], x: Axis, under: str = ""
 ) -> str:
     """Draw a line for each group, in a plot with shares on its vertical axis."""
     left_out = len(curves.groups) - len(lines)
     key = f"{left_out} more groups in the table" if left_out else ""
     said = f"{curves.attribute}: {title}; the numbers are in the table"
-    ends = f"M{charts.short(x.at(0), SHARES.at(0))}L{charts.short(x.at(1), SHARES.at(1))}"
-    equal = charts.stroke("axis", ends, "as many as the score says", dashes="1 4") if diagonal else ""
-    return charts.plot(said, x, SHARES, lines, about, key, equal)
+    return charts.plot(said, x, SHARES, lines, about, key, under)
 
 
 def _drawn(curves: ScoreCurves) -> list[ScoreRow]:
@@ -367,10 +360,6 @@ def _drawn(curves: ScoreCurves) -> list[ScoreRow]:
 
 def _name(row: ScoreRow) -> str:
     return f"{row.group}{'*' if row.small else ''}{' (reference)' if row.is_reference else ''}"
-
-
-def _said_of(own: CalibrationBin) -> str:
-    return f"{writing.with_interval(own.rate)} have label 1 where the mean score is {own.mean_score:.4g}"
 
 
 def runs(rows: Sequence[ThresholdRow]) -> list[list[ThresholdRow]]:
@@ -427,14 +416,14 @@ MOST_NAMED = 5  # attributes with a sentence; the table has all
 
 def curve_sections(found: Sequence[ScoreCurves], report: Report, view: View) -> tuple[Section, ...]:
     """Return the sections of the curves: of each model one on thresholds, and one an attribute."""
-    sections: list[Section] = []
-    several = len({each.model for each in found}) > 1
-    for number_of_model, (model, same) in enumerate(groupby(found, key=lambda each: each.model)):
-        curves, where = list(same), f" (model {model})" if several else ""
-        sections.append(_thresholds(curves, where, f"m{number_of_model}", report))
-        sections += [_worth(each, where, report, view) for each in curves]
-    if not sections:
+    if not found:
         return ()
+    sections: list[Section] = []
+    by_model = grouped(found, lambda each: each.model)
+    for i, (model, curves) in enumerate(by_model.items()):
+        where = f" (model {model})" if len(by_model) > 1 else ""
+        sections.append(_thresholds(curves, where, f"m{i}", report))
+        sections += [_worth(each, where, report, view) for each in curves]
     known = {name for each in found for row in each.groups for name in row.values}
     meanings = (f"{words}: {meaning}." for name, (words, meaning) in MEASURES.items() if name in known)
     return (*sections, Section("What the measures of scores mean", notes=tuple(meanings)))
@@ -442,30 +431,34 @@ def curve_sections(found: Sequence[ScoreCurves], report: Report, view: View) -> 
 
 def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Report) -> Section:
     """Return the section on the thresholds of one model."""
-    many = len(curves[0].thresholds)
-    how = (
-        "by the measured ratios alone"
-        if report.config.rule == "point"
-        else f"adjusted for the {curves[0].family} comparisons at that threshold"
-    )
+    many, how = len(curves[0].thresholds), "by the measured ratios alone"
+    if report.config.rule != "point":
+        how = f"adjusted for the {curves[0].family} comparisons at that threshold"
     sentences = (
         *(_passes(each) for each in curves[:MOST_NAMED]),
         f"This is what an audit of a single decision would find at each of {many} thresholds, {how}, when "
         "scores at or above it are selected. It is a map and no test over all thresholds: one that was "
         "chosen because it passes here must be audited on other data.",
     )
-    lines = [(each, run) for each in curves for run in runs(each.thresholds)]
-    columns: dict[str, Callable[[tuple[ScoreCurves, list[ThresholdRow]]], TableCell]] = {
-        "attribute": lambda line: TableCell(line[0].attribute),
-        "verdict": lambda line: _verdict(line[1]),
-        "thresholds": lambda line: TableCell(
-            span(line[1][0].threshold, line[1][-1].threshold), _audited(line[1])
-        ),
-        "selected": lambda line: TableCell(_share_selected(line[1])),
-    }
+    lines = []
+    for each in curves:
+        for run in runs(each.thresholds):
+            first, last = run[0], run[-1]
+            failing = dict.fromkeys(name for row in run for name in row.failing)
+            audited = ", ".join(f"here: {row.decision}" for row in run if row.decision)
+            most, least = writing.percent(first.selected), writing.percent(last.selected)
+            by = f"by {', '.join(failing)}" if failing else ""
+            lines.append(
+                (
+                    TableCell(each.attribute),
+                    TableCell(VERDICTS[first.verdict], by, verdict=first.verdict),
+                    TableCell(span(first.threshold, last.threshold), audited),
+                    TableCell(most if most == least else f"{least} to {most}"),
+                )
+            )
     title, about = f"At which thresholds would it pass?{where}", "Verdicts along thresholds"
-    chart = Chart(about, strip_figure(curves, name))
-    return Section(title, sentences, (table_of(about, columns, lines),), charts=(chart,))
+    table = TextTable(about, ("attribute", "verdict", "thresholds", "selected"), tuple(lines))
+    return Section(title, sentences, (table,), charts=(Chart(about, strip_figure(curves, name)),))
 
 
 def span(low: float, high: float, digits: int = 6) -> str:
@@ -496,26 +489,9 @@ def _passes(curves: ScoreCurves) -> str:
     return f"{curves.attribute} {', '.join(parts)}."
 
 
-def _audited(run: Sequence[ThresholdRow]) -> str:
-    return ", ".join(f"here: {row.decision}" for row in run if row.decision)
-
-
-def _share_selected(run: Sequence[ThresholdRow]) -> str:
-    most, least = writing.percent(run[0].selected), writing.percent(run[-1].selected)
-    return most if most == least else f"{least} to {most}"
-
-
-def _verdict(run: Sequence[ThresholdRow]) -> TableCell:
-    names = list(dict.fromkeys(name for row in run for name in row.failing))
-    return TableCell(
-        VERDICTS[run[0].verdict], f"by {', '.join(names)}" if names else "", verdict=run[0].verdict
-    )
-
-
 def _worth(curves: ScoreCurves, where: str, report: Report, view: View) -> Section:
     """Return the section on the scores of an attribute's groups."""
-    names = [name for name in MEASURES if any(name in row.values for row in curves.groups)]
-    lines = [(row, name) for name in names for row in curves.groups if name in row.values]
+    lines = [(row, name) for name in MEASURES for row in curves.groups if name in row.values]
     columns: dict[str, Callable[[tuple[ScoreRow, str]], TableCell]] = {
         "group": lambda line: writing.group_cell(line[0].group, line[0].small),
         "measure": lambda line: TableCell(MEASURES[line[1]][0]),
@@ -578,37 +554,35 @@ def _difference(row: ScoreRow, name: str) -> TableCell:
 
 def score_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
     """Yield each measure of the scores of every group, with its difference from the reference's."""
-    for curves in found:
-        for row in curves.groups:
-            own: Row = {"model": curves.model, "attribute": curves.attribute, "group": row.group}
-            own |= {"reference": curves.reference, "rows": row.rows, "small": row.small}
-            for measure, known in row.values.items():
-                off = row.differences.get(measure, UNDEFINED)
-                ends: Row = {"difference_low": off.low, "difference_high": off.high}
-                yield {**own, "measure": measure, **vars(known), "difference": off.value, **ends}
+    for curves, row, own in _groups(found):
+        own |= {"reference": curves.reference, "rows": row.rows, "small": row.small}
+        for measure, known in row.values.items():
+            off = row.differences.get(measure, UNDEFINED)
+            ends: Row = {"difference_low": off.low, "difference_high": off.high}
+            yield {**own, "measure": measure, **vars(known), "difference": off.value, **ends}
 
 
 def calibration_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
     """Yield the share of label 1 in each range of scores, by group."""
+    for _curves, row, own in _groups(found):
+        for each in row.bins:
+            ends: Row = {"lowest": each.low, "highest": each.high, "rows": each.rows}
+            yield {**own, **ends, "mean_score": each.mean_score, **vars(each.rate)}
+
+
+def _groups(found: Sequence[ScoreCurves]) -> Iterator[tuple[ScoreCurves, ScoreRow, Row]]:
+    """Yield all groups with their curves, and the columns that name them."""
     for curves in found:
         for row in curves.groups:
-            own: Row = {"model": curves.model, "attribute": curves.attribute, "group": row.group}
-            for each in row.bins:
-                ends: Row = {"lowest": each.low, "highest": each.high, "rows": each.rows}
-                yield {**own, **ends, "mean_score": each.mean_score, **vars(each.rate)}
+            yield curves, row, {"model": curves.model, "attribute": curves.attribute, "group": row.group}
 
 
 def threshold_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
     """Yield the verdict on every attribute at every threshold, a row a group with its selection rate."""
     for curves in found:
         for row in curves.thresholds:
-            failing = " ".join(row.failing)
-            own: Row = {
-                "model": curves.model,
-                "attribute": curves.attribute,
-                **writing.flat(row),
-                "failing": failing,
-            }
+            own: Row = {"model": curves.model, "attribute": curves.attribute}
+            own |= {**writing.flat(row), "failing": " ".join(row.failing)}
             for group, rate in row.rates.items():
                 yield {**own, "group": group, "selection_rate": rate}
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, compress
+from itertools import compress
 from statistics import NormalDist
 
 import numpy as np
@@ -144,8 +144,9 @@ def explain(behind: Behind, base: Report) -> tuple[Explanation, ...]:
         what = f"{many} groups of {len(slices)} attributes are too many to explain"
         fix = ("name the protected attributes with ", Flag("attribute"), ", or raise ", Flag("min-group"))
         raise user_error(f"{what}; at most {MOST_COMPARED} are", fix, Flag("explain"))
-    each = (_explanations(part, pairs, behind, many, config) for part, pairs in slices)
-    return tuple(chain.from_iterable(each))
+    return tuple(
+        found for part, pairs in slices for found in _explanations(part, pairs, behind, many, config)
+    )
 
 
 def _pairs(part: Slice, config: AuditConfig) -> Pairs:
@@ -158,37 +159,32 @@ def _pairs(part: Slice, config: AuditConfig) -> Pairs:
     }
 
 
-def _small(part: Slice, pairs: Pairs, least: int) -> list[str]:
-    """Return notes that name the groups that are not explained."""
-    names = part.counts.groups
-    few = f"fewer than {least} rows, not explained."
-    own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
-    other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
-    notes = [f"{writing.listed(own)}: {few}"] if own else []
-    return notes + ([f"{writing.listed(other)}: the reference has {few}"] if other else [])
-
-
 def _explanations(
     part: Slice, pairs: Pairs, behind: Behind, many: int, config: AuditConfig
 ) -> Iterator[Explanation]:
     """Yield an explanation of each group with rows enough; the first carries the notes on the attribute."""
-    notes = (*_small(part, pairs, config.min_group), *behind.notes)
-    worth = float(rows_per_weight(part, range(len(part.rows))))
-    enough = [pair for pair, rows in pairs.items() if min(rows) >= config.min_group]
+    least, names = config.min_group, part.counts.groups
+    few = f"fewer than {least} rows, not explained."
+    own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
+    other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
+    notes = [f"{writing.listed(own)}: {few}"] if own else []
+    notes += [f"{writing.listed(other)}: the reference has {few}"] if other else []
+    enough = [pair for pair, rows in pairs.items() if min(rows) >= least]
     if pairs and not enough:
         largest = max(pairs, key=lambda pair: pairs[pair][0])
-        yield _bare(part, largest, pairs[largest], config, notes)
-    hidden = {part.attribute} if config.attributes is None else set(behind.strata)
+        yield _bare(part, largest, pairs[largest], config, (*notes, *behind.notes))
+    worth = float(rows_per_weight(part, range(len(part.rows))))
     for pair in enough:
+        found = _bare(part, pair, pairs[pair], config, (*notes, *behind.notes))
         parts = []
         for strata in behind.strata[part.attribute]:
             n = two(strata.n, *pair)
             some = n.sum((-2, -1)) > 0
             kept = tuple(compress(strata.names, some))
             parts.append(stratified(strata.by, kept, of_decisions(n[some]), worth, config))
-        bare = replace(_bare(part, pair, pairs[pair], config, notes), parts=tuple(parts))
-        yield add_people(bare, behind.people, pair[1] == REST, hidden, many, worth, config)
-        notes = behind.notes
+        found = replace(found, parts=tuple(parts))
+        yield _with_people(found, behind, pair[1] == REST, many, worth, config)
+        notes = []
 
 
 def _bare(
@@ -198,17 +194,11 @@ def _bare(
     g, at = pair
     names = part.counts.groups
     overall = of_decisions(two(part.counts.predicted, g, at))
-    value = -float(discrimination(overall))
     worth = float(rows_per_weight(part, range(len(part.rows)) if at == REST else pair))
     low, high = _limits(overall.predicted * worth, config.confidence)
-    return Explanation(
-        part.attribute,
-        names[g],
-        REST_NAME if at == REST else names[at],
-        *rows,
-        Interval(0.0 if abs(value) < DUST else value, float(low), float(high)),
-        notes=notes,
-    )
+    difference = Interval(_no_dust(-float(discrimination(overall))), float(low), float(high))
+    reference = REST_NAME if at == REST else names[at]
+    return Explanation(part.attribute, names[g], reference, *rows, difference, notes=notes)
 
 
 def two(n: Floats, g: int, at: int) -> Floats:
@@ -217,34 +207,16 @@ def two(n: Floats, g: int, at: int) -> Floats:
     return np.stack([own, n.sum(-2) - own if at == REST else n[..., at, :]], -2)
 
 
-def add_people(
-    found: Explanation,
-    people: People,
-    rest: bool,
-    hidden: set[str],
-    many: int,
-    worth: float,
-    config: AuditConfig,
+def _with_people(
+    found: Explanation, behind: Behind, rest: bool, many: int, worth: float, config: AuditConfig
 ) -> Explanation:
     """Return an explanation with what the rows of the group and of its reference add to it.
 
-    Parameters
-    ----------
-    found : Explanation
-        The groups, and what is known already.
-    people : People
-        Rows of all groups.
-    rest : bool
-        Whether the reference is all other groups.
-    hidden : set of str
-        Columns that are no features.
-    many : int
-        How many comparisons share the time there is for neighbours.
-    worth : float
-        Rows that a unit of weight is worth.
-    config : AuditConfig
-        How to audit, and what to explain by.
+    Whether the reference is the `rest`, all other groups, is no matter of its name, which a group may have.
+    `many` comparisons share the time there is for neighbours; a unit of weight is `worth` so many rows.
     """
+    people = behind.people
+    hidden = {found.attribute} if config.attributes is None else set(behind.strata)
     groups = people.groups[found.attribute]
     deprived = groups == found.group
     favoured = ~deprived if rest else groups == found.reference
@@ -271,21 +243,20 @@ def add_people(
     clusters = cluster_strata(rows)
     numbers = tuple(f"cluster {i + 1}" for i in range(int(clusters.max()) + 1))
     parts = (
+        *found.parts,
         stratified("propensity", names, counted(rows, codes), worth, config),
         stratified("clusters", numbers, counted(rows, clusters), worth, config),
     )
-    guessed = conditional.predicted_groups(rows)
-    limits = conditional.balanced_error_interval(replace(guessed, n=guessed.n * worth), config.confidence)
-    metrics = {"redlining-potential": Interval(conditional.balanced_error(guessed), *limits)}
+    metrics: dict[str, Interval] = {}
     if rows.weights is not None:
         notes.append("No situation testing or consistency: neighbours know no weights.")
     else:
-        among_alike, more = _neighbours(rows, many, config)
-        metrics = among_alike | metrics
+        metrics, more = _neighbours(rows, many, config)
         notes += more
-    return replace(
-        found, parts=(*found.parts, *parts), metrics=metrics, features=features, notes=tuple(notes)
-    )
+    guessed = conditional.predicted_groups(rows)
+    limits = conditional.balanced_error_interval(replace(guessed, n=guessed.n * worth), config.confidence)
+    metrics["redlining-potential"] = Interval(conditional.balanced_error(guessed), *limits)
+    return replace(found, parts=parts, metrics=metrics, features=features, notes=tuple(notes))
 
 
 def _neighbours(rows: Rows, many: int, config: AuditConfig) -> tuple[dict[str, Interval], list[str]]:
@@ -339,17 +310,12 @@ def stratified(
     low, high = _limits(worthy.predicted, config.confidence)
     rate, reference = acceptance_by_group(counts)
     differences, lift = -conditional.stratum_differences(counts), conditional.belift_by_stratum(counts)
+    columns = (*counts.group_total.T, rate, reference, differences, low, high, lift)
     strata = tuple(
-        Stratum(
-            name,
-            float(counts.group_total[i, 0]),
-            float(counts.group_total[i, 1]),
-            float(rate[i]),
-            float(reference[i]),
-            Interval(float(differences[i]), float(low[i]), float(high[i])),
-            float(lift[i]),
+        Stratum(name, mine, theirs, own, other, Interval(apart, least, most), belift)
+        for name, mine, theirs, own, other, apart, least, most, belift in zip(
+            names, *(column.tolist() for column in columns), strict=True
         )
-        for i, name in enumerate(names)
     )
     enough = (worthy.group_total[:, 0] >= config.min_group) & ~np.isnan(lift)
     return Stratified(
@@ -415,11 +381,16 @@ def _spread(values: Floats, times: Floats) -> float:
 
 
 def _about(value: float, half: float) -> Interval:
-    """Return a difference with its limits, none beyond −1 and 1; what is but rounding dust is 0."""
-    middle = 0.0 if abs(value) < DUST else value
+    """Return a difference with its limits, none beyond −1 and 1."""
+    middle = _no_dust(value)
     if np.isnan(value + half):
         return Interval(middle, np.nan, np.nan)
     return Interval(middle, max(-1.0, middle - half), min(1.0, middle + half))
+
+
+def _no_dust(value: float) -> float:
+    """Return a difference; 0 for what is but rounding."""
+    return 0.0 if abs(value) < DUST else value
 
 
 def of_decisions(n: Floats) -> Counts:
@@ -519,21 +490,17 @@ def _parts_table(each: Explanation) -> TextTable:
 
 
 def _belift(each: Explanation, config: AuditConfig) -> TextTable:
-    def least(part: Stratified) -> Stratum | None:
-        return None if part.least_belift is None else part.strata[part.least_belift]
-
-    columns: dict[str, Callable[[tuple[str, Stratum | None]], TableCell]] = {
-        "explained by": lambda line: TableCell(line[0]),
-        "stratum": lambda line: TableCell(line[1].name if line[1] else writing.DASH),
-        "rows": lambda line: writing.count_cell(line[1].rows if line[1] else math.nan),
-        "belift": lambda line: writing.number_cell(line[1].belift if line[1] else math.nan),
-    }
-    return table_of(
-        f"Least belift, rate of {each.group} in a stratum / rate of all; strata with fewer than "
-        f"{config.min_group} left out",
-        columns,
-        [(part.by, least(part)) for part in each.parts],
-    )
+    rows = []
+    for part in each.parts:
+        name, size, belift = writing.DASH, math.nan, math.nan
+        if part.least_belift is not None:
+            least = part.strata[part.least_belift]
+            name, size, belift = least.name, least.rows, least.belift
+        cells = (TableCell(part.by), TableCell(name), writing.count_cell(size), writing.number_cell(belift))
+        rows.append(cells)
+    title = f"Least belift, rate of {each.group} in a stratum / rate of all; strata with fewer than "
+    title += f"{config.min_group} left out"
+    return TextTable(title, ("explained by", "stratum", "rows", "belift"), tuple(rows))
 
 
 def _row_metrics(each: Explanation, config: AuditConfig) -> TextTable:

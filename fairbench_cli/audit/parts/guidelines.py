@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairbench_cli.audit.compare.family import Family
+from fairbench_cli.audit.compare.kernel import Family
 from fairbench_cli.audit.compare.references import Bools, comparable, excluded
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report, Test
 from fairbench_cli.audit.compare.verdict import decide

@@ -1,8 +1,11 @@
 """What an audit is made of: parts, of which each reads, judges and shows one thing."""
 
+import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+import numpy as np
 
 from fairbench_cli.audit.compare.report import Pair, Place, Report
 from fairbench_cli.audit.config import AuditConfig
@@ -11,6 +14,8 @@ from fairbench_cli.document.model import Chart, Section, Verdict
 
 Seen = TypeVar("Seen")
 Found = TypeVar("Found")
+Item = TypeVar("Item")
+Key = TypeVar("Key")
 
 Value = str | float | int | bool | None
 Row = dict[str, Value]
@@ -61,6 +66,24 @@ class Whole:
     about: str
     said: Callable[[Pair, str], str]
     drawn: Callable[[Pair, str], Chart]
+
+
+def grouped(rows: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return rows by what they have in common, in the order in which they come.
+
+    >>> grouped(["ab", "c", "de"], len)
+    {2: ['ab', 'de'], 1: ['c']}
+    """
+    found: dict[Key, list[Item]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
+
+
+def stream(seed: int, *place: str) -> np.random.Generator:
+    """Return random numbers of a place's own: one more attribute changes no other's intervals."""
+    key = "\x1f".join([str(seed), *place])
+    return np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))
 
 
 def _nothing(*_: Any) -> Any:

@@ -8,12 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.compare.draws import stream
 from fairbench_cli.audit.compare.references import Bools, excluded, without
 from fairbench_cli.audit.compare.report import Interval, Place, Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.part import Part, Row, View, stream
 from fairbench_cli.audit.parts.rates import in_brackets, where
 from fairbench_cli.audit.scan.joint import Joint, read_joint
 from fairbench_cli.base.text import percent_words

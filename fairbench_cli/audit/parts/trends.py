@@ -10,21 +10,21 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Literal
+from itertools import chain, pairwise
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from fairbench_cli.audit.compare.effective import own_rows, rate_rows
-from fairbench_cli.audit.compare.family import Family
+from fairbench_cli.audit.compare.effective import rate_rows
+from fairbench_cli.audit.compare.kernel import Family, disparities, group_rows, overall_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, kept
 from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report
-from fairbench_cli.audit.compare.rows import disparities, group_rows, overall_rows
 from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict
-from fairbench_cli.audit.config import MISSING
+from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.findings import allowed, differs
-from fairbench_cli.audit.parts.part import Part, Row, View, Whole
+from fairbench_cli.audit.parts.part import Part, Row, View, Whole, grouped
 from fairbench_cli.audit.parts.rates import (
     attribute_sections,
     decisive,
@@ -35,21 +35,12 @@ from fairbench_cli.audit.parts.rates import (
     worst_first,
 )
 from fairbench_cli.audit.scan.tally import Slice
-from fairbench_cli.document.charts import (
-    COLOURS,
-    SIDE,
-    WIDTH,
-    Axis,
-    ChartLine,
-    element,
-    plot,
-    ratio_axis,
-    stroke,
-)
+from fairbench_cli.document import charts
+from fairbench_cli.document.charts import Axis, ChartLine
 from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.rates import RATES
-from fairbench_cli.measures.trend import RatioTrend, ratio_trend
+from fairbench_cli.measures.trend import ratio_trend
 
 Word = Literal["rises", "falls", "steady", "undecided"]
 NoWord = Literal["few", "chance", ""]
@@ -144,55 +135,19 @@ def _days(names: Sequence[str]) -> list[float] | None:
 
 def look_over(_: tuple[()], base: Report) -> Over:
     """Return the audit of all slices together, and the trends of the rates that decide."""
-    config = common_references([kept(part, base.config) for part in base.slices], base.config)
-    by_attribute: dict[str, list[Slice]] = {}
-    for part in base.slices:
-        by_attribute.setdefault(part.attribute, []).append(part)
-    whole = _whole(base, [_together(parts, base) for parts in by_attribute.values()])
+    whole = _whole(base)
     names = tuple(dict.fromkeys(part.model for part in base.slices))
     when = times(names) if len(names) >= LEAST else None
-    trends: list[Trend] = []
-    if when:
-        tables = []
-        for attribute, parts in by_attribute.items():
-            rows = [
-                row for row in whole.disparities if row.attribute == attribute and row.metric in base.deciding
-            ]
-            rows = [row for row in rows if not row.is_reference]
-            tables.append((rows, _counted([kept(part, config) for part in parts], rows)))
-        trends = _judged(tables, when, base)
-    return Over(whole, names, tuple(trends), when is not None)
+    trends = tuple(_trends(whole, base, when)) if when else ()
+    return Over(whole, names, trends, when is not None)
 
 
-def _together(parts: Sequence[Slice], base: Report) -> Slice:
-    """Return slices of an attribute as one."""
-    known = {group for part in parts for group in part.counts.groups}
-    groups = sorted(known, key=lambda group: (group == MISSING, group))
-    at = [[groups.index(group) for group in part.counts.groups] for part in parts]
-
-    def summed(cells: Sequence[Floats]) -> Floats:
-        found = np.zeros((len(groups), 2, 2))
-        for places, own in zip(at, cells, strict=True):
-            found[places] += own
-        return found
-
-    n, rows, squares = (
-        summed([getattr(part, name) for part in parts]) if name else summed([part.counts.n for part in parts])
-        for name in ("", "cell_rows", "squares")
-    )
-    return replace(
-        parts[0],
-        model="",
-        decision=str(base.config.decisions[0]),
-        counts=Counts(tuple(groups), n),
-        cell_rows=np.rint(rows).astype(np.int64),
-        squares=squares,
-    )
-
-
-def _whole(base: Report, slices: Sequence[Slice]) -> Report:
-    """Return the audit of slices that are all rows."""
+def _whole(base: Report) -> Report:
+    """Return the audit of all rows: of the slices of each attribute as one."""
     config = base.config.model_copy(update={"sliced_by": None})
+    slices = [
+        _together(parts, config) for parts in grouped(base.slices, lambda part: part.attribute).values()
+    ]
     inside = [kept(part, config) for part in slices]
     compared_by = common_references([kept(part, config) for part in base.slices], config)
     rows, family = disparities(inside, base.decided_by, compared_by)
@@ -202,7 +157,7 @@ def _whole(base: Report, slices: Sequence[Slice]) -> Report:
         slices=tuple(slices),
         overall=tuple(overall_rows(slices, config)),
         groups=tuple(row for part in inside for row in group_rows(part, config)),
-        disparities=tuple(row for own in rows for row in own),
+        disparities=tuple(chain.from_iterable(rows)),
         family=family,
         last="",
         notes=(),
@@ -215,69 +170,75 @@ def _whole(base: Report, slices: Sequence[Slice]) -> Report:
     return replace(report, verdicts=verdicts, verdict=all_of(row.verdict for row in verdicts))
 
 
+def _together(parts: Sequence[Slice], config: AuditConfig) -> Slice:
+    """Return slices of an attribute as one."""
+    known = {group for part in parts for group in part.counts.groups}
+    groups = sorted(known, key=lambda group: (group == MISSING, group))
+
+    def summed(each: Iterable[NDArray[Any]]) -> Floats:
+        found = np.zeros((len(groups), 2, 2))
+        for part, cells in zip(parts, each, strict=True):
+            found[[groups.index(group) for group in part.counts.groups]] += cells
+        return found
+
+    return replace(
+        parts[0],
+        model="",
+        decision=str(config.decisions[0]),
+        counts=Counts(tuple(groups), summed(part.counts.n for part in parts)),
+        cell_rows=np.rint(summed(part.cell_rows for part in parts)).astype(np.int64),
+        squares=summed(part.squares for part in parts),
+    )
+
+
+def _trends(whole: Report, base: Report, when: Sequence[float]) -> Iterator[Trend]:
+    """Yield the trends of the comparisons that decide, adjusted for each other."""
+    config = base.config
+    rows = [row for row in whole.disparities if row.metric in base.deciding and not row.is_reference]
+    counted = _counted([kept(part, config) for part in base.slices], rows)
+    above, below, ref_above, ref_below = counted
+    fit = ratio_trend(above, below, ref_above, ref_below, when, config.confidence)
+    few = counted.sum(-1)[[0, 2]].min(0) < FEW_OVER
+    p = np.where(few, np.nan, fit.p)
+    (adjusted,) = Family([np.where(np.isnan(p), 1.0, p)[:, None]]).adjusted()
+    for i, row in enumerate(rows):
+        tested = not math.isnan(p[i])
+        change = Interval(float(fit.change[i]), float(fit.low[i]), float(fit.high[i]))
+        steady = tested and row.tau <= change.low and change.high <= 1 / row.tau
+        word: Word = "steady" if steady else "undecided"
+        if tested and adjusted[i, 0] < config.alpha:
+            word = "rises" if change.value > 1 else "falls"
+        yield Trend(
+            *(*row.place, row.group, row.reference),
+            metric=row.metric,
+            ratio_first=float(fit.first[i]),
+            ratio_last=float(fit.last[i]),
+            change=change,
+            p=float(p[i]),
+            p_holm=float(adjusted[i, 0]) if tested else math.nan,
+            tau=row.tau,
+            word=word,
+            reason="" if word != "undecided" else "chance" if tested else "few",
+        )
+
+
 def _counted(parts: Sequence[Slice], rows: Sequence[Disparity]) -> Floats:
     """Return what is over and under the bar of rates and their references, (4, comparisons, slices)."""
     names = tuple(dict.fromkeys(row.metric for row in rows))
-    found = np.zeros((4, len(rows), len(parts)))
-    for t, part in enumerate(parts):
-        places = {group: g for g, group in enumerate(part.counts.groups)}
-        rest = None
-        if any(row.reference == REST_NAME for row in rows):
-            _, rest = rate_rows(part, names, np.full(len(names), REST))
-        own = own_rows(part, names)
+    slices = list(dict.fromkeys(part.model for part in parts))
+    found = np.zeros((4, len(rows), len(slices)))
+    for part in parts:
+        t, places = slices.index(part.model), {group: g for g, group in enumerate(part.counts.groups)}
+        own, rest = rate_rows(part, names, np.full(len(names), REST))
         for i, row in enumerate(rows):
-            m, g = names.index(row.metric), places.get(row.group)
-            if g is not None:
-                found[:2, i, t] = own.above[g, m], own.below[g, m]
-                if rest is not None:
-                    found[2:, i, t] = rest.above[g, m], rest.below[g, m]
-            if rest is None and (r := places.get(row.reference)) is not None:
-                found[2:, i, t] = own.above[r, m], own.below[r, m]
+            if row.attribute != part.attribute:
+                continue
+            m, at = names.index(row.metric), places.get(row.group)
+            against = (rest, at) if row.reference == REST_NAME else (own, places.get(row.reference))
+            for side, (counted, g) in zip((slice(2), slice(2, 4)), ((own, at), against), strict=True):
+                if g is not None:
+                    found[side, i, t] = counted.above[g, m], counted.below[g, m]
     return np.nan_to_num(found)
-
-
-def _judged(
-    tables: Sequence[tuple[Sequence[Disparity], Floats]], when: Sequence[float], base: Report
-) -> list[Trend]:
-    """Return the trends of comparisons, given what was counted of each."""
-    alpha = base.config.alpha
-    fits = [_fit(counted, when, base) for _, counted in tables]
-    few = [counted.sum(-1)[[0, 2]].min(0) < FEW_OVER for _, counted in tables]
-    p = [np.where(less, np.nan, fit.p) for less, fit in zip(few, fits, strict=True)]
-    members = [np.where(np.isnan(own), 1.0, own)[:, None] for own in p]
-    found = []
-    each = zip(tables, fits, p, Family(members).adjusted(), strict=True)
-    for (rows, _), fit, own, adjusted in each:
-        for i, row in enumerate(rows):
-            tested = not math.isnan(own[i])
-            change = Interval(*(float(side[i]) for side in (fit.change, fit.low, fit.high)))
-            sure = tested and bool(adjusted[i, 0] < alpha)
-            steady = tested and row.tau <= change.low and change.high <= 1 / row.tau
-            word: Word = "steady" if steady else "undecided"
-            if sure:
-                word = "rises" if change.value > 1 else "falls"
-            reason: NoWord = "" if word != "undecided" else "chance" if tested else "few"
-            pair = Pair(row.model, row.decision, row.attribute, row.group, row.reference)
-            found.append(
-                Trend(
-                    **vars(pair),
-                    metric=row.metric,
-                    ratio_first=float(fit.first[i]),
-                    ratio_last=float(fit.last[i]),
-                    change=change,
-                    p=float(own[i]),
-                    p_holm=float(adjusted[i, 0]) if tested else math.nan,
-                    tau=row.tau,
-                    word=word,
-                    reason=reason,
-                )
-            )
-    return found
-
-
-def _fit(counted: Floats, when: Sequence[float], base: Report) -> RatioTrend:
-    above, below, ref_above, ref_below = counted
-    return ratio_trend(above, below, ref_above, ref_below, when, base.config.confidence)
 
 
 def about(found: Over, report: Report) -> str:
@@ -294,29 +255,24 @@ def in_short(found: Over, report: Report) -> str:
     end = f" The last, {report.last}, {by}{LAST[report.verdict]}: {said[0].lower()}{said[1:]}"
     if not found.ordered:
         return f"No trend is tested: {_why_not(found, report)}.{end}"
-    shown: dict[Word, list[Trend]] = {
-        word: [row for row in found.trends if row.word == word] for word in WORDS
-    }
-    parts = [f"{_those(rows)} {_verb(word, rows)}" for word, rows in shown.items() if rows and word in MOVES]
-    parts += [] if parts else ["none is shown"]
-    rest = {word: rows for word, rows in shown.items() if rows and word not in MOVES}
-    parts += [f"{len(rows):,} of {len(found.trends):,} {_verb(word, rows)}" for word, rows in rest.items()]
+    parts = [] if any(row.word in MOVES for row in found.trends) else ["none is shown"]
+    for word, (one, many) in VERBS.items():
+        rows = [row for row in found.trends if row.word == word]
+        if rows:
+            which = _those(rows) if word in MOVES else f"{len(rows):,} of {len(found.trends):,}"
+            parts.append(f"{which} {one if len(rows) == 1 else many}")
     return f"Trend over the slices: {'; '.join(parts)}.{end}"
 
 
 LAST: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "is not decided"}
 MOVES = ("rises", "falls")
+VERBS: dict[Word, tuple[str, str]] = {
+    "rises": ("rises", "rise"),
+    "falls": ("falls", "fall"),
+    "steady": ("is steady", "are steady"),
+    "undecided": ("is open", "are open"),
+}
 MOST_NAMED = 3
-
-
-def _verb(word: Word, rows: Sequence[Trend]) -> str:
-    one, many = {
-        "rises": ("rises", "rise"),
-        "falls": ("falls", "fall"),
-        "steady": ("is steady", "are steady"),
-        "undecided": ("is open", "are open"),
-    }[word]
-    return one if len(rows) == 1 else many
 
 
 def _those(rows: Sequence[Trend]) -> str:
@@ -341,9 +297,8 @@ def trend_words(found: Over, row: Pair, metric: str) -> str:
     span = f"From {found.slices[0]} to {found.slices[-1]} the ratio"
     if one.reason == "few":
         return f"{span} has too few rows for a trend."
-    change = (writing.number(value, 2) for value in vars(one.change).values())
-    times_words = "{} times, {} to {}".format(*change)
-    line = f"goes from {first} to {last} on the fitted line ({times_words})"
+    change, low, high = (writing.number(value, 2) for value in vars(one.change).values())
+    line = f"goes from {first} to {last} on the fitted line ({change} times, {low} to {high})"
     if one.word in ("rises", "falls"):
         return f"{span} {one.word}: it {line}, more than chance would do."
     if one.word == "steady":
@@ -385,10 +340,9 @@ def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -
     for row in rows:
         points, limits = [], []
         for one in report.disparities:
-            if (one.attribute, one.group, one.metric) != (row.attribute, row.group, row.metric):
-                continue
             known, at = one.ratio, places[one.model]
-            if one.is_reference or math.isnan(known.value):
+            same = (one.attribute, one.group, one.metric) == (row.attribute, row.group, row.metric)
+            if not same or one.is_reference or math.isnan(known.value):
                 continue
             seen.append(known)
             value = writing.ratio(known.value, one.tau, 2)
@@ -400,21 +354,21 @@ def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -
         name = row.group if len(row.group) <= SHORT else f"{row.group[: SHORT - 1]}…"
         lines.append(ChartLine(name, points, limits))
     tau = rows[0].tau
-    y = ratio_axis([one.value for one in seen if 0 < one.value < math.inf], [], tau)
-    y = replace(y, start=HIGH, end=SIDE)  # what is beyond stands at its ends
-    x = Axis(0.0, max(1.0, len(places) - 1.0), 44.0, WIDTH - ROOM, names=tuple(found.slices))
-    band = element(
+    y = charts.ratio_axis([one.value for one in seen if 0 < one.value < math.inf], [], tau)
+    y = replace(y, start=HIGH, end=charts.SIDE)  # what is beyond stands at its ends
+    x = Axis(0.0, max(1.0, len(places) - 1.0), 44.0, charts.WIDTH - ROOM, names=tuple(found.slices))
+    band = charts.element(
         *("rect", "band", f"allowed: {allowed(tau)}"),
         x=x.start,
         y=y.at(1 / tau),
         width=x.end - x.start,
         height=y.at(tau) - y.at(1 / tau),
-        fill=COLOURS["band"],
+        fill=charts.COLOURS["band"],
     )
-    level_one = stroke("one", f"M{x.start} {y.at(1.0)}H{x.end}", "equal to the reference")
+    level_one = charts.stroke("one", f"M{x.start} {y.at(1.0)}H{x.end}", "equal to the reference")
     level = f"{100 * report.config.confidence:g} %"
     key = f"band: {allowed(tau)} is allowed; shaded: {level} intervals"
-    return plot(title, x, y, lines, "", key, band + level_one, beside=True)
+    return charts.plot(title, x, y, lines, "", key, band + level_one, beside=True)
 
 
 def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]:
@@ -422,17 +376,15 @@ def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]
     whole, sliced = found.report, report.config.sliced_by
     rates = () if view.brief else report.deciding
     heads = {name: RATES[name].label for name in rates}
-    together, of_each = (
-        verdict_table("", one, rates, heads, decides=True, anchor=anchor)
-        for one, anchor in ((whole, "w"), (report, "a"))
-    )
-    sections = attribute_sections(whole, view, "w")
+    of_each = verdict_table("", report, rates, heads, decides=True)
+    tables, sections = [], attribute_sections(whole, view, "w")
+    if not view.brief:
+        tables = [verdict_table("", whole, rates, heads, decides=True, anchor="w")]
+        sections = [replace(section, folded=True) for section in sections]
     place = "below" if view.shown is None else "see --all"
     return (
         Section(
-            f"{about(found, report).capitalize()} together",
-            tables=() if view.brief else (together,),
-            sections=tuple(sections if view.brief else (replace(one, folded=True) for one in sections)),
+            f"{about(found, report).capitalize()} together", tables=tuple(tables), sections=tuple(sections)
         ),
         _trend_section(found, report, view),
         Section(
@@ -445,22 +397,23 @@ def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]
 
 def _trend_section(found: Over, report: Report, view: View) -> Section:
     """Return the ratios slice by slice, as charts for a page, and their trends."""
-    if not found.ordered:
-        sentences: tuple[str, ...] = (f"No trend is tested: {_why_not(found, report)}.",)
-        notes: tuple[str, ...] = ()
-    else:
+    sentences, notes = [], []
+    if found.ordered:
         many = writing.counted_words(len(found.trends), "trend")
         level, first, last = f"{100 * report.config.confidence:g} %", found.slices[0], found.slices[-1]
-        sentences = ()
-        notes = (
+        notes = [
             "rises, falls: the ratio is not the same in all slices, by more than chance. steady: it changes "
             "by no more than is allowed, for every value that fits the data.",
             f"change: the ratio in {last} over that in {first} on the fitted line, with its {level} "
             f"interval. p (Holm): alone, and adjusted for {many}, by which it is decided.",
-        )
-    tables = tuple(_trend_table(own, found, view) for own in _by_attribute(found.trends))
-    charts = () if view.brief else tuple(_charts(found, report))
-    return Section(f"Trends by {report.config.sliced_by}", sentences, tables, notes, charts=charts)
+        ]
+    else:
+        sentences = [f"No trend is tested: {_why_not(found, report)}."]
+    by_attribute = grouped(found.trends, lambda row: row.attribute)
+    tables = tuple(_trend_table(rows, found, view) for rows in by_attribute.values())
+    drawn = () if view.brief else tuple(_charts(found, report))
+    title = f"Trends by {report.config.sliced_by}"
+    return Section(title, tuple(sentences), tables, tuple(notes), charts=drawn)
 
 
 def _charts(found: Over, report: Report) -> Iterator[Chart]:
@@ -471,13 +424,6 @@ def _charts(found: Over, report: Report) -> Iterator[Chart]:
         for metric in dict.fromkeys(row.metric for row in rows):
             first = worst_first([row for row in rows if row.metric == metric], minor)[0]
             yield slice_chart(found, report, first, metric, rest=False)
-
-
-def _by_attribute(trends: Iterable[Trend]) -> Iterator[list[Trend]]:
-    found: dict[str, list[Trend]] = {}
-    for row in trends:
-        found.setdefault(row.attribute, []).append(row)
-    yield from found.values()
 
 
 def _trend_table(rows: Sequence[Trend], found: Over, view: View) -> TextTable:
