@@ -26,7 +26,7 @@ from scipy.special import stdtr
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.network.files import card_of_network, open_network
-from fairbench_cli.network.mechanisms.history import HistoricalBias
+from fairbench_cli.network.mechanisms.biases import HistoricalBias
 from fairbench_cli.network.world import world_of
 from fairbench_cli.report.inference import paired_test
 

@@ -31,7 +31,7 @@ from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, Floats, count
 from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
-from fairbench_cli.measures.sweep import swept_counts
+from fairbench_cli.measures.thresholds import swept_counts
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import load
 from fairbench_cli.report.frontier import distance_frame

@@ -2,7 +2,7 @@
 
 usage: OMP_NUM_THREADS=1 python benchmarks/region_picture.py docs/figures/blum-stangl-region.png
 
-Half a minute. `fairbench_cli/network/recovery.py` has the setting and the conditions.
+Half a minute. `recovery.py` has the setting and the conditions.
 """
 
 import argparse
@@ -16,8 +16,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
+from recovery import BiasSetting, recoveries
 
-from fairbench_cli.network.recovery import BiasSetting, recoveries
 from fairbench_cli.report.figures.canvas import GREY, INK, Look, Panel, facet, figure_bytes, house_style
 
 SHARES, ERRORS = (0.2, 0.5), (0.1, 0.25, 0.4)

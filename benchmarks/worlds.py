@@ -29,16 +29,17 @@ from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.network.bias import Groups
 from fairbench_cli.network.exact import Labels, facts_of
 from fairbench_cli.network.files import open_network
-from fairbench_cli.network.mechanisms.group import GroupNoise
-from fairbench_cli.network.mechanisms.history import HistoricalBias
-from fairbench_cli.network.mechanisms.label import LabelBias
-from fairbench_cli.network.mechanisms.measurement import MeasurementError
-from fairbench_cli.network.mechanisms.omission import OmittedColumn
-from fairbench_cli.network.mechanisms.representation import GroupShare
-from fairbench_cli.network.mechanisms.selection import SelectionBias
+from fairbench_cli.network.mechanisms.biases import (
+    GroupNoise,
+    GroupShare,
+    HistoricalBias,
+    LabelBias,
+    MeasurementError,
+    OmittedColumn,
+    SelectionBias,
+)
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import chances, markov_boundary, posterior
-from fairbench_cli.network.recovery import grid, recoveries
 from fairbench_cli.network.world import YES, Mechanism, World, beta_world, draw, world_of
 
 HALF = 0.5
@@ -231,6 +232,8 @@ def tails(k: Rows, n: Rows, p: Floats) -> Floats:
 def region() -> None:
     """Print how many settings theory and exact optimum agree on, cell by cell, by share and error."""
     kept, flips = np.linspace(0.05, 1, 20), (0.0, 0.2, 0.4, 0.6, 0.8, 0.95)
+    from recovery import grid, recoveries  # next to this file
+
     print("r     η      settings  agree  border  EO recovers  plain recovers")
     for r, eta in product((0.1, 0.3, 0.5, 0.7, 0.9), (0.05, 0.15, 0.25, 0.35, 0.45)):
         found = list(recoveries(grid([r], [eta], kept, kept, flips)))

@@ -23,7 +23,7 @@ from zafar_data import adult_58, compas_9, sample_of
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
-from fairbench_cli.interventions.zafar.constrained import ZafarDI
+from fairbench_cli.interventions.disparate_impact import ZafarDI
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.registry import measure
 

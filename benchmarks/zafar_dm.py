@@ -24,7 +24,7 @@ from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.table import Sample, to_sample
-from fairbench_cli.interventions.zafar.constrained import ZafarDM
+from fairbench_cli.interventions.disparate_mistreatment import ZafarDM
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample as draw
 from fairbench_cli.network.files import load as network_file

@@ -22,9 +22,8 @@ from fairbench_cli.api.network import learn
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, to_sample
-from fairbench_cli.interventions.zafar.constrained import ZafarDI
-from fairbench_cli.interventions.zafar.covariance import Tradeoff, limits, separate, tradeoff
-from fairbench_cli.interventions.zafar.logistic import LinearModel, prepared
+from fairbench_cli.interventions.disparate_impact import Tradeoff, ZafarDI, limits, separate, tradeoff
+from fairbench_cli.interventions.logistic import LinearModel, prepared
 
 SEEING = Classifier(Tree(), include_protected=True, seed=0)
 BETAS = (0.0, 0.25, 0.5, 0.75, 1.0)

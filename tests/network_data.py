@@ -1,10 +1,11 @@
 """Random networks for the tests."""
 
 from collections.abc import Sequence
+from math import prod
 
 import numpy as np
 
-from fairbench_cli.data.table import Column, Floats
+from fairbench_cli.data.table import Column, Floats, Table
 from fairbench_cli.network.model import BayesNet, cpt_shape
 
 
@@ -29,3 +30,10 @@ def random_tables(
     """Return tables without zeros."""
     shapes = [cpt_shape(columns, own, j) for j, own in enumerate(parents)]
     return tuple(rng.dirichlet(np.ones(shape[-1]), size=shape[:-1]) for shape in shapes)
+
+
+def unseen(table: Table, parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return for each column the number of parent configurations without a row (uniform CPT rows)."""
+    levels = table.level_counts
+    found = (len(np.unique(table.codes[:, list(own)], axis=0)) for own in parents)
+    return tuple(prod(levels[i] for i in own) - many for own, many in zip(parents, found, strict=True))

@@ -146,7 +146,7 @@ def arrows() -> dict[str, set[str]]:
 # Places within a room, each of which may use those on its right: rooms, files, and "" for the other files.
 WITHIN = {
     "audit": ("", "show", "parts", "compare", "scan", "options.py", "config.py", "metrics.py"),
-    "experiment": ("cluster", "running", "journal", "", "config"),
+    "experiment": ("cluster.py", "running", "journal", "", "config"),
     "network": ("mechanisms", ""),
 }
 
@@ -246,11 +246,11 @@ def test_measures_stand_alone():
 
 
 # Scikit-learn estimators themselves; imported alone where they are built, when they are.
-ESTIMATORS = ("api/technique.py", "classifiers/c45/", "interventions/foreign/estimator.py")
+ESTIMATORS = ("api/technique.py", "classifiers/c45/", "interventions/matrix_classifier.py")
 
 ONLY_IN = {
     "joblib": "experiment/running/pool.py",
-    "distributed": "experiment/cluster/",
+    "distributed": "experiment/cluster.py",
     "typer": "cli/",
     "rich": "cli/",
     "pomegranate": "network/pomegranate.py",

@@ -12,7 +12,7 @@ import yaml
 from conftest import two_lines
 
 import fairbench_cli
-from fairbench_cli.cli.docs import pages
+from fairbench_cli.cli.listing import pages
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

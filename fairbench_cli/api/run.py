@@ -23,16 +23,16 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS
 from fairbench_cli.experiment.config.read import find_config, of_document, read_config
-from fairbench_cli.experiment.journal.journal import RETRIED, Records, read_journals
-from fairbench_cli.experiment.journal.manifest import checked
+from fairbench_cli.experiment.journal.folder import read_repeats
+from fairbench_cli.experiment.journal.journal import RETRIED, Records
 from fairbench_cli.experiment.plan import FILE, RunPlan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool
 from fairbench_cli.experiment.running.run import compute, prepare, working_in, write_manifest
 from fairbench_cli.experiment.worlds import write_worlds
 from fairbench_cli.papers.pages import with_paper
 from fairbench_cli.report.answer import RunAnswer, answer_of
-from fairbench_cli.report.answer_chart import answer_chart
 from fairbench_cli.report.answer_words import answer_document
+from fairbench_cli.report.page_charts import answer_chart
 from fairbench_cli.report.registry import FIGURES as DRAW
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.write import results_of_folder, write_report
@@ -78,7 +78,7 @@ class RunFrames:
         if self.kept is not None:
             return results_of_folder(folder, *self.kept)
         plan = read_plan(folder)
-        return results_of_folder(folder, plan, checked(read_journals(folder / "journal"), plan).records)
+        return results_of_folder(folder, plan, read_repeats(folder, plan).records)
 
     @property
     def results(self) -> pd.DataFrame:

@@ -6,6 +6,7 @@ Nothing here runs before somebody names it: in a config, or on a command line.
 import ast
 import hashlib
 import importlib
+import pkgutil
 import platform
 import sys
 import traceback
@@ -253,39 +254,27 @@ def _imported(name: str) -> ModuleType:
         if not package:
             what = f"the package {error.name} is not installed"
             raise user_error(what, f"pip install {error.name}, or correct the name") from None
-        modules = _modules_in(package)
+        inside = pkgutil.iter_modules(getattr(sys.modules[package], "__path__", []))
+        modules = [module.name for module in inside if not module.name.startswith("_")]
         raise user_error(f'{package} has no module "{missing}"', suggest(missing, modules)) from None
     except (Exception, SystemExit) as error:
         raise _import_error(name, error) from None
-
-
-def _modules_in(package: str) -> Iterable[str]:
-    import pkgutil
-
-    paths = getattr(sys.modules[package], "__path__", [])
-    return [module.name for module in pkgutil.iter_modules(paths) if not module.name.startswith("_")]
 
 
 def _import_error(name: str, error: BaseException, path: Path | None = None) -> UserError:
     """Return where an import failed: the last line in the file itself, otherwise in what it imports."""
     frames = [(frame.filename, frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
     own = [frame for frame in frames if path is None or frame[0] == str(path)]
-    file, line = (own or frames)[-1]
-    if isinstance(error, SyntaxError) and error.filename:
-        file, line = error.filename, error.lineno
-    what = f"cannot import {name}: {file}:{line}: {type(error).__name__}: {_message(error)}"
+    (file, line), message = (own or frames)[-1], str(error)
+    if isinstance(error, SyntaxError):
+        file, line, message = error.filename or file, error.lineno if error.filename else line, error.msg
+    what = f"cannot import {name}: {file}:{line}: {type(error).__name__}: {message}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         return user_error(what, f"pip install {error.name.partition('.')[0]}, or correct the import")
     return user_error(what, "correct that line")
 
 
-def _message(error: BaseException) -> str:
-    return error.msg if isinstance(error, SyntaxError) else str(error)
-
-
-@cache
-def _packages() -> Mapping[str, list[str]]:
-    return packages_distributions()
+_packages = cache(packages_distributions)
 
 
 def packages_of(root: str) -> list[str]:

@@ -267,9 +267,8 @@ def wording(finding: Any) -> tuple[str, str]:
         what, fix = _PLAIN[kind]
         return f"{what}, not {given}", fix
     if kind == "literal_error":
-        return f"has the unknown value {given}", suggest(
-            str(finding["input"]), _expected(context["expected"])
-        )
+        known = [word.strip("'") for word in context["expected"].replace(" or ", ", ").split(", ")]
+        return f"has the unknown value {given}", suggest(str(finding["input"]), known)
     if kind in _BOUNDS:
         word, key, range_ = _BOUNDS[kind]
         fix = f"write {context[key]:g} {range_}" if range_ else f"write a number {word} {context[key]:g}"
@@ -314,11 +313,6 @@ def _misspelt(missing: Place, unknown: list[Place]) -> bool:
     """Return whether an unknown key of the same mapping is the missing one, misspelt."""
     nearby = [str(place[-1]) for place in unknown if place[:-1] == missing[:-1]]
     return any(nearest(key, [str(missing[-1])]) is not None for key in nearby)
-
-
-def _expected(listed: str) -> list[str]:
-    """Return the words of pydantic's ``'a', 'b' or 'c'``."""
-    return [word.strip("'") for word in listed.replace(" or ", ", ").split(", ")]
 
 
 def _right_key(wrong: str, model: type[BaseModel], place: Place) -> str:

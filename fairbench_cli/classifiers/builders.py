@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 from pydantic import Field
 
@@ -52,11 +53,11 @@ class LevelsNaiveBayes:
 
     def predict(self, X: NDArray[Any]) -> NDArray[Any]:
         """Return the likelier class of each row."""
-        return np.asarray(self.classes_[self._joint(X).argmax(axis=0)])
+        return np.asarray(self.classes_[self.predict_joint_log_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: NDArray[Any]) -> Floats:
         """Return the probability of each class, shape (rows, classes)."""
-        joint = self._joint(X)
+        joint = self.predict_joint_log_proba(X).T
         top = joint.max(axis=0)
         at_top = joint == top
         ties = at_top.sum(axis=0)
@@ -66,13 +67,10 @@ class LevelsNaiveBayes:
 
     def predict_joint_log_proba(self, X: NDArray[Any]) -> Floats:
         """Return log P(x, y) of each class, shape (rows, classes)."""
-        return np.asarray(self._joint(X).T)
-
-    def _joint(self, X: NDArray[Any]) -> Floats:
         joint = np.zeros((len(self.classes_), len(X)))
         for codes, table in zip(X.astype(np.intp).T, self._log_likelihood, strict=True):
             joint += table[:, codes]
-        return np.asarray(joint + self._log_prior[:, np.newaxis])
+        return np.asarray((joint + self._log_prior[:, np.newaxis]).T)
 
 
 MOST_CATEGORIES = 255  # of a column, in scikit-learn's histograms
@@ -106,8 +104,9 @@ class C45Settings:
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - nothing in it is random
         """Return an unfitted estimator."""
         from fairbench_cli.classifiers.c45.coded import CodedC45
+        from fairbench_cli.classifiers.c45.tree import rules_of
 
-        return CodedC45(self, level_counts)
+        return CodedC45(rules_of(self), level_counts)
 
 
 @dataclass(frozen=True)
@@ -374,20 +373,17 @@ class SupportVectors:
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row."""
-        return np.asarray(
-            self.classes_[(self.machine.decision_function(with_short_indices(X)) > 0).astype(np.intp)]
-        )
+        return np.asarray(self.classes_[(self._distance(X) > 0).astype(np.intp)])
 
     def predict_proba(self, X: Any) -> Floats:
         """Return 1 less the score, and the score, shape (rows, 2)."""
-        from scipy.special import expit
-
-        score = expit(self.machine.decision_function(with_short_indices(X)))
+        score = scipy.special.expit(self._distance(X))
         return np.stack([1 - score, score], axis=1)
+
+    def _distance(self, X: Any) -> Floats:
+        return np.asarray(self.machine.decision_function(with_short_indices(X)))
 
 
 def with_short_indices(X: Any) -> Any:
     """Return a sparse array with indices of 32 bits, which is all that libsvm takes; another as it is."""
-    from scipy.sparse import csr_array
-
-    return short_csr(X) if isinstance(X, csr_array) else X
+    return short_csr(X) if isinstance(X, scipy.sparse.csr_array) else X

@@ -2,15 +2,13 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table, locked
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 BinEncoding = Literal["one-hot", "number"]
 Encoding = Literal["levels", "codes", "one-hot", "dense", "unscaled", "frame"]
@@ -252,17 +250,15 @@ def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) 
     return Encoder(features.columns, encoding, design)
 
 
-def short_csr(matrix: Any) -> "csr_array[np.float64]":
+def short_csr(matrix: Any) -> "scipy.sparse.csr_array[np.float64]":
     """Return a matrix as a sparse one with indices of 32 bits, which is all that liblinear and libsvm take.
 
     >>> short_csr(np.array([[0.0, 2.0], [0.0, 0.0]])).nnz
     1
     """
-    from scipy.sparse import csr_array
-
-    sparse: csr_array[np.float64] = csr_array(matrix)
+    sparse: scipy.sparse.csr_array[np.float64] = scipy.sparse.csr_array(matrix)
     indices, steps = sparse.indices.astype(np.int32), sparse.indptr.astype(np.int32)
-    return csr_array((sparse.data, indices, steps), shape=sparse.shape)
+    return scipy.sparse.csr_array((sparse.data, indices, steps), shape=sparse.shape)
 
 
 def with_numbers(table: Table) -> Floats:
@@ -280,7 +276,7 @@ def with_numbers(table: Table) -> Floats:
     return array
 
 
-def one_hot(codes: Codes, level_counts: tuple[int, ...]) -> "csr_array[np.float64]":
+def one_hot(codes: Codes, level_counts: tuple[int, ...]) -> "scipy.sparse.csr_array[np.float64]":
     """Return one 0/1 column per declared level, seen or not, as a sparse matrix of shape (rows, levels).
 
     Sparse, because a row has one 1 per attribute, and because its products are summed in one order whatever
@@ -289,13 +285,11 @@ def one_hot(codes: Codes, level_counts: tuple[int, ...]) -> "csr_array[np.float6
     >>> one_hot(np.array([[1, 0], [0, 2]], dtype=np.int16), (2, 3)).toarray().tolist()
     [[0.0, 1.0, 1.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0, 1.0]]
     """
-    from scipy.sparse import csr_array
-
     rows, columns = codes.shape
     starts = np.concatenate([[0], np.cumsum(level_counts)]).astype(np.int32)
     indices = (codes + starts[:-1]).ravel().astype(np.int32)
     steps = np.arange(0, rows * columns + 1, columns, dtype=np.int32)
-    return csr_array((np.ones(rows * columns), indices, steps), shape=(rows, int(starts[-1])))
+    return scipy.sparse.csr_array((np.ones(rows * columns), indices, steps), shape=(rows, int(starts[-1])))
 
 
 def distinct_rows(codes: NDArray[Any], cell: Labels | None = None) -> tuple[Rows, Rows]:

@@ -15,7 +15,6 @@ from fairbench_cli.cli import (
     audit,
     check,
     data,
-    docs,
     init,
     listing,
     network,
@@ -89,7 +88,7 @@ app.command("verify")(results.verify)
 app.command("simulate")(simulate.simulate)
 app.command("check")(check.check)
 app.command("list")(listing.list_names)
-app.command("docs")(docs.docs)
+app.command("docs")(listing.docs)
 app.add_typer(data.app, name="data")
 app.add_typer(network.app, name="network")
 

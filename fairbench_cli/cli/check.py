@@ -2,9 +2,11 @@
 
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from fairbench_cli.cli.console import out, say
 
 if TYPE_CHECKING:
     from fairbench_cli.experiment.trial import Trial
@@ -33,11 +35,11 @@ def check(
     Exit code 0: all that was tried holds; 1: something does not; 2: it cannot be tried.
     """
     from fairbench_cli.base.errors import UserError
-    from fairbench_cli.base.strict_yaml import YamlDocument, laid_over
+    from fairbench_cli.base.strict_yaml import YamlDocument, laid_over, parse_yaml
     from fairbench_cli.experiment.config.components import named
     from fairbench_cli.experiment.trial import captured, find_components
 
-    entry = _entry(name)
+    entry = parse_yaml(name, "NAME").data if ": " in name else name  # as in a config, or a name
     called, options = named(entry)
     given, problems = laid_over(YamlDocument(options, {}, "--set"), tuple(set_ or ()))
     if problems:
@@ -48,17 +50,8 @@ def check(
     return int(any(failed))
 
 
-def _entry(text: str) -> Any:
-    """Return a name as it is, and what is written as in a config as its mapping."""
-    from fairbench_cli.base.strict_yaml import parse_yaml
-
-    return parse_yaml(text, "NAME").data if ": " in text else text
-
-
 def _show(trial: "Trial") -> int:
     """Print what holds of one, and how to mend what does not; return how much that is."""
-    from fairbench_cli.cli.console import out, say
-
     more = [f"include_protected={str(trial.include_protected).lower()}"] * trial.include_protected
     more += [f"representation={trial.representation}"] * (trial.representation != "original")
     say(", ".join([f"{trial.kind.name} {trial.spec}", *more]), "bold")
@@ -87,8 +80,6 @@ def _show(trial: "Trial") -> int:
 
 def _block(title: str, lines: Sequence[str]) -> None:
     """Print a title and some lines as they are, the last ones where there are many."""
-    from fairbench_cli.cli.console import say
-
     left_out = len(lines) - MOST_LINES
     say(f"      {title}", "dim")
     for line in ([f"… {left_out} more lines"] if left_out > 0 else []) + list(lines[-MOST_LINES:]):

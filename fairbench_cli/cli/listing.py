@@ -1,13 +1,16 @@
-"""``fairbench list``: what can stand in a config, and the configs that come with fairbench."""
+"""``fairbench list`` and ``docs``: what can stand in a config, the configs that come along, and the pages."""
 
+from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, get_args
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 import typer
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.cli.console import print_document
+from fairbench_cli.base.files import read_text
+from fairbench_cli.cli.console import out, print_document, print_rows, print_text, say
 from fairbench_cli.document.model import Document, Section, plain_table
 
 if TYPE_CHECKING:  # light when asked for --help
@@ -64,7 +67,7 @@ def _explain(kind: str, name: str) -> None:
     from fairbench_cli.base.plugins import find, named_in_packages
     from fairbench_cli.cli.pages import component_page
 
-    known = _registry(kind)
+    known: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
     found = known.get(name) or (find(name, known.group, Path()) if known.group else None)
     if found is None:
         names = [*known, *(named_in_packages(known.group) if known.group else ())]
@@ -92,7 +95,7 @@ def _section(kind: str) -> Section:
     from fairbench_cli.base.plugins import named_in_packages
     from fairbench_cli.experiment.config.components import word
 
-    entries = _registry(kind)
+    entries: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
     rows = []
     for name, entry in entries.items():
         parameters = ", ".join(
@@ -110,13 +113,58 @@ def _section(kind: str) -> Section:
     return _table(kind, ["name", "what it does, and its parameters"], rows, more)
 
 
-def _registry(kind: str) -> "Registry":
-    """Return the registry of one kind of `COMPONENTS`."""
-    from pkgutil import resolve_name
-
-    registry: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
-    return registry
-
-
 def _table(title: str, heads: list[str], rows: list[list[str]], more: str = "") -> Section:
     return Section(title, tables=(replace(plain_table("", heads, rows, len(heads)), more=more),))
+
+
+FIRST = ("tutorial", "howto", "concepts", "guide")  # what to read before the others
+
+
+def pages() -> dict[str, Path]:
+    """Return the pages by topic, which is the name of their file: those to begin with, then the others.
+
+    Those of ``reference/`` are left out, as a site fills them: a terminal has ``list`` and ``--help``.
+    """
+    inside = Path(__file__).parents[1] / "docs"  # in an installed wheel
+    folder = inside if inside.is_dir() else Path(__file__).parents[2] / "docs"
+    found = {path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("papers/*.md")))}
+    return {topic: found[topic] for topic in (*FIRST, *found)}
+
+
+def docs(
+    topic: Annotated[
+        str | None, typer.Argument(help="A page; without one, all are listed.", show_default=False)
+    ] = None,
+) -> None:
+    """Show a page of the documentation: for reading on a terminal, as Markdown in a pipe."""
+    known = pages()
+    if topic is None:
+        titles = [[name, read_text(path).splitlines()[0].lstrip("# ")] for name, path in known.items()]
+        print_rows(["topic", "page"], titles)
+        say("Read one with: fairbench docs TOPIC")
+        return
+    name = Path(topic).name.removesuffix(".md").lower()
+    if name not in known:
+        raise user_error(f'no page is called "{topic}"', suggest(name, known))
+    text, console = read_text(known[name]), out()
+    if not console.is_terminal:
+        print_text(text, "markdown")
+        return
+    from rich.markdown import Markdown, TableElement
+    from rich.table import Table
+
+    class FoldedTable(TableElement):
+        """A table whose cells are folded where they do not fit, instead of cut."""
+
+        def __rich_console__(self, *given: Any) -> Iterator[Any]:
+            for table in super().__rich_console__(*given):
+                for column in table.columns if isinstance(table, Table) else ():
+                    column.overflow = "fold"
+                yield table
+
+    class FoldedPage(Markdown):
+        """A page with such tables."""
+
+        elements: ClassVar = Markdown.elements | {"table_open": FoldedTable}
+
+    console.print(FoldedPage(text))

@@ -172,33 +172,26 @@ def metric_tables() -> Document:
     comparisons = [[f"RATE-{one.name}", one.formula] for one in COMPARISONS.values()]
     aliases = [[m.name, f"{m.alias_of} ({m.source})"] for m in sections.pop("alias")]
     legacy = [[m.name, m.alias_of.partition("; ")[2]] for m in sections.pop("legacy")]
-    tables = [
-        ("rate", ["name", "of a group s", "formula"], rates),
-        ("comparison of a rate X", ["name", "formula"], comparisons),
+    found = [
+        _listed("rate", ["name", "of a group s", "formula"], rates),
+        _listed("comparison of a rate X", ["name", "formula"], comparisons),
         *(
-            (str(section), ["name", "range", "ideal", "formula"], _functions(own))
+            _listed(section, ["name", "range", "ideal", "formula"], list(map(_function, own)))
             for section, own in sections.items()
         ),
-        ("alias", ["name", "is"], aliases),
-        (f"legacy, {SOURCE}", ["name", "rules"], legacy),
+        _listed("alias", ["name", "is"], aliases),
+        _listed(f"legacy, {SOURCE}", ["name", "rules"], legacy),
     ]
-    found = (
-        Section(f"metrics: {title}", tables=(plain_table("", heads, rows, len(heads)),))
-        for title, heads, rows in tables
-    )
     return Document("", sections=tuple(found))
 
 
-def _functions(metrics: list[Metric]) -> list[list[str]]:
-    return [
-        [
-            m.name,
-            f"{number(m.low)} to {number(m.high)}",
-            "" if m.ideal is None else number(m.ideal),
-            m.formula,
-        ]
-        for m in metrics
-    ]
+def _listed(title: str, heads: list[str], rows: list[list[str]]) -> Section:
+    return Section(f"metrics: {title}", tables=(plain_table("", heads, rows, len(heads)),))
+
+
+def _function(metric: Metric) -> list[str]:
+    ideal = "" if metric.ideal is None else number(metric.ideal)
+    return [metric.name, f"{number(metric.low)} to {number(metric.high)}", ideal, metric.formula]
 
 
 def metric_page(name: str) -> Document:

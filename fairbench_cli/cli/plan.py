@@ -1,6 +1,6 @@
 """``fairbench plan``: what a run would do; runs nothing and writes nothing."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.cli.options import Config, DataDir, Only, Output, Set, ShardOf
 
@@ -25,20 +25,14 @@ def plan(
     from fairbench_cli.cli.console import print_document, say
     from fairbench_cli.cli.progress import estimate_of, in_words, kinds_of, to_do
     from fairbench_cli.document.model import Document, Section, plain_table
+    from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.plan import arc_in_words, bias_in_words
-    from fairbench_cli.experiment.running.run import prepare
-    from fairbench_cli.experiment.running.todo import read_shard
+    from fairbench_cli.experiment.running.run import prepare, read_shard
 
     with Activity("reading") as activity:
-        prepared = prepare(
-            config,
-            folder=output,
-            data_dir=data_dir,
-            overrides=tuple(set_ or ()),
-            filters=tuple(only or ()),
-            shard=None if shard is None else read_shard(shard),
-            tell=activity.tell,
-        )
+        given, part = read_config(config, tuple(set_ or ())), None if shard is None else read_shard(shard)
+        filters, tell = tuple(only or ()), activity.tell
+        prepared = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
     left = prepared.todo.by_key()
     heads = ("dataset", "attribute", "technique", "classifier", "done", "to do")
     table = plain_table("", heads, _rows(prepared, left), 4)
@@ -46,14 +40,13 @@ def plan(
     betas = list(dict.fromkeys(cell.beta for cell in prepared.selected if cell.source in tilted))
     lines = [f"β: {_listed(betas)}"] if betas else []
     todo, total, cells = sum(left.values()), prepared.size, len(prepared.distinct)
-    repeats = prepared.config.repeats
-    part = f" = {total}" if prepared.shard is None else f", {total} of them in shard {prepared.shard}"
-    lines.append(f"{cells} cells × {repeats} repeats{part}: {total - todo} done, {todo} to do")
+    asked = f" = {total}" if part is None else f", {total} of them in shard {part}"
+    lines.append(f"{cells} cells × {given.repeats} repeats{asked}: {total - todo} done, {todo} to do")
     if len(prepared.selected) > cells:
         lines.append(f"{len(prepared.selected) - cells} more cells share the numbers of one of these")
-    lines.append(f"limits of a repeat: {prepared.config.limits}")
+    lines.append(f"limits of a repeat: {given.limits}")
     for dataset in prepared.plan.datasets:
-        if prepared.config.sample.source == "data":
+        if given.sample.source == "data":
             about = f"{dataset['sample_size']} of {dataset['rows']} rows a training set, the rest a test set"
         else:
             size = f"{dataset['sample_size']} rows a training set"
@@ -76,7 +69,7 @@ def bias_lines(prepared: "PreparedRun") -> list[str]:
     """Say in a line each what β does to people, and which worlds a run has."""
     from fairbench_cli.experiment.plan import bias_in_words
 
-    tilted = any(cell.beta for cell in prepared.selected if not cell.world)
+    tilted = any(cell.beta for cell in prepared.selected if not cell.world.mechanisms)
     kind = bias_in_words(prepared.plan.datasets, brief=True, shipped=_shipped(prepared)) if tilted else ""
     worlds = dict.fromkeys(name for _, name, _, _ in _worlds(prepared))
     return [*([f"β is {kind}"] if kind else []), *([f"worlds: {', '.join(worlds)}"] if worlds else [])]
@@ -95,54 +88,45 @@ def _listed(strengths: list[float]) -> str:
 
 def _worlds(prepared: "PreparedRun") -> list[list[str]]:
     """Return the rows of the table of worlds: data sets, world, strengths, what the last does."""
-    found: dict[tuple[str, str, str], list[str]] = {}
+    selected = {(*cell.source, cell.world.name, cell.beta) for cell in prepared.selected}
+    datasets: dict[tuple[str, str, str], list[str]] = {}  # by the rest of a row
     for dataset in prepared.plan.datasets:
-        own = (dataset["dataset"], dataset["attribute"])
-        left = {(cell.world_name, cell.beta) for cell in prepared.selected if cell.source == own}
-        kept = [one for one in dataset.get("worlds", ()) if (one["world"], one["beta"]) in left]
-        for name in dict.fromkeys(one["world"] for one in kept):
-            same = [one for one in kept if one["world"] == name]
-            strengths = _listed([one["beta"] for one in same])
+        name, strengths = dataset["dataset"], dict[str, list[dict[str, Any]]]()
+        for world in dataset.get("worlds", ()):
+            if (name, dataset["attribute"], world["world"], world["beta"]) in selected:
+                strengths.setdefault(world["world"], []).append(world)
+        for called, same in strengths.items():
+            betas = _listed([world["beta"] for world in same]) if called else ""
             words = f"at {same[-1]['beta']:g}: " * (len(same) > 1) + same[-1]["words"]
-            place = found.setdefault((name or "no bias", strengths if name else "", words), [])
-            place += [dataset["dataset"]] * (dataset["dataset"] not in place)
-    return [[", ".join(datasets), *world] for world, datasets in found.items()]
+            datasets.setdefault((called or "no bias", betas, words), []).append(name)
+    return [[", ".join(dict.fromkeys(names)), *row] for row, names in datasets.items()]
 
 
 def _rows(prepared: "PreparedRun", left: dict[str, int]) -> list[list[str]]:
     """Return the rows of the table of cells: data set, attribute, technique, classifier, done, to do."""
-    from collections import Counter
-
     from fairbench_cli.report.tables import classifier_label, technique_label
 
-    groups: dict[tuple[str, str, int, int], Counter[str]] = {}
-    members: dict[tuple[str, str, int, int], Cell] = {}
-    for cell in prepared.selected:  # cells share the objects of their technique and classifier
-        group = (*cell.source, id(cell.technique), id(cell.classifier))
-        members.setdefault(group, cell)
-        to_do = left[cell.key]
-        groups.setdefault(group, Counter()).update({"done": prepared.asked(cell) - to_do, "to do": to_do})
-    named: dict[tuple[str, ...], Counter[str]] = {}
-    variants: dict[tuple[str, ...], tuple[set[int], set[int]]] = {}
-    for group, n in groups.items():
-        cell = members[group]
-        if len(groups) > MOST_ROWS:
-            label, classifier = cell.technique.spec.name, cell.classifier.name
-        else:
+    variants = {(*cell.source, id(cell.technique), id(cell.classifier)) for cell in prepared.selected}
+    labels: dict[tuple[int, int], tuple[str, str]] = {}  # cells share the objects of these two
+    groups: dict[tuple[str, ...], list[Cell]] = {}
+    for cell in prepared.selected:
+        both = id(cell.technique), id(cell.classifier)
+        if both not in labels and len(variants) > MOST_ROWS:
+            labels[both] = cell.technique.spec.name, cell.classifier.name
+        elif both not in labels:
             shown = cell.describe()
             label = technique_label(shown["intervention"], shown["parameters"], shown["include_protected"])
             label += "" if shown["representation"] == "original" else f", {shown['representation']}"
-            classifier = classifier_label(shown["classifier"], shown["classifier_parameters"])
-        name = (*cell.source, label, classifier)
-        named.setdefault(name, Counter()).update(n)
-        for known, one in zip(variants.setdefault(name, (set(), set())), group[2:], strict=True):
-            known.add(one)
+            labels[both] = label, classifier_label(shown["classifier"], shown["classifier_parameters"])
+        groups.setdefault((*cell.source, *labels[both]), []).append(cell)
     rows = []
-    for (dataset, attribute, *both), n in named.items():
-        settings = (len(known) for known in variants[dataset, attribute, *both])
-        several = [
-            f"{one} ({count} settings)" if count > 1 else one
-            for one, count in zip(both, settings, strict=True)
-        ]
-        rows.append([dataset, attribute, *several, str(n["done"]), str(n["to do"])])
+    for (dataset, attribute, technique, classifier), cells in groups.items():
+        technique += _settings(len({id(cell.technique) for cell in cells}))
+        classifier += _settings(len({id(cell.classifier) for cell in cells}))
+        asked, to_do = sum(map(prepared.asked, cells)), sum(left[cell.key] for cell in cells)
+        rows.append([dataset, attribute, technique, classifier, str(asked - to_do), str(to_do)])
     return rows
+
+
+def _settings(count: int) -> str:
+    return f" ({count} settings)" if count > 1 else ""

@@ -77,7 +77,6 @@ class RunProgress:
         self._running: list[tuple[Kind, float]] = []  # since when, on the monotonic clock
         self._limit = prepared.config.limits.seconds
         self._done = self._failed = 0
-        self._longest = ""
         self._start = self._spoke = time.monotonic()
         self._began: float | None = None  # when the first repeat was handed out
         self._estimated, self._eta = -math.inf, ""
@@ -99,11 +98,10 @@ class RunProgress:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._bar.longest = ""
         if self._console.is_terminal:
-            self._bar.longest = ""
             self._bar.stop()
         elif self._total:
-            self._longest = ""
             self._say()
 
     def note(self, outcome: Repeat) -> None:
@@ -115,8 +113,9 @@ class RunProgress:
         self._left[kind] -= 1
         if self._began is None:
             self._began = time.monotonic() - outcome.seconds
-        ended = next((one for one in sorted(self._running, key=lambda one: one[1]) if one[0] == kind), None)
-        self._running = [one for one in self._running if one is not ended]
+        alike = [one for one in self._running if one[0] == kind]
+        if alike:
+            self._running.remove(min(alike, key=lambda one: one[1]))
         self._show()
 
     def watch(self, running: Iterable[tuple[Task, float]]) -> None:
@@ -126,45 +125,44 @@ class RunProgress:
         """
         now, running = time.monotonic(), list(running)
         self._running = [(self._kinds[task.cell.key], now - seconds) for task, seconds in running]
-        if self._began is None and running:
-            self._began = min(since for _, since in self._running)
+        if self._began is None:
+            self._began = min((since for _, since in self._running), default=None)
         if self._began is not None:
             self._estimate.look(now - self._began, self._under_way(now))
         late = [(task, seconds) for task, seconds in running if seconds > LONG]
-        self._longest = ""
+        self._bar.longest = ""
         if late:
             task, seconds = max(late, key=lambda one: one[1])
             limit = "" if self._limit is None else f" of {in_words(self._limit)}"
-            self._longest = f"longest: {printable(_task_in_words(task))}: {in_words(seconds)}{limit}"
+            self._bar.longest = f"longest: {printable(_task_in_words(task))}: {in_words(seconds)}{limit}"
         self._show()
 
     def _show(self) -> None:
         now = time.monotonic()
         if self._console.is_terminal:
             if now - self._estimated >= SECONDS_BETWEEN_ESTIMATES or self._done == self._total:
-                self._estimated, self._eta = now, self._time_left()
+                self._estimated, self._eta = now, self._time_left(now)
             failed = f"[red]{self._failed} failed[/] " if self._failed else ""
-            self._bar.longest = self._longest
             self._bar.update(
-                self._task, completed=self._done, failed=failed, rate=f"{self._rate():.1f}/s", eta=self._eta
+                self._task, completed=self._done, failed=failed, rate=self._rate(now), eta=self._eta
             )
         elif now - self._spoke >= SECONDS_BETWEEN_LINES:
             self._say()
 
-    def _rate(self) -> float:
-        return self._done / max(time.monotonic() - self._start, 1e-9)
+    def _rate(self, now: float) -> str:
+        return f"{self._done / max(now - self._start, 1e-9):.1f}/s"
 
     def _under_way(self, now: float) -> list[tuple[Kind, float]]:
         return [(kind, now - since) for kind, since in self._running]
 
-    def _time_left(self) -> str:
-        seconds = self._estimate.left(self._left, self._under_way(time.monotonic()))
+    def _time_left(self, now: float) -> str:
+        seconds = self._estimate.left(self._left, self._under_way(now))
         return "" if seconds is None or self._done == self._total else f"{in_words(seconds)} left"
 
     def _say(self) -> None:
         self._spoke = time.monotonic()
         failed = f"{self._failed} failed" if self._failed else ""
-        parts = [failed, f"{self._rate():.1f}/s", self._time_left(), self._longest]
+        parts = [failed, self._rate(self._spoke), self._time_left(self._spoke), self._bar.longest]
         line = ", ".join([f"{self._done}/{self._total} repeats", *filter(None, parts)])
         self._console.print(line, soft_wrap=True, markup=False)
 

@@ -5,10 +5,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairbench_cli.cli import options
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.files import make_folder, write_text
+from fairbench_cli.cli import console, options
 from fairbench_cli.cli.options import AllTables, DataDir, Set, config_path
 from fairbench_cli.experiment.config.outputs import TABLES, TestLabels
-from fairbench_cli.papers.registry import PAPERS
+from fairbench_cli.papers.registry import PAPERS, find_paper
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.experiment.running.verify import Recomputed, Verification
@@ -66,37 +68,36 @@ def report(
     all_: AllTables = False,
 ) -> None:
     """Write the answer, page, CSVs, tables and figures of a run again from its journal. No training."""
-    from fairbench_cli.base.errors import user_error
     from fairbench_cli.base.plugins import is_file
-    from fairbench_cli.cli.console import print_report, print_tables, talk, talk_of_damage
-    from fairbench_cli.experiment.journal.lock import locked_if_results
-    from fairbench_cli.experiment.journal.manifest import mixture_in_words
+    from fairbench_cli.experiment.journal.folder import locked_if_results, mixture_in_words
     from fairbench_cli.papers.pages import with_paper
     from fairbench_cli.report.write import redo_report
 
     if all_ and (table or versus):
         what = f"--all shows every table, and {'--table' if table else '--versus'} some of them"
         raise user_error(what, "give one of the two", "--all")
-    with locked_if_results(results, talk):
+    with locked_if_results(results, console.talk):
         written, damages, left_out, missing, without = redo_report(
             results, attribute or (), metric or (), versus or (), table or (), labels, compared=with_paper
         )
     for line in mixture_in_words(results):
-        talk(line)
-    talk_of_damage(damages)
+        console.talk(line)
+    console.talk_of_damage(damages)
     if missing:
-        talk(
+        console.talk(
             f"{missing} repeats of the plan are in no journal: run them, or copy the journals of other shards"
         )
     if without:
-        talk(f"the test rows of {without} repeats are in no journal/*.rows: run them, or copy these files")
+        console.talk(
+            f"the test rows of {without} repeats are in no journal/*.rows: run them, or copy these files"
+        )
     for name in left_out:
         again = f"./{name}" if is_file(name) else name
-        talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")
+        console.talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")
     if versus or table:
-        print_tables(written.tables)
+        console.print_tables(written.tables)
     else:
-        print_report(written, tables=all_, folder=results)
+        console.print_report(written, tables=all_, folder=results)
 
 
 def compare(
@@ -144,25 +145,21 @@ def compare(
     ] = None,
 ) -> int:
     """Compare runs with a paper's published values, or two runs with each other, number by number."""
-    from fairbench_cli.base.errors import user_error
-    from fairbench_cli.cli.console import print_document, talk_of_damage
+    from fairbench_cli.document.markdown import markdown
     from fairbench_cli.papers.compare import compare_folder
-    from fairbench_cli.papers.pages import comparison_document, side_by_side
-    from fairbench_cli.papers.registry import find_paper
+    from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side
 
     if paper is None:
         given = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
         for flag, value in given.items():
             if value is not None:
-                raise user_error(
-                    "it is about a paper, and none is named", f"add --paper {next(iter(PAPERS))}", flag
-                )
+                fix = f"add --paper {next(iter(PAPERS))}"
+                raise user_error("it is about a paper, and none is named", fix, flag)
         return _compare_runs(results, tuple(only or ()), output)
     found = find_paper(paper)
     if found.floors and tolerance is not None:
-        raise user_error(
-            f"each value of {paper} has a tolerance of its own", "leave --tolerance out", "--tolerance"
-        )
+        what = f"each value of {paper} has a tolerance of its own"
+        raise user_error(what, "leave --tolerance out", "--tolerance")
     limit = 0.05 if tolerance is None else tolerance
     tables = tuple(one.strip() for text in table or () for one in text.split(","))
     names = _names(results, alone=output is None)
@@ -170,21 +167,33 @@ def compare(
         compare_folder(folder, found, name, tables=tables, filters=tuple(only or ()))
         for folder, name in zip(results, names, strict=True)
     ]
-    talk_of_damage([damage for one in comparisons for damage in one.damages])
-    _write(comparisons, results, output, limit)
-    if len(comparisons) > 1:
-        print_document(side_by_side(comparisons, limit))
+    console.talk_of_damage([damage for one in comparisons for damage in one.damages])
+    several = len(comparisons) > 1
+    for one, folder in zip(comparisons, results, strict=True):
+        name = f"{one.paper.name}-{one.run}" if output is not None and several else one.paper.name
+        page = markdown(comparison_document(one, limit))
+        _save(output or folder / "compare", {f"{name}.csv": comma_separated(one), f"{name}.md": page})
+    if several:
+        together = side_by_side(comparisons, limit)
+        if output is not None:
+            _save(output, {f"{found.name}.md": markdown(together)})
+        console.print_document(together)
     else:
-        print_document(comparison_document(comparisons[0], limit, brief=True))
+        console.print_document(comparison_document(comparisons[0], limit, brief=True))
     enough = [_print_share(one, limit, fail_under) for one in comparisons]
     return 0 if all(enough) else 1
 
 
+def _save(folder: Path, files: dict[str, str]) -> None:
+    """Write texts to a folder by the names of their files, and say where they are."""
+    make_folder(folder)
+    for name, text in files.items():
+        write_text(folder / name, text)
+    console.talk(f"{folder}/: {', '.join(files)}")
+
+
 def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | None) -> int:
     """Compare two folders with each other; write files only where they are asked for."""
-    from fairbench_cli.base.errors import user_error
-    from fairbench_cli.base.files import make_folder, write_text
-    from fairbench_cli.cli.console import print_document, talk, talk_of_damage
     from fairbench_cli.document.html import html
     from fairbench_cli.document.markdown import markdown
     from fairbench_cli.report.runs import compare_runs
@@ -196,21 +205,16 @@ def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | 
     first, second = folders
     names = _names(folders, alone=True)
     found = compare_runs((first, second), (names[0], names[1]), filters)
-    talk_of_damage(found.damages)
+    console.talk_of_damage(found.damages)
     if output is not None:
-        make_folder(output)
-        write_text(output / "runs.csv", comma_separated(found.frame, found.plan))
-        write_text(output / "runs.md", markdown(found.document))
-        write_text(output / "runs.html", html(found.document))
-        talk(f"{output}/: runs.csv, runs.md, runs.html")
-    print_document(found.console)
+        table, document = comma_separated(found.frame, found.plan), found.document
+        _save(output, {"runs.csv": table, "runs.md": markdown(document), "runs.html": html(document)})
+    console.print_document(found.console)
     return 0
 
 
 def _names(folders: list[Path], *, alone: bool) -> list[str]:
     """Call every run by its folder's name, or path if names clash and no two runs write to one folder."""
-    from fairbench_cli.base.errors import user_error
-
     names = [folder.resolve().name for folder in folders]
     if alone and len(set(names)) < len(names):
         names = list(map(str, folders))
@@ -222,36 +226,14 @@ def _names(folders: list[Path], *, alone: bool) -> list[str]:
 
 def _print_share(comparison: "Reproduction", tolerance: float, fail_under: float | None) -> bool:
     """Print the share within the tolerance; return whether it is enough."""
-    from fairbench_cli.cli.console import fold
     from fairbench_cli.papers.pages import share_line
 
     line, found = share_line(comparison, tolerance)
     enough = fail_under is None or found >= fail_under
     if fail_under is not None:
         line += f", {'at least' if enough else 'less than'} the {fail_under:g} asked for"
-    fold(line, "" if enough else "bold red")
+    console.fold(line, "" if enough else "bold red")
     return enough
-
-
-def _write(
-    comparisons: "list[Reproduction]", folders: list[Path], output: Path | None, tolerance: float
-) -> None:
-    from fairbench_cli.base.files import make_folder, write_text
-    from fairbench_cli.cli.console import talk
-    from fairbench_cli.document.markdown import markdown
-    from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side
-
-    for one, folder in zip(comparisons, folders, strict=True):
-        target = output or folder / "compare"
-        make_folder(target)
-        several = output is not None and len(comparisons) > 1
-        name = f"{one.paper.name}-{one.run}" if several else one.paper.name
-        write_text(target / f"{name}.csv", comma_separated(one))
-        write_text(target / f"{name}.md", markdown(comparison_document(one, tolerance)))
-        talk(f"{target}/: {name}.csv, {name}.md")
-        if several and one is comparisons[-1]:
-            write_text(target / f"{one.paper.name}.md", markdown(side_by_side(comparisons, tolerance)))
-            talk(f"{target}/: {one.paper.name}.md")
 
 
 def verify(
@@ -280,8 +262,6 @@ def verify(
 
     Exit code 0: all are the same; 1: some differ.
     """
-    from fairbench_cli.base.errors import user_error
-    from fairbench_cli.cli.console import say, talk
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.running.pool import default_jobs
     from fairbench_cli.experiment.running.verify import verify as compute
@@ -294,9 +274,9 @@ def verify(
     )
     for name, n in found.unnamed.items():
         repeats = f"{n} finished repeat{'s' * (n > 1)}"
-        talk(f"{repeats} left out: {name} is no code of fairbench's; name its config: --config")
+        console.talk(f"{repeats} left out: {name} is no code of fairbench's; name its config: --config")
     for line in _lines(found):
-        say(line)
+        console.say(line)
     return 0 if found.good else 1
 
 

@@ -35,8 +35,7 @@ def run(
     data_dir: DataDir = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No answer and no progress.")] = False,
     mix_versions: Annotated[
-        bool,
-        typer.Option("--mix-versions", help="Go on from results of other versions of NumPy and so on."),
+        bool, typer.Option("--mix-versions", help="Go on from results of other versions of NumPy and so on.")
     ] = False,
     backend: Annotated[
         Literal["local", "dask"], typer.Option(help="Where repeats run: here, or on a cluster of dask.")
@@ -54,11 +53,10 @@ def run(
     from fairbench_cli.cli.console import print_report, talk
     from fairbench_cli.cli.plan import bias_lines
     from fairbench_cli.cli.progress import in_words
-    from fairbench_cli.experiment.cluster.cluster import cluster_at
+    from fairbench_cli.experiment.cluster import cluster_at
     from fairbench_cli.experiment.config.read import read_config
     from fairbench_cli.experiment.running.pool import LocalPool, default_jobs
-    from fairbench_cli.experiment.running.run import prepare, working_in, write_manifest
-    from fairbench_cli.experiment.running.todo import read_shard
+    from fairbench_cli.experiment.running.run import prepare, read_shard, working_in, write_manifest
 
     start = time.monotonic()
     part = None if shard is None else read_shard(shard)
@@ -76,8 +74,7 @@ def run(
             checked = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
         prepared = held.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
         local.log = prepared.folder / LOG
-        count = pool.jobs
-        todo = len(prepared.todo)
+        count, todo = pool.jobs, len(prepared.todo)
         if not quiet:
             of = "" if part is None else f" in shard {part}"
             workers = f"{count} worker{'s' * (count > 1)}"
@@ -95,11 +92,11 @@ def run(
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")
             return 128 + stopped[0]
+        took = in_words(time.monotonic() - start)
         if not quiet and part is not None:
-            talk(f"{prepared.folder}/journal/: shard {part} ({in_words(time.monotonic() - start)})")
+            talk(f"{prepared.folder}/journal/: shard {part} ({took})")
             talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
         elif not quiet:
-            took = in_words(time.monotonic() - start)
             print_report(written, tables=all_, folder=prepared.folder, time=took)
     return 1 if _say_failures(prepared) else 0
 
@@ -179,9 +176,9 @@ def _say_failures(prepared: "PreparedRun") -> bool:
     """Print the reasons of failures, most frequent first; return whether there were any."""
     from fairbench_cli.cli.console import talk
 
-    reasons = Counter((record.status, record.reason) for record in prepared.failures.values())
-    for (status, reason), n in reasons.most_common(REASONS_SHOWN):
-        talk(f"{n} repeat{'s' * (n > 1)} {status}: {reason}")
+    reasons = Counter(f"{record.status}: {record.reason}" for record in prepared.failures.values())
+    for reason, n in reasons.most_common(REASONS_SHOWN):
+        talk(f"{n} repeat{'s' * (n > 1)} {reason}")
     if len(reasons) > REASONS_SHOWN:
         talk(f"and {len(reasons) - REASONS_SHOWN} more reasons: see groups.csv")
     return bool(reasons)

@@ -28,8 +28,8 @@ def simulate(
     from fairbench_cli.cli.progress import in_words
     from fairbench_cli.experiment.versions import provenance
     from fairbench_cli.simulate.config import read_simulation
-    from fairbench_cli.simulate.draw import simulate as run_all
-    from fairbench_cli.simulate.write import check_folder, summary_document, write_simulation
+    from fairbench_cli.simulate.simulation import check_folder, summary_document, write_simulation
+    from fairbench_cli.simulate.simulation import simulate as run_all
 
     start, cpu = time.monotonic(), time.process_time()
     simulation = read_simulation(config, tuple(set_ or ()))

@@ -118,12 +118,20 @@ class Axis:
             first, last = math.ceil(low / every), math.floor(high / every)
             values = [2.0 ** (every * i) for i in range(first, last + 1)]
         else:
-            rough = (self.high - self.low) / 5
-            power = 10.0 ** math.floor(math.log10(rough))
-            step = self.step or next(step for step in (1, 2, 5, 10) if step * power >= rough * 0.99) * power
+            step = self.step or round_step((self.high - self.low) / 5)
             first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
             values = [i * step for i in range(first, last + 1)]
         return [(self.at(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
+
+
+def round_step(rough: float) -> float:
+    """Return 1, 2 or 5 times a power of ten, the least that is not below a step.
+
+    >>> round_step(0.03), round_step(7.0)
+    (0.05, 10.0)
+    """
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(times for times in (1, 2, 5, 10) if times * power >= rough * 0.99) * power
 
 
 PLACES = Axis(0.0, 1e4, 0.0, 1e4)  # where values are places
@@ -239,15 +247,27 @@ def scatter(x: Axis, y: Axis, points: Iterable[Point], look: int) -> str:
 def line(x: Axis, y: Axis, points: Sequence[Point], look: int, said: str) -> str:
     """Return a line through points."""
     colour, dashes, _ = LINES[look % len(LINES)]
-    d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in points)
-    return stroke(f"line l{look % len(LINES)}", f"M{d}", said, colour, 1.8, dashes) if points else ""
+    kind, d = f"line l{look % len(LINES)}", _through(x, y, ((a, b) for a, b, _ in points))
+    return stroke(kind, d, said, colour, 1.8, dashes) if points else ""
 
 
 def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> str:
     """Return the band of a line: from a lower to an upper value at each place."""
     way = [(a, low) for a, low, _ in limits] + [(a, high) for a, _, high in reversed(limits)]
-    d, i = "L".join(short(x.at(a), y.at(b)) for a, b in way), look % len(LINES)
-    return element("path", f"area a{i}", said, d=f"M{d}z", fill=LINES[i][0], fill_opacity=0.13) if way else ""
+    d, i = f"{_through(x, y, way)}z", look % len(LINES)
+    return element("path", f"area a{i}", said, d=d, fill=LINES[i][0], fill_opacity=0.13) if way else ""
+
+
+def _through(x: Axis, y: Axis, places: Iterable[tuple[float, float]]) -> str:
+    """Return the path through some places."""
+    return "M" + "L".join(short(x.at(a), y.at(b)) for a, b in places)
+
+
+def _grid(x: Axis, y: Axis) -> Iterator[str]:
+    """Yield a line and a text at each tick of the vertical axis."""
+    for at, words in y.ticks():
+        yield stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5")
+        yield text("tick", x.start - 5, at + 4, words, "end")
 
 
 @dataclass(frozen=True)
@@ -307,11 +327,7 @@ def plot(
     Names stand `beside` the ends of their lines, where the horizontal axis leaves room for them, or below;
     those of lines that are `known`, which the others are held against, above their ends.
     """
-    parts = []
-    for at, words in y.ticks():
-        parts.append(stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5"))
-        parts.append(text("tick", x.start - 5, at + 4, words, "end"))
-    parts += [under, below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
+    parts = [*_grid(x, y), under, below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
     parts += [area(x, y, each.limits, i, f"{each.name}: interval") for i, each in enumerate(lines)]
     level = y.start + 48
     for i, each in enumerate(lines):
@@ -339,8 +355,8 @@ def _known_lines(x: Axis, y: Axis, known: Sequence[ChartLine]) -> Iterator[str]:
     """Yield thin lines, named at their ends; those that end at about the same place together."""
     ends: list[tuple[float, list[str]]] = []
     for each in known:
-        d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in each.points)
-        yield stroke("way known", f"M{d}", each.name, SOFT, 1.2, "1 3")
+        d = _through(x, y, ((a, b) for a, b, _ in each.points))
+        yield stroke("way known", d, each.name, SOFT, 1.2, "1 3")
         level = y.at(each.points[-1][1])
         near = next((names for at, names in ends if abs(at - level) < LINE), None)
         if near is None:
@@ -357,25 +373,25 @@ class ForestRow:
 
     Parameters
     ----------
-    at, low, high, base : float or None
-        Places in per cent of the axis; None where there is none.
     said : str
         All that the row shows, in words.
     texts : sequence of (str, str)
         Of each column to the right: a text, and what is in small print behind it.
     note : str
         In small print behind the name.
+    at, low, high, base : float or None
+        Places in per cent of the axis; None where there is none.
     """
 
     name: str
     kind: Form
-    at: float | None
-    low: float | None
-    high: float | None
-    base: float | None
     said: str
     texts: Sequence[tuple[str, str]]
     note: str = ""
+    at: float | None = None
+    low: float | None = None
+    high: float | None = None
+    base: float | None = None
 
 
 def forest(
@@ -483,46 +499,36 @@ def cloud(
     known : sequence of Track
         What the techniques are held against.
     """
-    parts = [text("tick", SIDE, 10, above)]
-    for at, words in y.ticks():
-        parts.append(stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5"))
-        parts.append(text("tick", x.start - 5, at + 4, words, "end"))
+    parts = [text("tick", SIDE, 10, above), *_grid(x, y)]
     if zero and x.low <= 0 <= x.high:
         parts.append(stroke("here", f"M{short(x.at(0), y.start)}V{short(y.end)}", "", INK, 1, "3 3"))
-    parts += [below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
-    parts.append(under)
+    parts += [below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle"), under]
     names: list[Point] = []
-    marks = [(x.at(a), y.at(b)) for track in (*known, *tracks) for a, b, _ in track.points]
-    for track in known:
-        d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in track.points)
-        parts.append(stroke("way known", f"M{d}", "", SOFT, 1, "1 3") if len(track.points) > 1 else "")
-        for a, b, said in track.points:
-            parts.append(mark("point known", FORMS["known"], x.at(a), y.at(b), said, SOFT))
-        a, b, _ = track.points[-1]
-        names.append((x.at(a), y.at(b), track.name))
-    for i, track in enumerate(tracks):
-        look = i % len(LINES)
-        d = "L".join(short(x.at(a), y.at(b)) for a, b, _ in track.points)
-        parts.append(stroke(f"way l{look}", f"M{d}", "", LINES[look][0], 1) if len(track.points) > 1 else "")
-        for k, (a, b, said) in enumerate(track.points):
-            shade = (
-                len(SHADES) - 1 if len(track.points) < 2 else k * (len(SHADES) - 1) // (len(track.points) - 1)
-            )
-            form = mark(
-                f"point l{look} b{shade}",
-                LINES[look][2],
-                x.at(a),
-                y.at(b),
-                said,
-                LINES[look][0],
-                SHADES[shade],
-            )
-            parts.append(form)
-        if track.points:
-            a, b, _ = track.points[-1]
-            names.append((x.at(a), y.at(b), track.name))
+    marks: list[tuple[float, float]] = []
+    tracks = [track for track in tracks if track.points]
+    looks = [*[None] * len(known), *range(len(tracks))]
+    for track, look in zip([*known, *tracks], looks, strict=True):
+        places = [(x.at(a), y.at(b)) for a, b, _ in track.points]
+        parts += _way(places, [said for _, _, said in track.points], look)
+        names += [(*place, track.name) for place in places[-1:]]
+        marks += places
     parts += _apart(names, marks, y.start)
     return picture(title, y.start + 38, parts)
+
+
+def _way(places: Sequence[tuple[float, float]], said: Sequence[str], look: int | None) -> Iterator[str]:
+    """Yield the way of a technique with the look of a line, or, without one, of what it is held against."""
+    kind, colour, form, dashes = "known", SOFT, FORMS["known"], "1 3"
+    if look is not None:
+        i, dashes = look % len(LINES), ""
+        kind, colour, form = f"l{i}", LINES[i][0], LINES[i][2]
+    if len(places) > 1:
+        yield stroke(f"way {kind}", _through(PLACES, PLACES, places), "", colour, 1, dashes)
+    last = len(SHADES) - 1
+    for k, ((a, b), words) in enumerate(zip(places, said, strict=True)):
+        shade = last if len(places) < 2 else k * last // (len(places) - 1)
+        shown, fill = (f"point {kind}", PAPER) if look is None else (f"point {kind} b{shade}", SHADES[shade])
+        yield mark(shown, form, a, b, words, colour, fill)
 
 
 SHADES = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")

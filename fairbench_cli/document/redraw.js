@@ -8,25 +8,26 @@
   const general = (x) => String(Number(x.toPrecision(6)));
   const short = (x) => x.toFixed(2).replace(/\.?0+$/, "");
   const fine = (words, small) => escaped(words) + (small ? ` <span class="fine">${escaped(small)}</span>` : "");
+  const among = (low, x, high) => Math.max(low, Math.min(high, x));
+  function multiples(low, high, step) {
+    const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
+    return Array.from({ length: Math.max(0, last - first + 1) }, (_, i) => (first + i) * step);
+  }
+  // Scales, as `Scale` in Python.
   function written(scale, grains, sign = "") {
     const last = Math.floor((2 * Math.abs(grains) + scale.step) / (2 * scale.step));
     const base = 10 ** scale.digits;
     const before = last === 0 ? "" : grains < 0 ? "−" : sign;
     return `${before}${Math.floor(last / base)}.${String(last % base).padStart(scale.digits, "0")}`;
   }
+  const withUnit = (scale, grains) => written(scale, grains) + (scale.unit ? ` ${scale.unit}` : "");
+  const named = (scale) => (scale.unit ? `${scale.name}, ${scale.unit}` : scale.name);
+  const valueOf = (scale, grains) => grains / (data.grain / (scale.unit ? 100 : 1));
   function place(scale, grains) {
     const [low, high] = scale.axis;
-    return (100 * (Math.max(low, Math.min(high, grains)) - low)) / (high - low);
-  }
-  function ticks(scale) {
-    const [low, high, step] = scale.axis;
-    const found = [];
-    for (let k = Math.ceil(low / step); k <= Math.floor(high / step); k++) found.push([place(scale, k * step), written(scale, k * step).replace(/\.?0+$/, "")]);
-    return found;
+    return (100 * (among(low, grains, high) - low)) / (high - low);
   }
   const letters = (scale) => data.words[scale.gap ? 1 : 0];
-  const grainsOf = (scale) => data.grain / (scale.unit ? 100 : 1);
-  const named = (scale) => (scale.unit ? `${scale.name}, ${scale.unit}` : scale.name);
   const ofBeta = (values, beta) => (Array.isArray(values) ? values[beta] : values);
   const strength = (panel, beta, before = "") => (panel.strength ? `${before}${panel.strength} = ${panel.at[beta]}` : "");
   function whichWords(panel, beta) {
@@ -34,78 +35,51 @@
     return (beta === undefined ? [world, labels] : [world === panel.strength ? "" : world, strength(panel, beta), labels]).filter(Boolean).join(" · ");
   }
   const which = (panel, beta) => (panel.which ? `<p class="which">${escaped(whichWords(panel, beta))}</p>\n` : "");
+  const over = (panel, numbers, i) => panel.betas.map((_, k) => at(numbers, i * panel.betas.length + k));
   // What others are held against, by name, with its numbers over β: as `known_of` in Python.
   function knownOf(panel, m) {
-    const count = panel.betas.length;
-    const over = (numbers, i) => panel.betas.map((_, k) => at(numbers, i * count + k));
-    const rules = Object.keys(data.rules).map((name, r) => [name, over(panel.known[m], r)]);
-    const upper = panel.upper.filter(Boolean).map((t) => [panel.techniques[t], over(panel.mean[m], t)]);
-    return [...rules, ...upper].filter(([, values]) => values.some((value) => value !== null));
+    const rules = Object.keys(data.rules).map((name, r) => [name, over(panel, panel.known[m], r)]);
+    const upper = panel.upper.filter(Boolean).map((t) => [panel.techniques[t], over(panel, panel.mean[m], t)]);
+    return new Map([...rules, ...upper].filter(([, values]) => values.some((value) => value !== null)));
   }
-  function aside(panel, against, i) {
-    const m = data.accuracy;
-    const mean = at(panel.mean[m], i);
-    const difference = against ? at(against.difference[m], i) : null;
-    if (mean === null) return ["-", ""];
-    return [`${written(data.scales[m], mean)} %`, difference === null ? "" : written(data.scales[m], difference, "+")];
+  // Forests, as `drawn_forest` and `forest_row` in Python.
+  function aside(m, mean, change = null) {
+    if (m === data.accuracy) return [];
+    const scale = data.scales[data.accuracy];
+    return [mean === null ? ["-", ""] : [`${written(scale, mean)} %`, change === null ? "" : written(scale, change, "+")]];
   }
-  // A row of a forest: [name, kind, at, low, high, base, said, texts, note], as `forest_row` in Python.
   function forestRow(panel, m, base, t, beta) {
     const scale = data.scales[m];
-    const count = panel.betas.length;
-    const [name, i] = [panel.techniques[t], t * count + beta];
+    const [name, i] = [panel.techniques[t], t * panel.betas.length + beta];
     const mean = at(panel.mean[m], i);
     const against = panel.against[base];
-    const side = m === data.accuracy ? [] : [aside(panel, against, i)];
+    const side = aside(m, at(panel.mean[data.accuracy], i), against ? at(against.difference[data.accuracy], i) : null);
     if (mean === null) {
       const why = panel.why[i] ?? "no finite value";
-      return [name, "open", null, null, null, null, `${name}: ${why}`, [["-", ""], ...side], why];
+      return { name, kind: "open", told: `${name}: ${why}`, texts: [["-", ""], ...side], note: why };
     }
-    const n = Array.isArray(panel.n[m]) ? panel.n[m][i] : panel.n[m];
-    const same = panel.same[i] ?? "";
+    const [n, same] = [ofBeta(panel.n[m], i), panel.same[i] ?? ""];
     const note = same || (n < panel.repeats ? `${n} of ${panel.repeats}` : "");
-    const of = `${n} of ${panel.repeats} repeats`;
-    let told = `${name}: ${written(scale, mean)}${scale.unit ? ` ${scale.unit}` : ""}`;
-    if (same) told += `, ${same}`;
+    const repeats = `; ${n} of ${panel.repeats} repeats`;
+    let told = `${name}: ${withUnit(scale, mean)}${same ? `, ${same}` : ""}`;
     const difference = against ? at(against.difference[m], i) : null;
     if (difference === null) {
       const letter = against && against.base.includes(t) ? "B" : same ? "c" : ".";
-      const own = place(scale, mean);
-      return [name, data.kinds[letter], own, null, null, letter === "B" ? own : null, `${told}; ${of}`, [[written(scale, mean), ""], ...side], note];
+      const mid = place(scale, mean);
+      return { name, kind: data.kinds[letter], told: told + repeats, texts: [[written(scale, mean), ""], ...side], note, mid, base: letter === "B" ? mid : null };
     }
     const [letter, other] = [against.kind[m][i], against.base[t]];
-    const start = at(panel.mean[m], other * count + beta) ?? 0;
+    const start = at(panel.mean[m], other * panel.betas.length + beta) ?? 0;
     const [low, high] = [at(against.low[m], i), at(against.high[m], i)];
     told += `, ${written(scale, difference, "+")} against ${panel.techniques[other]}`;
     if (low !== null && high !== null) told += ` (${written(scale, low, "+")} to ${written(scale, high, "+")})`;
+    told += `: ${letters(scale)[letter]}${repeats}`;
     const end = (limit) => (limit === null ? null : place(scale, start + limit));
     const texts = [[written(scale, mean), written(scale, difference, "+")], ...side];
-    return [name, data.kinds[letter], end(difference), end(low), end(high), place(scale, start), `${told}: ${letters(scale)[letter]}; ${of}`, texts, note];
-  }
-  const span = (scale, numbers, m, i, sign = "") => {
-    const [low, high] = [at(numbers.low[m], i), at(numbers.high[m], i)];
-    return low === null || high === null ? "" : `[${written(scale, low, sign)}, ${written(scale, high, sign)}]`;
-  };
-  // The numbers of a technique at a β: [text, small print, value], as `number_cells` in Python.
-  function numberCells(panel, m, base, t, beta) {
-    const scale = data.scales[m];
-    const i = t * panel.betas.length + beta;
-    const n = Array.isArray(panel.n[m]) ? panel.n[m][i] : panel.n[m];
-    const of = [`${n} of ${panel.repeats}`, "", n];
-    const mean = at(panel.mean[m], i);
-    if (mean === null) return [["-", "", null], ["", "", null], [panel.why[i] ?? "no finite value", "", null], ["", "", null], of];
-    const against = panel.against[base];
-    const difference = against ? at(against.difference[m], i) : null;
-    let letter = against ? against.kind[m][i] : "-";
-    let change = ["", "", null];
-    if (difference !== null) change = [written(scale, difference, "+"), span(scale, against, m, i, "+"), difference];
-    else if (against && against.base.includes(t)) letter = "B";
-    const own = at(panel.mean[data.accuracy], i);
-    const right = own === null ? "" : `${written(data.scales[data.accuracy], own)} %`;
-    return [[written(scale, mean), span(scale, panel, m, i), mean], change, [letter === "-" ? "" : letters(scale)[letter], panel.same[i] ?? "", null], [right, "", own], of];
+    return { name, kind: data.kinds[letter], told, texts, note, mid: end(difference), low: end(low), high: end(high), base: place(scale, start) };
   }
   const upright = (kind, x) => (x === null ? "" : `<line class="${kind}" x1="${short(x)}%" x2="${short(x)}%" y2="100%"/>`);
-  function rowOf([name, kind, mid, low, high, base, told, texts, note], ideal) {
+  function drawnRow({ name, kind, told, texts, note = "", mid = null, low = null, high = null, base = null }, ideal) {
     let parts = upright("zero", ideal) + upright("base", base);
     if (low !== null && high !== null) parts += `<line class="ci ${kind}" x1="${short(low)}%" x2="${short(high)}%" y1="50%" y2="50%"/>`;
     if (mid !== null) parts += `<svg x="${short(mid)}%" y="50%" overflow="visible"><path class="mark ${kind}" d="${data.forms[kind]}"><title>${escaped(told)}</title></path></svg>`;
@@ -114,181 +88,173 @@
   }
   function forest(panel, m, base, beta) {
     const scale = data.scales[m];
-    const ideal = scale.ideal === null || scale.ideal < scale.axis[0] || scale.ideal > scale.axis[1] ? null : place(scale, scale.ideal);
-    let rows = panel.techniques.map((_, t) => rowOf(forestRow(panel, m, base, t, beta), ideal)).join("");
-    const known = Object.entries(data.rules).map(([name, words], r) => {
-      const [value, right] = [m, data.accuracy].map((own) => at(panel.known[own], r * panel.betas.length + beta));
-      if (value === null) return "";
-      const side = m === data.accuracy ? [] : [[right === null ? "-" : `${written(data.scales[data.accuracy], right)} %`, ""]];
-      const told = `${name}: ${written(scale, value)}${scale.unit ? ` ${scale.unit}` : ""}; ${words}`;
-      return rowOf([name, "known", place(scale, value), null, null, null, told, [[written(scale, value), ""], ...side], ""], ideal);
-    });
-    rows = known.join("") + rows;
+    const [low, high, step] = scale.axis;
+    const rows = [];
     const labels = ofBeta(panel.labels[m], beta);
     if (labels !== null) {
-      const texts = [[written(scale, labels), ""], ...(m === data.accuracy ? [] : [["", ""]])];
-      rows = rowOf(["labels", "labels", place(scale, labels), null, null, null, `${data.words[0].L}: ${texts[0][0]} ${scale.unit}`, texts, ""], ideal) + rows;
+      const told = `${data.words[0].L}: ${written(scale, labels)} ${scale.unit}`;
+      rows.push({ name: "labels", kind: "labels", told, texts: [[written(scale, labels), ""], ...(m === data.accuracy ? [] : [["", ""]])], mid: place(scale, labels) });
     }
+    Object.entries(data.rules).forEach(([name, words], r) => {
+      const [value, right] = [m, data.accuracy].map((own) => at(panel.known[own], r * panel.betas.length + beta));
+      if (value === null) return;
+      rows.push({ name, kind: "known", told: `${name}: ${withUnit(scale, value)}; ${words}`, texts: [[written(scale, value), ""], ...aside(m, right)], mid: place(scale, value) });
+    });
+    panel.techniques.forEach((_, t) => rows.push(forestRow(panel, m, base, t, beta)));
+    const ideal = scale.ideal === null || scale.ideal < low || scale.ideal > high ? null : place(scale, scale.ideal);
     const others = m === data.accuracy ? ["value"] : ["value", "accuracy"];
     const heads = others.map((head) => `<th scope="col" class="n">${head}</th>`).join("");
-    const below = ticks(scale).map(([x, words]) => `<span class="tick" style="left:${short(x)}%">${words}</span>`).join("");
+    const below = multiples(low, high, step).map((x) => `<span class="tick" style="left:${short(place(scale, x))}%">${written(scale, x).replace(/\.?0+$/, "")}</span>`).join("");
     const title = `${panel.name}: ${scale.name} against ${base}${strength(panel, beta, " at ")}`;
-    const names = [...panel.techniques, ...known.flatMap((row, r) => (row ? [Object.keys(data.rules)[r]] : []))];
-    const long = names.some((name) => name.split(/[ -]/).some((word) => word.length > 13));
+    const long = rows.some(({ name }) => name.split(/[ -]/).some((word) => word.length > 13));
     return which(panel, beta) + `<table class="forest${long ? " long" : ""}"><caption class="unseen">${escaped(title)}</caption><colgroup>${"<col>".repeat(2 + others.length)}</colgroup><thead><tr><th scope="col" colspan="2">${escaped(named(scale))}</th>${heads}</tr></thead>` +
-      `<tbody>${rows}</tbody><tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>${below}</div></td><td colspan="${others.length}"></td></tr></tfoot></table>`;
+      `<tbody>${rows.map((row) => drawnRow(row, ideal)).join("")}</tbody><tfoot aria-hidden="true"><tr><td></td><td class="plot"><div>${below}</div></td><td colspan="${others.length}"></td></tr></tfoot></table>`;
   }
-  const picture = (title, size, parts) => `<svg role="graphics-document document" aria-label="${escaped(title)}" viewBox="0 0 360 ${size}" width="360" height="${size}" font-family="system-ui, sans-serif" font-size="11" fill="#222222" xmlns="http://www.w3.org/2000/svg">${parts}</svg>`;
-  function axis(low, high, start, end) {
-    const at = (value) => start + ((end - start) * (Math.max(low, Math.min(high, value)) - low)) / (high - low);
-    const rough = (high - low) / 5;
-    const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].find((times) => times * power >= rough * 0.99) * power;
-    const ticks = () => {
-      const found = [];
-      for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k++) found.push([at(k * step), general(k * step)]);
-      return found;
+  // The numbers of a technique at a β: [text, small print, value], as `number_cells` in Python.
+  function numberCells(panel, m, base, t, beta) {
+    const scale = data.scales[m];
+    const i = t * panel.betas.length + beta;
+    const n = ofBeta(panel.n[m], i);
+    const of = [`${n} of ${panel.repeats}`, "", n];
+    const mean = at(panel.mean[m], i);
+    if (mean === null) return [["-", "", null], ["", "", null], [panel.why[i] ?? "no finite value", "", null], ["", "", null], of];
+    const span = (numbers, sign = "") => {
+      const [low, high] = [at(numbers.low[m], i), at(numbers.high[m], i)];
+      return low === null || high === null ? "" : `[${written(scale, low, sign)}, ${written(scale, high, sign)}]`;
     };
-    return { low, high, at, ticks, start, end };
+    const against = panel.against[base];
+    const difference = against ? at(against.difference[m], i) : null;
+    let letter = against ? against.kind[m][i] : "-";
+    let change = ["", "", null];
+    if (difference !== null) change = [written(scale, difference, "+"), span(against, "+"), difference];
+    else if (against && against.base.includes(t)) letter = "B";
+    const own = at(panel.mean[data.accuracy], i);
+    const right = own === null ? "" : `${written(data.scales[data.accuracy], own)} %`;
+    return [[written(scale, mean), span(panel), mean], change, [letter === "-" ? "" : letters(scale)[letter], panel.same[i] ?? "", null], [right, "", own], of];
   }
-  function below(axis, y) {
-    const ticks = axis.ticks();
-    const side = (x) => (x < 26 ? "start" : x > 334 ? "end" : "middle");
-    const marks = ticks.map(([x]) => `M${short(x)} ${short(y)}v4`).join("");
-    return path("axis", `M${short(axis.start)} ${short(y)}H${short(axis.end)}${marks}`, "", "#767676", 1) + ticks.map(([x, words]) => text("tick", x, y + 15, words, side(x))).join("");
-  }
-  // Curves over β as `curves` in Python draws them, and `plot` below it.
+  // Pictures, as in `document/charts.py`.
+  const picture = (title, size, parts) => `<svg role="graphics-document document" aria-label="${escaped(title)}" viewBox="0 0 360 ${size}" width="360" height="${size}" font-family="system-ui, sans-serif" font-size="11" fill="#222222" xmlns="http://www.w3.org/2000/svg">${parts}</svg>`;
   const path = (kind, d, told, colour, width, dashes = "") => {
     const within = told ? `<title>${escaped(told)}</title>` : "";
     return `<path class="${kind}" d="${d}" stroke-width="${width}" stroke="${colour}"${dashes ? ` stroke-dasharray="${dashes}"` : ""} fill="none"${within ? `>${within}</path>` : "/>"}`;
   };
   const text = (kind, x, y, words, anchor = "start") => `<text class="${kind}" x="${short(x)}" y="${short(y)}" text-anchor="${anchor}">${escaped(words)}</text>`;
-  function mark(look, x, y, told) {
-    const [colour, , d] = data.lines[look];
-    return `<path class="line l${look} dot" d="${d}" transform="translate(${short(x)} ${short(y)})" stroke="${colour}" stroke-width="1.3" fill="#ffffff"><title>${escaped(told)}</title></path>`;
+  const symbol = (kind, d, [x, y, told], colour, fill) => `<path class="${kind}" d="${d}" transform="translate(${short(x)} ${short(y)})" stroke="${colour}" stroke-width="1.3" fill="${fill}"><title>${escaped(told)}</title></path>`;
+  const through = (points) => `M${points.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}`;
+  const shortened = (name) => (name.length <= 34 ? name : `${name.slice(0, 33)}…`);
+  function axis(low, high, start, end, step) {
+    const at = (value) => start + ((end - start) * (among(low, value, high) - low)) / (high - low);
+    const rough = (high - low) / 5;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const own = step ?? [1, 2, 5, 10].find((times) => times * power >= rough * 0.99) * power;
+    return { low, high, at, start, end, ticks: multiples(low, high, own).map((x) => [at(x), general(x)]) };
   }
+  const grid = (axis) => axis.ticks.map(([y, words]) => path("grid", `M44 ${short(y)}H348`, "", "#d5d5d5", 1) + text("tick", 39, y + 4, words, "end")).join("");
+  function below({ start, end, ticks }, y, about, middle) {
+    const side = (x) => (x < 26 ? "start" : x > 334 ? "end" : "middle");
+    const marks = ticks.map(([x]) => `M${short(x)} ${short(y)}v4`).join("");
+    const words = ticks.map(([x, own]) => text("tick", x, y + 15, own, side(x))).join("");
+    return path("axis", `M${short(start)} ${short(y)}H${short(end)}${marks}`, "", "#767676", 1) + words + text("tick", middle, y + 30, about, "middle");
+  }
+  // Curves over β, as `drawn_curves` and `plot` in Python.
   function curves(panel, m, part) {
     const scale = data.scales[m];
-    const count = panel.betas.length;
-    const one = grainsOf(scale);
-    const [low, high, step] = scale.axis;
-    const across = axis(panel.betas[0], panel.betas[count - 1], 44, 348);
-    const x = (beta) => across.at(beta);
-    const y = (grains) => 200 - (188 * (Math.max(low, Math.min(high, grains)) - low)) / (high - low);
-    const over = panel.strength || "β";
-    let parts = "";
-    for (let k = Math.ceil(low / step - 1e-9); k <= Math.floor(high / step + 1e-9); k++) {
-      parts += path("grid", `M44 ${short(y(k * step))}H348`, "", "#d5d5d5", 1);
-      parts += text("tick", 39, y(k * step) + 4, general((k * step) / one), "end");
-    }
-    parts += below(across, 200) + text("tick", 180, 230, `${over}; up: ${named(scale)}`, "middle");
-    const lines = part.map((t) => {
-      const points = [];
-      const limits = [];
-      panel.betas.forEach((beta, k) => {
-        const [mean, lower, upper] = ["mean", "low", "high"].map((name) => at(panel[name][m], t * count + k));
+    const [low, high, step] = scale.axis.map((end) => valueOf(scale, end));
+    const x = axis(panel.betas[0], panel.betas.at(-1), 44, 348);
+    const y = axis(low, high, 200, 12, step);
+    const height = (grains) => y.at(valueOf(scale, grains));
+    const across = panel.betas.map((beta) => x.at(beta));
+    const lines = part.map((t, look) => {
+      const [points, limits] = [[], []];
+      const ends = ["mean", "low", "high"].map((name) => over(panel, panel[name][m], t));
+      across.forEach((a, k) => {
+        const [mean, lower, upper] = ends.map((own) => own[k]);
         if (mean === null) return;
         let told = `${panel.techniques[t]}${strength(panel, k, ", ")}: ${written(scale, mean)}`;
         if (lower !== null && upper !== null) {
-          limits.push([x(beta), y(lower), y(upper)]);
+          limits.push([a, height(lower), height(upper)]);
           told += ` (${written(scale, lower)} to ${written(scale, upper)})`;
         }
-        points.push([x(beta), y(mean), told]);
+        points.push([a, height(mean), told]);
       });
-      return [panel.techniques[t], points, limits];
+      return { name: panel.techniques[t], look, points, limits };
     });
-    lines.forEach(([name, , limits], i) => {
-      const way = [...limits.map(([a, b]) => [a, b]), ...limits.map(([a, , c]) => [a, c]).reverse()];
-      if (way.length) parts += `<path class="area a${i}" d="M${way.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}z" fill="${data.lines[i][0]}" fill-opacity="0.13"><title>${escaped(name)}: interval</title></path>`;
-    });
+    let parts = grid(y) + below(x, 200, `${panel.strength || "β"}; up: ${named(scale)}`, 180);
+    for (const { name, look, limits } of lines) {
+      const way = [...limits, ...limits.map(([a, , c]) => [a, c]).reverse()];
+      if (way.length) parts += `<path class="area a${look}" d="${through(way)}z" fill="${data.lines[look][0]}" fill-opacity="0.13"><title>${escaped(name)}: interval</title></path>`;
+    }
     let level = 248;
-    lines.forEach(([name, points], i) => {
-      const [colour, dashes] = data.lines[i];
-      const along = (way, told) => (way.length ? path(`line l${i}`, `M${way.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}`, told, colour, "1.8", dashes) : "");
+    for (const { name, look, points } of lines) {
+      const [colour, dashes, d] = data.lines[look];
+      const line = (way) => (way.length ? path(`line l${look}`, through(way), name, colour, "1.8", dashes) : "");
+      const dot = (point) => symbol(`line l${look} dot`, d, point, colour, "#ffffff");
       const every = Math.max(1, Math.ceil(points.length / 10));
-      parts += along(points, name);
-      points.forEach(([a, b, told], k) => { if (k >= Math.floor((every - 1) / 2) && (k - Math.floor((every - 1) / 2)) % every === 0) parts += mark(i, a, b, told); });
-      parts += along([12, 29, 46].map((a) => [a, level - 4]), name) + mark(i, 29, level - 4, name);
-      parts += text("name", 54, level, name.length <= 34 ? name : `${name.slice(0, 33)}…`);
+      const first = Math.floor((every - 1) / 2);
+      parts += line(points) + points.filter((_, k) => k >= first && (k - first) % every === 0).map(dot).join("");
+      parts += line([12, 29, 46].map((a) => [a, level - 4])) + dot([29, level - 4, name]) + text("name", 54, level, shortened(name));
       level += 16;
-    });
+    }
     const ends = [];
     for (const [name, values] of knownOf(panel, m)) {
-      const there = values.flatMap((value, k) => (value === null || value < low || value > high ? [] : [[x(panel.betas[k]), y(value)]]));
+      const there = values.flatMap((value, k) => (value === null || value < scale.axis[0] || value > scale.axis[1] ? [] : [[across[k], height(value)]]));
       if (!there.length) continue;
-      parts += path("way known", `M${there.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}`, name, "#767676", "1.2", "1 3");
-      const level = there[there.length - 1][1];
-      const near = ends.find(([other]) => Math.abs(other - level) < 11);
+      parts += path("way known", through(there), name, "#767676", "1.2", "1 3");
+      const end = there.at(-1)[1];
+      const near = ends.find(([other]) => Math.abs(other - end) < 11);
       if (near) near[1].push(name);
-      else ends.push([level, [name]]);
+      else ends.push([end, [name]]);
     }
-    for (const [level, names] of ends) parts += text("tick", 348, Math.max(level - 3, 20), names.join(", "), "end");
-    const size = short(level - 4);
-    return which(panel) + picture(`${panel.name}: ${scale.name} over ${over}`, size, parts);
+    for (const [end, names] of ends) parts += text("tick", 348, Math.max(end - 3, 20), names.join(", "), "end");
+    return which(panel) + picture(`${panel.name}: ${scale.name} over ${panel.strength || "β"}`, short(level - 4), parts);
   }
-  // Planes as `drawn_cloud` in Python draws them, and `cloud` below it.
+  // Planes, as `drawn_cloud` and `cloud` in Python.
   function ownAxis(scale, numbers, start, end, held) {
-    const one = grainsOf(scale);
-    const ends = [...numbers.filter((value) => value !== null).map((value) => value / one), ...(scale.ideal === 0 ? [0] : [])];
+    const known = (values) => values.filter((value) => value !== null).map((value) => valueOf(scale, value));
+    const ends = [...known(numbers), ...(scale.ideal === 0 ? [0] : [])];
     let [low, high] = ends.length ? [Math.min(...ends), Math.max(...ends)] : [0, 1];
     const [first, most] = [low, 2.5 * (high - low)];
-    const near = held.flat().filter((value) => value !== null).map((value) => value / one);
-    for (const value of near.sort((a, b) => Math.abs(a - first) - Math.abs(b - first))) {
+    for (const value of known([...held.values()].flat()).sort((a, b) => Math.abs(a - first) - Math.abs(b - first))) {
       if (Math.max(high, value) - Math.min(low, value) <= most) [low, high] = [Math.min(low, value), Math.max(high, value)];
     }
     const room = 0.08 * (high - low) || 0.5;
     return axis(low - room, high + room, start, end);
   }
   const SHADES = ["#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b"];
-  const joined = (points) => `M${points.map(([a, b]) => `${short(a)} ${short(b)}`).join("L")}`;
-  const pointAt = (kind, d, [a, b, told], colour, fill) => `<path class="${kind}" d="${d}" transform="translate(${short(a)} ${short(b)})" stroke="${colour}" stroke-width="1.3" fill="${fill}"><title>${escaped(told)}</title></path>`;
   function cloud(panel, xm, ym, part) {
     const [sx, sy] = [data.scales[xm], data.scales[ym]];
-    const count = panel.betas.length;
-    const held = [xm, ym].map((m) => knownOf(panel, m).map(([, values]) => values));
-    const [x, y] = [ownAxis(sx, panel.mean[xm], 44, 348, held[0]), ownAxis(sy, panel.mean[ym], 216, 20, held[1])];
-    const placed = (a, b, told) => [x.at(a / (grainsOf(sx))), y.at(b / (grainsOf(sy))), told];
-    const both = (a, b) => `${sx.name} ${written(sx, a)}, ${sy.name} ${written(sy, b)}`;
-    const tracks = part.map((t) => [panel.techniques[t], panel.betas.flatMap((_, k) => {
-      const [a, b] = [xm, ym].map((m) => at(panel.mean[m], t * count + k));
+    const [held, ups] = [knownOf(panel, xm), knownOf(panel, ym)];
+    const [x, y] = [ownAxis(sx, panel.mean[xm], 44, 348, held), ownAxis(sy, panel.mean[ym], 216, 20, ups)];
+    const way = (name, across, up, same = []) => across.flatMap((a, k) => {
+      const b = up[k] ?? null;
       if (a === null || b === null) return [];
-      const [told, same] = [`${panel.techniques[t]}${strength(panel, k, ", ")}: ${both(a, b)}`, panel.same[t * count + k]];
-      return [placed(a, b, same ? `${told}, ${same}` : told)];
-    })]).filter(([, points]) => points.length);
+      const told = `${name}${strength(panel, k, ", ")}: ${sx.name} ${written(sx, a)}, ${sy.name} ${written(sy, b)}${same[k] ? `, ${same[k]}` : ""}`;
+      return [[x.at(valueOf(sx, a)), y.at(valueOf(sy, b)), told, a, b]];
+    });
     const inside = (axis, value) => axis.low <= value && value <= axis.high;
-    const ups = Object.fromEntries(knownOf(panel, ym));
-    const known = knownOf(panel, xm).map(([name, values]) => {
-      const found = new Map();
-      values.forEach((a, k) => {
-        const b = (ups[name] ?? [])[k] ?? null;
-        if (a === null || b === null || !inside(x, a / (grainsOf(sx))) || !inside(y, b / (grainsOf(sy))) || found.has(`${a} ${b}`)) return;
-        found.set(`${a} ${b}`, placed(a, b, `${name}${strength(panel, k, ", ")}: ${both(a, b)}`));
-      });
-      return [name, [...found.values()]];
-    }).filter(([, points]) => points.length);
-    let parts = text("tick", 12, 10, named(sy));
-    for (const [place, words] of y.ticks()) parts += path("grid", `M44 ${short(place)}H348`, "", "#d5d5d5", 1) + text("tick", 39, place + 4, words, "end");
-    if (sx.ideal === 0 && x.low <= 0 && 0 <= x.high) parts += path("here", `M${short(x.at(0))} 216V20`, "", "#222222", 1, "3 3");
-    parts += below(x, 216) + text("tick", 196, 246, named(sx), "middle");
-    const names = [];
-    const marks = [...known, ...tracks].flatMap(([, points]) => points);
-    for (const [name, points] of known) {
-      if (points.length > 1) parts += path("way known", joined(points), "", "#767676", 1, "1 3");
-      for (const point of points) parts += pointAt("point known", data.forms.known, point, "#767676", "#ffffff");
-      names.push([...points[points.length - 1].slice(0, 2), name]);
-    }
-    tracks.forEach(([name, points], i) => {
-      const [colour, , d] = data.lines[i];
-      if (points.length > 1) parts += path(`way l${i}`, joined(points), "", colour, 1);
+    const known = [...held].map(([name, values]) => {
+      const points = way(name, values, ups.get(name) ?? []).filter(([, , , a, b]) => inside(x, valueOf(sx, a)) && inside(y, valueOf(sy, b)));
+      return { name, points: points.filter(([, , , a, b], i) => points.findIndex((other) => other[3] === a && other[4] === b) === i) };
+    });
+    const tracks = part.map((t) => {
+      const same = panel.betas.map((_, k) => panel.same[t * panel.betas.length + k]);
+      return { name: panel.techniques[t], points: way(panel.techniques[t], over(panel, panel.mean[xm], t), over(panel, panel.mean[ym], t), same) };
+    }).filter(({ points }) => points.length).map((track, look) => ({ ...track, look }));
+    let parts = text("tick", 12, 10, named(sy)) + grid(y);
+    if (sx.ideal === 0 && inside(x, 0)) parts += path("here", `M${short(x.at(0))} 216V20`, "", "#222222", 1, "3 3");
+    parts += below(x, 216, named(sx), 196);
+    const shown = [...known.filter(({ points }) => points.length), ...tracks];
+    for (const { points, look } of shown) {
+      const [kind, colour, d] = look === undefined ? ["known", "#767676", data.forms.known] : [`l${look}`, data.lines[look][0], data.lines[look][2]];
+      if (points.length > 1) parts += path(`way ${kind}`, through(points), "", colour, 1, look === undefined ? "1 3" : "");
       points.forEach((point, k) => {
         const shade = points.length < 2 ? SHADES.length - 1 : Math.floor((k * (SHADES.length - 1)) / (points.length - 1));
-        parts += pointAt(`point l${i} b${shade}`, d, point, colour, SHADES[shade]);
+        parts += look === undefined ? symbol("point known", d, point, colour, "#ffffff") : symbol(`point ${kind} b${shade}`, d, point, colour, SHADES[shade]);
       });
-      names.push([...points[points.length - 1].slice(0, 2), name]);
-    });
-    return which(panel) + picture(`${panel.name}: ${sx.name} and ${sy.name}`, "254", parts + apart(names, marks, 216));
+    }
+    const names = shown.map(({ name, points }) => [...points.at(-1).slice(0, 2), name]);
+    return which(panel) + picture(`${panel.name}: ${sx.name} and ${sy.name}`, "254", parts + apart(names, shown.flatMap(({ points }) => points), 216));
   }
-  const shortened = (name) => (name.length <= 34 ? name : `${name.slice(0, 33)}…`);
   const ROWS = Array.from({ length: 25 }, (_, i) => i - 12).sort((a, b) => Math.abs(a) - Math.abs(b));
   function apart(names, marks, bottom) {
     const taken = marks.map(([a, b]) => [a - 5, b - 4, a + 5, b + 4]);

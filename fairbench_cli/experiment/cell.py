@@ -1,6 +1,7 @@
 """One repeat of one cell, from the network to the counts. This page is the whole experiment."""
 
 import time
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Literal, get_args
@@ -13,23 +14,43 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.split import divided_rows
 from fairbench_cli.data.table import Floats, Labels, Rows, Sample, Table, in_other_group, read_only, to_sample
+from fairbench_cli.experiment.config.components import classifier_parameters, own_parameters
 from fairbench_cli.experiment.config.metrics import on_record
 from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.decisions import PredictedRows, RowsPlace, order_of_rows, pack_rows, packed
 from fairbench_cli.experiment.plan import Cell
-from fairbench_cli.experiment.tuning import Attempt, Curve, tune
-from fairbench_cli.interventions.cells import balanced_rows
+from fairbench_cli.interventions.cells import balanced_rows, divide_rows
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count, expected_count
 from fairbench_cli.measures.groups import ProtectedAttributes
-from fairbench_cli.measures.sweep import swept_counts
+from fairbench_cli.measures.registry import distance, measure
+from fairbench_cli.measures.thresholds import swept_counts
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.world import draw as draw_rows
 from fairbench_cli.network.world import record
 
 Status = Literal["ok", "noop", "degraded", "infeasible", "failed", "killed", "overtime", "memory"]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """What each candidate reached on the rows that the best one was chosen on.
+
+    Parameters
+    ----------
+    chosen : int
+        The place of the best candidate.
+    values : tuple of float
+        The metric that was tuned for, by candidate; NaN where it is undefined, or the candidate infeasible.
+    counts : Counts
+        By joint level of all protected attributes, shape (candidates, groups, 2, 2); NaN where infeasible.
+    """
+
+    chosen: int
+    values: tuple[float, ...]
+    counts: Counts
 
 
 @dataclass(frozen=True)
@@ -82,11 +103,6 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
     cell, protected, curve = cell.computed, population.protected, None
     how = cell.technique.representation, population.favoured
-
-    def attempts(rows: Sample, others: Sample) -> Attempt:
-        seen, shown = represent(rows, *how), represent(others, *how)
-        return lambda candidate: counted(*decide(fit(candidate, seen, repeat), shown), others, protected)
-
     try:
         # 1. The rows: a training set with a known bias, and test rows without it, with what the world of the
         # training set records of these.
@@ -95,7 +111,7 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
         # 2. Parameters that are tuned are chosen within the training rows: from here on the cell is the
         # untuned one with the chosen values.
-        cell, curve = tune(cell, protected, train, record.known, attempts)
+        cell, curve = tune(cell, population, repeat, train, record.known)
 
         # 3. The technique gets the features in its representation, trains the classifier in its own way, and
         # its model decides on the test rows; or it says that it cannot on such rows.
@@ -142,6 +158,64 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     seconds = time.process_time() - start
     outcome = Repeat(cell.key, repeat, *how_it_went, counts, facts, seconds, values, swept, curve)
     return replace(outcome, decisions=rows, predictions=kept, recorded=recorded)
+
+
+def candidates_of(cell: Cell) -> list[Cell]:
+    """Return the untuned cells that a tuned one chooses from, under its own key.
+
+    Their seeds are those of the cells that a config would list with these parameters.
+    """
+    technique, tuning, found = cell.technique, cell.technique.tune, []
+    for values in tuning.candidates if tuning else [{}]:
+        spec = technique.spec.having(own_parameters(values), INTERVENTIONS)
+        classifier = cell.classifier.having(classifier_parameters(values), CLASSIFIERS)
+        untuned = replace(technique, spec=spec, tune=None)
+        found.append(replace(cell, technique=untuned, classifier=classifier))
+    return found
+
+
+def tune(
+    cell: Cell, population: Population, repeat: int, train: Sample, test: Sample
+) -> tuple[Cell, Curve | None]:
+    """Return the cell with the best of its candidates' parameters, and what each of them reached.
+
+    The candidates are fitted to a part of the training rows and measured on the others; or, where the config
+    says ``on: test``, fitted to all of them and measured on the test rows, as Friedler et al. (2019) did. The
+    best is nearest to the ideal of the metric, ratios on a log scale; of equal ones the first.
+
+    Raises
+    ------
+    Infeasible
+        When no candidate has a value.
+    """
+    tuning, protected = cell.technique.tune, population.protected
+    if tuning is None:
+        return cell, None
+    fit_to, others = (train, test) if tuning.fraction is None else divide_rows(train, tuning.fraction)
+    if not (len(fit_to) and len(others)):
+        part = "to fit to" if len(others) else "to choose on"
+        raise Infeasible(f"{tuning}: of {len(train)} training rows none are left {part}")
+    how = cell.technique.representation, population.favoured
+    seen, shown = represent(fit_to, *how), represent(others, *how)
+    candidates, reasons = candidates_of(cell), []
+    n = np.full((len(candidates), len(protected.groups), 2, 2), np.nan)
+    values = np.full(len(candidates), np.nan)
+    for i, candidate in enumerate(candidates):
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of models that are not kept
+                counts = counted(*decide(fit(candidate, seen, repeat), shown), others, protected)
+        except Infeasible as reason:
+            reasons.append(str(reason))
+            continue
+        n[i] = counts.n
+        values[i] = measure(tuning.entry, protected.levels(counts, (cell.attribute,)))
+        if np.isnan(values[i]):
+            reasons.append(f"{tuning.metric} is undefined")
+    if np.isnan(values).all():
+        raise Infeasible(f"{tuning}: no candidate has a value ({reasons[0]})")
+    chosen = int(np.nanargmin(distance(tuning.entry, values)))
+    return candidates[chosen], Curve(chosen, tuple(values.tolist()), Counts(protected.groups, n))
 
 
 def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
@@ -318,10 +392,8 @@ def _parts(population: Population, seed: int) -> tuple[NDArray[np.intp], NDArray
     rng = np.random.default_rng(seed)
     train, rest = divided_rows(len(rows), population.size, rng)
     if population.balanced is not None:
-        train, rest = (
-            balanced_rows(rows, part, n, rng)
-            for part, n in zip((train, rest), population.balanced, strict=True)
-        )
+        both = zip((train, rest), population.balanced, strict=True)
+        train, rest = (balanced_rows(rows, part, n, rng) for part, n in both)
     return train, rest
 
 

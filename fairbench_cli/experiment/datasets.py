@@ -2,8 +2,9 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,9 +22,9 @@ from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.split import training_size
 from fairbench_cli.data.table import Column, Roles, Sample, Table, to_sample
-from fairbench_cli.experiment.config.checks import unknown_attribute
 from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.config.metrics import RequestedRowMetrics
+from fairbench_cli.experiment.config.read import unknown_attribute
 from fairbench_cli.experiment.config.worlds import SOME, CellWorld, WorldSpec, worlds_at
 from fairbench_cli.interventions.cells import CELLS
 from fairbench_cli.measures.groups import JointAttribute, ProtectedAttribute, ProtectedAttributes
@@ -34,7 +35,7 @@ from fairbench_cli.network.files import save as save_network
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure, source_facts
-from fairbench_cli.network.world import World, world_of
+from fairbench_cli.network.world import DataRoles, World, world_of
 
 if TYPE_CHECKING:  # pandas comes with it, and workers need neither
     from fairbench_cli.data.load import Dataset
@@ -81,6 +82,11 @@ class PreparedDataset:
         """Return the data set's name in the results and the protected attribute."""
         return self.spec.name, self.roles.attribute
 
+    @cached_property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """Return the levels of each column."""
+        return {column.name: column.levels for column in self.columns}
+
     @property
     def beta_on(self) -> dict[str, float]:
         """Return the attributes that β acts on, each with its share of β."""
@@ -89,25 +95,25 @@ class PreparedDataset:
     @property
     def edits(self) -> tuple[Edit, ...]:
         """Return the groups that β acts on, by column, each with the share of β."""
-        return _edits(self.card, self.beta_on, self.columns)
+        named = self.beta_on.items()
+        return tuple((self.card.bias_groups(name, self.levels), share) for name, share in named)
 
     @property
     def groups(self) -> Groups:
         """Return the deprived and the favoured levels of the protected attribute, or of each of its parts."""
-        levels = {column.name: column.levels for column in self.columns}
-        return self.card.groups(self.roles.attribute, levels)
+        return self.card.groups(self.roles.attribute, self.levels)
 
     @property
     def edited(self) -> tuple[str, ...]:
         """Return the columns that β acts on."""
-        return _edited(self.edits)
+        return tuple(dict.fromkeys(column for groups, _ in self.edits for column in groups))
 
     @property
     def without_arc(self) -> list[str]:
         """Return those of the edited columns that are no parents of the outcome: β has no axis to edit."""
         if self.network is None:
             return list(self.edited)
-        names = [column.name for column in self.columns]
+        names = [*self.levels]
         parents = [names[i] for i in self.network.parents[names.index(self.roles.label)]]
         return [name for name in self.edited if name not in parents]
 
@@ -116,8 +122,7 @@ class PreparedDataset:
         """Return what β does to people; empty where it changes nothing."""
         if self.network is None or self.without_arc:
             return ""
-        names = [column.name for column in self.columns]
-        return bias_kind(names, self.network.parents, self.roles.label, self.edited)
+        return bias_kind([*self.levels], self.network.parents, self.roles.label, self.edited)
 
     @property
     def protected(self) -> ProtectedAttributes:
@@ -127,16 +132,16 @@ class PreparedDataset:
         of the data or has a level in neither group is left out: nothing is counted by it. Joint ones are
         named where all their parts are there.
         """
-        levels = {column.name: column.levels for column in self.columns}
         found = []
-        for name in (name for name in self.card.protected if name in levels):
-            roles = self.card.roles(name, levels)
-            deprived = tuple(level for level in levels[name] if level in roles.deprived)
-            favoured = tuple(level for level in levels[name] if level in roles.favoured)
-            if deprived and favoured and len(deprived) + len(favoured) == len(levels[name]):
-                called = self.card.protected[name].called
-                words = (called.deprived, called.favoured) if called else ("", "")
-                found.append(ProtectedAttribute(name, levels[name], deprived, favoured, *words))
+        for name, protected in self.card.protected.items():
+            if name not in self.levels:
+                continue
+            levels, roles = self.levels[name], self.card.roles(name, self.levels)
+            deprived = tuple(level for level in levels if level in roles.deprived)
+            favoured = tuple(level for level in levels if level in roles.favoured)
+            if deprived and favoured and len(deprived) + len(favoured) == len(levels):
+                words = (protected.called.deprived, protected.called.favoured) if protected.called else ()
+                found.append(ProtectedAttribute(name, levels, deprived, favoured, *words))
         names = {attribute.name for attribute in found}
         joint = [
             JointAttribute(name, protected.of)
@@ -226,9 +231,8 @@ def _prepare(
     _check_strata(prepared, config)
     _check_names(prepared, {technique.representation for technique in config.interventions})
     if config.sample.source != "data":
-        levels = {column.name: column.levels for column in prepared.columns}
         for attribute in spec.beta_on or ():
-            checked_roles(card, attribute, prepared.columns, levels.__getitem__, "network")
+            checked_roles(card, attribute, prepared.columns, prepared.levels.__getitem__, "network")
     if spec.bias is not None:
         _check_bias(prepared, spec.bias, config)
     elif spec.missing_arc == "error" and any(config.sample.beta) and prepared.without_arc:
@@ -238,10 +242,8 @@ def _prepare(
 
 def _located(card: Card, places: list[Path], files: Sequence[DataFile] | None = None) -> LocatedFiles:
     """Return the files of a card; where they are missing, say that its network can do without them."""
-    without = (
-        "; or run without it: `sample: {from: shipped}` and `test: network`" if has_network(card) else ""
-    )
-    return locate(card, places, files, otherwise=without)
+    without = "; or run without it: `sample: {from: shipped}` and `test: network`"
+    return locate(card, places, files, otherwise=without if has_network(card) else "")
 
 
 def _test_files(card: Card, config: ExperimentConfig, places: list[Path]) -> LocatedFiles | None:
@@ -258,23 +260,13 @@ def _test_files(card: Card, config: ExperimentConfig, places: list[Path]) -> Loc
         raise user_error(f"cannot read {path}: {error.strerror}", fix, config.where("test")) from None
 
 
-def _edits(card: Card, named: Mapping[str, float], columns: Sequence[Column]) -> tuple[Edit, ...]:
-    levels = {column.name: column.levels for column in columns}
-    return tuple((card.bias_groups(name, levels), share) for name, share in named.items())
-
-
-def _edited(edits: Sequence[Edit]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(column for groups, _ in edits for column in groups))
-
-
 def _check_strata(prepared: PreparedDataset, config: ExperimentConfig) -> None:
     """Check that strata are columns, and neither the outcome nor the protected attribute."""
     name, roles = prepared.card.name, prepared.roles
-    columns = [column.name for column in prepared.columns]
-    usable = [column for column in columns if column not in (roles.label, roles.attribute)]
+    usable = [column for column in prepared.levels if column not in (roles.label, roles.attribute)]
     for i, column in enumerate(config.strata):
         where = config.where("strata", i)
-        if column not in columns:
+        if column not in prepared.levels:
             raise user_error(f'strata: {name} has no column "{column}"', suggest(column, usable), where)
         if column not in usable:
             what = f'strata: "{column}" is the outcome or the protected attribute of {name}'
@@ -290,13 +282,14 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
         Listing what is wrong with the mechanisms of all worlds.
     """
     roles, problems = prepared.roles, list[Problem]()
+    data = DataRoles(prepared.columns, roles.label, roles.favourable, prepared.groups)
     counted = {*prepared.protected.names, *roles.of, roles.attribute}
-    network, betas = _with_tables(prepared), [one for one in config.sample.beta if one]
+    network, betas = network_of(prepared), [one for one in config.sample.beta if one]
     for world in worlds:
         before = len(problems)
         for mechanism, place in zip(world.at(SOME).mechanisms, world.places, strict=True):
             own = mechanism.build(MECHANISMS)
-            found = list(own.check(prepared.columns, roles.label, roles.favourable, prepared.groups))
+            found = [*own.check(data)]
             left_out = own.column if mechanism.name == "omission" else None
             if not found and left_out in counted:
                 what = f'"{left_out}" is a protected attribute, by which rows are counted'
@@ -314,17 +307,6 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
                 problems += [Problem(f"{called}: {p.what}", p.fix, where) for p in error.problems]
     if problems:
         raise UserError(*dict.fromkeys(problems))
-
-
-def _with_tables(prepared: PreparedDataset) -> BayesNet:
-    """Return the network of a data set, its CPTs fitted where its structure was learned."""
-    from fairbench_cli.network.families import fit
-
-    if isinstance(prepared.network, BayesNet):
-        return prepared.network
-    assert prepared.network is not None  # noqa: S101 - a bias needs a network, which the config has seen to
-    assert prepared.dataset is not None  # noqa: S101 - it was learned from the data
-    return fit(prepared.dataset.table, prepared.network.parents)
 
 
 def _check_names(prepared: PreparedDataset, representations: Iterable[Representation]) -> None:
@@ -353,10 +335,8 @@ def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dat
             what = f"{name} is the data of {card.name}: rows that are trained on would be tested"
             raise user_error(what, "give other rows, or write test: holdout", config.where("test"))
     facts = {"dataset": card.name, "sha256": dict(dataset.sha256), "rows": rows}
-    roles = dataset.roles(spec.works_on)
-    return PreparedDataset(
-        spec, card, roles, _decisive(card, dataset), facts, dataset.table.columns, size, dataset, None
-    )
+    roles, columns = dataset.roles(spec.works_on), dataset.table.columns
+    return PreparedDataset(spec, card, roles, _decisive(card, dataset), facts, columns, size, dataset, None)
 
 
 def _balanced(balanced: int, size: int, rows: int) -> tuple[int, int]:
@@ -366,10 +346,12 @@ def _balanced(balanced: int, size: int, rows: int) -> tuple[int, int]:
 
 
 def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Dataset") -> PreparedDataset:
-    roles = dataset.roles(spec.works_on)
+    roles, columns = dataset.roles(spec.works_on), dataset.table.columns
+    levels = {column.name: column.levels for column in columns}
     if roles.of:  # a network draws combinations that the data do not have
-        roles = card.roles(spec.works_on, {column.name: column.levels for column in dataset.table.columns})
-    edited = _edited(_edits(card, spec.beta_on or {roles.attribute: 1.0}, dataset.table.columns))
+        roles = card.roles(spec.works_on, levels)
+    named = spec.beta_on or (roles.attribute,)
+    edited = dict.fromkeys(column for name in named for column in card.bias_groups(name, levels))
     settings = LearnSettings(
         learner=sample.learner,
         score=sample.score,
@@ -385,9 +367,7 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Data
         facts["bic_unconstrained"] = free.bic
     decisive = {**_decisive(card, dataset), "network": asdict(settings)}
     size = spec.size or len(dataset.table)
-    return PreparedDataset(
-        spec, card, roles, decisive, facts, dataset.table.columns, size, dataset, structure
-    )
+    return PreparedDataset(spec, card, roles, decisive, facts, columns, size, dataset, structure)
 
 
 def _shipped(
@@ -406,12 +386,9 @@ def _shipped(
     roles = checked_roles(card, spec.works_on, network.columns, levels.__getitem__, "network")
     size = spec.size or meta.source.get("rows")
     if not isinstance(size, int) or size < 1:
-        raise user_error(
-            "the network does not say how many rows it comes from",
-            "give `size` under `sample`, or learn it again: "
-            f"`{shlex.join(['fairbench', 'network', 'learn', card.reference, '-o', str(path)])}`",
-            str(path),
-        )
+        learn = shlex.join(["fairbench", "network", "learn", card.reference, "-o", str(path)])
+        fix = f"give `size` under `sample`, or learn it again: `{learn}`"
+        raise user_error("the network does not say how many rows it comes from", fix, str(path))
     sha256 = dataset.sha256 if dataset is not None else meta.source.get("sha256")
     facts = {**meta.source, "sha256": sha256, "network": path.name, "score": meta.score, "bic": meta.bic}
     decisive = {**_decisive(card, dataset), "shipped": digest(decisive_text(path))}
@@ -430,11 +407,9 @@ def _decisive(card: Card, dataset: "Dataset | None") -> dict[str, Any]:
 
 def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
     name, columns, label = prepared.card.name, prepared.without_arc, prepared.roles.label
-    listed, none, arc = (
-        (", ".join(columns), "is no parent", "the arc")
-        if len(columns) == 1
-        else (" and ".join(columns), "are no parents", "an arc from each")
-    )
+    listed, none, arc = " and ".join(columns), "are no parents", "an arc from each"
+    if len(columns) == 1:
+        none, arc = "is no parent", "the arc"
     what = f"{name}: {listed} {none} of the outcome {label} in the network, so β has nothing to edit"
     entry = _entry(prepared, "require_arc: true")
     fix = f"under `datasets` write `{entry}`: {arc} {listed} → {label} is required"
@@ -523,11 +498,22 @@ class Population:
 
 
 def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path) -> Population:
-    """Fit the CPTs of a data set, or read them from the folder of networks; return it with its test rows."""
+    """Fit the CPTs of a data set, or read them from the folder of networks; return it with its test rows.
+
+    Raises
+    ------
+    UserError
+        When a mechanism does not fit the network, nobody of a group is left, or test rows do not fit.
+    """
     network = None if prepared.network is None else network_of(prepared, networks)
-    dataset = prepared.dataset
-    real = dataset if config.test != "network" else None
-    balanced = config.sample.balanced
+    dataset, balanced = prepared.dataset, config.sample.balanced
+    real = None if dataset is None or config.test == "network" else dataset.table
+    test = None if dataset is None else dataset.test
+    tested = real if test is None else test
+    worlds = {}
+    if network is not None:
+        given = [world for world in config.worlds(prepared.spec) if world.in_world]
+        worlds = {world.in_world: built_world(prepared, world, network) for world in given}
     return Population(
         network=network,
         roles=prepared.roles,
@@ -535,7 +521,7 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         edits=() if prepared.without_arc else prepared.edits,
         both=prepared.spec.bias_direction == "both",
         size=prepared.size,
-        rows=to_sample(real.table, prepared.roles) if real else None,
+        rows=None if real is None else to_sample(real, prepared.roles),
         favoured=_favoured(prepared),
         hidden=tuple(prepared.card.protected) if config.protected_columns == "all" else (),
         balanced=_balanced(balanced, prepared.size, len(dataset)) if balanced and dataset else None,
@@ -543,39 +529,16 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         row_metrics=config.row_metrics,
         predictions=config.predictions,
         apart=_tested_rows(prepared, config),
-        worlds={} if network is None else _worlds(prepared, config, network),
-        people=_people(prepared, config) if prepared.spec.bias is not None else None,
+        worlds=worlds,
+        people=tested if prepared.spec.bias is not None else None,
         shows_record=config.test_features == "recorded",
     )
-
-
-def _worlds(prepared: PreparedDataset, config: ExperimentConfig, network: BayesNet) -> dict[str, World]:
-    """Return the worlds of a data set with a bias.
-
-    Raises
-    ------
-    UserError
-        When a mechanism does not fit the network, or nobody of a group is left.
-    """
-    found = dict[str, World]()
-    for world in config.worlds(prepared.spec):
-        if world.in_world:
-            found[world.in_world] = built_world(prepared, world, network)
-    return found
 
 
 def built_world(prepared: PreparedDataset, world: CellWorld, network: BayesNet) -> World:
     """Return a world of a data set; raises as `world_of`."""
     roles, mechanisms = prepared.roles, [spec.build(MECHANISMS) for spec in world.mechanisms]
     return world_of(network, roles.label, roles.favourable, prepared.groups, mechanisms)
-
-
-def _people(prepared: PreparedDataset, config: ExperimentConfig) -> Table | None:
-    """Return the test rows that all repeats share."""
-    dataset = prepared.dataset
-    if dataset is None or config.tested == "network":
-        return None
-    return dataset.table if dataset.test is None else dataset.test
 
 
 def _tested_rows(prepared: PreparedDataset, config: ExperimentConfig) -> Sample | None:
@@ -603,9 +566,8 @@ def rows_to_test(prepared: PreparedDataset, config: ExperimentConfig) -> int:
 
 
 def _favoured(prepared: PreparedDataset) -> dict[str, tuple[str, ...]]:
-    levels = {column.name: column.levels for column in prepared.columns}
-    single = [name for name in prepared.card.protected if name in levels]
-    own = {name: prepared.card.roles(name, levels).favoured for name in single}
+    single = [name for name in prepared.card.protected if name in prepared.levels]
+    own = {name: prepared.card.roles(name, prepared.levels).favoured for name in single}
     return own | {prepared.roles.attribute: prepared.roles.favoured}
 
 
@@ -624,15 +586,26 @@ def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
     if content.get(FIELD) is None:
         return "it has no checksum"
     structure = prepared.network
-    if network.columns != prepared.columns or not (
-        isinstance(structure, Structure) and network.parents == structure.parents
-    ):
-        return "it is the network of other data"
-    return None
+    parents = structure.parents if isinstance(structure, Structure) else None
+    alike = (network.columns, network.parents) == (prepared.columns, parents)
+    return None if alike else "it is the network of other data"
 
 
-def network_of(prepared: PreparedDataset, networks: Path) -> BayesNet:
-    """Return the network of a data set that has one: shipped, kept in the folder, or fitted now."""
+def damaged_networks(datasets: Iterable[PreparedDataset], networks: Path) -> Iterator[str]:
+    """Yield a line for every kept network that cannot be used."""
+    for dataset in datasets:
+        path = cached_network(dataset, networks)
+        if isinstance(dataset.network, Structure) and path.is_file():
+            damage = damage_of_network(dataset, path)
+            if damage is not None:
+                yield f"{path}: {damage}; it is fitted again"
+
+
+def network_of(prepared: PreparedDataset, networks: Path | None = None) -> BayesNet:
+    """Return the network of a data set that has one: shipped, kept in the folder of networks, or fitted now.
+
+    With a folder, one that is fitted is kept there.
+    """
     structure, dataset = prepared.network, prepared.dataset
     if isinstance(structure, BayesNet):
         return structure
@@ -640,6 +613,8 @@ def network_of(prepared: PreparedDataset, networks: Path) -> BayesNet:
     assert dataset is not None  # noqa: S101 - from which the structure was learned
     from fairbench_cli.network.families import fit
 
+    if networks is None:
+        return fit(dataset.table, structure.parents)
     path = cached_network(prepared, networks)
     if path.is_file() and damage_of_network(prepared, path) is None:
         return load_network(path)[0]

@@ -131,11 +131,10 @@ def pack_rows(rows: PredictedRows) -> bytes:
     >>> again.row.tolist(), again.group.tolist(), again.label.tolist(), again.score.tolist()
     ([3, 4], [0, 1], [1, 0], [0.5, 0.25])
     """
-    columns = [
-        np.diff(getattr(rows, name), prepend=0) if kind == "<i4" else getattr(rows, name)
-        for name, kind in _KEPT
-    ]
-    parts = [np.asarray(c).astype(kind).tobytes() for c, (_, kind) in zip(columns, _KEPT, strict=True)]
+    parts = []
+    for name, kind in _KEPT:
+        column = np.asarray(getattr(rows, name))
+        parts.append((np.diff(column, prepend=0) if kind == "<i4" else column).astype(kind).tobytes())
     if rows.score is not None:
         parts.append(np.asarray(rows.score).astype(_SCORE).tobytes())
     return zlib.compress(b"".join(parts), 6)

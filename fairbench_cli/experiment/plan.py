@@ -12,12 +12,12 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, Json, TypeAdapter, ValidationError
 
 from fairbench_cli.base.checksums import canonical, digest_of, is_whole, seed_of, signed
-from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import write_json
 from fairbench_cli.base.strict_yaml import YamlDocument
 from fairbench_cli.data.represent import Representation
 from fairbench_cli.data.split import split_seed
-from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentSpec, TechniqueSpec
+from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentSpec, TechniqueSpec, word
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TestLabels
 from fairbench_cli.experiment.config.read import parse
@@ -42,6 +42,9 @@ CELL_COLUMNS = (
 FILE = "plan.json"
 
 
+UNBIASED = CellWorld("", 0.0, ())
+
+
 @dataclass(frozen=True)
 class Cell:
     """One cell of the job matrix: everything that decides its numbers, and the key made from it.
@@ -52,39 +55,36 @@ class Cell:
 
     Parameters
     ----------
-    beta : float
-        How strong the bias is: of eq. (4), or of the world, as `CellWorld` has it.
+    world : CellWorld
+        Which bias its training rows have, and how strong it is: without mechanisms that of eq. (4).
     real : bool
         Whether it trains on real rows, so that cells of one data set share the same splits.
-    world : tuple of ComponentSpec
-        The mechanisms of its world, with every number; none where β acts on the outcome's table, if at all.
-    world_name : str
-        What results call the world; empty without one.
     """
 
     dataset: str
     attribute: str
-    beta: float
+    world: CellWorld
     technique: TechniqueSpec
     classifier: ComponentSpec
     seed: int
     real: bool
     key: str
-    world: tuple[ComponentSpec, ...] = ()
-    world_name: str = ""
+
+    @property
+    def beta(self) -> float:
+        """How strong the bias of its training rows is."""
+        return self.world.beta
 
     @property
     def computed(self) -> "Cell":
         """The cell that is computed in its place: without bias where the technique trains on the truth."""
         technique = self.technique.computed
-        if technique is self.technique:
-            return self
-        return replace(self, technique=technique, beta=0.0, world=())
+        return self if technique is self.technique else replace(self, technique=technique, world=UNBIASED)
 
     @property
     def in_world(self) -> str:
         """By what populations hold the world that it trains in; empty without one, where β acts."""
-        return CellWorld(self.world_name, self.beta, self.world).in_world
+        return self.world.in_world
 
     @property
     def trains_in(self) -> tuple[str, float]:
@@ -103,7 +103,7 @@ class Cell:
             "key": self.key,
             "dataset": self.dataset,
             "attribute": self.attribute,
-            "world": self.world_name,
+            "world": self.world.name,
             "representation": self.technique.representation,
             "beta": self.beta,
             "intervention": self.technique.spec.name,
@@ -144,7 +144,7 @@ def component_seed(seed: int, spec: ComponentSpec) -> int:
 def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> list[Cell]:
     """Return every combination of data set, classifier, technique and world, in the order of the config."""
     cells = []
-    unbiased = _of_world(config, CellWorld("", 0.0, ()))
+    unbiased = _of_world(config, UNBIASED)
     real = config.sample.source == "data"
     for dataset in datasets:
         source = canonical(dataset.decisive)  # long, and the same for all of its cells
@@ -157,10 +157,7 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
             parts = {key: canonical(value) for key, value in decisive.items()} | {"source": source}
             for world, own in worlds:
                 key = digest_of(parts | (own if computed is technique else unbiased))
-                how = world.mechanisms, world.name
-                cells.append(
-                    Cell(*dataset.name, world.beta, technique, classifier, config.seed, real, key, *how)
-                )
+                cells.append(Cell(*dataset.name, world, technique, classifier, config.seed, real, key))
     return cells
 
 
@@ -178,9 +175,27 @@ def _of_world(config: ExperimentConfig, world: CellWorld) -> dict[str, str]:
 def _decisive(
     config: ExperimentConfig, dataset: PreparedDataset, technique: TechniqueSpec, classifier: ComponentSpec
 ) -> dict[str, Any]:
-    """Return all that decides the numbers of some cells but β and the data set's own part."""
-    name, attribute = dataset.name
-    groups, shared = _shared(config, dataset, technique)
+    """Return all that decides the numbers of some cells but β and the data set's own part.
+
+    What a technique ignores is left out: the attribute that its cells work on, the classifier or, of this,
+    the parameters that are tuned.
+    """
+    (name, attribute), sample, tune = dataset.name, config.sample, technique.tune
+    seen = technique.include_protected
+    hidden = config.protected_columns == "all" and not seen
+    blind = (
+        not technique.spec.uses("groups", INTERVENTIONS)
+        and (hidden or (seen and not dataset.roles.of))
+        and tune is None
+        and not config.row_metrics.names
+    )
+    groups = not (blind and sample.source == "data" and sample.balanced is None)  # whether they decide
+    parameters = None
+    if technique.spec.uses("classifier", INTERVENTIONS):
+        called, values, *version = classifier.decisive
+        tuned = () if tune is None else tune.names
+        values = {key: value for key, value in values.items() if f"{OF_CLASSIFIER}{key}" not in tuned}
+        parameters = [called, values, *version]
     decisive = {
         "cell_version": CELL_VERSION,
         "dataset": name,
@@ -189,50 +204,24 @@ def _decisive(
         "bias_direction": dataset.spec.bias_direction,
         "test": config.tested,
         "intervention": technique.spec.decisive,
-        "include_protected": technique.include_protected,
-        "classifier": _classifier(technique, classifier),
+        "include_protected": seen,
+        "classifier": parameters,
         "seed": config.seed,
-        **shared,
     }
-    if technique.tune is not None:
-        decisive["tune"] = technique.tune.decisive
+    if sample.source == "data":
+        decisive["split"] = "by data set"
+    if sample.balanced is not None:
+        decisive["balanced"] = sample.balanced
+    if config.protected_columns != "attribute":
+        decisive["protected_columns"] = config.protected_columns
+    if technique.representation != "original":
+        # The two differ in columns that a technique that sees none of the protected ones does not have.
+        decisive["representation"] = "numerical" if hidden and not groups else technique.representation
+    if tune is not None:
+        decisive["tune"] = tune.decisive
     if dataset.beta_on != {attribute: 1.0}:
         decisive["beta_on"] = [list(one) for one in dataset.beta_on.items()]
     return decisive
-
-
-def _shared(
-    config: ExperimentConfig, dataset: PreparedDataset, technique: TechniqueSpec
-) -> tuple[bool, dict[str, Any]]:
-    """Return whether the attribute that a cell works on decides its numbers, and what else does."""
-    hidden = config.protected_columns == "all" and not technique.include_protected
-    every = technique.include_protected and not dataset.roles.of
-    ignored = not technique.spec.uses("groups", INTERVENTIONS)
-    blind = ignored and (hidden or every) and technique.tune is None
-    sample = config.sample
-    groups = not (
-        blind and sample.source == "data" and sample.balanced is None and not config.row_metrics.names
-    )
-    more: dict[str, Any] = {}
-    if sample.source == "data":
-        more["split"] = "by data set"
-    if sample.balanced is not None:
-        more["balanced"] = sample.balanced
-    if config.protected_columns != "attribute":
-        more["protected_columns"] = config.protected_columns
-    if technique.representation != "original":
-        # The two differ in columns that a technique that sees none of the protected ones does not have.
-        more["representation"] = "numerical" if hidden and not groups else technique.representation
-    return groups, more
-
-
-def _classifier(technique: TechniqueSpec, classifier: ComponentSpec) -> list[Any] | None:
-    """Return what of a classifier decides a cell's numbers: nothing that the technique ignores or tunes."""
-    if not technique.spec.uses("classifier", INTERVENTIONS):
-        return None
-    name, parameters, *version = classifier.decisive
-    tuned = () if technique.tune is None else technique.tune.names
-    return [name, {k: v for k, v in parameters.items() if f"{OF_CLASSIFIER}{k}" not in tuned}, *version]
 
 
 @dataclass(frozen=True)
@@ -289,9 +278,8 @@ class RunPlan:
     def protected(self, dataset: str, attribute: str) -> ProtectedAttributes:
         """Return the attributes by whose joint levels the repeats of a data set are counted."""
         own = self.dataset(dataset, attribute)
-        return TypeAdapter(ProtectedAttributes).validate_python(
-            {"attributes": own["protected"], "joint": own.get("joint", ())}
-        )
+        given = {"attributes": own["protected"], "joint": own.get("joint", ())}
+        return TypeAdapter(ProtectedAttributes).validate_python(given)
 
 
 def edited_columns(source: Mapping[str, Any]) -> tuple[str, ...]:
@@ -374,16 +362,13 @@ def bias_in_words(
 
 def make_plan(config: ExperimentConfig, datasets: list[PreparedDataset], cells: list[Cell]) -> RunPlan:
     """Return the plan of an experiment."""
-    described = [one.describe() | _of_run(config, one) for one in datasets]
+    described = []
+    for dataset in datasets:
+        found = dataset.describe() | {"test_rows": rows_to_test(dataset, config)}
+        if dataset.spec.bias is not None:
+            found["worlds"] = [world.described for world in config.worlds(dataset.spec)]
+        described.append(found)
     return RunPlan(config, described, [cell.describe() for cell in cells])
-
-
-def _of_run(config: ExperimentConfig, dataset: PreparedDataset) -> dict[str, Any]:
-    """Return what the plan says of a data set in a run: how many rows are tested, and its worlds."""
-    found: dict[str, Any] = {"test_rows": rows_to_test(dataset, config)}
-    if dataset.spec.bias is not None:
-        found["worlds"] = [world.described for world in config.worlds(dataset.spec)]
-    return found
 
 
 def write_plan(folder: Path, plan: RunPlan) -> None:
@@ -493,3 +478,84 @@ def read_plan(folder: Path) -> RunPlan:
     if len({canonical(cell) for cell in data["cells"]}) < len(data["cells"]):
         raise user_error("not the plan of a run (a cell is listed twice)", again, str(path))
     return RunPlan(config, data["datasets"], [{"world": ""} | cell for cell in data["cells"]])
+
+
+Facts = Mapping[str, Any]
+
+
+def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
+    """Return which cells match every filter.
+
+    A key given twice with ``=`` means either value; ``!=`` leaves a value out. A cell that does not have a
+    key, such as a parameter of another intervention, matches every filter on it.
+
+    Raises
+    ------
+    UserError
+        For an unknown key, a filter without "=", a value that no cell has, or when no cell is left.
+
+    Examples
+    --------
+    >>> cells = [{"classifier": "c45", "ranker": "logistic"}, {"classifier": "c45"}, {"classifier": "tree"}]
+    >>> select(cells, ("classifier!=tree", "ranker=logistic"))
+    [True, True, False]
+    """
+    if not any(facts.get("world") for facts in cells):
+        cells = [{key: value for key, value in facts.items() if key != "world"} for facts in cells]
+    wanted: dict[tuple[str, bool], list[str]] = {}
+    for item in (part for text in filters for part in text.split(",")):
+        left, equals, value = item.partition("=")
+        key, out = left.removesuffix("!"), left.endswith("!")
+        if not equals:
+            fix = "write KEY=VALUE, such as dataset=adult or classifier=c45, or KEY!=VALUE"
+            raise user_error(f'cannot read the filter "{item}"', fix, "--only")
+        having = [facts[key] for facts in cells if key in facts]
+        if not having:
+            known = {name for facts in cells for name in facts}
+            raise user_error(f'unknown key "{key}"', suggest(key, known), "--only")
+        if not any(_is(one, value) for one in having):
+            fix = suggest(value, {text_of(one) for one in having})
+            raise user_error(f'no cell has {key} "{value}"', fix, "--only")
+        wanted.setdefault((key, out), []).append(value)
+    kept = [True] * len(cells)
+    for (key, out), values in wanted.items():
+        for i, facts in enumerate(cells):
+            if key in facts and any(_is(facts[key], value) for value in values) == out:
+                kept[i] = False
+    if not any(kept):
+        raise user_error("no cell matches all filters", "drop one of them", "--only")
+    return kept
+
+
+def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what distinguishes a cell from others, by name.
+
+    These are its columns, the parameters of its intervention, and those of its classifier as
+    ``classifier.NAME``; of one that is tuned also the metric (``tune``), the rows (``tune.on``) and the
+    parameters (``tune.over``).
+    """
+    columns = {key: cell[key] for key in CELL_COLUMNS}
+    of_classifier = {f"classifier.{key}": v for key, v in json.loads(cell["classifier_parameters"]).items()}
+    parameters = json.loads(cell["parameters"])
+    tune = parameters.pop("tune", None)
+    if tune is not None:
+        parameters |= {"tune": tune["for"], "tune.on": tune["on"], "tune.over": " and ".join(tune["over"])}
+    return columns | {**of_classifier, **parameters} | columns
+
+
+def text_of(value: Any) -> str:
+    """Write a value as a filter names it.
+
+    >>> text_of(0.5), text_of(0.0), text_of(True), text_of("tree")
+    ('0.5', '0', 'true', 'tree')
+    """
+    return f"{value:.12g}" if isinstance(value, float) else word(value)
+
+
+def _is(value: Any, text: str) -> bool:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return text_of(float(text)) == text_of(float(value))
+        except ValueError:
+            return False
+    return text_of(value) == text

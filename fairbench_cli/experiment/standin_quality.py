@@ -62,26 +62,21 @@ def measured_stand_in(dataset: "Dataset", net: BayesNet, repeats: int = 30) -> S
         for name in CLASSIFIED_BY:
             classifier = Classifier(CLASSIFIERS[name].load()(), include_protected=True, seed=0)
             of_data, of_draws = classifier.fit(data[0]), classifier.fit(draws[0])
-            tested: tuple[tuple[Trained, Model, Sample], ...] = (
-                ("data", of_data, data[1]),
-                ("draws", of_draws, draws[1]),
-                ("draws, tested on data", of_draws, data[1]),
-            )
-            for where, model, others in tested:
+            tested: dict[Trained, tuple[Model, Sample]] = {
+                "data": (of_data, data[1]),
+                "draws": (of_draws, draws[1]),
+                "draws, tested on data": (of_draws, data[1]),
+            }
+            for where, (model, others) in tested.items():
                 found[name].setdefault(where, []).append(_reached(others, model.predict(others)))
+    single = [name for name, protected in card.protected.items() if protected.of is None]
     return StandIn(
         attribute=roles.attribute,
         train=train,
         test=test,
         repeats=repeats,
-        classifiers={
-            name: {where: _outcome(values) for where, values in own.items()} for name, own in found.items()
-        },
-        base_rates={
-            name: _base_rates(dataset.roles(name), table, net)
-            for name, protected in card.protected.items()
-            if protected.of is None
-        },
+        classifiers={name: {at: _outcome(one) for at, one in own.items()} for name, own in found.items()},
+        base_rates={name: _base_rates(dataset.roles(name), table, net) for name in single},
         worst=_worst(table, net, [seed_of("stand-in", card.name, repeat) for repeat in range(repeats)]),
     )
 
@@ -112,9 +107,8 @@ def _base_rates(roles: Roles, table: Table, net: BayesNet) -> BaseRates:
     favourable = outcome.levels.index(roles.favourable)
 
     def rates(joint: Floats) -> tuple[float, float]:
-        of_group = [
-            joint[[level in named for level in groups.levels]] for named in (roles.deprived, roles.favoured)
-        ]
+        both = (roles.deprived, roles.favoured)
+        of_group = [joint[[level in named for level in groups.levels]] for named in both]
         deprived, favoured = (_rounded(rows[:, favourable].sum() / rows.sum()) for rows in of_group)
         return deprived, favoured
 

@@ -35,13 +35,7 @@ from fairbench_cli.data.card import find_card, read_card, shipped_network
 from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Sample, to_sample
-from fairbench_cli.experiment.config.components import (
-    ComponentSpec,
-    ReadContext,
-    named,
-    own_parameters,
-    read_entries,
-)
+from fairbench_cli.experiment.config import components
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Fitted, Status
 from fairbench_cli.interventions.registry import INTERVENTIONS
@@ -99,7 +93,7 @@ class Trial:
     """
 
     kind: Registry
-    spec: ComponentSpec
+    spec: components.ComponentSpec
     include_protected: bool = False
     representation: Representation = "original"
 
@@ -113,19 +107,16 @@ class Trial:
                 warnings.simplefilter("ignore")
                 for kept in (UserWarning, RuntimeWarning):  # as in a run
                     warnings.simplefilter("always", kept)
-                mend = self._mend(title, trial)
+                try:
+                    trial(self)
+                    mend = ""
+                except Misbehaviour as wrong:
+                    mend = str(wrong)
+                except (Exception, SystemExit) as error:
+                    mend = self._place(title, error)
             said = (f"{one.category.__name__}: {one.message}" for one in warned)
             found.append(TrialResult(title, mend, tuple(printed), _each_once(said)))
         return found
-
-    def _mend(self, title: str, trial: "Callable[[Trial], None]") -> str:
-        try:
-            trial(self)
-        except Misbehaviour as found:
-            return str(found)
-        except (Exception, SystemExit) as error:
-            return self._place(title, error)
-        return ""
 
     def _place(self, title: str, error: BaseException) -> str:
         """Say what was raised, and where: the last line of its own file if it has one; and how to mend it."""
@@ -168,11 +159,11 @@ class Trial:
             scores, chance = fitted.scores(test), fitted.decision_probability(test)
         except Infeasible as reason:
             return str(reason), b""
-        rows = (len(test),)
         said = {"predict": predicted, "predict_proba": scores, "decision_probability": chance}
         for name, found in said.items():
-            if found is not None and found.shape != rows:
-                raise Misbehaviour(f"{name} returns shape {found.shape} for {rows[0]} rows; return {rows}.")
+            if found is not None and found.shape != (len(test),):
+                shape = f"shape {found.shape} for {len(test)} rows; return {(len(test),)}"
+                raise Misbehaviour(f"{name} returns {shape}.")
         if not np.isin(predicted, (0, 1)).all():
             raise Misbehaviour("predict returns other values than 0 and 1; 1 is the favourable outcome.")
         if scores is not None and not np.isfinite(scores).all():
@@ -258,12 +249,9 @@ def _deterministic(trial: Trial) -> None:
 
 
 def _fresh_process(trial: Trial) -> None:
-    origin = trial.spec.origin
-    name = trial.spec.name if origin is None else origin.target
-    given = {key: [value] if isinstance(value, list) else value for key, value in trial.spec.parameters}
     more = {"include_protected": trial.include_protected, "representation": trial.representation}
-    more = {} if trial.kind is CLASSIFIERS else more
-    text = json.dumps([trial.kind.name, {name: given | more}])
+    entry = trial.spec.plain(**({} if trial.kind is CLASSIFIERS else more))
+    text = json.dumps([trial.kind.name, entry])
     code = "import sys; from fairbench_cli.experiment.trial import answer_of; print(answer_of(sys.argv[1]))"
     path = os.pathsep.join(part for part in sys.path if part)
     done = subprocess.run(  # noqa: S603 - this program itself
@@ -289,8 +277,7 @@ def _fresh_process(trial: Trial) -> None:
 def answer_of(text: str) -> str:
     """Return the digest of what a component, given as JSON, says of the test rows."""
     name, entry = json.loads(text)
-    kind = next(kind for kind in (INTERVENTIONS, CLASSIFIERS) if kind.name == name)
-    (trial,) = _trials(kind, entry)
+    (trial,) = _trials(INTERVENTIONS if name == INTERVENTIONS.name else CLASSIFIERS, entry)
     return _digest(trial.ask(*samples()))
 
 
@@ -302,12 +289,11 @@ def _digest(answer: Reply) -> str:
 def _changes_nothing(trial: Trial) -> None:
     train, test = (_copy(rows) for rows in samples())
     for given in (replace(train, weights=np.ones(len(train))), train):
-        before = [_bytes(rows) for rows in (given, test)]
+        before = _bytes(given), _bytes(test)
         trial.ask(given, test, copied=False)
-        for what, old, rows in zip(("training", "test"), before, (given, test), strict=True):
-            for name, new in _bytes(rows).items():
-                if old[name] != new:
-                    raise Misbehaviour(f"It changes {name} of the {what} rows. Change a copy: {name}.copy().")
+        for what, old, new in zip(("training", "test"), before, (_bytes(given), _bytes(test)), strict=True):
+            for name in [name for name in old if old[name] != new[name]]:
+                raise Misbehaviour(f"It changes {name} of the {what} rows. Change a copy: {name}.copy().")
 
 
 def _copy(rows: Sample) -> Sample:
@@ -399,14 +385,14 @@ def _trials(kind: Registry, entry: Any) -> list[Trial]:
     if kind is INTERVENTIONS:
         extra = {"include_protected": (bool, [False]), "representation": (Representation, ["original"])}
     try:
-        found = read_entries(kind, [entry], extra, ReadContext(Path()))
+        found = components.read_entries(kind, [entry], extra, components.ReadContext(Path()))
     except ValidationError as error:
         raise UserError(*(problem for _, problem in findings_of(error))) from None
     trials: dict[str, Trial] = {}
     for spec, more in found:
         tune = more.pop("tune", None)
         for values in [{}] if tune is None else tune.candidates:
-            trial = Trial(kind, spec.having(own_parameters(values), kind), **more)
+            trial = Trial(kind, spec.having(components.own_parameters(values), kind), **more)
             trials.setdefault(str(trial), trial)
     return list(trials.values())
 
@@ -425,34 +411,30 @@ def find_components(entry: Any) -> list[Trial]:
     UserError
         When it is neither, or listing what is wrong with it.
     """
-    name, _ = named(entry)
+    name, _ = components.named(entry)
     if name is None:
         what = "that is no entry of a config"
         raise UserError(Problem(what, "write NAME, or 'NAME: {parameter: value}' in quotes"))
-    kinds = (INTERVENTIONS, CLASSIFIERS)
-    for kind in kinds:
+    known: list[str] = []
+    for kind in (INTERVENTIONS, CLASSIFIERS):
         if name in kind or name in named_in_packages(kind.group):
             return _trials(kind, entry)
+        known += [*kind, *named_in_packages(kind.group)]
     if not is_plugin(name) and not name.endswith(".py"):
-        known = [known for kind in kinds for known in (*kind, *named_in_packages(kind.group))]
         raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, known)))
     origin = find(name, "", Path())
     thing = None if origin is None else origin.load()
     if isinstance(thing, type):
         is_classifier = INTERVENTIONS.foreign.fault(thing) and not CLASSIFIERS.foreign.fault(thing)
         return _trials(CLASSIFIERS if is_classifier else INTERVENTIONS, entry)
-    if thing is not None and _asks_for_classifier(thing):
-        return _trials(INTERVENTIONS, entry)
+    if thing is not None:  # one that has to be given what only a technique is given
+        given = INTERVENTIONS.foreign.filled(thing) - CLASSIFIERS.foreign.filled(thing)
+        parameters = inspect.signature(thing).parameters
+        if any(parameters[key].default is inspect.Parameter.empty for key in given & set(parameters)):
+            return _trials(INTERVENTIONS, entry)
     try:
         return _trials(CLASSIFIERS, entry)
     except UserError as error:
         if "TypeError: returned" not in str(error):
             raise
         return _trials(INTERVENTIONS, entry)
-
-
-def _asks_for_classifier(function: Callable[..., Any]) -> bool:
-    """Return whether a function has a parameter without a default that only a technique is given."""
-    given = INTERVENTIONS.foreign.filled(function) - CLASSIFIERS.foreign.filled(function)
-    parameters = inspect.signature(function).parameters
-    return any(parameters[name].default is inspect.Parameter.empty for name in given & set(parameters))

@@ -53,8 +53,8 @@ class Versions:
         >>> Versions({"numpy": "2.3", "numba": "0.63"}, {}).differences({"numpy": "2.2", "xgboost": "3"})
         {'numpy': ('2.2', '2.3')}
         """
-        both = {name: (others[name], own) for name, own in self.packages.items() if name in others}
-        return {name: pair for name, pair in both.items() if pair[0] != pair[1]}
+        ours = self.packages.items()
+        return {name: (others[name], own) for name, own in ours if others.get(name, own) != own}
 
 
 def versions_of_numbers(config: "ExperimentConfig | None" = None) -> Versions:
@@ -98,10 +98,8 @@ def _needed(config: "ExperimentConfig | None") -> list[str]:
 
 def _imported(origins: Iterable["CodeOrigin"]) -> list[str]:
     """Return the installed packages that files of plug-ins import."""
-    roots: set[str] = set()
-    for origin in origins:
-        if origin.path is not None:
-            roots |= imported_roots(origin.path)
+    paths = [origin.path for origin in origins if origin.path is not None]
+    roots = set[str]().union(*map(imported_roots, paths))
     roots -= {*sys.stdlib_module_names, *_KNOWN, __name__.partition(".")[0]}
     return sorted({name for root in roots for name in packages_of(root)})
 

@@ -11,8 +11,8 @@ from fairbench_cli.base.checksums import digest, is_whole, seed_of, signed
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.experiment.config.config import ExperimentConfig
-from fairbench_cli.experiment.config.worlds import CellWorld
 from fairbench_cli.experiment.datasets import PreparedDataset, built_world, network_of
+from fairbench_cli.experiment.plan import UNBIASED
 from fairbench_cli.network.exact import DRAWS, MOST_CELLS, Labels, facts_of
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.world import World, beta_world
@@ -62,7 +62,6 @@ class _Place:
 
     def facts(self) -> list[list[Any]]:
         """Return its numbers; none where too much would have to be summed over."""
-        cells, draws = (MOST_CELLS, DRAWS) if self.thorough else (FEW_CELLS, 0)
         *_, seen, features = self.named
         try:
             found = facts_of(
@@ -70,8 +69,8 @@ class _Place:
                 include_protected=seen,
                 hidden=self.hidden,
                 features=features,
-                cells=cells,
-                draws=draws,
+                cells=MOST_CELLS if self.thorough else FEW_CELLS,
+                draws=DRAWS if self.thorough else 0,
                 seed=self.seed,
             )
         except UserError:
@@ -118,20 +117,17 @@ def _places(folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedD
         network = network_of(prepared, folder / "networks")
         hidden = tuple(prepared.card.protected) if config.protected_columns == "all" else ()
         seed = seed_of(config.seed, *prepared.name, "worlds")
-        worlds = CellWorld("", 0.0, ()), *config.worlds(prepared.spec)
+        edits = () if prepared.without_arc else prepared.edits
+        bias = prepared.roles.label, prepared.roles.favourable, prepared.groups, edits
+        worlds = UNBIASED, *config.worlds(prepared.spec)
         for world in {(one.name, one.beta): one for one in worlds}.values():
-            built = _build(prepared, network, world)
+            if thorough:
+                built = built_world(prepared, world, network)
+            else:
+                built = beta_world(network, *bias, world.beta, prepared.spec.bias_direction == "both")
             for include_protected in seen:
                 named = *prepared.name, world.name, world.beta, include_protected, config.test_features
                 yield _Place(named, built, hidden, thorough, seed)
-
-
-def _build(prepared: PreparedDataset, network: BayesNet, world: CellWorld) -> World:
-    if prepared.spec.bias is not None:
-        return built_world(prepared, world, network)
-    roles, both = prepared.roles, prepared.spec.bias_direction == "both"
-    edits = () if prepared.without_arc else prepared.edits
-    return beta_world(network, roles.label, roles.favourable, prepared.groups, edits, world.beta, both)
 
 
 def _kept(path: Path) -> tuple[list[Any], dict[str, list[list[Any]]]]:

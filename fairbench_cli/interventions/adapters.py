@@ -1,6 +1,6 @@
-"""Other libraries' estimators as techniques: fairlearn's, AIF360's, and any pre-processor of a matrix.
+"""Techniques that are not registered: anybody's own, fairlearn's, AIF360's, and pre-processors of a matrix.
 
-A class is known by its shape:
+A technique has ``fit(train, classifier, rng)``. Another library's class is known by its shape:
 
 * ``fit(X, y, sensitive_features=)`` and ``predict``, as in fairlearn;
 * ``prot_attr`` in its constructor, as in AIF360's scikit-learn classes: the group in the index;
@@ -9,6 +9,7 @@ A class is known by its shape:
 A parameter ``estimator`` is the cell's classifier. A function may return an object of either shape.
 """
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -19,22 +20,16 @@ import numpy as np
 from fairbench_cli.base.errors import suggest
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
-from fairbench_cli.interventions.cells import Share
+from fairbench_cli.interventions import foreign
+from fairbench_cli.interventions.cells import Groups, Share
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.foreign.job import Asked, Groups, Job, accepts, resolved
-from fairbench_cli.interventions.foreign.shapes import (
-    fit_indexed,
-    fit_sensitive,
-    fit_transformer,
-    post_processes,
-)
+from fairbench_cli.interventions.foreign import accepts, resolved
 
 Shape = Literal["sensitive-features", "group-index", "transformer"]
 
-
 # Parameters of a thing that need not be given: `Job.construct` knows what they are.
 FILLED = frozenset(
-    (
+    [
         "estimator",
         "base_estimator",
         "prot_attr",
@@ -42,26 +37,75 @@ FILLED = frozenset(
         "sensitive_feature_ids",
         "prefit",
         "predict_method",
-    )
+    ]
 )
 
 # Parameters that a config may give in addition to the thing's own: type and default.
 ADAPTER_OPTIONS: dict[str, tuple[Any, Any]] = {
-    "encoding": (Asked, "classifier"),
+    "encoding": (foreign.Asked, "classifier"),
     "groups": (Groups, "pair"),
     "validation": (Share, 0.3),
 }
 
-_FIT: dict[Shape, Callable[[Job], Fitted]] = {
-    "sensitive-features": fit_sensitive,
-    "group-index": fit_indexed,
-    "transformer": fit_transformer,
+_FIT: dict[Shape, Callable[[foreign.Job], Fitted]] = {
+    "sensitive-features": foreign.fit_sensitive,
+    "group-index": foreign.fit_indexed,
+    "transformer": foreign.fit_transformer,
 }
 
 UNKNOWN = (
     "it has none of the known shapes: fit(X, y, sensitive_features=) with predict, "
     "prot_attr in its constructor, fit with transform"
 )
+
+
+def is_technique(thing: Any) -> bool:
+    """Return whether a class or an object has our ``fit(train, classifier, rng)``."""
+    try:
+        return {"classifier", "rng"} <= set(inspect.signature(thing.fit).parameters)
+    except (AttributeError, TypeError, ValueError):
+        return False
+
+
+def fault(thing: Any) -> tuple[str, str] | None:
+    """Return why a class cannot be an intervention, and what to do; None where it can, or is a function."""
+    missing = missing_requirement(thing)
+    if missing is not None:
+        return missing
+    if not isinstance(thing, type) or is_technique(thing) or takes(thing):
+        return None
+    if callable(getattr(thing, "predict", None)) or callable(getattr(thing, "build", None)):
+        return "is a classifier, not a technique", "name it under `classifiers`"
+    what = "is neither a technique, with fit(train, classifier, rng), nor of a library that is known"
+    return what, "see docs/extending.md"
+
+
+def filled(thing: Any) -> frozenset[str]:
+    """Return the parameters that an adapter gives, such as the cell's classifier, if a config does not."""
+    return FILLED if takes(thing) and not is_technique(thing) else frozenset()
+
+
+def make(thing: Any, parameters: Mapping[str, Any]) -> Any:
+    """Return the technique.
+
+    Raises
+    ------
+    Exception
+        Whatever the class or function raises, and `TypeError` for a function that returns no technique.
+    """
+    if is_technique(thing):
+        return thing(**parameters)
+    options = {name: value for name, value in parameters.items() if name in options_of(thing)}
+    others = {name: value for name, value in parameters.items() if name not in options}
+    # A function without a parameter that an adapter gives may return a technique.
+    needs_more = FILLED & set(accepts(thing)) - set(others)
+    if not isinstance(thing, type) and not options and not needs_more:
+        made = thing(**others)
+        if is_technique(made):
+            return made
+        if not takes(type(made)):
+            raise TypeError(f"returned {type(made).__name__}, which has no fit(train, classifier, rng)")
+    return adapt(thing, others, options)
 
 
 def shape_of(thing: Any) -> Shape | None:
@@ -87,12 +131,16 @@ def takes(thing: Any) -> bool:
 def options_of(thing: Any) -> dict[str, tuple[Any, Any]]:
     """Return those of `ADAPTER_OPTIONS` that have an effect on a thing; all of them for a function.
 
+    A technique has none.
+
     >>> class Remover:
     ...     def fit(self, X): ...
     ...     def transform(self, X): ...
     >>> list(options_of(Remover))
     ['encoding']
     """
+    if is_technique(thing) or not takes(thing):
+        return {}
     constructor = accepts(thing)
     if not isinstance(thing, type):
         return {name: option for name, option in ADAPTER_OPTIONS.items() if name not in constructor}
@@ -100,11 +148,9 @@ def options_of(thing: Any) -> dict[str, tuple[Any, Any]]:
     with_group = shape == "sensitive-features" or "sensitive_feature_ids" in constructor
     with_group |= "sensitive_features" in accepts(getattr(thing, "transform", None))
     with_group |= shape == "transformer" and "sensitive_features" in accepts(getattr(thing, "fit", None))
-    post = (
-        post_processes(thing)
-        if shape == "group-index" and hasattr(thing, "predict")
-        else "prefit" in constructor
-    )
+    post = "prefit" in constructor
+    if shape == "group-index" and hasattr(thing, "predict"):
+        post = foreign.post_processes(thing)
     effective = {"encoding": True, "groups": with_group, "validation": post}
     return {name: option for name, option in ADAPTER_OPTIONS.items() if effective[name]}
 
@@ -142,7 +188,9 @@ class Adapted:
                 return Fitted(classifier.fit(train), "noop", f"only one {what} has rows")
         options = {name: default for name, (_, default) in ADAPTER_OPTIONS.items()} | dict(self.options)
         seed = int(rng.integers(2**32))
-        job = Job(self.thing, self.parameters, **options, train=train, classifier=classifier, seed=seed)
+        job = foreign.Job(
+            self.thing, self.parameters, **options, train=train, classifier=classifier, seed=seed
+        )
         shape = shape_of(self.thing if isinstance(self.thing, type) else job.construct(job.rows()))
         if shape is None:
             raise ValueError(UNKNOWN)

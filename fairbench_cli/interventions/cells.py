@@ -1,6 +1,6 @@
 """The cells of a sample, by group and label: sizes, those without discrimination, rows for validation."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,12 +106,21 @@ def require_both_groups(sample: Sample) -> None:
             raise Infeasible(f"the {name} group has no training rows")
 
 
+Groups = Literal["pair", "levels"]  # the deprived and the favoured, or each level of the attribute
 Share = Annotated[float, Field(gt=0, lt=1)]
 Proportion = Annotated[float, Field(ge=0, le=1)]
 NotNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 SEED = 0  # training rows are drawn at random: any fixed places among them are too
+
+
+def groups_of(sample: Sample, groups: Groups) -> tuple[NDArray[np.int8] | NDArray[np.int16], tuple[str, ...]]:
+    """Return each row's group as a number, shape (rows,), and the names of all groups, with rows or not."""
+    if groups == "pair":
+        return sample.s, PAIR
+    column = sample.features.columns[sample.features.index(sample.attribute)]
+    return sample.features[sample.attribute], column.levels
 
 
 def divide_rows(train: Sample, fraction: float) -> tuple[Sample, Sample]:

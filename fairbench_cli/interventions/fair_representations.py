@@ -6,15 +6,16 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
+import scipy
 from pydantic import Field
-from scipy.sparse import csc_array, csr_array
+from scipy.sparse import csr_array
 
 from fairbench_cli.classifiers.encode import BinEncoding, Design, fit_design
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.cells import NotNegative, require_both_groups
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.zafar.logistic import training_rows
+from fairbench_cli.interventions.logistic import training_rows
 
 Distance = Literal["squared", "euclidean"]
 Reduction = Literal["mean", "sum", "aif360"]
@@ -45,16 +46,6 @@ class GroupRows:
     def squared(self) -> csr_array[np.float64]:
         """Squares of the features, shape (rows, width)."""
         return csr_array(self.x.multiply(self.x))
-
-    @cached_property
-    def transposed(self) -> csc_array[np.float64]:
-        """The features, shape (width, rows)."""
-        return csc_array(self.x.T)
-
-    @cached_property
-    def squared_transposed(self) -> csc_array[np.float64]:
-        """Squares of the features, shape (width, rows)."""
-        return csc_array(self.squared.T)
 
     @cached_property
     def squares(self) -> Floats:
@@ -133,11 +124,7 @@ class PrototypeObjective:
     distance: Distance = "squared"
     reduction: Reduction = "mean"
 
-    def terms(self, at: Prototypes) -> Terms:
-        """Return the objective's terms and its value."""
-        return self._evaluate(at, 0.0)[0]
-
-    def value_and_gradient(self, at: Prototypes, smoothing: float) -> tuple[float, Prototypes]:
+    def evaluate(self, at: Prototypes, smoothing: float = 0.0) -> tuple[Terms, Prototypes]:
         """Return the objective and its gradient, shaped as the prototypes are.
 
         Parameters
@@ -147,10 +134,6 @@ class PrototypeObjective:
         smoothing : float
             μ in √(δ² + μ²), which stands for |δ| in L_z; 0 for |δ| itself, whose slope at 0 is taken as 0.
         """
-        terms, gradient = self._evaluate(at, smoothing)
-        return terms.value, gradient
-
-    def _evaluate(self, at: Prototypes, smoothing: float) -> tuple[Terms, Prototypes]:
         k, width = at.v.shape
         totals = [float(rows.r.sum()) for rows in self.groups]
         per_y = 1.0 if self.reduction == "sum" else 1 / sum(totals)
@@ -158,17 +141,17 @@ class PrototypeObjective:
         per_x = [1 / (total * width) if self.reduction == "aif360" else per_y for total in totals]
         near = [nearness(rows, at, s, self.distance) for s, rows in enumerate(self.groups)]
 
-        delta = near[1].m.T @ self.groups[1].r / totals[1] - near[0].m.T @ self.groups[0].r / totals[0]
+        delta = near[1][0].T @ self.groups[1].r / totals[1] - near[0][0].T @ self.groups[0].r / totals[0]
         size = np.sqrt(delta**2 + smoothing**2)
         l_x = l_y = 0.0
         gram = at.v @ at.v.T
         g_w, g_v = np.zeros(k), np.zeros_like(at.v)
         g_alpha = None if at.alpha is None else np.zeros_like(at.alpha)
         slope_z = self.a_z * per_z * np.divide(delta, size, out=np.zeros(k), where=size > 0)
-        for s, (rows, own) in enumerate(zip(self.groups, near, strict=True)):
-            m, r = own.m, rows.r
+        for s, (rows, (m, d, products)) in enumerate(zip(self.groups, near, strict=True)):
+            r = rows.r
             along = m @ gram
-            l_x += per_x[s] * float(r @ (rows.squares + (m * (along - 2 * own.products)).sum(axis=1)))
+            l_x += per_x[s] * float(r @ (rows.squares + (m * (along - 2 * products)).sum(axis=1)))
             y_hat = m @ at.w
             kept = np.clip(y_hat, CLIP, 1 - CLIP)
             l_y -= per_y * float(r @ np.where(rows.y == 1, np.log(kept), np.log1p(-kept)))
@@ -177,49 +160,30 @@ class PrototypeObjective:
             g_w += m.T @ slope_y
 
             c = 2 * self.a_x * per_x[s]
-            t = c * r[:, None] * (along - own.products) + slope_y[:, None] * at.w
+            t = c * r[:, None] * (along - products) + slope_y[:, None] * at.w
             t += (1 if s else -1) / totals[s] * r[:, None] * slope_z
             q = -m * (t - (m * t).sum(axis=1, keepdims=True))  # by d
             if self.distance == "euclidean":
-                q *= np.divide(0.5, own.d, out=np.zeros_like(q), where=own.d > 0)  # by d²
+                q *= np.divide(0.5, d, out=np.zeros_like(q), where=d > 0)  # by d²
             weighted = r[:, None] * m
-            both = np.asarray(rows.transposed @ np.hstack([weighted, q]))
+            both = np.asarray(rows.x.T @ np.hstack([weighted, q]))
             m_x, q_x = both[:, :k].T, both[:, k:].T
             mass = q.sum(axis=0)
             toward = q_x - mass[:, None] * at.v
             g_v += c * (weighted.T @ m @ at.v - m_x)
             g_v -= 2 * (toward if at.alpha is None else at.alpha[s] * toward)
             if g_alpha is not None:
-                squares = np.asarray(rows.squared_transposed @ q.sum(axis=1))
+                squares = np.asarray(rows.squared.T @ q.sum(axis=1))
                 g_alpha[s] = squares - 2 * (q_x * at.v).sum(axis=0) + mass @ at.v**2
         l_z = per_z * float(size.sum())
         value = self.a_x * l_x + self.a_y * l_y + self.a_z * l_z
         return Terms(l_x, l_y, l_z, value), Prototypes(g_w, g_v, g_alpha)
 
 
-@dataclass(frozen=True, eq=False)
-class Nearness:
-    """How near rows are to prototypes.
+def nearness(rows: GroupRows, at: Prototypes, s: int, distance: Distance) -> tuple[Floats, Floats, Floats]:
+    """Return how near a group's rows are to the prototypes: M, the distances d and the products x · v.
 
-    Parameters
-    ----------
-    m : float64 array, shape (rows, K)
-        Probability of each prototype.
-    d : float64 array, shape (rows, K)
-        The distances.
-    products : float64 array, shape (rows, K)
-        x · v.
-    """
-
-    m: Floats
-    d: Floats
-    products: Floats
-
-
-def nearness(rows: GroupRows, at: Prototypes, s: int, distance: Distance) -> Nearness:
-    """Return how near a group's rows are to the prototypes.
-
-    Never makes an array of rows × prototypes × columns.
+    Each of shape (rows, K). Never makes an array of rows × prototypes × columns.
 
     Parameters
     ----------
@@ -244,7 +208,7 @@ def nearness(rows: GroupRows, at: Prototypes, s: int, distance: Distance) -> Nea
         d = np.sqrt(d)
     # The nearest prototype has exponent 0: not all of a row's terms vanish.
     m = np.exp(d.min(axis=1, keepdims=True) - d)
-    return Nearness(m / m.sum(axis=1, keepdims=True), d, products)
+    return m / m.sum(axis=1, keepdims=True), d, products
 
 
 def minimise(
@@ -266,28 +230,26 @@ def minimise(
     smoothing : sequence of float
         μ of each search.
     """
-    from scipy.optimize import minimize
-
     k, width = start.v.shape
     bounds: list[tuple[float | None, float | None]] = [(0.0, 1.0)] * k + [(None, None)] * (k * width)
     if start.alpha is not None:
         bounds += [(0.0, MOST_ALPHA)] * (2 * width)
+    options: Any = {
+        "maxiter": iterations,
+        "maxfun": 100 * iterations,
+        "maxcor": 20,
+        "ftol": 1e-13,
+        "gtol": 1e-8,
+    }
+
+    def value_and_gradient(flat: Floats, mu: float) -> tuple[float, Floats]:
+        terms, gradient = objective.evaluate(start.unflatten(flat), mu)
+        return terms.value, gradient.flat
+
     flat = start.flat
     for mu in smoothing:
-
-        def value_and_gradient(flat: Floats, mu: float = mu) -> tuple[float, Floats]:
-            value, gradient = objective.value_and_gradient(start.unflatten(flat), mu)
-            return value, gradient.flat
-
-        options: Any = {
-            "maxiter": iterations,
-            "maxfun": 100 * iterations,
-            "maxcor": 20,
-            "ftol": 1e-13,
-            "gtol": 1e-8,
-        }
-        found: Any = minimize(
-            value_and_gradient, flat, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        found: Any = scipy.optimize.minimize(
+            value_and_gradient, flat, (mu,), "L-BFGS-B", jac=True, bounds=bounds, options=options
         )
         flat = found.x
     return start.unflatten(flat)
@@ -361,18 +323,13 @@ class FairRepresentations:
         groups = (group_rows(train, design, 0), group_rows(train, design, 1))
         objective = PrototypeObjective(groups, self.a_x, self.a_y, self.a_z, self.distance, self.reduction)
         smoothing = SMOOTHING if self.a_z > 0 else (0.0,)
-        found = [
-            minimise(
-                objective,
-                start(groups, self.prototypes, self.column_weights, rng),
-                self.iterations,
-                smoothing,
-            )
-            for _ in range(self.restarts)
-        ]
-        values = [objective.terms(at).value for at in found]
-        best = found[int(np.argmin(values))]
-        terms, model = objective.terms(best), Represented(design, best, self.distance)
+        ends = []
+        for _ in range(self.restarts):
+            at = start(groups, self.prototypes, self.column_weights, rng)
+            ends.append(minimise(objective, at, self.iterations, smoothing))
+        values = [objective.evaluate(at)[0].value for at in ends]
+        best = ends[int(np.argmin(values))]
+        terms, model = objective.evaluate(best)[0], Represented(design, best, self.distance)
         facts = {
             "objective": terms.value,
             "objective_of_worst_start": max(values),
@@ -403,12 +360,10 @@ def start(
 
     The noise keeps them from lying on a row, or on each other, where the gradient has nothing to say.
     """
-    width, sizes = groups[0].x.shape[1], [len(rows.y) for rows in groups]
+    everyone = scipy.sparse.vstack([rows.x for rows in groups], format="csr")
+    rows, width = everyone.shape
     w = rng.random(k)
-    drawn = rng.integers(0, sum(sizes), k)
-    v = np.stack(
-        [groups[n >= sizes[0]].x[[n - sizes[0] * (n >= sizes[0])]].toarray()[0] for n in drawn.tolist()]
-    )
+    v = everyone[rng.integers(0, rows, k)].toarray()
     v = v + 0.1 * rng.normal(size=(k, width))
     return Prototypes(w, v, np.full((2, width), 0.1) if column_weights else None)
 
@@ -445,7 +400,7 @@ class Represented:
             own = np.flatnonzero(sample.s == s)
             if len(own):
                 rows = GroupRows(x[own], np.zeros(len(own)), np.ones(len(own)))
-                mixtures[own] = nearness(rows, self.at, s, self.distance).m
+                mixtures[own] = nearness(rows, self.at, s, self.distance)[0]
         return mixtures
 
     def predict(self, sample: Sample) -> Labels:

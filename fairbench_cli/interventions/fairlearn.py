@@ -8,10 +8,10 @@ from pydantic import Field
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
-from fairbench_cli.interventions.adapters import Adapted
-from fairbench_cli.interventions.cells import NAMES, Positive, Proportion, Share, rows_of
+from fairbench_cli.interventions.adapters import ADAPTER_OPTIONS, Adapted
+from fairbench_cli.interventions.cells import NAMES, Groups, Positive, Proportion, Share, rows_of
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.foreign.job import Groups
+from fairbench_cli.interventions.foreign import fits
 
 REQUIRES = ("fairlearn", "0.13")  # since when thresholds have a tolerance
 
@@ -20,18 +20,13 @@ RateConstraint = Literal["demographic-parity", "equalised-odds", "tpr-parity", "
 Objective = Literal["accuracy", "balanced-accuracy", "selection-rate", "tpr", "tnr"]
 Count = Annotated[int, Field(ge=1)]
 
-_MOMENTS: dict[Constraint, str] = {
-    "demographic-parity": "DemographicParity",
-    "equalised-odds": "EqualizedOdds",
-    "tpr-parity": "TruePositiveRateParity",
-    "fpr-parity": "FalsePositiveRateParity",
-    "error-rate-parity": "ErrorRateParity",
-}
-_THRESHOLD_CONSTRAINTS: dict[RateConstraint, str] = {
-    "demographic-parity": "demographic_parity",
-    "equalised-odds": "equalized_odds",
-    "tpr-parity": "true_positive_rate_parity",
-    "fpr-parity": "false_positive_rate_parity",
+# Constraints in fairlearn's words, of which it makes names of classes and of settings.
+_WORDS: dict[Constraint, str] = {
+    "demographic-parity": "demographic parity",
+    "equalised-odds": "equalized odds",
+    "tpr-parity": "true positive rate parity",
+    "fpr-parity": "false positive rate parity",
+    "error-rate-parity": "error rate parity",
 }
 _OBJECTIVES: dict[Objective, str] = {
     "accuracy": "accuracy_score",
@@ -91,13 +86,8 @@ class ExponentiatedGradient:
         """Fit the mixture; raises as `Adapted.fit`."""
         from fairlearn import reductions
 
-        parameters = {
-            name: getattr(self, name) for name in ("eps", "max_iter", "nu", "eta0", "run_linprog_step")
-        }
-        moment = {_MOMENTS[self.constraint]: {"difference_bound": self.bound}}
-        technique = Adapted(
-            reductions.ExponentiatedGradient, {"constraints": moment, **parameters}, {"groups": self.groups}
-        )
+        moment = {_moment(self.constraint): {"difference_bound": self.bound}}
+        technique = _adapted(self, reductions.ExponentiatedGradient, constraints=moment)
         return _unbounded(self.constraint, train, technique.fit(train, classifier, rng))
 
 
@@ -136,12 +126,7 @@ class GridSearch:
         """Fit all models and choose one; raises as `Adapted.fit`."""
         from fairlearn import reductions
 
-        parameters = {name: getattr(self, name) for name in ("constraint_weight", "grid_size", "grid_limit")}
-        technique = Adapted(
-            reductions.GridSearch,
-            {"constraints": _MOMENTS[self.constraint], **parameters},
-            {"groups": self.groups},
-        )
+        technique = _adapted(self, reductions.GridSearch, constraints=_moment(self.constraint))
         return _unbounded(self.constraint, train, technique.fit(train, classifier, rng))
 
 
@@ -198,13 +183,11 @@ class ThresholdOptimizer:
         """Fit the classifier and its thresholds; raises as `Adapted.fit`."""
         from fairlearn import postprocessing
 
-        parameters: dict[str, Any] = {
-            "constraints": _THRESHOLD_CONSTRAINTS[self.constraint],
-            "objective": _OBJECTIVES[self.objective],
-        }
-        parameters |= {name: getattr(self, name) for name in ("grid_size", "flip", "tol")}
-        options = {"groups": self.groups, "validation": self.validation}
-        return Adapted(postprocessing.ThresholdOptimizer, parameters, options).fit(train, classifier, rng)
+        constraints, objective = _WORDS[self.constraint].replace(" ", "_"), _OBJECTIVES[self.objective]
+        technique = _adapted(
+            self, postprocessing.ThresholdOptimizer, constraints=constraints, objective=objective
+        )
+        return technique.fit(train, classifier, rng)
 
 
 @dataclass(frozen=True)
@@ -232,8 +215,18 @@ class CorrelationRemover:
         """Transform the features and fit the classifier; raises as `Adapted.fit`."""
         from fairlearn import preprocessing
 
-        technique = Adapted(preprocessing.CorrelationRemover, {"alpha": self.alpha}, {"groups": self.groups})
-        return technique.fit(train, classifier, rng)
+        return _adapted(self, preprocessing.CorrelationRemover).fit(train, classifier, rng)
+
+
+def _adapted(technique: Any, thing: type, **named: Any) -> Adapted:
+    """Return a technique of a class of fairlearn: with the parameters named, and those of the same name."""
+    options = {name: value for name, value in vars(technique).items() if name in ADAPTER_OPTIONS}
+    return Adapted(thing, fits(thing, vars(technique)) | named, options)
+
+
+def _moment(constraint: Constraint) -> str:
+    """Return the class of a constraint on reductions."""
+    return _WORDS[constraint].title().replace(" ", "")
 
 
 def _unbounded(constraint: Constraint, train: Sample, fitted: Fitted) -> Fitted:

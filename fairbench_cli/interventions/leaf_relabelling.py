@@ -1,23 +1,21 @@
 """Discrimination-aware trees: splits that look at the group, and leaves relabelled until groups are equal."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from fairbench_cli.classifiers.encode import NUMBER, Encoder, fit_encoder, pick, with_numbers
+from fairbench_cli.classifiers.builders import C45Settings
+from fairbench_cli.classifiers.encode import fit_encoder, pick, training_weights
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.table import Floats, Labels, Rows, Sample, Table
 from fairbench_cli.interventions.cells import NotNegative, Positive, require_both_groups
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.measures.counts import divide
-
-if TYPE_CHECKING:  # its package loads scikit-learn, which `fairbench list` can do without
-    from fairbench_cli.classifiers.c45.tree import FlatTree, TreeRows
 
 SplitCriterion = Literal["IGC", "IGC-IGS", "IGC/IGS", "IGC+IGS"]
 
@@ -82,10 +80,8 @@ def split_values(counts: Floats, criterion: SplitCriterion) -> Floats:
     return np.divide(igc, igs, out=none, where=igs > 0)
 
 
-def grow(
-    train: Sample, criterion: SplitCriterion, min_leaf: float, *, include_protected: bool
-) -> "GrownTree":
-    """Return a tree grown by a criterion, not pruned.
+def grow(train: Sample, criterion: SplitCriterion, min_leaf: float, *, include_protected: bool) -> Model:
+    """Return a tree grown by a criterion, not pruned; ties go to the unfavourable outcome.
 
     A nominal column splits into a branch per declared level, a number into two. A node is split as long as a
     split is worth more than 0 and has two branches that weigh `min_leaf`; of equal splits the first column's,
@@ -98,28 +94,27 @@ def grow(
     """
     from fairbench_cli.classifiers.c45.tree import FlatTree
 
+    weights = training_weights(train)
     encoder = fit_encoder(train, "levels", include_protected=include_protected)
     table = pick(train.features, encoder.columns)
     cell = train.s.astype(np.intp) * 2 + train.y
-    weights = np.ones(len(train)) if train.weights is None else train.weights
-    feature, threshold, kids, counts = [], [], [], []
+    splits, counts = [], []
     queue: list[Rows] = [np.flatnonzero(weights > 0)]
     for rows in queue:  # grows while it is gone through: the tree is in breadth-first order
         inside = np.bincount(cell[rows], weights[rows], 4).reshape(2, 2)
         best = _Split()
         if inside.sum() >= 2 * min_leaf and np.count_nonzero(inside) > 1:
             best = _best_split(table, rows, cell, weights, criterion, min_leaf)
-        feature.append(best.feature)
-        threshold.append(best.threshold)
-        kids.append(best.kids)
+        splits.append((best.feature, best.threshold, best.kids))
         counts.append(inside.sum(axis=0))
-        if best.feature == LEAF:
-            continue
-        code = table.codes[rows, best.feature]
-        branch = code > best.cut if best.kids == 2 and best.cut >= 0 else code
-        queue.extend(rows[branch == v] for v in range(best.kids))
-    tree = FlatTree(np.array(feature), np.array(threshold), np.array(kids), np.array(counts))
-    return GrownTree(encoder, tree)
+        if best.feature != LEAF:
+            code = table.codes[rows, best.feature]
+            branch = code > best.cut if best.kids == 2 and best.cut >= 0 else code
+            queue.extend(rows[branch == v] for v in range(best.kids))
+    feature, threshold, kids = map(np.array, zip(*splits, strict=True))
+    estimator: Any = C45Settings().build(encoder.level_counts, 0)
+    estimator.tree_ = FlatTree(feature, threshold, kids, np.array(counts))
+    return Model(encoder, estimator, float(weights @ train.y / weights.sum()))
 
 
 @dataclass(frozen=True)
@@ -159,54 +154,6 @@ def _best_split(
             threshold = column.values[cut] if cut >= 0 else np.nan
             best = _Split(float(value[at]), j, branches.shape[1], cut, threshold)
     return best
-
-
-@dataclass(frozen=True, eq=False)
-class GrownTree:
-    """A tree grown by `grow`.
-
-    Parameters
-    ----------
-    encoder : Encoder
-        The features it was trained on.
-    tree : FlatTree
-        The tree; ties go to the unfavourable outcome.
-    """
-
-    encoder: Encoder
-    tree: "FlatTree"
-
-    def leaf_of(self, sample: Sample) -> Rows:
-        """Return the node in which each row ends, shape (rows,).
-
-        Raises
-        ------
-        KeyError, ValueError
-            When a feature is missing, or has other levels than in training.
-        """
-        from fairbench_cli.classifiers.c45.tree import leaf_of
-
-        return leaf_of(self.tree, self._rows(sample))
-
-    def predict(self, sample: Sample) -> Labels:
-        """Return predicted outcomes: int8, shape (rows,), 1 for the favourable one; raises as `leaf_of`."""
-        from fairbench_cli.classifiers.c45.tree import first_best, predict_probabilities
-
-        both = predict_probabilities(self.tree, self._rows(sample), laplace=False)
-        return first_best(both).astype(np.int8)
-
-    def predict_proba(self, sample: Sample) -> Floats:
-        """Return each leaf's share of favourable outcomes, shape (rows,); raises as `leaf_of`."""
-        from fairbench_cli.classifiers.c45.tree import predict_probabilities
-
-        return predict_probabilities(self.tree, self._rows(sample), laplace=False)[:, 1]
-
-    def _rows(self, sample: Sample) -> "TreeRows":
-        from fairbench_cli.classifiers.c45.tree import TreeRows
-
-        table, levels = pick(sample.features, self.encoder.columns, numbers=True), self.encoder.level_counts
-        numbers = with_numbers(table) if NUMBER in levels else None
-        return TreeRows(levels, table.codes.astype(np.int32), numbers)
 
 
 MOST_CELLS = 100_000_000  # of the optimal solver's table, one byte each
@@ -263,22 +210,18 @@ def leaves_of(counts: NDArray[Any], labels: Sequence[int]) -> Leaves:
     labels : sequence of int, shape (leaves,)
         What each leaf predicts.
     """
-    rows = [[[Fraction(v) for v in group] for group in leaf] for leaf in counts.tolist()]
-    n0, n1 = (_sum(leaf[s][y] for leaf in rows for y in (0, 1)) for s in (0, 1))
-    shares = [_sum(leaf[1]) * n0 - _sum(leaf[0]) * n1 for leaf in rows]
-    right = [leaf[0][label] + leaf[1][label] for leaf, label in zip(rows, labels, strict=True)]
-    wrong = [leaf[0][1 - label] + leaf[1][1 - label] for leaf, label in zip(rows, labels, strict=True)]
+    cells: NDArray[Any] = np.frompyfunc(Fraction, 1, 1)(counts)  # sums of them stay exact
+    n0, n1 = cells.sum(axis=(0, 2))
+    shares = cells[:, 1].sum(axis=1) * n0 - cells[:, 0].sum(axis=1) * n1
+    of_label, leaf, label = cells.sum(axis=1), np.arange(len(cells)), np.array(labels, dtype=np.intp)
+    right, wrong = of_label[leaf, label], of_label[leaf, 1 - label]
     return Leaves(
-        tuple(share if label else -share for share, label in zip(shares, labels, strict=True)),
-        tuple(a - b for a, b in zip(right, wrong, strict=True)),
-        _sum(share for share, label in zip(shares, labels, strict=True) if label),
-        _sum(right),
+        tuple(np.where(label == 1, shares, -shares)),
+        tuple(right - wrong),
+        sum(shares[label == 1], Fraction(0)),
+        sum(right, Fraction(0)),
         (n0, n1),
     )
-
-
-def _sum(values: Iterable[Fraction]) -> Fraction:
-    return sum(values, Fraction(0))
 
 
 def greedy(leaves: Leaves, epsilon: float) -> list[int]:
@@ -358,9 +301,6 @@ def optimal(leaves: Leaves, epsilon: float) -> list[int]:
     return sorted(without_needless(leaves, chosen, epsilon))
 
 
-Tree = Model | GrownTree
-
-
 @dataclass(frozen=True)
 class LeafRelabelling:
     """Relabel leaves of a decision tree, those first that cost least accuracy.
@@ -410,7 +350,6 @@ class LeafRelabelling:
             When a group has no rows, the classifier is not one tree, or the optimum is out of reach.
         """
         require_both_groups(train)
-        model: Tree
         if self.criterion == "classifier":
             model = classifier.fit(train)
         else:
@@ -444,7 +383,7 @@ class LeafRelabelling:
         return Fitted(relabelled, facts=facts)
 
 
-def nodes_of(model: Tree, sample: Sample) -> NDArray[np.int64]:
+def nodes_of(model: Model, sample: Sample) -> NDArray[np.int64]:
     """Return the leaf of each row, shape (rows,); one leaf for a constant model.
 
     Raises
@@ -452,8 +391,6 @@ def nodes_of(model: Tree, sample: Sample) -> NDArray[np.int64]:
     Infeasible
         When the classifier is not one tree.
     """
-    if isinstance(model, GrownTree):
-        return model.leaf_of(sample)
     if model.estimator is None:
         return np.zeros(len(sample), dtype=np.int64)
     apply: Any = getattr(model.estimator, "apply", None)
@@ -469,13 +406,13 @@ class Relabelled:
 
     Parameters
     ----------
-    model : Model or GrownTree
+    model : Model
         The tree.
     nodes : int array, shape (relabelled,)
         The leaves that predict the other outcome.
     """
 
-    model: Tree
+    model: Model
     nodes: NDArray[np.int64]
 
     def predict(self, sample: Sample) -> Labels:

@@ -10,25 +10,12 @@ from pydantic import Field
 from fairbench_cli.classifiers.encode import training_weights
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.table import Floats, Labels, Sample
-from fairbench_cli.interventions.cells import (
-    NotNegative,
-    Proportion,
-    Share,
-    divide_rows,
-    empty_cells,
-    weight_sums,
-)
+from fairbench_cli.interventions import cells
+from fairbench_cli.interventions.cells import NotNegative, Proportion, Share
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, drawn
+from fairbench_cli.measures import thresholds
 from fairbench_cli.measures.counts import PAIR
-from fairbench_cli.measures.thresholds import (
-    BestThresholds,
-    Constraint,
-    GroupPoints,
-    Mixture,
-    Norm,
-    best_thresholds,
-    group_points,
-)
+from fairbench_cli.measures.thresholds import BestThresholds, best_thresholds
 
 
 def fit_and_hold_out(train: Sample, classifier: Classifier, validation: float) -> tuple[Model, Sample]:
@@ -39,8 +26,8 @@ def fit_and_hold_out(train: Sample, classifier: Classifier, validation: float) -
     Infeasible
         When a group has no validation row with one of the labels, or no row is left to fit to.
     """
-    rows, held_out = divide_rows(train, validation)
-    empty = empty_cells(weight_sums(held_out), np.ones((2, 2)))
+    rows, held_out = cells.divide_rows(train, validation)
+    empty = cells.empty_cells(cells.weight_sums(held_out), np.ones((2, 2)))
     if empty:
         raise Infeasible(f"{empty} among the validation rows")
     if not len(rows):
@@ -56,11 +43,11 @@ def scores_of(model: Any, sample: Sample) -> Floats:
     return scores
 
 
-def points_of(sample: Sample, scores: Floats) -> list[GroupPoints]:
+def points_of(sample: Sample, scores: Floats) -> list[thresholds.GroupPoints]:
     """Return what each threshold on the scores accepts of the deprived and of the favoured group."""
     of_group = [np.flatnonzero(sample.s == group) for group in (0, 1)]
     weights = np.ones(len(sample)) if sample.weights is None else sample.weights
-    return [group_points(scores[rows], sample.y[rows], weights[rows]) for rows in of_group]
+    return [thresholds.group_points(scores[rows], sample.y[rows], weights[rows]) for rows in of_group]
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,14 +58,14 @@ class GroupThresholdModel:
     ----------
     model : Model or LabelScorer
         Gives the scores.
-    mixtures : tuple of Mixture
+    mixtures : tuple of thresholds.Mixture
         The thresholds of the deprived and of the favoured group.
     seed : int
         Of the draws; the same rows get the same predictions.
     """
 
     model: "Model | LabelScorer"
-    mixtures: tuple[Mixture, ...]
+    mixtures: tuple[thresholds.Mixture, ...]
     seed: int
 
     def decision_probability(self, sample: Sample) -> Floats:
@@ -92,24 +79,31 @@ class GroupThresholdModel:
         return drawn(self.decision_probability(sample), self.seed)
 
 
-def fitted_of(model: GroupThresholdModel, facts: dict[str, float | int]) -> Fitted:
-    """Return a model with its facts; ``degraded`` where its decisions do not depend on the score."""
-    if all(np.isinf(mixture.thresholds).all() for mixture in model.mixtures):
-        return Fitted(model, "degraded", "the decisions do not depend on the score", facts)
-    return Fitted(model, facts=facts)
+def decided_by(
+    model: "Model | LabelScorer", solution: BestThresholds, facts: dict[str, float], rng: np.random.Generator
+) -> Fitted:
+    """Return a model with the thresholds of a solution; ``degraded`` where decisions ignore the score.
 
-
-def facts_of(solution: BestThresholds) -> dict[str, float | int]:
-    """Return what a solution promises on the validation rows, and its thresholds, as facts.
-
-    A group's thresholds are numbered from its highest; `share` is how often one is drawn. Those that accept
-    nobody or everybody are infinite, which `Fitted` leaves out, so these have a share alone.
+    Its facts are what the solution promises on the validation rows, and those given.
     """
-    facts: dict[str, float | int] = {
+    promised: dict[str, float] = {
         "accuracy_validation": solution.accuracy,
         "cost_validation": solution.cost,
         "gap_validation": solution.violation,
     }
+    fitted = GroupThresholdModel(model, solution.mixtures, int(rng.integers(2**63)))
+    if all(np.isinf(mixture.thresholds).all() for mixture in solution.mixtures):
+        return Fitted(fitted, "degraded", "the decisions do not depend on the score", promised | facts)
+    return Fitted(fitted, facts=promised | facts)
+
+
+def drawn_thresholds(solution: BestThresholds) -> dict[str, float]:
+    """Return the thresholds of a solution, as facts.
+
+    A group's thresholds are numbered from its highest; `share` is how often one is drawn. Those that accept
+    nobody or everybody are infinite, which `Fitted` leaves out, so these have a share alone.
+    """
+    facts: dict[str, float] = {}
     for group, mixture in zip(PAIR, solution.mixtures, strict=True):
         for k, (threshold, share) in enumerate(zip(mixture.thresholds, mixture.weights, strict=True), 1):
             facts |= {f"threshold_{group}_{k}": float(threshold), f"share_{group}_{k}": float(share)}
@@ -157,15 +151,11 @@ class EqualisedOdds:
         model, rows = fit_and_hold_out(train, classifier, self.validation)
         scorer = model if self.based_on == "scores" else as_scorer(model, rows)
         solution = equal_odds(points_of(rows, scores_of(scorer, rows)), self.objective)
-        fitted = GroupThresholdModel(scorer, solution.mixtures, int(rng.integers(2**63)))
-        facts = facts_of(solution)
-        if isinstance(scorer, LabelScorer):
-            about = {name: value for name, value in facts.items() if name.endswith("_validation")}
-            facts = about | chances(scorer, solution)
-        return fitted_of(fitted, facts)
+        facts = chances(scorer, solution) if isinstance(scorer, LabelScorer) else drawn_thresholds(solution)
+        return decided_by(scorer, solution, facts, rng)
 
 
-def equal_odds(points: list[GroupPoints], objective: Objective) -> BestThresholds:
+def equal_odds(points: list[thresholds.GroupPoints], objective: Objective) -> BestThresholds:
     """Return the best mixtures with equal TPR and FPR, for accuracy or for Youden's J = TPR − FPR.
 
     Where the groups' rates are the same, 1 − J is the cost of errors that cost n/N on each of N unfavourable
@@ -210,9 +200,9 @@ def as_scorer(model: Model, rows: Sample) -> LabelScorer:
     return LabelScorer(model, (bool(deprived), bool(favoured)))
 
 
-def chances(scorer: LabelScorer, solution: BestThresholds) -> dict[str, float | int]:
+def chances(scorer: LabelScorer, solution: BestThresholds) -> dict[str, float]:
     """Return the four probabilities P(ỹ=1 | ŷ, group), as facts: `q1_deprived` is that of ŷ = 1."""
-    facts: dict[str, float | int] = {}
+    facts: dict[str, float] = {}
     for group, mixture, turned in zip(PAIR, solution.mixtures, scorer.reversed, strict=True):
         refused, accepted = mixture.chance([0.0, 1.0])[:: -1 if turned else 1]
         facts |= {f"q0_{group}": float(refused), f"q1_{group}": float(accepted)}
@@ -244,9 +234,9 @@ class GroupThresholds:
         Share of validation rows.
     """
 
-    constraint: Constraint = "demographic-parity"
+    constraint: thresholds.Constraint = "demographic-parity"
     tolerance: NotNegative = 0.0
-    norm: Norm = "max"
+    norm: thresholds.Norm = "max"
     cost_fp: NotNegative = 1.0
     cost_fn: NotNegative = 1.0
     validation: Share = 0.3
@@ -273,8 +263,7 @@ class GroupThresholds:
         costs = (self.cost_fp, self.cost_fn)
         points = points_of(rows, scores_of(model, rows))
         solution = best_thresholds(points, self.constraint, self.tolerance, costs, self.norm)
-        drawing = GroupThresholdModel(model, solution.mixtures, int(rng.integers(2**63)))
-        return fitted_of(drawing, facts_of(solution))
+        return decided_by(model, solution, drawn_thresholds(solution), rng)
 
 
 TIED = 1e-12  # what sums of floats may be off

@@ -1,6 +1,6 @@
 """Prejudice remover: a logistic regression per group, penalised by what predictions say about the group."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +12,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
 from fairbench_cli.interventions.cells import NotNegative, Positive, require_both_groups
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.zafar.logistic import LinearModel, TrainingRows, armijo, training_rows
+from fairbench_cli.interventions.logistic import LinearModel, TrainingRows, armijo, training_rows
 
 TOLERANCE = 1e-10  # of the gradient, per unit of weight
 MOST_STEPS = 200
@@ -68,13 +68,13 @@ class PrejudiceRemover:
         design = fit_design(train, include_protected=protected, bins=self.bins, scale=self.scale)
         objective = prejudice_objective(train, design, self.eta, self.l2)
         w, residual, steps = minimise(objective)
-        parts = objective.parts(w)
-        gap = objective.rates(w)
+        loss, index, _ = objective.parts(w)
+        deprived, favoured = objective.rates(w).tolist()
         facts = {
             "objective": objective.value(w),
-            "loss": parts[0],
-            "prejudice_index": parts[1] / float(objective.totals.sum()),
-            "probability_gap": float(gap[1] - gap[0]),
+            "loss": loss,
+            "prejudice_index": index / float(objective.totals.sum()),
+            "probability_gap": favoured - deprived,
             "gradient": residual,
             "steps": steps,
         }
@@ -171,9 +171,7 @@ class PrejudiceObjective:
         q = np.clip(q, CLIP, 1 - CLIP)
         r = float(totals @ q / totals.sum())
         between = np.diag(totals / (q * (1 - q))) - np.outer(totals, totals) / (totals.sum() * r * (1 - r))
-        return np.asarray(
-            hessian + self.eta * toward.T @ between @ toward + self.l2 * np.eye(w.size), dtype=np.float64
-        )
+        return np.asarray(hessian + self.eta * toward.T @ between @ toward + self.l2 * np.eye(w.size))
 
 
 def prejudice_objective(train: Sample, design: Design, eta: float, l2: float) -> PrejudiceObjective:
@@ -190,7 +188,7 @@ def minimise(objective: PrejudiceObjective) -> tuple[Floats, float, int]:
     w = np.zeros((len(objective.groups), objective.groups[0].width))
     steps = 0
     for eta in dict.fromkeys((0.0, objective.eta)):
-        w, residual, more = _newton(PrejudiceObjective(objective.groups, eta, objective.l2), w)
+        w, residual, more = _newton(replace(objective, eta=eta), w)
         steps += more
     return w, residual, steps
 
@@ -202,20 +200,14 @@ def _newton(objective: PrejudiceObjective, w: Floats) -> tuple[Floats, float, in
         residual = float(np.abs(gradient).max()) / total
         if residual <= TOLERANCE:
             return w, residual, steps
-        step = _direction(objective, w, gradient)
-        moved = armijo(
-            objective.value, (w,), (step,), value, float((gradient * step).sum()), 1e-14 * abs(value)
-        )
+        try:
+            factor = cho_factor(objective.hessian(w, convex=False))
+        except LinAlgError:  # not positive definite
+            factor = cho_factor(objective.hessian(w, convex=True))
+        step: Floats = -cho_solve(factor, gradient.ravel()).reshape(w.shape)
+        fall = float((gradient * step).sum())
+        moved = armijo(objective.value, (w,), (step,), value, fall, 1e-14 * abs(value))
         if moved is None:
             return w, residual, steps
         (w,), value = moved
     return w, float(np.abs(objective.gradient(w)).max()) / total, MOST_STEPS
-
-
-def _direction(objective: PrejudiceObjective, w: Floats, gradient: Floats) -> Floats:
-    """Return Newton's step, by the convex part of the Hessian where the whole is not positive definite."""
-    try:
-        factor = cho_factor(objective.hessian(w, convex=False))
-    except LinAlgError:
-        factor = cho_factor(objective.hessian(w, convex=True))
-    return np.asarray(-cho_solve(factor, gradient.ravel()).reshape(w.shape))

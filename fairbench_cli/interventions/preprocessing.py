@@ -10,17 +10,8 @@ from numpy.typing import NDArray
 from fairbench_cli.classifiers.builders import LogisticRegression, NaiveBayes
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Rows, Sample, locked
-from fairbench_cli.interventions.cells import (
-    CELLS,
-    discriminations,
-    empty_cells,
-    expected,
-    require_no_weights,
-    rows_of,
-    sizes,
-    targets,
-    weight_sums,
-)
+from fairbench_cli.interventions import cells
+from fairbench_cli.interventions.cells import CELLS, discriminations, expected, rows_of
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.measures.counts import divide
 
@@ -32,19 +23,17 @@ def scores(train: Sample, ranker: Ranker) -> Floats:
 
     The naive Bayes ranker is the one of Kamiran & Calders (2012); Žliobaitė (2015) takes the logistic one.
     """
+    # The techniques of a repeat share rows that nobody can write.
     shared = not train.features.codes.flags.writeable
-    return _fitted_to_shared(train, ranker) if shared else _fitted(train, ranker)
+    return _scores_of_shared(train, ranker) if shared else _scores(train, ranker)
 
 
-@lru_cache(maxsize=2)
-def _fitted_to_shared(train: Sample, ranker: Ranker) -> Floats:
-    """Return the scores of rows that nobody can write: the techniques of a repeat share them."""
-    return locked(_fitted(train, ranker))
-
-
-def _fitted(train: Sample, ranker: Ranker) -> Floats:
+def _scores(train: Sample, ranker: Ranker) -> Floats:
     spec = NaiveBayes() if ranker == "naive-bayes" else LogisticRegression()
-    return Classifier(spec, include_protected=False, seed=0).fit(train).predict_proba(train)
+    return locked(Classifier(spec, include_protected=False, seed=0).fit(train).predict_proba(train))
+
+
+_scores_of_shared = lru_cache(maxsize=2)(_scores)
 
 
 def ranked(rows: Rows, score: Floats, tiebreak: Rows, *, highest_first: bool) -> Rows:
@@ -83,7 +72,7 @@ class Massaging:
         Infeasible
             When the rows have weights.
         """
-        require_no_weights(train)
+        cells.require_no_weights(train)
         massaged, m = massage(train, self.ranker, rng)
         facts = {"M": m, **discriminations(train, massaged)}
         model = classifier.fit(massaged)
@@ -95,7 +84,7 @@ class Massaging:
 
 def massage(train: Sample, ranker: Ranker, rng: np.random.Generator) -> tuple[Sample, int]:
     """Return the sample with M labels changed on each side, and M."""
-    m = swaps(sizes(train))
+    m = swaps(cells.sizes(train))
     if m == 0:
         return train, 0
     score, tiebreak = scores(train, ranker), rng.permutation(len(train))
@@ -128,14 +117,14 @@ class Reweighing:
 
     def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:  # noqa: ARG002
         """Weight the rows and fit the classifier; ``degraded`` if a cell is empty. `rng` is not used."""
-        before = weight_sums(train)
+        before = cells.weight_sums(train)
         w = cell_weights(before)
         # An empty cell has no weight, and no row that needs it.
         old = np.ones(len(train)) if train.weights is None else train.weights
         weighted = replace(train, weights=old * np.nan_to_num(w)[train.s, train.y])
         facts = {f"w{s}{y}": float(w[s, y]) for s, y in CELLS} | discriminations(train, weighted)
         model = classifier.fit(weighted)
-        empty = empty_cells(before, expected(before))
+        empty = cells.empty_cells(before, expected(before))
         return Fitted(model, "degraded" if empty else "ok", empty, facts)
 
 
@@ -230,10 +219,10 @@ def preferential_rows(train: Sample, ranker: Ranker, rng: np.random.Generator) -
 
 def _cell_targets(train: Sample) -> NDArray[np.int64]:
     """Return how many rows each cell is to have, shape (2, 2); raises as `UniformSampling.fit`."""
-    require_no_weights(train)
-    n = sizes(train)
-    target = targets(n)
-    if empty := empty_cells(n, target):
+    cells.require_no_weights(train)
+    n = cells.sizes(train)
+    target = cells.targets(n)
+    if empty := cells.empty_cells(n, target):
         raise Infeasible(empty)
     return target
 
@@ -241,7 +230,7 @@ def _cell_targets(train: Sample) -> NDArray[np.int64]:
 def _fit_rows(train: Sample, rows: Rows, classifier: Classifier) -> Fitted:
     """Fit the classifier to the given rows; ``noop`` if they are all rows, once each."""
     chosen = train.take(rows)
-    n = sizes(chosen)
+    n = cells.sizes(chosen)
     facts = {f"n{s}{y}": int(n[s, y]) for s, y in CELLS} | discriminations(train, chosen)
     model = classifier.fit(chosen)
     if np.array_equal(rows, np.arange(len(train))):

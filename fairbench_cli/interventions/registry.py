@@ -14,8 +14,8 @@ INTERVENTIONS = Registry(
         "preferential-sampling": "preprocessing:PreferentialSampling",
         "repair": "repair:Repair",
         "auditor": "repair:Auditor",
-        "zafar-di": "zafar.constrained:ZafarDI",
-        "zafar-dm": "zafar.constrained:ZafarDM",
+        "zafar-di": "disparate_impact:ZafarDI",
+        "zafar-dm": "disparate_mistreatment:ZafarDM",
         "two-naive-bayes": "two_naive_bayes:TwoNaiveBayes",
         "prejudice-remover": "prejudice_remover:PrejudiceRemover",
         "leaf-relabelling": "leaf_relabelling:LeafRelabelling",
@@ -31,5 +31,5 @@ INTERVENTIONS = Registry(
         "random": "baselines:RandomGuess",
     },
     group="fairbench.interventions",
-    adapter="plugin",
+    adapter="adapters",
 )

@@ -2,9 +2,10 @@
 
 import re
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from functools import partial
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +13,14 @@ from numpy.typing import NDArray
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.columns import Misfit, keep_numbers
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table
-from fairbench_cli.interventions.cells import Proportion, discriminations, require_no_weights
-from fairbench_cli.interventions.fitted import Fitted, Infeasible
-from fairbench_cli.interventions.foreign.job import Groups
+from fairbench_cli.interventions.cells import (
+    Groups,
+    Proportion,
+    discriminations,
+    groups_of,
+    require_no_weights,
+)
+from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor
 
 Counts = NDArray[np.int64]
 GroupCodes = NDArray[np.int8] | NDArray[np.int16]
@@ -199,12 +205,12 @@ class CategoryPlan:
         moving[order] = rank >= np.repeat(self.keep.ravel(), sizes)
         return self._redrawn(codes, s, moving, rng)
 
-    def follow(self, codes: Codes, s: GroupCodes, rng: np.random.Generator) -> NDArray[np.intp]:
+    def follow(self, codes: Codes, s: GroupCodes, rng: np.random.Generator) -> Codes:
         """Return other rows, repaired: each keeps its category with probability keep / n_cs."""
         share = np.full(self.counts.shape, self.unseen)
         share[~self.counts.any(axis=1)] = 1.0
         np.divide(self.keep, self.counts, out=share, where=self.counts > 0)
-        return self._redrawn(codes, s, rng.random(len(codes)) >= share[s, codes], rng)
+        return self._redrawn(codes, s, rng.random(len(codes)) >= share[s, codes], rng).astype(np.int16)
 
     def _redrawn(
         self, codes: Codes | Labels, s: GroupCodes, moving: NDArray[np.bool_], rng: np.random.Generator
@@ -251,37 +257,23 @@ def make_plan(counts: Counts, level: float) -> CategoryPlan:
     return CategoryPlan(counts, keep, 1 - level, law)
 
 
-@dataclass(frozen=True, eq=False)
-class CategoryMap:
-    """How rows of a categorical column are repaired, as learned from the training rows.
+class ColumnMap(NamedTuple):
+    """How a column of other rows is repaired, as learned from the training rows.
 
     Parameters
     ----------
     source, column : Column
-        The column before and after; its levels stay as they are.
-    plan : CategoryPlan
-        The plan of the training rows.
+        The column before and after.
+    apply : callable
+        Takes codes of `source`, the groups and a random stream, and returns codes of `column`.
     """
 
     source: Column
     column: Column
-    plan: CategoryPlan
-
-    def apply(self, codes: Codes, s: GroupCodes, rng: np.random.Generator) -> Codes:
-        """Return the same column of other rows, repaired by their group."""
-        return self.plan.follow(codes, s, rng).astype(np.int16)
-
-
-def repair_by_category(
-    column: Column, codes: Codes, s: GroupCodes, level: float, rng: np.random.Generator, groups: int = 2
-) -> tuple[CategoryMap, Codes]:
-    """Return what was learned from a column taken as a category, and its repaired codes."""
-    plan = make_plan(group_counts(codes, s, len(column.levels), groups), level)
-    return CategoryMap(column, column, plan), plan.carry_out(codes, s, rng).astype(np.int16)
+    apply: Callable[[Codes, GroupCodes, np.random.Generator], Codes]
 
 
 BinRepair = Literal["number", "nominal"]
-ColumnMap = RankMap | CategoryMap
 
 
 @dataclass(frozen=True)
@@ -340,7 +332,8 @@ class Repair:
             "distance_after": largest_distance(repaired, self),
         }
         model = classifier.fit(repaired)
-        return Fitted(RepairedModel(model, self, learned, seed), facts=facts)
+        repair = partial(self.to_predict, learned=learned, seed=seed)
+        return Fitted(RepairedModel(model, repair), facts=facts)
 
     def to_predict(self, sample: Sample, learned: dict[str, ColumnMap], seed: int) -> Sample:
         """Return other rows repaired as `test_repair` says.
@@ -358,13 +351,17 @@ class Repair:
 class RepairedModel:
     """A classifier that was trained on repaired rows, and repairs the rows it is to predict.
 
-    Its random choices come from `seed` alone: the same rows get the same predictions.
+    Parameters
+    ----------
+    model : Model
+        The classifier.
+    repaired : callable
+        Returns rows repaired. Its random choices come from a seed alone: the same rows get the same
+        predictions.
     """
 
     model: Model
-    how: "Repair | Auditor"
-    learned: dict[str, ColumnMap]
-    seed: int
+    repaired: Callable[[Sample], Sample]
 
     def predict(self, sample: Sample) -> Labels:
         """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
@@ -373,18 +370,6 @@ class RepairedModel:
     def predict_proba(self, sample: Sample) -> Floats:
         """Return each row's probability of the favourable outcome, shape (rows,)."""
         return self.model.predict_proba(self.repaired(sample))
-
-    def repaired(self, sample: Sample) -> Sample:
-        """Return the rows repaired."""
-        return self.how.to_predict(sample, self.learned, self.seed)
-
-
-def groups_of(sample: Sample, groups: Groups) -> tuple[GroupCodes, int]:
-    """Return each row's group as a number, shape (rows,), and how many groups there are, with rows or not."""
-    if groups == "pair":
-        return sample.s, 2
-    column = sample.features.columns[sample.features.index(sample.attribute)]
-    return sample.features[sample.attribute], len(column.levels)
 
 
 def nothing_to_do(rows: Sample, level: float, groups: Groups = "pair") -> str:
@@ -406,17 +391,19 @@ def repair_features(sample: Sample, how: Repair, seed: int) -> tuple[Sample, dic
         When a column cannot hold the numbers that a geometric repair gives.
     """
     learned: dict[str, ColumnMap] = {}
-    s, groups = groups_of(sample, how.groups)
+    s, names = groups_of(sample, how.groups)
 
     def repaired(column: Column, codes: Codes) -> tuple[Column, Codes]:
         if column.name in sample.protected:
             return column, codes
         stream = stream_of(seed, column.name)
-        found: ColumnMap
         if is_ranked(column, how.bins):
-            found, after = repair_by_rank(column, codes, s, how.level, how.method, stream, groups)
+            ranks, after = repair_by_rank(column, codes, s, how.level, how.method, stream, len(names))
+            found = ColumnMap(column, ranks.column, ranks.apply)
         else:
-            found, after = repair_by_category(column, codes, s, how.level, stream, groups)
+            plan = make_plan(group_counts(codes, s, len(column.levels), len(names)), how.level)
+            after = plan.carry_out(codes, s, stream).astype(np.int16)
+            found = ColumnMap(column, column, plan.follow)
         learned[column.name] = found
         return found.column, after
 
@@ -554,20 +541,21 @@ class Auditor:
         changed = int(np.count_nonzero(repaired.y != train.y))
         facts = {"labels_changed": changed, **discriminations(train, repaired)}
         fitted = classifier.fit(repaired)
-        model = fitted if self.test_repair == "none" else RepairedModel(fitted, self, {}, seed)
+        own = RepairedModel(fitted, partial(self.to_predict, seed=seed))
+        model: Predictor = own if self.test_repair == "own" else fitted
         if changed and len(set(repaired.y.tolist())) == 1:
             return Fitted(model, "degraded", "the repaired labels are all the same", facts)
         return Fitted(model, facts=facts)
 
-    def to_predict(self, sample: Sample, learned: Mapping[str, ColumnMap], seed: int) -> Sample:  # noqa: ARG002
-        """Return other rows repaired as a set of their own; nothing is `learned` for them."""
+    def to_predict(self, sample: Sample, seed: int) -> Sample:
+        """Return other rows repaired as a set of their own."""
         if nothing_to_do(sample, self.level, self.groups):
             return sample
         return replace(self.repaired(sample, seed), y=sample.y)
 
     def repaired(self, train: Sample, seed: int) -> Sample:
         """Return the rows with their columns and labels repaired; two groups or more have rows."""
-        features, y, (s, groups) = train.features, train.y, groups_of(train, self.groups)
+        features, y, (s, names) = train.features, train.y, groups_of(train, self.groups)
         codes = features.codes.copy(order="F")
         for j, column in enumerate(features.columns):
             is_s = column.name == train.attribute
@@ -577,12 +565,12 @@ class Auditor:
             if numbers is not None:
                 codes[:, j] = repair_by_distinct_values(codes[:, j], s, numbers, self.level)
             else:
-                counts = group_counts(codes[:, j], s, len(column.levels), groups)
+                counts = group_counts(codes[:, j], s, len(column.levels), len(names))
                 plan = obscuring(counts, self.level) if is_s else make_plan(counts, self.level)
                 codes[:, j] = plan.carry_out(codes[:, j], s, stream_of(seed, column.name))
         numbers = label_values(train)
         if self.label or (self.label is None and numbers is None):
-            plan = make_plan(group_counts(y, s, 2, groups), self.level)
+            plan = make_plan(group_counts(y, s, 2, len(names)), self.level)
             y = plan.carry_out(y, s, np.random.default_rng(seed)).astype(np.int8)
         elif self.label is None and numbers is not None:
             y = repair_by_distinct_values(y.astype(np.int16), s, numbers, self.level).astype(np.int8)

@@ -13,7 +13,7 @@ from fairbench_cli.classifiers.encode import pick
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample
 from fairbench_cli.interventions.cells import Positive, require_both_groups, weight_sums
-from fairbench_cli.interventions.fitted import Fitted, Status
+from fairbench_cli.interventions.fitted import Fitted
 
 Move = Literal["promote", "demote", "stop"]
 
@@ -61,29 +61,23 @@ class TwoNaiveBayes:
         features = train.features.without(*hidden)
         tables = log_ratios(replace(train, features=features), self.beta)
         ratio = sum_of_ratios(tables, features.codes, train.s)
-        states = moves(train, ratio, self.delta, self.alpha)
-        first = last = next(states)
-        steps = 0
-        for state in states:
-            steps, last = steps + 1, state
+        states = list(moves(train, ratio, self.delta, self.alpha))
+        first, last = states[0], states[-1]
         facts = {
-            "steps": steps,
+            "steps": len(states) - 1,
             "predicted_discrimination_before": first.discrimination,
             "predicted_discrimination_after": last.discrimination,
-            "accepted_before": first.accepted,
-            "accepted_after": last.accepted,
+            "accepted_before": sum(first.accepted_by_group),
+            "accepted_after": sum(last.accepted_by_group),
         }
-        model = TwoModels(features.columns, tables, last.log_odds(self.alpha))
-        status: Status = "ok"
-        reason = ""
-        if steps == 0 and last.discrimination <= 0:
-            status, reason = "noop", "the first predictions do not favour the favoured group"
-        elif last.discrimination > 0:
-            status, reason = (
-                "degraded",
-                "a count of rows is used up before the groups are accepted equally often",
-            )
-        return Fitted(model, status, reason, facts)
+        prior = np.array([log_odds(*counts, self.alpha) for counts in last.n])
+        model = TwoModels(features.columns, tables, prior)
+        if last.discrimination > 0:
+            reason = "a count of rows is used up before the groups are accepted equally often"
+            return Fitted(model, "degraded", reason, facts)
+        if len(states) == 1:
+            return Fitted(model, "noop", "the first predictions do not favour the favoured group", facts)
+        return Fitted(model, facts=facts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,15 +103,6 @@ class State:
     discrimination: float
     move: Move
     amount: float
-
-    @property
-    def accepted(self) -> float:
-        """Weight of all rows that are accepted."""
-        return sum(self.accepted_by_group)
-
-    def log_odds(self, alpha: float) -> Floats:
-        """Return the log of N(+,s)/N(−,s), each with half of `alpha` added, shape (2,)."""
-        return np.array([log_odds(*group, alpha) for group in self.n])
 
 
 def log_odds(refused: float, accepted: float, alpha: float) -> float:

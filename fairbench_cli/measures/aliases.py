@@ -14,9 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.measures.comparisons import MIRRORED, SAME
 from fairbench_cli.measures.counts import Counts, Floats, divide
-from fairbench_cli.measures.metric import Metric, Swap
+from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES, rate_by_group
 
 How = Literal["same", "swapped", "one plus", "largest of", "smallest of", "mean of"]
@@ -163,8 +162,6 @@ def defined(alias: Alias, known: Mapping[str, Metric]) -> Metric:
         formula=_formula(alias, parts),
         undefined=first.undefined if len(parts) == 1 else "NaN when one of them is",
         section="alias",
-        swap_groups=_under_swapped_groups(parts),
-        swap_outcomes=_under_swapped_outcomes(alias, parts, known),
         alias_of=alias.definition,
         farthest_of=tuple(name for part in parts for name in part.farthest_of),
     )
@@ -184,29 +181,6 @@ def _formula(alias: Alias, parts: list[Metric]) -> str:
     return f"1 + {text}" if alias.how == "one plus" else text
 
 
-def _under_swapped_groups(parts: list[Metric]) -> Swap | None:
-    """Return what swapping the groups does, where it does one thing to all or makes each part another."""
-    changes = {part.swap_groups for part in parts}
-    others = {Swap(part.name) for part in parts}
-    return changes.pop() if len(changes) == 1 else SAME if changes == others else None
-
-
-def _under_swapped_outcomes(alias: Alias, parts: list[Metric], known: Mapping[str, Metric]) -> Swap | None:
-    """Return what swapping the outcomes does, where it follows from what it does to the one definition."""
-    if alias.name == "average-odds-difference":
-        return MIRRORED  # TPR becomes TNR = 1 − FPR, and FPR becomes FNR = 1 − TPR
-    if alias.how == "largest of":
-        return SAME  # for the same reason
-    swap = parts[0].swap_outcomes
-    if len(parts) > 1 or swap is None or not swap.other:
-        return None if len(parts) > 1 else swap
-    if alias.how == "one plus":
-        return None  # one plus another difference has no name
-    # Of the other metric with the groups swapped, which is a change of it.
-    again = known[swap.other].swap_groups
-    return swap if alias.how == "same" else again and Swap(swap.other, again.change)
-
-
 SUFFIX = "-legacy"
 
 SOURCE = "the program of Friedler et al. 2019; for comparison with its published numbers alone"
@@ -214,15 +188,9 @@ SOURCE = "the program of Friedler et al. 2019; for comparison with its published
 # What the program takes for a rate that is 0/0, of a group that has rows.
 WITHOUT_A_CASE = {"tpr": 0.0, "tnr": 1.0, "ppv": 1.0, "for": 1.0}
 
-# The program's averages over groups, by our name of the measure.
-SENSITIVE = {
-    "accuracy": "accuracy",
-    "tpr": "tpr",
-    "tnr": "tnr",
-    "calibration-positive": "ppv",
-    "calibration-negative-stored": "for",
-}
+# The rates that the program compares, and what it averages over groups.
 COMPARED = ("accuracy", "tpr", "tnr")
+SENSITIVE = (*COMPARED, "calibration-positive", "calibration-negative-stored")
 
 
 def group_rates(counts: Counts, rate: str) -> Floats:
@@ -327,6 +295,7 @@ _QUOTIENT = "0/0 is 1, x/0 is 0"
 def _rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
     """Return by the name of a measure its function and what it writes where the measure has no value."""
     of_rate = {rate: f"0/0 is {constant:g}" for rate, constant in WITHOUT_A_CASE.items()}
+    of_mean = {rate: "; ".join(filter(None, (of_rate.get(rate), _ABSENT))) for rate in RATES}
     found: dict[str, tuple[Callable[[Counts], Floats], str]] = {
         "tpr": (partial(overall, rate="tpr"), of_rate["tpr"]),
         "tnr": (partial(overall, rate="tnr"), of_rate["tnr"]),
@@ -335,13 +304,12 @@ def _rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
     }
     for end in ("", "-binary"):
         found[f"diavgall{end}"] = diavgall, f"{_QUOTIENT}; a mean of 0 is 1"
-        for name, rate in SENSITIVE.items():
-            rule = "; ".join(filter(None, (of_rate.get(rate), _ABSENT)))
-            found[f"sensitive-{name}{end}"] = partial(sensitive, rate=rate), rule
+        for name in SENSITIVE:
+            rate, _ = _AVERAGED[name]
+            found[f"sensitive-{name}{end}"] = partial(sensitive, rate=rate), of_mean[rate]
         for rate in COMPARED:
-            rule = "; ".join(filter(None, (of_rate.get(rate), _ABSENT)))
             name = f"comparative-sensitive-{rate}"
-            found[name + end] = partial(comparative, rate=rate), rule
+            found[name + end] = partial(comparative, rate=rate), of_mean[rate]
             found[f"{name}-ratio{end}"] = partial(comparative_ratio, rate=rate), f"{_QUOTIENT}; {_ABSENT}"
     return found
 
@@ -357,8 +325,6 @@ def legacy_metrics(known: Mapping[str, Metric]) -> dict[str, Metric]:
             undefined="NaN when there are no rows" + (" of the reference" if "diavgall" in name else ""),
             section="legacy",
             on="predictions",
-            swap_groups=None,
-            swap_outcomes=None,
             alias_of=f"{name}; {rule}",
         )
         for name, (function, rule) in _rules().items()

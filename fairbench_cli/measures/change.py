@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.rates import CELLS, RATES
+from fairbench_cli.measures.rates import RATES, selector
 from fairbench_cli.measures.significance import normal_p
 
 KINDS = 8  # of rows: label × two decisions; or side × label × decision where the rows are not the same
@@ -174,18 +174,14 @@ def same_size_p(change: Floats, change_variance: Floats, total: Floats, total_va
 
 def _kinds(names: Sequence[str], paired: bool) -> tuple[list[Floats], list[Floats]]:
     """Return 1 where a rate counts a kind of row over, and under, the bar: (before, after) of (8, rates)."""
-    chosen = [RATES[name] for name in names]
-    over = np.array([[cell in rate.above for rate in chosen] for cell in CELLS], dtype=np.float64)
-    under = np.array([[cell in rate.below for rate in chosen] for cell in CELLS], dtype=np.float64)
-    if not paired:
-        none = np.zeros_like(over)
-        return [np.vstack(rows) for rows in ((over, none), (none, over))], [
-            np.vstack(rows) for rows in ((under, none), (none, under))
-        ]
-    kind = np.arange(KINDS)
-    label = 2 * (kind >> 2)
-    cells = [label + (kind >> 1 & 1), label + (kind & 1)]
-    return [over[at] for at in cells], [under[at] for at in cells]
+    sums = [selector([RATES[name].above for name in names]), selector([RATES[name].below for name in names])]
+    if paired:
+        label, before, after = np.indices((2, 2, 2)).reshape(3, KINDS)
+        over, under = ([each[2 * label + before], each[2 * label + after]] for each in sums)
+    else:
+        none = np.zeros_like(sums[0])
+        over, under = ([np.vstack([each, none]), np.vstack([none, each])] for each in sums)
+    return over, under
 
 
 def _added(kinds: Floats, total: Floats) -> Floats:

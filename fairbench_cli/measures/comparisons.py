@@ -13,13 +13,11 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.measures.counts import Counts, Floats, divide
-from fairbench_cli.measures.metric import Groups, Metric, Swap
+from fairbench_cli.measures.metric import Groups, Metric
 from fairbench_cli.measures.rates import RATES, Rate, parts, rate_by_group
 from fairbench_cli.measures.significance import two_proportions
 
 Values = Callable[[Counts, str], Floats]
-
-MIRRORED, INVERTED, SAME = Swap(change="mirrored"), Swap(change="inverted"), Swap()
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,6 @@ class Comparison:
         Range and best value; an ideal of None is that of the rate, if it is a rate itself.
     groups : {"pair", "reference", "any"}
         Whether it takes two groups, any number of them and the reference, or any number of them.
-    swap : Swap
-        What swapping the two groups does.
     undefined : str
         When it has no value though the rates have.
     farthest_of : str
@@ -48,7 +44,6 @@ class Comparison:
     high: float
     ideal: float | None
     groups: Groups
-    swap: Swap
     undefined: str = ""
     farthest_of: str = ""
 
@@ -162,19 +157,19 @@ _INFINITE = "NaN when both rates are 0, infinite when only that of the reference
 COMPARISONS: dict[str, Comparison] = {
     one.name: one
     for one in (
-        Comparison(difference, -1, 1, 0, "pair", MIRRORED),
-        Comparison(ratio, 0, math.inf, 1, "pair", INVERTED, _INFINITE),
-        Comparison(spread, 0, 1, 0, "any", SAME, farthest_of="difference"),
-        Comparison(worst_ratio, 0, 1, 1, "any", SAME, "NaN when all rates are 0", farthest_of="ratio"),
-        Comparison(farthest_difference, -1, 1, 0, "reference", MIRRORED),
-        Comparison(farthest_ratio, 0, math.inf, 1, "reference", INVERTED, _INFINITE),
-        Comparison(mean_difference, -1, 1, 0, "reference", MIRRORED),
-        Comparison(mean_ratio, 0, math.inf, 1, "reference", INVERTED, _INFINITE),
-        Comparison(mean_of_groups, 0, 1, None, "any", SAME),
-        Comparison(of_group, 0, 1, None, "pair", Swap("of-reference")),
-        Comparison(of_reference, 0, 1, None, "pair", Swap("of-group")),
-        Comparison(z, -math.inf, math.inf, 0, "pair", MIRRORED, "NaN when all or none count"),
-        Comparison(p, 0, 1, None, "pair", SAME),
+        Comparison(difference, -1, 1, 0, "pair"),
+        Comparison(ratio, 0, math.inf, 1, "pair", _INFINITE),
+        Comparison(spread, 0, 1, 0, "any", farthest_of="difference"),
+        Comparison(worst_ratio, 0, 1, 1, "any", "NaN when all rates are 0", farthest_of="ratio"),
+        Comparison(farthest_difference, -1, 1, 0, "reference"),
+        Comparison(farthest_ratio, 0, math.inf, 1, "reference", _INFINITE),
+        Comparison(mean_difference, -1, 1, 0, "reference"),
+        Comparison(mean_ratio, 0, math.inf, 1, "reference", _INFINITE),
+        Comparison(mean_of_groups, 0, 1, None, "any"),
+        Comparison(of_group, 0, 1, None, "pair"),
+        Comparison(of_reference, 0, 1, None, "pair"),
+        Comparison(z, -math.inf, math.inf, 0, "pair", "NaN when all or none count"),
+        Comparison(p, 0, 1, None, "pair"),
     )
 }
 
@@ -193,14 +188,11 @@ def metric_of(rate: Rate) -> Metric:
         section="rate",
         groups="any",
         on=_on(rate),
-        swap_groups=SAME,
-        swap_outcomes=_under_swapped_outcomes(rate),
     )
 
 
 def composed(rate: Rate, comparison: Comparison) -> Metric:
     """Return ``RATE-COMPARISON`` as a metric."""
-    swap = comparison.swap
     ideal = rate.ideal if comparison.of_rate else comparison.ideal
     who = "a group" if comparison.groups == "pair" else "too few groups are left: one is left out when it"
     undefined = rate.undefined(who)
@@ -216,8 +208,6 @@ def composed(rate: Rate, comparison: Comparison) -> Metric:
         section="comparison",
         groups=comparison.groups,
         on=_on(rate),
-        swap_groups=Swap(f"{rate.name}-{swap.other}" if swap.other else "", swap.change),
-        swap_outcomes=_under_swapped_outcomes(rate, comparison.name),
         farthest_of=(f"{rate.name}-{comparison.farthest_of}",) if comparison.farthest_of else (),
         equal=rate.name if comparison.name == "p" else "",
     )
@@ -236,19 +226,6 @@ def _on(rate: Rate) -> Literal["predictions", "labels", "both"]:
     if not rate.needs_labels:
         return "both"
     return "predictions" if rate.needs_predictions else "labels"
-
-
-def _under_swapped_outcomes(rate: Rate, comparison: str = "") -> Swap | None:
-    if rate.mirror == rate.name:
-        return SAME
-    if rate.mirror:
-        return Swap(f"{rate.mirror}-{comparison}" if comparison else rate.mirror)
-    if rate.of_all:
-        return None  # the share of the refused has no name
-    # The rate becomes one minus itself.
-    if comparison in ("spread", "p"):
-        return SAME
-    return None if comparison.endswith("ratio") else MIRRORED
 
 
 def _test(counts: Counts, rate: str) -> tuple[Floats, Floats]:

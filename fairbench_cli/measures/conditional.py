@@ -216,7 +216,7 @@ def _predicted(matrix: Floats, rows: Rows) -> NDArray[np.intp]:
 
     found = np.zeros(len(rows.s), dtype=np.intp)
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=SEED).split(matrix, rows.s):
-        weights = np.ones(len(train)) if rows.weights is None else rows.weights[train]
+        weights = rows.mass[train]
         mass = np.bincount(rows.s[train], weights, 2)
         if not mass.all():
             raise ValueError("a group has no weight in a part of the rows")

@@ -232,6 +232,15 @@ def _shared(margin: ArrayLike) -> Floats:
     return array
 
 
+def as_floats(*numbers: ArrayLike) -> tuple[Floats, ...]:
+    """Return numbers as float arrays of one shape.
+
+    >>> [each.tolist() for each in as_floats([1, 2], 3)]
+    [[1.0, 2.0], [3.0, 3.0]]
+    """
+    return np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in numbers))
+
+
 def divide(above: ArrayLike, below: ArrayLike) -> Floats:
     """Divide; 0/0 is NaN and x/0 is infinite, without a warning.
 

@@ -21,21 +21,9 @@ Section = Literal[
 ]
 Needs = Literal["counts", "scores", "strata", "rows", "twins"]
 Groups = Literal["pair", "reference", "any"]
-Change = Literal["same", "mirrored", "inverted"]
 Tested = Literal["parts", "rate", "limit", "ideal", "nothing"]
 
 OF_LABELS = "-of-labels"  # ends the name of a metric when it is of the labels
-
-
-@dataclass(frozen=True)
-class Swap:
-    """What a swap does to a metric: its value becomes that of `other` (itself if empty), changed.
-
-    ``mirrored`` is low + high − value, so −x for a difference and 1 − x for a share; ``inverted`` is 1/value.
-    """
-
-    other: str = ""
-    change: Change = "same"
 
 
 @dataclass(frozen=True)
@@ -68,9 +56,6 @@ class Metric:
     on : {"predictions", "labels", "both"}
         What it speaks of. "both": of predictions under its name, of labels under the name ending in
         ``-of-labels``, which the registry adds; the selection rate of labels is the base rate.
-    swap_groups, swap_outcomes : Swap or None
-        What becomes of the value when the two groups change places, and when the favourable outcome is taken
-        for the unfavourable one; None where no metric has that value.
     alias_of : str
         The definition of a name from the literature; empty for other metrics.
     farthest_of : tuple of str
@@ -93,8 +78,6 @@ class Metric:
     needs: Needs = "counts"
     groups: Groups = "pair"
     on: Literal["predictions", "labels", "both"] = "predictions"
-    swap_groups: Swap | None = None
-    swap_outcomes: Swap | None = None
     alias_of: str = ""
     farthest_of: tuple[str, ...] = ()
     equal: str = ""
@@ -151,8 +134,6 @@ class Metric:
             formula=self.formula.replace("ŷ", "y"),
             undefined=self.undefined.replace("prediction", "label"),
             on="labels",
-            swap_groups=_of_labels(self.swap_groups),
-            swap_outcomes=_of_labels(self.swap_outcomes),
             alias_of=f"{self.alias_of}, of labels" if self.alias_of else "",
             farthest_of=tuple(map(_base_rate, self.farthest_of)),
             equal=_base_rate(self.equal),
@@ -162,7 +143,3 @@ class Metric:
 def _base_rate(name: str) -> str:
     """Return the name of what a comparison of the selection rate is of labels."""
     return name.replace("selection-rate", "base-rate")
-
-
-def _of_labels(swap: Swap | None) -> Swap | None:
-    return replace(swap, other=swap.other + OF_LABELS) if swap and swap.other else swap

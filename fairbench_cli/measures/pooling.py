@@ -9,7 +9,6 @@ groups that differ in truth were too narrow (docs/verdicts.md).
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,23 +25,6 @@ CAUTION = 8  # how many times as many rows as a group has the prior is not expec
 LARGE = 1e3  # gamma functions of more are those of Stirling's series
 STEPS = 60  # towards a limit, at most
 CLOSE = 1e-7  # of two steps, on the logit
-
-
-@dataclass(frozen=True, eq=False)
-class Hyperparameters:
-    """Values of the beta distribution that the rates are drawn from, and how likely each is.
-
-    Parameters
-    ----------
-    first, second : float arrays, shape (points,)
-        Its parameters μs and (1 − μ)s.
-    weight : float array, shape (points,)
-        They sum up to 1.
-    """
-
-    first: Floats
-    second: Floats
-    weight: Floats
 
 
 def pooled_rates(
@@ -77,8 +59,8 @@ def pooled_rates(
     return value, low, high
 
 
-def hyperparameters(above: Floats, other: Floats) -> Hyperparameters:
-    """Return the posterior distribution of the parameters, on a grid of logit μ and log s.
+def _prior(above: Floats, other: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return values of μs and (1 − μ)s, and how likely each is, sum 1, on a grid of logit μ and log s.
 
     Parameters
     ----------
@@ -116,7 +98,7 @@ def hyperparameters(above: Floats, other: Floats) -> Hyperparameters:
     weight = np.exp(density - density.max())
     likely = weight > LEAST
     first, second, *_ = (each[likely] for each in parameters(away, prior))
-    return Hyperparameters(first, second, weight[likely] / weight[likely].sum())
+    return first, second, weight[likely] / weight[likely].sum()
 
 
 def _zoomed(
@@ -154,12 +136,12 @@ def _posterior(above: Floats, other: Floats, confidence: float) -> Floats:
     """Return mean, lower and upper limit of each group's rate: a mixture of beta distributions."""
     from scipy.special import betainc, betaincinv, betaln
 
-    prior = hyperparameters(above, other)
-    first, second = prior.first + above[:, None], prior.second + other[:, None]  # (groups, points)
+    *prior, weight = _prior(above, other)
+    first, second = prior[0] + above[:, None], prior[1] + other[:, None]  # (groups, points)
     norm = betaln(first, second)
     whole = first + second
-    mean = first / whole @ prior.weight
-    square = first * (first + 1) / (whole * (whole + 1)) @ prior.weight
+    mean = first / whole @ weight
+    square = first * (first + 1) / (whole * (whole + 1)) @ weight
     variance = np.maximum(square - mean**2, np.finfo(np.float64).tiny)
     like = mean * (1 - mean) / variance - 1  # a beta distribution with this mean and variance starts it
 
@@ -169,10 +151,10 @@ def _posterior(above: Floats, other: Floats, confidence: float) -> Floats:
         least, most, left = np.full_like(x, -700.0), np.full_like(x, 40.0), np.arange(len(x))
         for _ in range(STEPS):
             at, a, b = x[left], first[left], second[left]
-            reached = betainc(a, b, 1 / (1 + np.exp(-at))[:, None]) @ prior.weight
+            reached = betainc(a, b, 1 / (1 + np.exp(-at))[:, None]) @ weight
             reached = np.clip(reached, 1e-300, 1 - 1e-16)
             odds = -np.logaddexp(0, -at)[:, None], -np.logaddexp(0, at)[:, None]
-            slope = np.exp(a * odds[0] + b * odds[1] - norm[left]) @ prior.weight
+            slope = np.exp(a * odds[0] + b * odds[1] - norm[left]) @ weight
             low = reached < share
             least[left], most[left] = np.where(low, at, least[left]), np.where(low, most[left], at)
             # Newton's step on the log odds of the share that is reached, which are nearly a straight line.

@@ -18,9 +18,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairbench_cli.measures.counts import Floats, divide
+from fairbench_cli.measures.counts import Floats, as_floats, divide
 from fairbench_cli.measures.score_test import FEW_EXPECTED, equal_rates, expected, score_z
-from fairbench_cli.measures.significance import normal_p
+from fairbench_cli.measures.significance import normal_p, normal_quantile
 
 MOST_TABLES = 50_000  # that are gone through; with more rows the normal approximation is as good
 TAIL = 7.5  # standard deviations of the reference's count that are looked at
@@ -61,7 +61,7 @@ class Criterion:
     @property
     def limit(self) -> float:
         """The score at which an interval ends."""
-        return NormalDist().inv_cdf((1 + self.confidence) / 2)
+        return normal_quantile(self.confidence)
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,7 +290,7 @@ def rows_needed(
     >>> rows_needed(0.3, [0.7, 1.0], 0.5, Criterion()).round().tolist()
     [732.0, 1981.0]
     """
-    q, r, f = np.broadcast_arrays(*(np.asarray(each, dtype=np.float64) for each in (rate, ratio, share)))
+    q, r, f = as_floats(rate, ratio, share)
     found = np.full(q.shape, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         away, edge = np.abs(np.log(r)), -math.log(rule.tau)

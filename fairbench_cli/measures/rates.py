@@ -40,8 +40,6 @@ class Rate:
         Its best value.
     complement : str
         The rate that is one minus this one; both share one test.
-    mirror : str
-        The rate that it becomes when the outcomes are swapped; empty when it becomes one minus itself.
     of_all : bool
         Whether the sum below goes over all groups.
     mean_of : tuple of str
@@ -56,7 +54,6 @@ class Rate:
     below: tuple[str, ...]
     ideal: int | None = None
     complement: str = ""
-    mirror: str = ""
     of_all: bool = False
     mean_of: tuple[str, ...] = ()
 
@@ -105,18 +102,18 @@ RATES: dict[str, Rate] = {
     for rate in (
         Rate("selection-rate", "selection rate", "ŷ=+", "", SELECTED, CELLS),
         Rate("selected-share", "share of all selected", "s", "ŷ=+", SELECTED, SELECTED, of_all=True),
-        Rate("fpr", "false positive rate", "ŷ=+", "y=−", ("fp",), NEGATIVE, 0, "tnr", "fnr"),
-        Rate("fnr", "false negative rate", "ŷ=−", "y=+", ("fn",), POSITIVE, 0, "tpr", "fpr"),
-        Rate("fdr", "false discovery rate", "y=−", "ŷ=+", ("fp",), SELECTED, 0, "ppv", "for"),
-        Rate("for", "false omission rate", "y=+", "ŷ=−", ("fn",), REFUSED, 0, "npv", "fdr"),
-        Rate("tpr", "true positive rate", "ŷ=+", "y=+", ("tp",), POSITIVE, 1, "fnr", "tnr"),
-        Rate("tnr", "true negative rate", "ŷ=−", "y=−", ("tn",), NEGATIVE, 1, "fpr", "tpr"),
-        Rate("ppv", "positive predictive value", "y=+", "ŷ=+", ("tp",), SELECTED, 1, "fdr", "npv"),
-        Rate("npv", "negative predictive value", "y=−", "ŷ=−", ("tn",), REFUSED, 1, "for", "ppv"),
-        Rate("accuracy", "accuracy", "ŷ=y", "", RIGHT, CELLS, 1, mirror="accuracy"),
-        Rate("bcr", "balanced classification rate", "", "", (), (), 1, mirror="bcr", mean_of=("tpr", "tnr")),
+        Rate("fpr", "false positive rate", "ŷ=+", "y=−", ("fp",), NEGATIVE, 0, "tnr"),
+        Rate("fnr", "false negative rate", "ŷ=−", "y=+", ("fn",), POSITIVE, 0, "tpr"),
+        Rate("fdr", "false discovery rate", "y=−", "ŷ=+", ("fp",), SELECTED, 0, "ppv"),
+        Rate("for", "false omission rate", "y=+", "ŷ=−", ("fn",), REFUSED, 0, "npv"),
+        Rate("tpr", "true positive rate", "ŷ=+", "y=+", ("tp",), POSITIVE, 1, "fnr"),
+        Rate("tnr", "true negative rate", "ŷ=−", "y=−", ("tn",), NEGATIVE, 1, "fpr"),
+        Rate("ppv", "positive predictive value", "y=+", "ŷ=+", ("tp",), SELECTED, 1, "fdr"),
+        Rate("npv", "negative predictive value", "y=−", "ŷ=−", ("tn",), REFUSED, 1, "for"),
+        Rate("accuracy", "accuracy", "ŷ=y", "", RIGHT, CELLS, 1),
+        Rate("bcr", "balanced classification rate", "", "", (), (), 1, mean_of=("tpr", "tnr")),
         Rate("base-rate", "base rate", "y=+", "", POSITIVE, CELLS),
-        Rate("group-share", "share of all rows", "s", "", CELLS, CELLS, mirror="group-share", of_all=True),
+        Rate("group-share", "share of all rows", "s", "", CELLS, CELLS, of_all=True),
     )
 }
 
@@ -189,14 +186,14 @@ def parts(n: Floats, names: Sequence[str], everybody: Floats | None = None) -> t
     chosen = [RATES[name] for name in names]
     cells = n.reshape(*n.shape[:-2], 4)
     all_cells = (n.sum(-3) if everybody is None else everybody).reshape(*n.shape[:-3], 1, 4)
-    below = _selector([rate.below for rate in chosen])
+    below = selector([rate.below for rate in chosen])
     of_all = np.array([rate.of_all for rate in chosen])
     return (
-        cells @ _selector([rate.above for rate in chosen]),
+        cells @ selector([rate.above for rate in chosen]),
         np.where(of_all, all_cells @ below, cells @ below),
     )
 
 
-def _selector(sums: Sequence[tuple[str, ...]]) -> Floats:
+def selector(sums: Sequence[tuple[str, ...]]) -> Floats:
     """Return a matrix of cells × rates: 1 where the rate sums the cell."""
     return np.array([[cell in cells for cells in sums] for cell in CELLS], dtype=np.float64)

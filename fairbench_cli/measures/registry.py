@@ -17,10 +17,10 @@ import numpy as np
 
 from fairbench_cli.measures import conditional, functions, significance, situation
 from fairbench_cli.measures.aliases import ALIASES, defined, legacy_metrics
-from fairbench_cli.measures.comparisons import INVERTED, MIRRORED, SAME, compositions
+from fairbench_cli.measures.comparisons import compositions
 from fairbench_cli.measures.conditional import redlining_potential
 from fairbench_cli.measures.counts import PAIR, Counts, Floats, divide
-from fairbench_cli.measures.metric import OF_LABELS, Metric, Needs, Section, Swap
+from fairbench_cli.measures.metric import OF_LABELS, Metric, Needs, Section
 from fairbench_cli.measures.rows import Rows, cluster_strata, counted, propensity_strata
 
 On = Literal["predictions", "labels", "both"]
@@ -35,16 +35,18 @@ def _metric(
     ideal: float | None,
     section: Section,
     undefined: str,
-    groups: Swap | None = None,
-    outcomes: Swap | None = None,
     *,
-    source: str = _SURVEY,
+    by: str = "",
+    source: str = "",
     on: On = "both",
     any_groups: bool = False,
     needs: Needs = "counts",
     equal: str = "",
 ) -> Metric:
-    """Return the entry of a function, whose formula is the first line of its docstring."""
+    """Return the entry of a function, whose formula is the first line of its docstring.
+
+    `by` is who defined what the survey lists; `source` is for what it does not list so.
+    """
     return Metric(
         name=function.__name__.replace("_", "-"),
         function=partial(_within_strata, function) if needs == "strata" else function,
@@ -52,14 +54,12 @@ def _metric(
         high=high,
         ideal=ideal,
         formula=(function.__doc__ or "").partition("\n")[0].removesuffix("."),
-        source=source,
+        source=source or "; ".join(filter(None, (by, _SURVEY))),
         undefined=f"NaN when {undefined}",
         section=section,
         needs=needs,
         groups="any" if any_groups else "pair",
         on=on,
-        swap_groups=groups,
-        swap_outcomes=outcomes,
         equal=equal,
     )
 
@@ -69,7 +69,6 @@ def _within_strata(function: Callable[[Counts], Floats], rows: Rows) -> Floats:
 
 
 _INF = math.inf
-_MIRROR = MIRRORED, MIRRORED
 _all = partial(_metric, any_groups=True)
 _pure = partial(_all, on="predictions")
 _of_predictions = partial(_metric, on="predictions")
@@ -81,13 +80,8 @@ _SELECTION = "selection-rate"
 
 _KAPPA = "Cohen 1960; normalised accuracy in Žliobaitė 2015"
 _STUDENT = "Student 1908; Žliobaitė 2017 (which misprints a minus)"
-_SHARE = "Žliobaitė 2015"
-_PEARSON, _ETA = f"Pearson 1900; {_SURVEY}", f"Fukuchi et al. 2013; {_SURVEY}"
-_CALDERS, _LUONG = f"Calders et al. 2013; {_SURVEY}", f"Luong et al. 2011; {_SURVEY}"
-_MANN, _MANTEL = f"Mann & Whitney 1947; {_SURVEY}", f"Mantel & Haenszel 1959; {_SURVEY}"
-_ZEMEL, _FELDMAN = f"Zemel et al. 2013; {_SURVEY}", f"Feldman et al. 2015; {_SURVEY}"
-_KAMIRAN = f"Kamiran, Žliobaitė & Calders 2013; {_SURVEY}"
-_BELIFT = f"Mancuhan & Clifton 2014; {_SURVEY}"
+_KAMIRAN = "Kamiran, Žliobaitė & Calders 2013"
+_MANN, _MANTEL = "Mann & Whitney 1947", "Mantel & Haenszel 1959"
 
 _SAME_ROWS = "all labels and predictions are the same"
 _SAME_LABELS = "all labels or all predictions are the same"
@@ -105,8 +99,6 @@ _NO_DEPRIVED = (
     "deprived and no favourable prediction of them: choose strata that are large enough"
 )
 _LONELY = "a group has fewer than k neighbours to offer"
-_NO_OTHERS = "there are no k other rows"
-_NO_TWINS = "a group is empty or the model is not at hand"
 _FEW_ROWS = "a group has fewer than five rows"
 _NO_SCORES = "the model gives no scores,"
 _NO_GROUP = f"{_NO_SCORES} {_EMPTY}"
@@ -117,44 +109,44 @@ _FIXED_SCORES = f"{_NO_SCORES} the features alone determine s, or the scores {_E
 _EXACT = "infinite when the features and s leave no residual"
 
 FUNCTIONS: tuple[Metric, ...] = (
-    _pure(functions.kappa, -1, 1, 1, "accuracy", _SAME_ROWS, SAME, SAME, source=_KAPPA),
-    _pure(functions.mcc, -1, 1, 1, "accuracy", _SAME_LABELS, SAME, SAME, source="Matthews 1975"),
-    _pure(functions.f1, 0, 1, 1, "accuracy", _NOT_ONE, SAME, source="van Rijsbergen 1979"),
-    _metric(functions.normalised_discrimination, -1, 1, 0, "absolute", _ALIKE, *_MIRROR, source=_SHARE),
-    _metric(functions.elift, 0, _INF, 1, "absolute", _NONE.format("deprived"), Swap("elift-as-printed")),
-    _metric(functions.elift_as_printed, 0, _INF, 1, "absolute", _NONE.format("favoured"), Swap("elift")),
-    _metric(functions.odds_ratio, 0, _INF, 1, "absolute", _CROSS, INVERTED, INVERTED),
-    _metric(functions.mutual_information, 0, 1, 0, "absolute", _ALIKE, SAME, SAME, equal=_SELECTION),
-    _metric(functions.phi, -1, 1, 0, "absolute", _ALIKE, *_MIRROR),
-    _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", _EMPTY, *_MIRROR),
-    _all(functions.one_class_accuracy, 0.5, 1, None, "absolute", "there are no rows", SAME, SAME),
-    _all(functions.eta_neutrality, 0, _INF, 0, "absolute", _ALIKE, SAME, SAME, source=_ETA),
-    _of_predictions(functions.balanced_residuals, -2, 2, 0, "absolute", _EMPTY, *_MIRROR, source=_CALDERS),
-    _metric(significance.difference_of_means_t, -_INF, _INF, 0, "test", _TWO_T, *_MIRROR, source=_STUDENT),
-    _metric(significance.difference_of_means_p, 0, 1, None, "test", _TWO, SAME, SAME, equal=_SELECTION),
-    _all(significance.chi_squared, 0, _INF, 0, "test", _ALIKE, SAME, SAME, source=_PEARSON),
-    _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, SAME, SAME, equal=_SELECTION),
-    _metric(significance.mann_whitney_u, 0, _INF, None, "test", _EMPTY, source=_MANN),
-    _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, SAME, SAME, equal=_SELECTION),
-    _strata(conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, source=_KAMIRAN),
-    _strata(conditional.explained_difference, -1, 1, None, "conditional", _STRATUM, source=_KAMIRAN),
-    _rows(conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, source=_CALDERS),
+    _pure(functions.kappa, -1, 1, 1, "accuracy", _SAME_ROWS, source=_KAPPA),
+    _pure(functions.mcc, -1, 1, 1, "accuracy", _SAME_LABELS, source="Matthews 1975"),
+    _pure(functions.f1, 0, 1, 1, "accuracy", _NOT_ONE, source="van Rijsbergen 1979"),
+    _metric(functions.normalised_discrimination, -1, 1, 0, "absolute", _ALIKE, source="Žliobaitė 2015"),
+    _metric(functions.elift, 0, _INF, 1, "absolute", _NONE.format("deprived")),
+    _metric(functions.elift_as_printed, 0, _INF, 1, "absolute", _NONE.format("favoured")),
+    _metric(functions.odds_ratio, 0, _INF, 1, "absolute", _CROSS),
+    _metric(functions.mutual_information, 0, 1, 0, "absolute", _ALIKE, equal=_SELECTION),
+    _metric(functions.phi, -1, 1, 0, "absolute", _ALIKE),
+    _metric(functions.auc_between_groups, 0, 1, 0.5, "absolute", _EMPTY),
+    _all(functions.one_class_accuracy, 0.5, 1, None, "absolute", "there are no rows"),
+    _all(functions.eta_neutrality, 0, _INF, 0, "absolute", _ALIKE, by="Fukuchi et al. 2013"),
+    _of_predictions(functions.balanced_residuals, -2, 2, 0, "absolute", _EMPTY, by="Calders et al. 2013"),
+    _metric(significance.difference_of_means_t, -_INF, _INF, 0, "test", _TWO_T, source=_STUDENT),
+    _metric(significance.difference_of_means_p, 0, 1, None, "test", _TWO, equal=_SELECTION),
+    _all(significance.chi_squared, 0, _INF, 0, "test", _ALIKE, by="Pearson 1900"),
+    _all(significance.chi_squared_p, 0, 1, None, "test", _ALIKE, equal=_SELECTION),
+    _metric(significance.mann_whitney_u, 0, _INF, None, "test", _EMPTY, by=_MANN),
+    _metric(significance.mann_whitney_p, 0, 1, None, "test", _ALIKE, equal=_SELECTION),
+    _strata(conditional.unexplained_difference, -1, 1, 0, "conditional", _STRATUM, by=_KAMIRAN),
+    _strata(conditional.explained_difference, -1, 1, None, "conditional", _STRATUM, by=_KAMIRAN),
+    _rows(conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, by="Calders et al. 2013"),
     _rows(conditional.cluster_difference, -1, 1, 0, "conditional", _STRATUM),
-    _strata(conditional.belift, 0, _INF, 1, "conditional", _NO_DEPRIVED, source=_BELIFT),
-    _rows(situation.situation_testing, 0, 1, 0, "situation", _LONELY, source=_LUONG),
-    _rows(situation.situation_testing_reverse, 0, 1, 0, "situation", _LONELY, source=_LUONG),
-    _rows(situation.consistency, 0, 1, 1, "situation", _NO_OTHERS, source=_ZEMEL),
-    _twins(situation.twin_test, 0, 1, 1, "situation", _NO_TWINS),
+    _strata(conditional.belift, 0, _INF, 1, "conditional", _NO_DEPRIVED, by="Mancuhan & Clifton 2014"),
+    _rows(situation.situation_testing, 0, 1, 0, "situation", _LONELY, by="Luong et al. 2011"),
+    _rows(situation.situation_testing_reverse, 0, 1, 0, "situation", _LONELY, by="Luong et al. 2011"),
+    _rows(situation.consistency, 0, 1, 1, "situation", "there are no k other rows", by="Zemel et al. 2013"),
+    _twins(situation.twin_test, 0, 1, 1, "situation", "a group is empty or the model is not at hand"),
     _scores(significance.auc_between_groups_of_scores, 0, 1, 0.5, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
     # Of the data, whatever is predicted.
-    _rows(redlining_potential, 0, 1, 0.5, "redlining", _FEW_ROWS, source=_FELDMAN, on="labels"),
+    _rows(redlining_potential, 0, 1, 0.5, "redlining", _FEW_ROWS, by="Feldman et al. 2015", on="labels"),
     _rows(significance.slope_t, -_INF, _INF, 0, "test", f"{_FIXED}; {_EXACT}"),
     _rows(significance.slope_p, 0, 1, None, "test", _FIXED),
     _scores(significance.slope_t_of_scores, -_INF, _INF, 0, "test", f"{_FIXED_SCORES}; {_EXACT}"),
     _scores(significance.slope_p_of_scores, 0, 1, None, "test", _FIXED_SCORES),
-    _scores(significance.mann_whitney_u_of_scores, 0, _INF, None, "test", _NO_GROUP, source=_MANN),
+    _scores(significance.mann_whitney_u_of_scores, 0, _INF, None, "test", _NO_GROUP, by=_MANN),
     _scores(significance.mann_whitney_p_of_scores, 0, 1, None, "test", f"{_NO_GROUP} or {_SCORES}"),
-    _strata(significance.cochran_mantel_haenszel, 0, _INF, 0, "test", _NO_STRATUM, source=_MANTEL),
+    _strata(significance.cochran_mantel_haenszel, 0, _INF, 0, "test", _NO_STRATUM, by=_MANTEL),
     _strata(significance.cochran_mantel_haenszel_p, 0, 1, None, "test", _NO_STRATUM),
 )
 
@@ -194,8 +186,6 @@ def _within(metric: Metric) -> Metric:
         undefined="NaN when a group is empty or no stratum has a value",
         section="conditional",
         needs="strata",
-        swap_groups=None,
-        swap_outcomes=None,
         alias_of="",
     )
 

@@ -68,6 +68,11 @@ class Rows:
         if self.features is not None and len(self.nominal) != self.features.shape[1]:
             raise ValueError("nominal must say of every column of features whether it is one of levels")
 
+    @property
+    def mass(self) -> Floats:
+        """The weights; one each where there are none."""
+        return np.ones(len(self.s)) if self.weights is None else self.weights
+
     def of_labels(self) -> "Rows":
         """Return the rows with their labels for predictions, so that a measure speaks of the labels."""
         return replace(self, predicted=self.y, score=None)
@@ -261,7 +266,7 @@ def propensity(rows: Rows) -> Floats:
         When the rows have no features.
     """
     matrix = distance_matrix(rows)
-    if not _both_groups(rows):
+    if not np.bincount(rows.s, rows.mass, 2).all():
         return np.full(len(rows.s), np.nan)
     from sklearn.linear_model import LogisticRegression
 
@@ -280,8 +285,3 @@ def propensity_strata(rows: Rows) -> Ints:
     if np.isnan(chances).any():
         return np.zeros(len(chances), dtype=np.intp)
     return ranges(chances.round(DECIMALS), RANGES, rows.weights)[0]
-
-
-def _both_groups(rows: Rows) -> bool:
-    weights = np.ones(len(rows.s)) if rows.weights is None else rows.weights
-    return all(weights[rows.s == group].sum() > 0 for group in (0, 1))

@@ -10,13 +10,11 @@ not reject are the interval, so that the two never contradict each other. Counts
 weighted rows are worth. Only numpy is needed.
 """
 
-from statistics import NormalDist
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.significance import fisher, normal_p
+from fairbench_cli.measures.counts import Floats, as_floats, divide
+from fairbench_cli.measures.significance import fisher, normal_p, normal_quantile
 
 
 def wilson(above: ArrayLike, below: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
@@ -26,7 +24,7 @@ def wilson(above: ArrayLike, below: ArrayLike, confidence: float = 0.95) -> tupl
     [0.0, 0.1611]
     """
     x, n = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
-    z2 = NormalDist().inv_cdf((1 + confidence) / 2) ** 2
+    z2 = normal_quantile(confidence) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         half = np.sqrt(z2 * (x * (n - x) / n + z2 / 4)) / (n + z2)
         middle = (x + z2 / 2) / (n + z2)
@@ -156,9 +154,8 @@ def ratio_interval(
     >>> [round(float(limit), 6) for limit in ratio_interval(20, 20, 30, 30)]
     [0.836125, 1.130662]
     """
-    given = (above, below, ref_above, ref_below)
-    x, n, y, m = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    x, n, y, m = as_floats(above, below, ref_above, ref_below)
+    z = normal_quantile(confidence)
 
     level = np.multiply.outer(np.array([z, -z]), np.ones(x.shape))
     first, last = np.full(level.shape, -EDGE), np.full(level.shape, EDGE)
@@ -185,8 +182,7 @@ def equal_rates(
     >>> p.round(6).tolist(), exact.tolist()
     ([0.327426, 0.277629], [False, True])
     """
-    given = (above, below, ref_above, ref_below)
-    x, n, y, m = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
+    x, n, y, m = as_floats(above, below, ref_above, ref_below)
     p = normal_p(score_z(x, n, y, m, 1.0))
     whole = (x == np.rint(x)) & (n == np.rint(n)) & (y == np.rint(y)) & (m == np.rint(m))
     exact = whole & (n > 0) & (m > 0) & (expected(x, n, y, m) < FEW_EXPECTED)

@@ -9,11 +9,12 @@ it is of the scores, else of the predictions. What knows no row weights refuses 
 """
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fairbench_cli.measures.counts import Counts, Floats, deprived_and_favoured, divide
+from fairbench_cli.measures.counts import Counts, Floats, as_floats, deprived_and_favoured, divide
 from fairbench_cli.measures.functions import discrimination
 from fairbench_cli.measures.rows import Rows, standardised
 
@@ -38,10 +39,7 @@ def difference_of_means_t(counts: Counts) -> Floats:
 
 def difference_of_means_p(counts: Counts) -> Floats:
     """P(|T| ≥ |t|) of difference-of-means-t, two-sided."""
-    from scipy.special import stdtr
-
-    p: Floats = 2.0 * stdtr(_degrees(counts), -np.abs(difference_of_means_t(counts)))
-    return p
+    return _student_p(difference_of_means_t(counts), _degrees(counts))
 
 
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])  # an audit does without scipy, which is slow to load
@@ -55,6 +53,11 @@ def normal_p(z: ArrayLike) -> Floats:
     """
     p: Floats = _erfc(np.abs(z) / math.sqrt(2.0))
     return p
+
+
+def normal_quantile(confidence: float) -> float:
+    """Return how many standard errors an interval reaches to each side."""
+    return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
 def two_proportions(
@@ -82,8 +85,7 @@ def two_proportions(
     >>> f"{z:.2f} {p:.1e}"
     '12.78 2.1e-37'
     """
-    given = (above, below, ref_above, ref_below)
-    x, n, y, m = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
+    x, n, y, m = as_floats(above, below, ref_above, ref_below)
     total, hits = n + m, x + y
     pooled = divide(hits, total)
     with np.errstate(invalid="ignore"):  # 0 × ∞ where a denominator is 0
@@ -257,7 +259,7 @@ def slope_t(rows: Rows) -> float:
 
 def slope_p(rows: Rows) -> float:
     """P(|T| ≥ |t|) of slope-t, two-sided."""
-    return _student_p(*_slope(rows, rows.predicted))
+    return float(_student_p(*_slope(rows, rows.predicted)))
 
 
 def slope_t_of_scores(rows: Rows) -> float:
@@ -267,7 +269,7 @@ def slope_t_of_scores(rows: Rows) -> float:
 
 def slope_p_of_scores(rows: Rows) -> float:
     """P(|T| ≥ |t|) of slope-t-of-scores, two-sided."""
-    return math.nan if rows.score is None else _student_p(*_slope(rows, rows.score))
+    return math.nan if rows.score is None else float(_student_p(*_slope(rows, rows.score)))
 
 
 def mann_whitney_u_of_scores(rows: Rows) -> float:
@@ -307,8 +309,7 @@ def auc_between_groups_of_scores(rows: Rows) -> float:
     if rows.score is None:
         return math.nan
     found, at = np.unique(rows.score, return_inverse=True)
-    weights = np.ones(len(at)) if rows.weights is None else rows.weights
-    deprived, favoured = (np.bincount(at, weights * (rows.s == group), len(found)) for group in (0, 1))
+    deprived, favoured = (np.bincount(at, rows.mass * (rows.s == group), len(found)) for group in (0, 1))
     below = np.cumsum(deprived) - deprived / 2
     return float(divide((favoured * below).sum(), favoured.sum() * deprived.sum()))
 
@@ -333,10 +334,10 @@ def _slope(rows: Rows, of: Floats) -> tuple[float, float]:
     return float(slope / math.sqrt(left @ left / degrees / (s @ s))), degrees
 
 
-def _student_p(t: float, degrees: float) -> float:
+def _student_p(t: Floats | float, degrees: Floats | float) -> Floats:
     from scipy.special import stdtr
 
-    return float(2.0 * stdtr(degrees, -abs(t)))
+    return np.asarray(2.0 * stdtr(degrees, -np.abs(t)))
 
 
 def _ranks(rows: Rows) -> tuple[float, float]:

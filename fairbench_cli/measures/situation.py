@@ -180,8 +180,7 @@ def twin_test(rows: Rows) -> float:
     """
     if rows.stays is None:
         return np.nan
-    weights = np.ones(len(rows.stays)) if rows.weights is None else rows.weights
-    return float(divide((rows.stays * weights).sum(), weights.sum()))
+    return float(divide((rows.stays * rows.mass).sum(), rows.mass.sum()))
 
 
 def _distances(matrix: Floats, places: Ints) -> Iterator[tuple[int, Floats]]:

@@ -1,27 +1,30 @@
-"""The best thresholds of each group under a constraint of fairness, from counts alone.
+"""What the thresholds on a score decide, and the best of each group under a constraint of fairness.
 
 A threshold on a score gives a group a pair of rates (FPR, TPR). Drawing the threshold at random reaches every
 mixture of such pairs, and nothing else: their convex hull. Costs, selection rates and error rates are linear
 in the pair, so the best mixtures are the solution of a linear programme over the vertices of the hulls.
 Hardt, Price & Srebro (2016); Cruz & Hardt (2024). scipy.optimize is imported inside, as it is slow to load.
 
-For two groups and errors of equal cost `frontier` finds the same optimum without the programme, for many
-tolerances at once and fast enough for every model of a run.
+For two groups and errors of equal cost `frontier_of_hulls` finds the same optimum without the programme, for
+many tolerances at once and fast enough for every model of a run.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.counts import PAIR, Counts, Floats
+from fairbench_cli.measures.counts import PAIR, Counts, Floats, count
 
 Constraint = Literal["none", "demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds"]
 Norm = Literal["max", "sum"]
 Bound = tuple[float | None, float | None]
+
+RATES: Floats = np.linspace(0, 1, 51)
+"""Acceptance rates at which the decisions of a score are counted: every fiftieth."""
 
 ROUNDING = 1e-12  # what sums of floats may be off, in rates and costs
 TIED = 1e-9  # reduced costs up to this are no costs; rows: what sums of counts may be off
@@ -63,6 +66,10 @@ class GroupPoints:
                 raise ValueError("the points must go from nobody to everybody")
             if not (np.diff(accepted) >= 0).all():
                 raise ValueError("a lower threshold must accept all that a higher one accepts")
+
+    def take(self, kept: Sequence[int] | NDArray[np.bool_]) -> "GroupPoints":
+        """Return some of the points, the first and the last among them."""
+        return replace(self, fp=self.fp[kept], tp=self.tp[kept], thresholds=self.thresholds[kept])
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +194,7 @@ def hull(points: GroupPoints) -> GroupPoints:
                 break  # a is above the line from o to b
             kept.pop()
         kept.append(b)
-    return GroupPoints(fp[kept], tp[kept], points.negatives, points.positives, points.thresholds[kept])
+    return points.take(kept)
 
 
 def best_thresholds(
@@ -397,6 +404,64 @@ class Frontier:
     draws: tuple[Draw, ...] = ()
 
 
+def swept_counts(
+    s: ArrayLike,
+    y: ArrayLike,
+    score: ArrayLike,
+    groups: tuple[str, ...],
+    rates: Floats = RATES,
+) -> Counts:
+    """Count rows when the share r with the highest scores is accepted, for every r.
+
+    Rows that tie at the border are accepted in proportion, so counts need not be whole. A constant score is
+    the random classifier of Žliobaitė (2015), and its counts are the expected ones.
+
+    Parameters
+    ----------
+    s : array of int, shape (rows,)
+        Index of each row's group in `groups`.
+    y : array of int, shape (rows,)
+        Label, 1 for the favourable outcome, else 0.
+    score : array of float, shape (rows,)
+        Higher is accepted earlier.
+    groups : tuple of str
+        Names of the groups.
+    rates : array of float in [0, 1], shape (points,)
+        Acceptance rates.
+
+    Returns
+    -------
+    Counts
+        Its ``n`` has shape (points, groups, 2, 2).
+
+    Raises
+    ------
+    ValueError
+        When a score is NaN, or groups and labels do not fit (see `count`).
+
+    Examples
+    --------
+    >>> swept = swept_counts([0, 0, 1, 1], [0, 1, 0, 1], [0.1, 0.5, 0.5, 0.9], ("g", "f"), np.array([0.5]))
+    >>> swept.n[0, :, :, 1].tolist()
+    [[0.0, 0.5], [0.5, 1.0]]
+    """
+    score = np.asarray(score, dtype=np.float64)
+    if np.isnan(score).any():
+        raise ValueError("a score is not a number")
+    # Rounded, so that accepted and refused add up to the labels and records stay short; late enough for
+    # sums over many groups.
+    everybody = count(s, y, np.ones(len(score), dtype=np.int8), groups).labelled
+    cell = np.asarray(s, dtype=np.intp) * 2 + np.asarray(y, dtype=np.intp)
+    order = np.argsort(-score, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(score[order])), len(score) - 1) + 1  # of blocks of equal scores
+    accepted = np.zeros((len(rates), 2 * len(groups)))
+    for k in range(accepted.shape[1]):
+        upto = np.concatenate([[0], np.cumsum(cell[order] == k)])
+        accepted[:, k] = np.interp(rates * len(score), [0, *ends], upto[[0, *ends]])
+    by_group = accepted.round(9).reshape(len(rates), len(groups), 2)
+    return Counts(groups, np.stack([everybody - by_group, by_group], axis=-1))
+
+
 def points_of_counts(swept: Counts) -> tuple[GroupPoints, GroupPoints]:
     """Return the points of the deprived and the favoured group, from counts of several decisions on them.
 
@@ -438,15 +503,15 @@ def _points(n: Floats) -> GroupPoints:
     return GroupPoints(fp, tp, float(negatives), float(positives), order.astype(np.float64))
 
 
-def frontier(
-    deprived: GroupPoints, favoured: GroupPoints, constraint: Held, tolerances: ArrayLike
+def frontier_of_hulls(
+    corners: tuple[GroupPoints, GroupPoints], constraint: Held, tolerances: ArrayLike
 ) -> Frontier:
     """Return the best accuracy of thresholds for two groups whose rates differ by no more than a tolerance.
 
     Parameters
     ----------
-    deprived, favoured : GroupPoints
-        Their hulls or all their points.
+    corners : pair of GroupPoints
+        The `hull` of the deprived and of the favoured group.
     constraint : {"demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds"}
         Which rates may not differ by more: selection rates, TPR, FPR, or neither TPR nor FPR.
     tolerances : array of float, shape (tolerances,)
@@ -459,20 +524,12 @@ def frontier(
 
     Examples
     --------
-    >>> from fairbench_cli.measures.thresholds import group_points
     >>> women = group_points([1, 2, 2, 3, 4], [0, 0, 1, 0, 1])
     >>> men = group_points([1, 2, 3, 3, 4, 4], [0, 0, 1, 1, 1, 1])
-    >>> best = frontier(women, men, "demographic-parity", [0, 0.1, 1])
+    >>> best = frontier_of_hulls((hull(women), hull(men)), "demographic-parity", [0, 0.1, 1])
     >>> best.accuracy.round(6).tolist(), best.gap.round(6).tolist()
     ([0.838384, 0.853535, 0.909091], [0.0, 0.1, 0.466667])
     """
-    return frontier_of_hulls((hull(deprived), hull(favoured)), constraint, tolerances)
-
-
-def frontier_of_hulls(
-    corners: tuple[GroupPoints, GroupPoints], constraint: Held, tolerances: ArrayLike
-) -> Frontier:
-    """Return what `frontier` does, of groups whose points are the corners of their hulls already."""
     at = np.asarray(tolerances, dtype=np.float64)
     needed = [
         weight
@@ -482,7 +539,8 @@ def frontier_of_hulls(
     ] + [g.negatives + g.positives for g in corners]
     if min(needed) <= 0:
         return Frontier(np.full(at.shape, np.nan), np.full(at.shape, np.nan))
-    correct, gap, draws = (_both if constraint == "equalised-odds" else _one)(corners, constraint, at)
+    odds = constraint == "equalised-odds"
+    correct, gap, draws = _both(corners, at) if odds else _one(corners, constraint, at)
     negatives = sum(g.negatives for g in corners)
     total = negatives + sum(g.positives for g in corners)
     return Frontier((negatives + correct) / total, gap, draws)
@@ -553,7 +611,7 @@ def _one(
 
 
 def _both(
-    corners: tuple[GroupPoints, GroupPoints], _: Held, tolerances: Floats
+    corners: tuple[GroupPoints, GroupPoints], tolerances: Floats
 ) -> tuple[Floats, Floats, tuple[Draw, ...]]:
     """Return the best under one bound on the differences of FPR and of TPR: correct decisions and gap.
 

@@ -8,14 +8,13 @@ not reject are the interval. Rates of 0 need no correction; a part where nobody,
 says nothing of the ratio. Only numpy is needed.
 """
 
-from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.significance import normal_p
+from fairbench_cli.measures.counts import Floats, as_floats, divide
+from fairbench_cli.measures.significance import normal_p, normal_quantile
 
 STEPS = 36  # of bisection
 EDGE = 12.0  # a logarithm: ratios, and changes of them from the first part to the last, are within e^±12
@@ -73,12 +72,11 @@ def ratio_trend(
     >>> [round(float(each), 4) for each in found]
     [0.5262, 1.3094, 2.4884, 1.2325, 5.1269, 0.0106]
     """
-    given = (above, below, ref_above, ref_below)
-    x, n, y, m = np.broadcast_arrays(*(np.asarray(part, dtype=np.float64) for part in given))
+    x, n, y, m = as_floats(above, below, ref_above, ref_below)
     time = np.asarray(times, dtype=np.float64)
     time = (time - time[0]) / (time[-1] - time[0])
     informative = _says_something(x, n, y, m).sum(-1) > 1
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
+    z = normal_quantile(confidence)
     level = np.multiply.outer(np.array([0.0, z, -z]), np.ones(x.shape[:-1]))
     low, high = np.full(level.shape, -EDGE), np.full(level.shape, EDGE)
     for _ in range(STEPS):

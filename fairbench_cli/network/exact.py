@@ -307,7 +307,7 @@ def _view(world: World, unseen: Sequence[str], features: Labels, sums: _Sums) ->
     }
     best = tuple(world.true_name(name) for name in world.base.names if name not in out)
     rates = world.joint([*world.groups, world.label])
-    own = world.base.columns[world.base.index(world.label)].levels.index(world.favourable)
+    own = world.levels(world.label).index(world.favourable)
     deprived = world.of_group("deprived")
     by_group = [rates[which] for which in (deprived, ~deprived)]
     rate = [part[:, own].sum() / part.sum() for part in by_group]
@@ -353,7 +353,7 @@ def _people(view: _View, labels: Labels, net: BayesNet) -> _People:
     never = np.isnan(score) | _never_recorded(view, shown)
     score = np.where(never, view.fallback[seen], score)
     truth = chances(view.judged, true, world.favourable, view.best, codes)
-    sizes = [len(net.columns[net.index(name)].levels) for name in rows]
+    sizes = [len(net.levels_of(name)) for name in rows]
     row = np.ravel_multi_index([codes[name] for name in rows], sizes) if rows else np.zeros(len(mass), int)
     how: How = "exact" if cells else "draws"
     return _People(how, mass, batch, group, seen, owner, score, truth, never, row.astype(np.intp), rows)
@@ -376,14 +376,14 @@ def _cells(
     view: _View, net: BayesNet, nodes: Sequence[str], outcome: str, given: Mapping[str, str]
 ) -> tuple[dict[str, Rows], Floats] | None:
     """Return the cells of nodes that have mass, and it by outcome; None where there are too many cells."""
-    sizes = [len(net.columns[net.index(name)].levels) for name in (*nodes, outcome)]
+    sizes = [len(net.levels_of(name)) for name in (*nodes, outcome)]
     if prod(sizes) > view.sums.cells:
         return None
     try:
         table = posterior(net, (*nodes, outcome), given).table.reshape(-1, sizes[-1])
     except UserError:  # a larger table on the way
         return None
-    own = net.columns[net.index(outcome)].levels.index(view.world.favourable)
+    own = net.levels_of(outcome).index(view.world.favourable)
     mass = np.stack([np.delete(table, own, axis=1).sum(1), table[:, own]], axis=1)
     at = np.flatnonzero(mass.sum(1) > 0)
     return dict(zip(nodes, np.unravel_index(at, sizes[:-1]), strict=True)), mass[at]
@@ -415,11 +415,10 @@ Rule = Callable[[_People], Floats]
 
 def _rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tuple[str, Rule]]:
     """Yield the rules that the record gives, and two for somebody who knows the truth."""
-    yield "constant-accept", lambda people: np.ones(len(people.score))
-    yield "constant-refuse", lambda people: np.zeros(len(people.score))
-    yield "bayes", lambda people: (people.score >= 0.5 - EQUAL).astype(np.float64)
-    best = np.array([_best(points) for points in truth.of_seen])
-    yield "oracle-thresholds", lambda people: (people.score >= best[people.seen] - EQUAL).astype(np.float64)
+    yield "constant-accept", _thresholds(-np.inf, -np.inf)
+    yield "constant-refuse", _thresholds(np.inf, np.inf)
+    yield "bayes", _thresholds(0.5, 0.5)
+    yield "oracle-thresholds", _thresholds(*(_best(points) for points in truth.of_seen))
     corners = hull(_thinned(learned.of_seen[0])), hull(_thinned(learned.of_seen[1]))
     for name, held in HELD.items():
         yield name, _mixture(frontier_of_hulls(corners, held, [0.0]).draws)
@@ -429,6 +428,12 @@ def _rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tuple[s
     yield "truth", lambda people: (people.truth >= known[people.own] - EQUAL).astype(np.float64)
 
 
+def _thresholds(*of_group: float) -> Rule:
+    """Return the rule that accepts whose score is at least the threshold of the group that it sees."""
+    limits = np.array(of_group) - EQUAL
+    return lambda people: (people.score >= limits[people.seen]).astype(np.float64)
+
+
 def _best(points: GroupPoints) -> float:
     """Return the threshold with the most correct decisions."""
     return float(points.thresholds[np.argmax(points.tp - points.fp)])
@@ -436,17 +441,16 @@ def _best(points: GroupPoints) -> float:
 
 def _thinned(points: GroupPoints) -> GroupPoints:
     """Return the points without most of those below the line between two others: the same hull, sooner."""
-    fp, tp, thresholds = points.fp, points.tp, points.thresholds
-    while len(fp) > FEW_POINTS:
+    while len(points.fp) > FEW_POINTS:
+        fp, tp = points.fp, points.tp
         right, up = fp[2:] - fp[:-2], tp[2:] - tp[:-2]
         below = (fp[1:-1] - fp[:-2]) * up - (tp[1:-1] - tp[:-2]) * right
-        kept = np.concatenate(
-            [[True], below <= ROUNDING * (right * points.positives + up * points.negatives), [True]]
-        )
+        slack = ROUNDING * (right * points.positives + up * points.negatives)
+        kept = np.concatenate([[True], below <= slack, [True]])
         if kept.all():
             break
-        fp, tp, thresholds = fp[kept], tp[kept], thresholds[kept]
-    return GroupPoints(fp, tp, points.negatives, points.positives, thresholds)
+        points = points.take(kept)
+    return points
 
 
 def _mixture(draws: Sequence[Draw]) -> Rule:
@@ -563,7 +567,7 @@ def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tup
     if _alike(lowest, highest):
         yield ("prior-shift", "", group), np.array([(lowest + highest) / 2])
         return
-    levels = [view.judged.columns[view.judged.index(name)].levels for name in truth.parents]
+    levels = [view.judged.levels_of(name) for name in truth.parents]
     many = prod(map(len, levels))
     least, most = np.full(many, np.inf), np.full(many, -np.inf)
     np.minimum.at(least, truth.rows[own], ratio[own])
@@ -581,18 +585,13 @@ def _alike(least: ArrayLike, most: ArrayLike) -> NDArray[np.bool_]:
         return np.asarray(np.isfinite(most) & (np.subtract(most, least) <= np.multiply(EQUAL, most)))
 
 
-def total_variation(world: World) -> float:
-    """Return the total variation between the record and the truth, over the recorded columns.
+def _total_variation(world: World, sums: _Sums) -> Floats:
+    """Return the total variation between the record and the truth, over the recorded columns, by batch.
 
     Half the sum of |P' − P|: the most by which the probability of anything that can be said of the recorded
     columns differs. Where all else has the same conditional distribution in both, the sum over the columns
     of those tables that differ is enough; where these have too many levels, people are drawn.
     """
-    return float(_total_variation(world, _Sums(MOST_CELLS, DRAWS, 0)).mean())
-
-
-def _total_variation(world: World, sums: _Sums) -> Floats:
-    """Return it as one number or, of drawn people, by batch."""
     given = dict.fromkeys(world.included, YES)
     record, size = factors_of(world.network, world.recorded, given)
     truth, other = factors_of(world.base, world.recorded)
@@ -602,7 +601,7 @@ def _total_variation(world: World, sums: _Sums) -> Floats:
     differ = [name for name in world.recorded if any(name in columns for columns in (*record, *truth))]
     if not differ:
         return np.zeros(1)
-    if prod(len(world.base.columns[world.base.index(name)].levels) for name in differ) <= sums.cells:
+    if prod(len(world.levels(name)) for name in differ) <= sums.cells:
         one, another = posterior(world.network, differ, given), posterior(world.base, differ)
         return np.array([np.abs(one.table - another.table).sum() / 2])
     sums.check()

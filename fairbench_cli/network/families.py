@@ -46,11 +46,6 @@ class FamilyCounts:
     configurations: Floats
 
 
-def wide_columns(table: Table) -> tuple[Keys, ...]:
-    """Return the columns as int64 arrays, so that products of level counts do not overflow."""
-    return tuple(np.ascontiguousarray(table.codes[:, j], dtype=np.int64) for j in range(len(table.columns)))
-
-
 def family_counts(
     columns: Sequence[Keys], levels: Sequence[int], node: int, parents: Sequence[int]
 ) -> FamilyCounts:
@@ -59,7 +54,7 @@ def family_counts(
     Parameters
     ----------
     columns : sequence of int64 array, shape (rows,)
-        Level codes, one array per column (`wide_columns`).
+        Level codes, one array per column; wide, so that products of level counts do not overflow.
     levels : sequence of int
         Declared number of levels of each column.
     node, parents : int, sequence of int
@@ -70,7 +65,14 @@ def family_counts(
     A row's cell is numbered by mixed radix, the node itself running fastest. A family too large for a dense
     array is counted from the cells that occur; the counts and their order are the same.
     """
-    keys, size = parent_keys(columns, levels, parents)
+    keys: Keys = np.zeros(len(columns[0]), dtype=np.int64)
+    size = 1
+    for parent in parents:
+        if size * levels[parent] > DENSE_CELLS:
+            keys, size = _renumber(keys)
+        keys *= levels[parent]
+        keys += columns[parent]
+        size *= levels[parent]
     r = levels[node]
     dense = size * r <= DENSE_CELLS
     if not dense:
@@ -78,21 +80,6 @@ def family_counts(
     keys *= r
     keys += columns[node]
     return _count_dense(keys, size, r) if dense else _count_sparse(keys, r)
-
-
-def parent_keys(columns: Sequence[Keys], levels: Sequence[int], parents: Sequence[int]) -> tuple[Keys, int]:
-    """Return the number of every row's parent configuration, and how many numbers there are at most."""
-    if not parents:
-        return np.zeros(len(columns[0]), dtype=np.int64), 1
-    first, *others = parents
-    keys, size = columns[first].copy(), levels[first]
-    for parent in others:
-        if size * levels[parent] > DENSE_CELLS:
-            keys, size = _renumber(keys)
-        keys *= levels[parent]
-        keys += columns[parent]
-        size *= levels[parent]
-    return keys, size
 
 
 def _renumber(keys: Keys) -> tuple[Keys, int]:
@@ -144,7 +131,7 @@ def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> Lo
         raise user_error("the table has no rows to learn from", "give data with at least one row")
     if not 0 < iss < float("inf"):
         raise user_error(f"iss is {iss}, not a positive number", "give an imaginary sample size above 0")
-    columns, levels = wide_columns(table), table.level_counts
+    columns, levels = [np.ascontiguousarray(codes, np.int64) for codes in table.codes.T], table.level_counts
     penalty = log(len(table)) / 2 if score == "bic" else 1.0
 
     @cache
@@ -206,33 +193,12 @@ def fit(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
     """
     if len(table) == 0:
         raise ValueError("the table has no rows to fit to")
-    structure, columns = tuple(tuple(own) for own in parents), wide_columns(table)
-    cpts = tuple(
-        _shares(columns, (*own, j), cpt_shape(table.columns, own, j)) for j, own in enumerate(structure)
-    )
-    return BayesNet(table.columns, structure, cpts)
-
-
-def unseen(table: Table, parents: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """Return for each column the number of parent configurations without a row (uniform CPT rows).
-
-    >>> from fairbench_cli.data.table import Column
-    >>> pair = Table((Column("a", ("x", "y")), Column("b", ("u", "v"))), np.zeros((3, 2), dtype=np.int16))
-    >>> unseen(pair, [(), (0,)])
-    (0, 1)
-    """
-    columns, levels = wide_columns(table), table.level_counts
-    missing = []
-    for own in parents:
-        keys, _ = parent_keys(columns, levels, own)
-        missing.append(prod(levels[i] for i in own) - len(np.unique(keys)))
-    return tuple(missing)
-
-
-def _shares(columns: Sequence[Keys], family: Sequence[int], shape: tuple[int, ...]) -> Floats:
-    """Return the share of each level of the last column under each configuration of the others."""
-    cells = np.ravel_multi_index([columns[i] for i in family], shape)
-    counts = np.bincount(cells, minlength=prod(shape)).reshape(shape).astype(np.float64)
-    totals = counts.sum(axis=-1, keepdims=True)
-    uniform = np.full(shape, 1 / shape[-1])
-    return np.asarray(np.divide(counts, totals, out=uniform, where=totals > 0))
+    structure, cpts = tuple(tuple(own) for own in parents), []
+    for j, own in enumerate(structure):
+        shape = cpt_shape(table.columns, own, j)
+        cells = np.ravel_multi_index([table.codes[:, i] for i in (*own, j)], shape)
+        counts = np.bincount(cells, minlength=prod(shape)).reshape(shape).astype(np.float64)
+        totals = counts.sum(axis=-1, keepdims=True)
+        uniform = np.full(shape, 1 / shape[-1])
+        cpts.append(np.divide(counts, totals, out=uniform, where=totals > 0))
+    return BayesNet(table.columns, structure, tuple(cpts))

@@ -130,8 +130,7 @@ class BayesNet:
     def order(self) -> tuple[int, ...]:
         """Column indices, parents before children; of those that are ready the first column goes next."""
         order = topological_order(self.parents)
-        if order is None:
-            raise ValueError("the arcs form a cycle")
+        assert order is not None  # noqa: S101 - `_check_parents` has looked
         return order
 
     @property
@@ -146,6 +145,10 @@ class BayesNet:
     def cpt(self, name: str) -> Floats:
         """Return the CPT of the column called `name`; `KeyError` when there is none."""
         return self.cpts[self.index(name)]
+
+    def levels_of(self, name: str) -> tuple[str, ...]:
+        """Return the levels of the column called `name`; `KeyError` when there is none."""
+        return self.columns[self.index(name)].levels
 
     def parents_of(self, name: str) -> tuple[str, ...]:
         """Return the names of the parents of the column called `name`, in the order of the CPT's axes."""

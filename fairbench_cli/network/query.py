@@ -274,7 +274,7 @@ def chances(
         for values in product(*map(range, sizes)):
             fixed = dict(zip(hidden, values, strict=True))
             mass += _looked_up([_fix(factor, fixed) for factor in tables], own, codes, net, many)
-    return divide(mass[:, net.columns[own].levels.index(level)], mass.sum(1))
+    return divide(mass[:, net.levels_of(of).index(level)], mass.sum(1))
 
 
 def _looked_up(
@@ -337,7 +337,7 @@ def _codes(net: BayesNet, given: Mapping[str, str]) -> dict[int, int]:
     known = {}
     for name, level in given.items():
         _check_column(net, name, GIVEN)
-        levels = net.columns[net.index(name)].levels
+        levels = net.levels_of(name)
         if level not in levels:
             raise user_error(f'"{name}" has no level "{level}"', suggest(level, levels), GIVEN)
         known[net.index(name)] = levels.index(level)
@@ -422,30 +422,10 @@ def network_belift(
 def belief(net: BayesNet, people: Table, outcome: str, favourable: str, hidden: Sequence[str] = ()) -> Floats:
     """Return P(outcome = favourable | all columns but the hidden ones) of each person.
 
-    The hidden ones are summed over. Tables without the outcome or a hidden column cancel out.
+    The hidden ones are summed over.
     """
-    own = net.index(outcome)
-    level = net.columns[own].levels.index(favourable)
-    places = [net.index(name) for name in hidden]
-    sizes = [len(net.columns[place].levels) for place in places]
-    if prod(sizes) > MOST_COMBINATIONS:
-        raise ValueError(f"the hidden columns have {prod(sizes)} combinations; at most {MOST_COMBINATIONS}")
-    free = {own, *places}
-    tables = [j for j in range(len(net.columns)) if free & {j, *net.parents[j]}]
-    mass = np.zeros((len(people), len(net.columns[own].levels)))
-    codes = people.codes.copy()
-    for values in product(*map(range, sizes)):
-        codes[:, places] = values
-        for y in range(mass.shape[1]):
-            codes[:, own] = y
-            mass[:, y] += _probability(net, codes, tables)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(mass[:, level] / mass.sum(1))
-
-
-def _probability(net: BayesNet, codes: Codes, tables: Sequence[int]) -> Floats:
-    """Return the product of the entries of some tables, for every row."""
-    found = np.ones(len(codes))
-    for j in tables:
-        found *= net.cpts[j][tuple(codes[:, place] for place in (*net.parents[j], j))]
-    return found
+    combinations = prod(len(net.levels_of(name)) for name in hidden)
+    if combinations > MOST_COMBINATIONS:
+        raise ValueError(f"the hidden columns have {combinations} combinations; at most {MOST_COMBINATIONS}")
+    rows = {name: people[name] for name in net.names}
+    return chances(net, outcome, favourable, rows.keys() - {outcome, *hidden}, rows)

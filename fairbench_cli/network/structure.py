@@ -7,7 +7,7 @@ pomegranate's.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import count
 from typing import Any, Literal, NamedTuple, get_args
@@ -116,6 +116,11 @@ class Move(NamedTuple):
     i: int
     j: int
     gain: float
+
+    @property
+    def changed(self) -> set[int]:
+        """The nodes that have other parents after it."""
+        return {self.i, self.j} if self.kind == "reverse" else {self.j}
 
 
 @dataclass(frozen=True)
@@ -276,11 +281,11 @@ def hill_climb(search: Search, graph: Graph, tell: Tell = to_nobody) -> Graph:
     gains = _gains(search, graph)
     for step in count():
         _tell_of(graph, step, tell)
-        move = _best_move(search, graph, gains, 0.0, lambda _: True, tiny_is_zero=True)
+        move = _best_move(search, graph, gains, tiny_is_zero=True)
         if move is None:
             break
         graph = _apply(graph, move)
-        _refresh(gains, search, graph, _changed(move))
+        _refresh(gains, search, graph, sorted(move.changed))
     return graph
 
 
@@ -304,18 +309,18 @@ def tabu_search(search: Search, graph: Graph, length: int, patience: int, tell: 
         if score - best_score > TOLERANCE:
             best, best_score = graph, score
         recent.append(graph)
-        move = _best_move(search, graph, gains, 0.0, lambda candidate: candidate not in recent)
+        move = _best_move(search, graph, gains, recent)
         if move is None:
             if losses >= patience:
                 break
             losses += 1
-            move = _best_move(search, graph, gains, float("-inf"), lambda candidate: candidate not in recent)
+            move = _best_move(search, graph, gains, recent, floor=float("-inf"))
             if move is None:
                 break
         elif score + move.gain - best_score > TOLERANCE:
             losses = 0
         graph = _apply(graph, move)
-        _refresh(gains, search, graph, _changed(move))
+        _refresh(gains, search, graph, sorted(move.changed))
     return best
 
 
@@ -327,8 +332,8 @@ def _best_move(
     search: Search,
     graph: Graph,
     gains: Gains,
-    floor: float,
-    permitted: Callable[[Graph], bool],
+    barred: Collection[Graph] = (),
+    floor: float = 0.0,
     tiny_is_zero: bool = False,
 ) -> Move | None:
     """Return the move that gains most, and more than `floor`; of moves that tie the first tried wins."""
@@ -336,7 +341,7 @@ def _best_move(
     for move in _moves(search.allowed, graph, gains, tiny_is_zero):
         if move.gain - best > TOLERANCE:
             candidate = _apply(graph, move)
-            if _is_acyclic_after(candidate, move) and permitted(candidate):
+            if _is_acyclic_after(candidate, move) and candidate not in barred:
                 best, chosen = move.gain, move
     return chosen
 
@@ -373,17 +378,13 @@ def _is_acyclic_after(graph: Graph, move: Move) -> bool:
     return not is_ancestor(graph, older=younger, younger=older)
 
 
-def _changed(move: Move) -> tuple[int, ...]:
-    return tuple(sorted((move.i, move.j))) if move.kind == "reverse" else (move.j,)
-
-
 def _gains(search: Search, graph: Graph) -> Gains:
     gains = [[0.0] * len(graph) for _ in graph]
-    _refresh(gains, search, graph, tuple(range(len(graph))))
+    _refresh(gains, search, graph, range(len(graph)))
     return gains
 
 
-def _refresh(gains: Gains, search: Search, graph: Graph, children: tuple[int, ...]) -> None:
+def _refresh(gains: Gains, search: Search, graph: Graph, children: Iterable[int]) -> None:
     """Compute the gains of the given children again, in place."""
     forbidden, limit = search.allowed.forbidden, search.allowed.max_parents
     now = {j: search.local(j, tuple(sorted(graph[j]))) for j in children}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.data.table import Codes, Column, Floats, Table
 from fairbench_cli.network.bias import Groups, shift
-from fairbench_cli.network.draw import BLOCK, drawer, sample
+from fairbench_cli.network.draw import BLOCK, drawer
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import posterior
 
@@ -215,12 +215,37 @@ class World:
 
     def levels(self, column: str) -> tuple[str, ...]:
         """Return the levels of a column, true and recorded."""
-        return self.base.columns[self.base.index(column)].levels
+        return self.base.levels_of(column)
 
 
 def _check_free(name: str, network: BayesNet) -> None:
     if name in network.names:
         raise user_error(f'the data have a column "{name}", which a world has too', "rename the column")
+
+
+@dataclass(frozen=True)
+class DataRoles:
+    """The columns of data, and which of them are the outcome and the groups.
+
+    Parameters
+    ----------
+    columns : sequence of Column
+        All of them.
+    label, favourable : str
+        The outcome's column and its favourable level.
+    groups : mapping of str to (deprived, favoured)
+        Levels of the protected attribute, by column.
+    """
+
+    columns: Sequence[Column]
+    label: str
+    favourable: str
+    groups: Groups
+
+    @property
+    def levels(self) -> dict[str, tuple[str, ...]]:
+        """The levels of each column."""
+        return {column.name: column.levels for column in self.columns}
 
 
 class Mechanism(Protocol):
@@ -237,10 +262,8 @@ class Mechanism(Protocol):
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
 
-    def check(
-        self, columns: Sequence[Column], label: str, favourable: str, groups: Groups
-    ) -> Iterator[Problem]:
-        """Yield what is wrong with it for a table of such columns."""
+    def check(self, data: DataRoles) -> Iterator[Problem]:
+        """Yield what is wrong with it for data of such columns."""
 
     def apply(self, world: World) -> World:
         """Return the world with one bias more; `UserError` for what only the CPTs tell."""
@@ -271,7 +294,7 @@ def world_of(
         For a mechanism that does not fit the columns or changes nothing, and for a world whose record has
         nobody of a group.
 
-    >>> from fairbench_cli.network.mechanisms.label import LabelBias
+    >>> from fairbench_cli.network.mechanisms.biases import LabelBias
     >>> net = BayesNet(
     ...     (Column("s", ("f", "m")), Column("y", ("no", "yes"))),
     ...     ((), (0,)),
@@ -283,29 +306,27 @@ def world_of(
     >>> world.joint(["s", "y"]).tolist()
     [[0.375, 0.125], [0.125, 0.375]]
     """
-    problems = [
-        problem
-        for mechanism in mechanisms
-        for problem in (
-            *_strength_problems(mechanism),
-            *mechanism.check(net.columns, label, favourable, groups),
-        )
-    ]
+    data, problems = DataRoles(net.columns, label, favourable, groups), list[Problem]()
+    for mechanism in mechanisms:
+        name, strength = mechanism.strength, _strength_of(mechanism)
+        if not 0 <= strength <= 1:
+            problems.append(Problem(f"{name} is {strength}", f"give a {name} from 0 to 1"))
+        problems += mechanism.check(data)
     if problems:
         raise UserError(*dict.fromkeys(problems))
     world = World(net, net, label, favourable, groups)
     for mechanism in mechanisms:
-        if not (mechanism.neutral and mechanism.strength and getattr(mechanism, mechanism.strength) == 0):
+        if not mechanism.neutral or _strength_of(mechanism):
             world = mechanism.apply(world)
     if mechanisms:
         _check_possible(world)
     return world
 
 
-def _strength_problems(mechanism: Mechanism) -> Iterator[Problem]:
-    name = mechanism.strength
-    if name is not None and not 0 <= getattr(mechanism, name) <= 1:
-        yield Problem(f"{name} is {getattr(mechanism, name)}", f"give a {name} from 0 to 1")
+def _strength_of(mechanism: Mechanism) -> float:
+    """Return the strength of a mechanism, 1 where it has none."""
+    strength: float = getattr(mechanism, mechanism.strength) if mechanism.strength else 1.0
+    return strength
 
 
 def _check_possible(world: World) -> None:
@@ -388,9 +409,6 @@ def draw(world: World, n: int, seed: int) -> WorldRows:
     ValueError
         `n` or `seed` is negative.
     """
-    if world.network is world.base:
-        table = sample(world.network, n, seed)
-        return WorldRows(_recorded_of(world, table), table, np.ones(n, bool))
     if n < 0 or seed < 0:
         raise ValueError(f"n and seed must be 0 or more, not {n} and {seed}")
     names = world.network.names
@@ -439,22 +457,16 @@ def record(world: World, true: Table, seed: int) -> WorldRows:
     for start in range(0, len(rows), BLOCK):
         fill(rows[start : start + BLOCK])
     at = [network.index(name) for name in world.included]
-    return _rows_of(world, rows, np.asarray(rows[:, at].all(axis=1)), true)
+    return _rows_of(world, rows, np.asarray(rows[:, at].all(axis=1)))
 
 
-def _rows_of(world: World, rows: Codes, included: NDArray[np.bool_], true: Table | None = None) -> WorldRows:
+def _rows_of(world: World, rows: Codes, included: NDArray[np.bool_]) -> WorldRows:
     """Return the record and the truth of rows of all nodes."""
-    network, names = world.network, world.base.names
-    if true is None:
-        at = [network.index(world.true_name(name)) for name in names]
-        true = Table(world.base.columns, np.asfortranarray(rows[:, at]))
-    if not world.altered:
-        return WorldRows(_recorded_of(world, true), true, included)
+    network, base = world.network, world.base
+    at = [network.index(world.true_name(name)) for name in base.names]
+    true = Table(base.columns, np.asfortranarray(rows[:, at]))
+    if not world.altered and not world.omitted:
+        return WorldRows(true, true, included)
     at = [network.index(name) for name in world.recorded]
     columns = tuple(network.columns[j] for j in at)
     return WorldRows(Table(columns, np.asfortranarray(rows[:, at])), true, included)
-
-
-def _recorded_of(world: World, true: Table) -> Table:
-    """Return the record where all that is recorded is true."""
-    return true.without(*world.omitted) if world.omitted else true

@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import UserError, user_error
+from fairbench_cli.experiment.journal.folder import read_results
 from fairbench_cli.experiment.journal.journal import Damage, Records
-from fairbench_cli.experiment.journal.manifest import read_results
-from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.experiment.select import Facts, facts_of, select, text_of
+from fairbench_cli.experiment.plan import Facts, RunPlan, facts_of, select, text_of
 from fairbench_cli.papers.registry import Paper, Where, read_published
 from fairbench_cli.report.repeats import key_of
 from fairbench_cli.report.results import RunResults, run_results
@@ -33,9 +32,11 @@ ROUNDING = 5e-4  # papers print three decimals
 _SLACK = 1e-9  # of binary fractions: 0.3205 - 0.3 is a little more than 0.0205
 
 NO_AXES = ("table", "metric", "value", "sd", "runs", "flags")
-OURS = ["ours", "ours_sd", "low", "high", "n_ok", "n", "shown", "cell"]
-OF_SDS = ["ours_sd", "tolerance", "floor", "z"]
+OURS = ("ours", "ours_sd", "low", "high", "n_ok", "n", "shown", "cell")
+OF_SDS = ("ours_sd", "tolerance", "floor", "z")
 """Columns of papers that give standard deviations alone."""
+COLUMNS = ("ours", "difference", "tolerance", "floor", "z", *OURS[1:], "verdict", "note")
+"""Columns that are added to those of a paper's CSV."""
 
 
 @dataclass(frozen=True)
@@ -148,17 +149,17 @@ def compare(
         _NOTHING if cell is None else _ours(found, cell, metric)
         for cell, metric in zip(cells, metrics, strict=True)
     ]
-    values = published.rename(columns={"value": "theirs"}).join(pd.DataFrame(rows, columns=OURS))
-    values.insert(list(values).index("ours") + 1, "difference", values["ours"] - values["theirs"])
-    after = list(values).index("difference") + 1
-    values.insert(after, "tolerance", [paper.tolerance(row) for row in printed])
-    values.insert(after + 1, "floor", [paper.floor(row) for row in printed])
-    values.insert(after + 2, "z", z_scores(values) if paper.floors else np.nan)
+    theirs = published.rename(columns={"value": "theirs"})
+    values = theirs.join(pd.DataFrame(rows, columns=OURS))
+    values["difference"] = values["ours"] - values["theirs"]
+    values["tolerance"] = [paper.tolerance(row) for row in printed]
+    values["floor"] = [paper.floor(row) for row in printed]
+    if paper.floors:
+        values["z"] = z_scores(values)
     numbers = values[["theirs", "ours", "low", "high", "shown", "tolerance"]]
     judged = [judge(*row) for row in numbers.itertuples(index=False, name=None)]
-    if not paper.floors:
-        values = values.drop(columns=OF_SDS)
     values = values.assign(verdict=[v for v, _ in judged], note=[n for _, n in judged])
+    values = values[[*theirs, *(name for name in COLUMNS if paper.floors or name not in OF_SDS)]]
     return Reproduction(paper, run, values, f"{TRAINED[config.sample.source]}; {TESTED[config.tested]}")
 
 

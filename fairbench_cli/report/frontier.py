@@ -10,7 +10,7 @@ import pandas as pd
 
 from fairbench_cli.document.model import Document
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
-from fairbench_cli.measures.sweep import RATES
+from fairbench_cli.measures.thresholds import RATES
 from fairbench_cli.report.inference import PairedTest, RowVariance, bound, paired_test, slopes
 from fairbench_cli.report.moved import GAPS, TOLERANCES, Decisions, MovedThresholds
 from fairbench_cli.report.paired import adjusted, verdicts, written

@@ -1,4 +1,4 @@
-"""The networks that a run drew from, as it left them, and what a drawing of them points out."""
+"""The networks that a run drew from, as it left them, what drawings of them point out, and pictures."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -9,14 +9,23 @@ from typing import Any
 
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.data.card import shipped_cards
+from fairbench_cli.document.charts import element, picture, short, stroke, text
+from fairbench_cli.document.model import Chart, Section
 from fairbench_cli.experiment.config.worlds import read_worlds
+from fairbench_cli.experiment.plan import edited_columns
 from fairbench_cli.measures.groups import ProtectedAttributes
 from fairbench_cli.network.bias import Groups
 from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.world import World, world_of
+from fairbench_cli.report.layers import HEIGHT, arc_lines, box_top, lay_out
 from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import names_of
+
+INCH = 78.0  # of a layout, in a picture
+LETTER = 0.078  # inches of a letter, about
+EDGE = 6.0
 
 
 def network_of(folder: Path, source: dict[str, Any]) -> BayesNet:
@@ -82,6 +91,12 @@ class Marks:
     """Of a world: by node, what it is, such as what is recorded of a column."""
 
 
+def marks_of(source: Mapping[str, Any]) -> Marks:
+    """Return what to point out in the network of a data set, by the plan of a run."""
+    edited = () if source.get("worlds") else edited_columns(source)
+    return Marks(source.get("label"), source["attribute"], edited)
+
+
 BIASED = ("recorded", "recorded before", "inclusion")
 """What of a world's nodes (`Marks.added`) its mechanisms decide."""
 
@@ -133,3 +148,75 @@ def added_nodes(world: World) -> dict[str, str]:
             column: "recorded",
         }
     return found
+
+
+def network_charts(run: RunResults) -> Iterator[Chart]:
+    """Yield a picture of each network that the run drew from and that is still where it left it."""
+    for source, net in networks_of(run):
+        title = f"{source['dataset']}, {source['attribute']}"
+        yield Chart(title, drawn_network(net, marks_of(source), title), about_network(net, source))
+
+
+def world_networks(run: RunResults) -> Iterator[Section]:
+    """Yield a picture of each world: the true columns, what is recorded of them, and who is included.
+
+    Its nodes and arcs are the same at every strength above 0.
+    """
+    called = names_of(run.plan.config)
+    for source, name, world, marks in worlds_of_run(run):
+        dataset = called.dataset(source["dataset"])
+        title = f"{source['dataset']}, {source['attribute']}: {name}"
+        yield Section(
+            f"{dataset}: {name}",
+            charts=(Chart("", drawn_network(world.network, marks, title)),),
+            about=(("dataset", dataset), ("world", name)),
+            fine=" · ".join(about_world(world)),
+        )
+
+
+def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
+    """Return a picture of a network; the outcome, the protected attribute and what β edits are marked."""
+    notes = {name: _role(name, marks) for name in net.names}
+    widths = [max(len(name), len(notes[name])) * LETTER + 0.2 for name in net.names]
+    layout = lay_out(net.parents, widths, 0.15)
+    parts = []
+    for (start, end), line in arc_lines(layout, widths).items():
+        ends = net.names[start], net.names[end]
+        edited = ends[0] in marks.edited and ends[1] == marks.outcome
+        bias = marks.added.get(ends[1]) in BIASED
+        said = f"{ends[0]} → {ends[1]}" + (": the probabilities that β edits" if edited else ": bias" * bias)
+        places = [[(x * INCH + EDGE, -y * INCH + EDGE) for x, y in piece] for piece in line]
+        d = f"M{short(*places[0][0])}" + "".join(_bent(*piece) for piece in places)
+        kind, colour, width = ("edited", "#b3261e", 2.0) if edited or bias else ("arc", "#767676", 1.0)
+        parts.append(stroke(f"way {kind}", d, said, colour, width))
+        x, y = places[-1][1]
+        parts.append(element("path", f"tip {kind}", d=f"M{short(x, y)}l-3 -6h6z", fill=colour))
+    for node, name in enumerate(net.names):
+        x, y = layout.x[node] * INCH + EDGE, -box_top(layout.layer[node]) * INCH + EDGE
+        wide, high, note = widths[node] * INCH, HEIGHT * INCH, notes[name]
+        levels = ", ".join(map(str, net.columns[node].levels[:12]))
+        said = f"{name}{f' ({note})' if note else ''}: {levels}"
+        corner = {"x": short(x - wide / 2), "y": short(y), "width": short(wide), "height": short(high)}
+        look = {"rx": "4", "fill": "#ffffff", "stroke": "#222222"}
+        added = " added" if marks.added.get(name) in BIASED else ""
+        parts.append(element("rect", f"node{' marked' * bool(note)}{added}", said, "", **corner, **look))
+        parts.append(text("name", x, y + high / 2 + (-1 if note else 4), name, "middle", bold=bool(note)))
+        parts.append(text("tick", x, y + high / 2 + 11, note, "middle") if note else "")
+    across = max(x * INCH + (widths[i] * INCH / 2 if i < len(widths) else 0) for i, x in enumerate(layout.x))
+    down = -box_top(max(layout.layer.values())) * INCH + HEIGHT * INCH
+    return picture(f"Bayesian network: {title}", down + 2 * EDGE, parts, across + 2 * EDGE)
+
+
+def _role(name: str, marks: Marks) -> str:
+    """Return what a node is, in a few words."""
+    added = marks.added.get(name, "edited by β" if name in marks.edited else "")
+    column = name.rpartition(".")[0] if name in marks.added and name.endswith(".true") else name
+    if column == marks.outcome:
+        return ", ".join(["outcome", *[added] * (name in marks.added)])
+    return ", ".join(filter(None, ("protected" if column == marks.protected else "", added)))
+
+
+def _bent(start: tuple[float, float], end: tuple[float, float]) -> str:
+    (x, y), (a, b) = start, end
+    middle = (y + b) / 2
+    return f"L{short(x, y)}C{short(x, middle)} {short(a, middle)} {short(a, b)}"

@@ -1,6 +1,7 @@
 """The page of a run: the answer, then charts and tables that answer "who, by how much, at what cost"."""
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -22,37 +23,14 @@ from fairbench_cli.document.model import (
     plain_table,
 )
 from fairbench_cli.experiment.config.outputs import TABLES
-from fairbench_cli.experiment.journal.manifest import read_manifest
+from fairbench_cli.experiment.journal.folder import read_manifest
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.report import page_charts, page_numbers
 from fairbench_cli.report.answer import answer_of, groups_in_words
 from fairbench_cli.report.answer_words import answer_document, each_setting
 from fairbench_cli.report.kinds import kinds, own_frame
-from fairbench_cli.report.page_charts import (
-    ACCURACY,
-    GAP_WORDS,
-    KNOWN,
-    WORDS,
-    Data,
-    clouds,
-    curves,
-    drawn_forest,
-    frontier_chart,
-    key_of_forests,
-    number_cells,
-    parts_of,
-    which_words,
-)
-from fairbench_cli.report.page_network import network_charts, world_networks
-from fairbench_cli.report.page_numbers import (
-    FORM_OF,
-    GRAIN,
-    SHARE,
-    PanelNumbers,
-    Scale,
-    metrics_of,
-    panel_data,
-    panels_of,
-    scale_of,
-)
+from fairbench_cli.report.networks import network_charts, world_networks
+from fairbench_cli.report.page_numbers import SHARE, Data, PanelNumbers, Scale, metrics_of
 from fairbench_cli.report.page_worlds import ABOUT_WORLDS, world_sections
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
@@ -75,17 +53,18 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     """
     config = run.plan.config
     metric = answer_of(run).metric.name
-    shown = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand]))
-    results = run.asked(shown)
+    asked = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand]))
+    results = run.asked(asked)
     runs = [run, *(one for one in run.on_all if one is not run)]
-    sets = [_panels(one, one.asked(shown), metric, most=MOST_DIFFERENCES // len(runs)) for one in runs]
+    sets = []
+    for one in runs:
+        own = one.asked(asked)
+        sets.append(
+            page_numbers.panels_of(one, own, [*_differences(one, own, metric, MOST_DIFFERENCES // len(runs))])
+        )
     panels, names = sets[0], metrics_of(results)
-    scales = [scale_of(results.metric(name), [*chain(*sets)], m) for m, name in enumerate(names)]
-    drawn, *others = [
-        [_data_of(*both, scales) for both in zip(own, _told(one, own), strict=True)]
-        for one, own in zip(runs, sets, strict=True)
-    ]
-    answer = answer_document(run)
+    scales = [page_numbers.scale_of(results.metric(name), [*chain(*sets)], m) for m, name in enumerate(names)]
+    drawn, *others = [_data_of(one, own, scales) for one, own in zip(runs, sets, strict=True)]
     betas = sorted({beta for panel in panels for beta in panel.betas})
     labels = list(dict.fromkeys(label for panel in panels for label in panel.against))
     worlds = list(dict.fromkeys(panel.world for panel in panels)) if run.plan.has_worlds else []
@@ -105,29 +84,28 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         slots.setdefault(panel.beside("world"), []).append(number)
     data = {
         "scales": [vars(scale) | {"step": scale.step} for scale in scales],
-        "words": [WORDS, GAP_WORDS],
-        "kinds": {letter: form for letter, (_, form) in FORM_OF.items()},
+        "words": [page_charts.WORDS, page_charts.GAP_WORDS],
+        "kinds": {letter: form for letter, (_, form) in page_numbers.FORM_OF.items()},
         "forms": FORMS,
         "lines": LINES,
-        "rules": KNOWN,
-        "grain": GRAIN,
-        "accuracy": names.index(ACCURACY),
+        "rules": page_charts.KNOWN,
+        "grain": page_numbers.GRAIN,
+        "accuracy": names.index(page_charts.ACCURACY),
         "chosen": chosen,
         "share": vars(SHARE) | {"step": SHARE.step},
         "slots": [*slots.values()],
         "panels": drawn,
         "others": others[0] if others else [],
     }
-    whole = []
+    shown, whole = page_charts.Shown(scales, metric, chosen["base"]), []
     for number, places in enumerate(slots.values()):
-        first = next((i for i, k in enumerate(places) if panels[k].world == chosen["world"]), 0)
-        own = [(panels[k], drawn[k]) for k in places]
-        beta = nearest(own[first][0].betas, chosen["beta"])
-        whole.append(PanelParts(number, own, first, scales, metric, chosen["base"], beta))
+        first = next((i for i, k in enumerate(places) if panels[k].world == world), 0)
+        beta = nearest(panels[places[first]].betas, chosen["beta"])
+        whole.append(PanelParts(number, [(panels[k], drawn[k]) for k in places], first, beta, shown))
     sections = [one for one in _sections(run, whole) if one.sections or one.tables or one.charts]
     sections += [*([compared] if compared else []), provenance_of(run)]
-    every = dict.fromkeys([metric, *FIRST, *names])
     named_beta = "β" if strengths_are_beta(whole) else "Strength"
+    answer = answer_document(run)
     return Document(
         config.name,
         Answer(answer.answer.headline) if answer.answer else None,
@@ -137,10 +115,10 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
             *_switch("dataset", "Data set", [panel.dataset for panel in panels], "all"),
             *_switch("compared", "Groups of", [panel.of["compared"] for panel in panels], "all"),
             *_switch("classifier", "Classifier", [panel.classifier for panel in panels], "all"),
-            *_switch("world", "World", worlds, chosen=chosen["world"]),
+            *_switch("world", "World", worlds, chosen=world),
             *_switch("beta", named_beta, [f"{one:g}" for one in betas], chosen=chosen["beta"]),
             *_switch("labels", "Labels", [one.labels for one in runs], chosen=run.labels),
-            *_switch("metric", "Metric", every, chosen=metric),
+            *_switch("metric", "Metric", [metric, *FIRST, *names], chosen=metric),
             *_switch("base", "Against", labels, chosen=chosen["base"]),
         ),
         notes=answer.notes,
@@ -157,22 +135,15 @@ def nearest(betas: Sequence[float], chosen: str) -> int:
     return min(range(len(betas)), key=lambda k: abs(betas[k] - float(chosen or 0)))
 
 
-def _panels(run: RunResults, results: Results, metric: str, most: int) -> list[PanelNumbers]:
-    """Return the panels of a run on some labels, with at most so many differences to others than `none`."""
-    return panels_of(run, results, list(_differences(run, results, metric, most)))
-
-
-def _told(run: RunResults, panels: Sequence[PanelNumbers]) -> Iterator[list[list[str]]]:
-    """Yield what is said of each panel at each β: in short, and the first of all else."""
+def _data_of(run: RunResults, panels: Sequence[PanelNumbers], scales: Sequence[Scale]) -> list[Data]:
+    """Return panels as the page's script reads them, with what is said of each at each β."""
     told = {(*own.block, own.beta): [short, _first(long)] for own, short, long in each_setting(run)}
-    for panel in panels:
-        yield [told.get((*panel.place, beta), ["", ""]) for beta in panel.betas]
-
-
-def _data_of(panel: PanelNumbers, told: list[list[str]], scales: Sequence[Scale]) -> Data:
-    """Return a panel as the page's script reads it."""
-    own = panel_data(panel, scales, panel.data.status.shape[1])
-    return own | {"parts": list(parts_of(own)), "told": told}
+    return [
+        page_numbers.panel_data(
+            panel, scales, [told.get((*panel.place, beta), ["", ""]) for beta in panel.betas]
+        )
+        for panel in panels
+    ]
 
 
 def _first(words: str) -> str:
@@ -238,21 +209,17 @@ class PanelParts:
         Each world's, and how the script reads it.
     first : int
         The place of the world that is shown first.
-    metric : str
-        The metric that is shown first.
-    base : str
-        What its techniques are compared with first.
     beta : int
         The place of the β that is shown first.
+    shown : page_charts.Shown
+        What else is chosen first.
     """
 
     number: int
     worlds: Sequence[tuple[PanelNumbers, Data]]
     first: int
-    scales: Sequence[Scale]
-    metric: str
-    base: str
     beta: int
+    shown: page_charts.Shown
 
     @property
     def panel(self) -> PanelNumbers:
@@ -263,10 +230,6 @@ class PanelParts:
     def data(self) -> Data:
         """The same as the page's script reads it."""
         return self.worlds[self.first][1]
-
-    def at(self, metric: str) -> int:
-        """Return the place of a metric."""
-        return [scale.name for scale in self.scales].index(metric)
 
     @property
     def about(self) -> tuple[tuple[str, str], ...]:
@@ -300,7 +263,7 @@ def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section
     )
     known = any(np.isfinite(panel.known).any() for one in panels for panel, _ in one.worlds)
     marks = (KEY, ABOUT_KNOWN) if known else (KEY,)
-    yield Section("", marks, charts=(Chart("", key_of_forests(known=known)),))
+    yield Section("", marks, charts=(Chart("", page_charts.key_of_forests(known=known)),))
     worlds = tuple(world_sections(run))
     yield Section(UNDONE, ABOUT_WORLDS, sections=worlds, tiled=True, anchor="worlds")
     planes = tuple(map(_clouds, panels))
@@ -323,7 +286,9 @@ KEY = (
     "that difference, over training and test rows. The upright line is the best value, the dotted one what "
     "all are compared with."
 )
-ABOUT_KNOWN = "Without training: " + "; ".join(f"{rule}: {words}" for rule, words in KNOWN.items()) + "."
+ABOUT_KNOWN = (
+    "Without training: " + "; ".join(f"{rule}: {words}" for rule, words in page_charts.KNOWN.items()) + "."
+)
 UNDONE = "What each world does, and what can be undone"
 PLANES, WAYS = "Means over the repeats. Dashed: no difference.", "From light to dark: each technique over {}."
 CURVES = "Means over the repeats with 95 % intervals."
@@ -360,116 +325,104 @@ def provenance_of(run: RunResults) -> Section:
         for name, digest in (one.get("sha256") or {}).items()
     )
     data = plain_table("Data", ("data set", "file", "sha256"), files, 3)
-    again = (
-        "config.yaml, next to this page, has every setting: `fairbench run config.yaml -o again` computes "
-    )
-    again += "the same numbers, `fairbench report` this folder writes its files and this page again, and "
-    again += "`fairbench verify` this folder computes some repeats again and compares them bit for bit."
     tables = (about, data) if files else (about,)
-    return Section("Where the numbers are from", (again.replace("`", ""),), tables, anchor="provenance")
+    return Section("Where the numbers are from", (AGAIN,), tables, anchor="provenance")
 
 
-def _card(one: PanelParts) -> Section:
-    m, accuracy = one.at(one.metric), one.at(ACCURACY)
-    short, long = one.data["told"][one.beta]
-    svg = drawn_forest(one.data, one.scales, m, accuracy, one.base, one.beta)
-    return one.section(Chart(short, svg, long, f"forest-{one.number}"))
-
-
+AGAIN = (
+    "config.yaml, next to this page, has every setting: fairbench run config.yaml -o again computes the same "
+    "numbers, fairbench report this folder writes its files and this page again, and fairbench verify this "
+    "folder computes some repeats again and compares them bit for bit."
+)
 PAIRS = (FIRST[0], FIRST[1]), (FIRST[2], FIRST[3])
 
 
+def _card(one: PanelParts) -> Section:
+    short, long = one.data["told"][one.beta]
+    return one.section(
+        Chart(short, page_charts.drawn_forest(one.data, one.shown, one.beta), long, f"forest-{one.number}")
+    )
+
+
 def _clouds(one: PanelParts) -> Section:
-    own = [(x, y, clouds(one.data, one.scales, one.at(x), one.at(y))) for x, y in PAIRS]
-    found = [
-        Chart(f"{x} × {y}", svg, key=f"planes-{one.number}-{part}-{one.at(x)}-{one.at(y)}")
-        for x, y, drawn in own
-        for part, svg in enumerate(drawn)
-    ]
+    found = []
+    for names in PAIRS:
+        x, y = map(one.shown.at, names)
+        for number, part in enumerate(one.data["parts"]):
+            svg = page_charts.drawn_cloud(one.data, one.shown.scales, x, y, part)
+            found.append(Chart(" × ".join(names), svg, key=f"planes-{one.number}-{number}-{x}-{y}"))
     return one.section(*found)
 
 
 def _curves(one: PanelParts) -> Section:
-    m = one.at(one.metric)
-    return one.section(
-        *(
-            Chart("", curves(one.data, one.scales, m, part), key=f"curves-{one.number}-{number}")
-            for number, part in enumerate(parts_of(one.data))
-        )
-    )
+    drawn = [
+        page_charts.drawn_curves(one.data, one.shown.scale, one.shown.m, part) for part in one.data["parts"]
+    ]
+    return one.section(*(Chart("", svg, key=f"curves-{one.number}-{i}") for i, svg in enumerate(drawn)))
 
 
 def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | None:
     """Return what moved thresholds reach in a world, next to the techniques; None without a sweep."""
-    found = [
-        moved
-        for moved in run.moved
-        if moved.data is panel.data
-        and (moved.compared, moved.held) == (panel.of["compared"], "demographic-parity")
-    ]
+    asked = panel.of["compared"], "demographic-parity"
+    found = [own for own in run.moved if own.data is panel.data and (own.compared, own.held) == asked]
     if not found:
         return None
     moved, beta = found[0], panel.betas[nearest(panel.betas, one.data["at"][one.beta])]
     own = [i for i, cell in enumerate(moved.data.cells) if panel.holds(cell) and cell["beta"] == beta]
     plain = next((i for i in own if moved.baseline[i] == i), None)
-    gaps, accuracies = (mean_and_interval(each)["mean"] for each in (moved.own_gap, moved.own_accuracy))
-    ways = [
-        (
-            panel.called.technique(*(moved.data.cells[i][name] for name in TECHNIQUE)),
-            100 * gap,
-            100 * accuracy,
-        )
-        for i, gap, accuracy in ((i, float(gaps[i]), float(accuracies[i])) for i in own)
-        if np.isfinite(gap + accuracy)
-    ]
-    line: list[tuple[float, float]] = []
-    if plain is not None:
-        places = [mean_and_interval(each[plain].T)["mean"] for each in (moved.gap, moved.accuracy)]
-        line = [(100 * float(a), 100 * float(b)) for a, b in zip(*places, strict=True) if np.isfinite(a + b)]
+    if plain is None:
+        return None
+    line = [place for place in _percents(moved.gap[plain].T, moved.accuracy[plain].T) if place]
     if not line:
         return None
+    ways = [
+        (panel.called.technique(*(moved.data.cells[i][name] for name in TECHNIQUE)), *place)
+        for i, place in zip(own, _percents(moved.own_gap[own], moved.own_accuracy[own]), strict=True)
+        if place
+    ]
     named = ", ".join(filter(None, (panel.dataset, panel.of["compared"], panel.which)))
     title = f"{named}: moved thresholds" + (f" at {panel.strength} = {beta:g}" if panel.strength else "")
-    section = one.section(Chart(panel.which, frontier_chart(title, line, ways)))
+    section = one.section(Chart(panel.which, page_charts.frontier_chart(title, line, ways)))
     of_world = [("world", panel.world), ("labels", panel.on)] * bool(panel.on)
     return replace(section, about=(*panel.about, *of_world))
+
+
+def _percents(gaps: Floats, accuracies: Floats) -> list[tuple[float, float] | None]:
+    """Return pairs of means over the repeats, the last axis, in per cent; None for one that is not known."""
+    pairs = zip(*(mean_and_interval(values)["mean"].tolist() for values in (gaps, accuracies)), strict=True)
+    return [(100 * gap, 100 * accuracy) if math.isfinite(gap + accuracy) else None for gap, accuracy in pairs]
 
 
 def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
     """Yield the rates by group of each data set, attribute and classifier, once whatever is compared."""
     known: set[tuple[Any, ...]] = set()
     for one in panels:
-        others = [each.panel for each in panels if each.panel.dataset == one.panel.dataset]
-        several = len({each.of["attribute"] for each in others}) > 1
-        place = one.panel.beside("compared", "world")
+        panel, groups = one.panel, one.data["groups"]
+        place = panel.beside("compared", "world")
         if place in known:
             continue
         known.add(place)
-        groups, count = one.data["groups"], len(one.panel.betas)
+        sizes, labels = (groups[name][min(one.beta, len(groups[name]) - 1)] for name in ("rows", "labels"))
+        rates = [groups["rates"][t * len(panel.betas) + one.beta] for t in range(len(panel.techniques))]
         rows = []
-        rows_of = groups["rows"][min(one.beta, len(groups["rows"]) - 1)]
-        for g, (name, n) in enumerate(zip(groups["names"], rows_of, strict=True)):
-            cells = [
-                TableCell(name, groups["of"][g] if len(set(groups["of"])) > 1 else ""),
-                TableCell("-" if n is None else f"{n:,}", value=n),
-                _share(groups["labels"][min(one.beta, len(groups["labels"]) - 1)][g]),
-            ]
-            for t in range(len(one.panel.techniques)):
-                rates = groups["rates"][t * count + one.beta]
-                cells.append(_share(rates[g] if rates else None))
-            rows.append(tuple(cells))
+        for g, (name, n) in enumerate(zip(groups["names"], sizes, strict=True)):
+            head = TableCell(name, groups["of"][g] if len(set(groups["of"])) > 1 else "")
+            size = TableCell("-" if n is None else f"{n:,}", value=n)
+            shares = [labels[g], *(own[g] if own else None for own in rates)]
+            rows.append((head, size, *map(_share, shares)))
         title = "Favourable decisions, %"
-        if one.panel.on:
-            title += f": {which_words(one.data, one.beta)}"
-        elif count > 1:
+        if panel.on:
+            title += f": {page_charts.which_words(one.data, one.beta)}"
+        elif len(panel.betas) > 1:
             title += ", at the β that is chosen"
-        heads = ("group", "test rows", "labels", *one.panel.names)
+        heads = ("group", "test rows", "labels", *panel.names)
         table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
-        of = one.panel.of
-        words = [one.panel.classifier, *[f"techniques work on {of['attribute']}"] * several]
-        words += [of["representation"]] * (of["representation"] != "original")
+        attribute, representation = panel.of["attribute"], panel.of["representation"]
+        others = {each.panel.of["attribute"] for each in panels if each.panel.dataset == panel.dataset}
+        words = [panel.classifier, *[f"techniques work on {attribute}"] * (len(others) > 1)]
+        words += [representation] * (representation != "original")
         about = tuple(each for each in one.about if each[0] != "compared")
-        yield Section(one.panel.dataset, tables=(table,), about=about, fine=" · ".join(words))
+        yield Section(panel.dataset, tables=(table,), about=about, fine=" · ".join(words))
 
 
 def _share(rate: int | None) -> TableCell:
@@ -478,7 +431,7 @@ def _share(rate: int | None) -> TableCell:
 
 def _numbers(parts: Sequence[PanelParts]) -> tuple[TextTable, ...]:
     """Return the table of all techniques at all β on one metric."""
-    whole = [(one, *each) for one in parts for each in one.worlds]
+    whole = [(one.shown, *each) for one in parts for each in one.worlds]
     columns = {
         "data set": [panel.dataset for _, panel, _ in whole],
         "attribute": [panel.of["attribute"] for _, panel, _ in whole],
@@ -487,21 +440,17 @@ def _numbers(parts: Sequence[PanelParts]) -> tuple[TextTable, ...]:
         "classifier": [panel.classifier for _, panel, _ in whole],
         "world": [panel.world for _, panel, _ in whole],
     }
-    same = columns["attribute"] == columns["groups of"]
-    left = [
-        name
-        for name, values in columns.items()
-        if name in ("data set", "groups of") or (len(set(values)) > 1 and not (name == "attribute" and same))
-    ]
+    if columns["attribute"] == columns["groups of"]:
+        del columns["attribute"]
+    always = "data set", "groups of"
+    left = {name: own for name, own in columns.items() if name in always or len(set(own)) > 1}
     rows = []
-    for i, (one, panel, drawn) in enumerate(whole):
-        m, accuracy = one.at(one.metric), one.at(ACCURACY)
-        named = [columns[name][i] for name in left]
+    for i, (shown, panel, drawn) in enumerate(whole):
+        place = [TableCell(values[i]) for values in left.values()]
         for k, beta in enumerate(panel.betas):
             for t, technique in enumerate(panel.names):
-                cells = number_cells(drawn, one.scales, m, accuracy, one.base, t, k)
-                words = [*map(TableCell, named), TableCell(f"{beta:g}", value=beta), TableCell(technique)]
-                rows.append((*words, *(TableCell(text, fine, value) for text, fine, value in cells)))
+                named = *place, TableCell(f"{beta:g}", value=beta), TableCell(technique)
+                rows.append((*named, *page_charts.number_cells(drawn, shown, t, k)))
     strength = "β" if strengths_are_beta(parts) else "strength"
     heads = (*left, strength, "technique", "value", "difference", "verdict", "accuracy", "repeats")
     title = "The metric that is chosen, against the technique that is chosen"

@@ -4,15 +4,16 @@ A page's script draws charts again from the same numbers, and so both write the 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.document.charts import Form
-from fairbench_cli.measures.counts import Floats
+from fairbench_cli.document.charts import LINES, Form, round_step
+from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import rate_by_group
@@ -49,7 +50,10 @@ FAVOURABLE = "selection-rate"
 REFUSES, ACCEPTS = "refuses everybody", "accepts everybody"
 NOT_RUN = "not run yet"
 
-Whole = list[int | None]
+Whole = int | None
+"""A number in grains; None for one that is none."""
+Data = dict[str, Any]
+"""A panel as the page's script reads it."""
 Place = tuple[Any, ...]
 Cells = dict[Place, tuple[dict[Place, int], dict[float, int]]]  # by place: techniques, and β, by number
 
@@ -87,6 +91,11 @@ class Scale:
         return 100 if self.unit else 1
 
     @property
+    def named(self) -> str:
+        """The metric and its unit."""
+        return f"{self.name}, {self.unit}" if self.unit else self.name
+
+    @property
     def step(self) -> int:
         """How many grains the last digit is."""
         return int(GRAIN // self.times // 10**self.digits)
@@ -102,6 +111,14 @@ class Scale:
         before = "" if last == 0 else "−" if grains < 0 else sign
         return f"{before}{whole}.{rest:0{self.digits}d}"
 
+    def with_unit(self, grains: int) -> str:
+        """Write a number with its unit."""
+        return f"{self.written(grains)}{f' {self.unit}' if self.unit else ''}"
+
+    def value(self, grains: int) -> float:
+        """Return a number in its unit."""
+        return grains / (GRAIN / self.times)
+
     def place(self, grains: int) -> float:
         """Return where a number stands on the axis, in per cent."""
         low, high, _ = self.axis
@@ -112,11 +129,7 @@ class Scale:
         """Return the places of round numbers, and how they are written."""
         low, high, step = self.axis
         inside = range(-(-low // step), high // step + 1)
-        return [(self.place(k * step), _bare(self.written(k * step))) for k in inside]
-
-
-def _bare(number: str) -> str:
-    return number.rstrip("0").rstrip(".")
+        return [(self.place(k * step), self.written(k * step).rstrip("0").rstrip(".")) for k in inside]
 
 
 def unit_of(metric: Metric) -> str:
@@ -134,7 +147,7 @@ def unit_of(metric: Metric) -> str:
     return "%" if metric.section == "rate" or base == "selection-rate" else ""
 
 
-def grains(values: Any, scale: Scale | None = None) -> Whole:
+def grains(values: Any, scale: Scale | None = None) -> list[Whole]:
     """Return numbers in grains; None for those that are none.
 
     Parameters
@@ -290,57 +303,52 @@ def panels_of(
         What the others are compared with, the frame of `paired_frame` that does so, and the kind of each row.
     """
     order = {name: i for i, name in enumerate(metrics_of(results))}
-    rows = list(_keys(results.rows))
     cells: Cells = {}
     listed: dict[Place, dict[Place, int]] = {}  # worlds of the same panel have the same techniques
-    for place, technique, beta, _ in rows:
+    for place, technique, beta, _ in _keys(results.rows):
         apart = tuple(value for name, value in zip(BLOCK, place, strict=True) if name != "world")
         techniques, betas = cells.setdefault(place, (listed.setdefault(apart, {}), {}))
         techniques.setdefault(technique, len(techniques))
         betas.setdefault(beta, len(betas))
     for place, (techniques, betas) in cells.items():
         cells[place] = techniques, {beta: i for i, beta in enumerate(sorted(betas))}
-    arrays = {
-        place: np.full((4, len(order), len(techniques), len(betas)), np.nan)
-        for place, (techniques, betas) in cells.items()
-    }
     found = mean_and_interval(results.values)
     numbers = np.stack([found[name] for name in ("mean", "low", "high", "n_ok")], axis=1)
-    for (place, technique, beta, metric), own in zip(rows, numbers, strict=True):
-        techniques, betas = cells[place]
-        arrays[place][:, order[metric], techniques[technique], betas[beta]] = own
+    arrays = _laid_out(results.rows, numbers, cells, order, np.nan)
     called = names_of(run.plan.config)
     against = {
-        called.technique(one[0].intervention, one[0].parameters, bool(one[0].seen)): _against(
-            *one, cells, order
+        called.technique(base.intervention, base.parameters, bool(base.seen)): _against(
+            base, frame, kinds, cells, order
         )
-        for one in frames
+        for base, frame, kinds in frames
     }
     by_data = {(data.dataset, data.attribute): data for data in run.datasets}
-    metrics = [results.metric(name) for name in order]
-    on = run.labels if run.plan.has_worlds else ""
     panels = []
     for place, (techniques, betas) in cells.items():
         of = dict(zip(BLOCK, place, strict=True))
         data = by_data[of["dataset"], of["attribute"]]
         source = run.plan.dataset(data.dataset, data.attribute)
         mean, low, high, n = arrays[place]
-        numbers_of = list(techniques), list(betas), mean, low, high, np.nan_to_num(n).astype(int)
         why, same = _of_cells(data, place, techniques, betas, run.plan.config.repeats)
         panels.append(
             PanelNumbers(
-                place,
-                data,
-                *numbers_of,
-                why,
-                same,
-                {label: one[place] for label, one in against.items() if place in one},
-                _labels(data, of, list(betas), list(order)),
-                _known(run, of, list(techniques), list(betas), metrics),
-                on,
-                strength_of(source, of["world"]),
-                source.get("bias_kind", ""),
-                called,
+                place=place,
+                data=data,
+                techniques=list(techniques),
+                betas=list(betas),
+                mean=mean,
+                low=low,
+                high=high,
+                n=np.nan_to_num(n).astype(int),
+                why=why,
+                same=same,
+                against={label: one[place] for label, one in against.items() if place in one},
+                labels=_labels(data, of, list(betas), list(order)),
+                known=_known(run, of, list(techniques), list(betas), [*map(results.metric, order)]),
+                on=run.labels if run.plan.has_worlds else "",
+                strength=strength_of(source, of["world"]),
+                kind=source.get("bias_kind", ""),
+                called=called,
             )
         )
     return panels
@@ -406,24 +414,31 @@ def _against(
     base: Baseline, frame: pd.DataFrame, kinds: Sequence[str], cells: Cells, order: dict[str, int]
 ) -> dict[Place, Against]:
     """Return the differences of a frame by place."""
-    found: dict[Place, Against] = {}
-    names = ["difference", "population_low", "population_high"]
-    numbers = frame[names].to_numpy(dtype=float)
-    seen = frame["baseline_include_protected"].tolist()
-    for (place, technique, beta, metric), own, kind, s in zip(
-        _keys(frame), numbers, kinds, seen, strict=True
-    ):
+    numbers = frame[["difference", "population_low", "population_high"]].to_numpy(dtype=float)
+    letters = np.array([[_LETTER[kind]] for kind in kinds], dtype=object).reshape(-1, 1)
+    differences = _laid_out(frame, numbers, cells, order, np.nan)
+    words = _laid_out(frame, letters, cells, order, "-")
+    bases: dict[Place, list[int | None]] = {place: [None] * len(cells[place][0]) for place in differences}
+    for (place, technique, _, _), seen in zip(_keys(frame), frame["baseline_include_protected"], strict=True):
+        techniques, _ = cells[place]
+        bases[place][techniques[technique]] = techniques[base.intervention, base.parameters, bool(seen)]
+    return {
+        place: Against(bases[place], own[0], own[1], own[2], words[place][0])
+        for place, own in differences.items()
+    }
+
+
+def _laid_out(
+    frame: pd.DataFrame, values: Any, cells: Cells, order: Mapping[str, int], empty: Any
+) -> dict[Place, Any]:
+    """Return values of rows, shape (rows, n), by place: arrays of shape (n, metrics, techniques, β)."""
+    found: dict[Place, Any] = {}
+    for (place, technique, beta, metric), own in zip(_keys(frame), values, strict=True):
         techniques, betas = cells[place]
         if place not in found:
-            shape = len(order), len(techniques), len(betas)
-            difference, low, high = (np.full(shape, np.nan) for _ in names)
-            letter = np.full(shape, "-", dtype=object)
-            found[place] = Against([None] * len(techniques), difference, low, high, letter)
-        one, t = found[place], techniques[technique]
-        at = order[metric], t, betas[beta]
-        one.difference[at], one.low[at], one.high[at] = own
-        one.letter[at] = _LETTER[kind]
-        one.base[t] = techniques[base.intervention, base.parameters, s]
+            shape = values.shape[1], len(order), len(techniques), len(betas)
+            found[place] = np.full(shape, empty, dtype=values.dtype)
+        found[place][:, order[metric], techniques[technique], betas[beta]] = own
     return found
 
 
@@ -432,10 +447,9 @@ def _of_cells(
 ) -> tuple[Any, Any]:
     """Return of each technique and β why it has no value, and what it decides for everybody."""
     why, same = (np.full((len(techniques), len(betas)), word, dtype=object) for word in (NOT_RUN, ""))
-    constant = data.constant
-    own = tuple(value for name, value in zip(BLOCK, place, strict=True) if name != "compared")
+    of, constant = dict(zip(BLOCK, place, strict=True)), data.constant.tolist()
     for i, cell in enumerate(data.cells):
-        if tuple(cell[name] for name in BLOCK if name != "compared") != own:
+        if any(cell[name] != of[name] for name in BLOCK if name != "compared"):
             continue
         at = techniques[tuple(cell[name] for name in TECHNIQUE)], betas[cell["beta"]]
         statuses = [text for text in data.status[i] if text]
@@ -446,7 +460,7 @@ def _of_cells(
             why[at] = why_nothing(statuses, repeats) + (f": {reason}" if reason else "")
             if cell["intervention"] == TRUTH and data.recorded is not None and "ok" in statuses:
                 why[at] = "not counted on recorded labels"
-        for times, word in zip(constant[i].tolist(), (REFUSES, ACCEPTS), strict=True):
+        for times, word in zip(constant[i], (REFUSES, ACCEPTS), strict=True):
             if times:
                 same[at] = word if times == done else f"{word} in {times} of {done} repeats"
     return why, same
@@ -455,11 +469,8 @@ def _of_cells(
 def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     """Return how a metric is written and drawn, on one axis in all panels."""
     unit = unit_of(metric)
-    own = [
-        np.concatenate([panel.mean[m].ravel(), panel.labels[m], panel.known[m, 1:].ravel()])
-        for panel in panels
-    ]
-    means = np.concatenate(own or [np.zeros(0)])
+    own = [(panel.mean[m].ravel(), panel.labels[m], panel.known[m, 1:].ravel()) for panel in panels]
+    means = np.concatenate([np.zeros(0), *chain(*own)])
     means = means[np.abs(means) < MOST]
     ends = [metric.ideal] if metric.ideal is not None and np.isfinite(metric.ideal) else []
     if metric.direction in ("higher", "lower") and unit == "%":
@@ -468,9 +479,7 @@ def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     low, high = min([*ends, *most], default=0.0), max([*ends, *most], default=1.0)
     room = 0.06 * (high - low) or 0.05
     low, high = low - room, high + room
-    rough = (high - low) / 4
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(step for step in (1, 2, 5, 10) if step * power >= rough * 0.99) * power
+    step = round_step((high - low) / 4)
     ideal = None if metric.ideal is None or not np.isfinite(metric.ideal) else round(metric.ideal * GRAIN)
     axis = math.floor(low * GRAIN), math.ceil(high * GRAIN), max(1, round(step * GRAIN))
     digits = 1 if unit else 2 if metric.ratio or metric.is_test else 3
@@ -478,10 +487,16 @@ def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     return Scale(metric.name, unit, digits, ideal, gap, axis)
 
 
-def panel_data(panel: PanelNumbers, scales: Sequence[Scale], repeats: int) -> dict[str, Any]:
-    """Return a panel as a page's script reads it: of each metric a list over techniques and, within, β."""
+def panel_data(panel: PanelNumbers, scales: Sequence[Scale], told: list[list[str]]) -> Data:
+    """Return a panel as a page's script reads it: of each metric a list over techniques and, within, β.
 
-    def listed(numbers: Floats) -> list[Whole]:
+    Parameters
+    ----------
+    told : list of [str, str]
+        What is said of it at each β, in short, and all else.
+    """
+
+    def listed(numbers: Floats) -> list[list[Whole]]:
         return [
             grains(own, scale) if np.isfinite(own).any() else []
             for own, scale in zip(numbers, scales, strict=True)
@@ -490,21 +505,21 @@ def panel_data(panel: PanelNumbers, scales: Sequence[Scale], repeats: int) -> di
     def short_of(texts: Any) -> dict[str, str]:
         return {str(i): text for i, text in enumerate(texts.ravel()) if text}
 
-    own = TECHNIQUE.index("intervention")
+    upper = [t for t, (intervention, *_) in enumerate(panel.techniques) if intervention == TRUTH]
     return {
         "name": ", ".join(filter(None, (panel.dataset, panel.of["compared"], panel.which))),
         "which": panel.which,
         "strength": panel.strength,
         "about": dict(panel.about) | ({"world": panel.world} if panel.on else {}),
         "techniques": panel.names,
-        "upper": [t for t, one in enumerate(panel.techniques) if one[own] == TRUTH],
+        "upper": upper,
         "betas": panel.betas,
         "at": [f"{beta:g}" for beta in panel.betas],
         "mean": listed(panel.mean),
         "low": listed(panel.low),
         "high": listed(panel.high),
         "n": [int(own.flat[0]) if (own == own.flat[0]).all() else own.ravel().tolist() for own in panel.n],
-        "repeats": repeats,
+        "repeats": panel.data.status.shape[1],
         "why": short_of(panel.why),
         "same": short_of(panel.same),
         "labels": [_once(grains(own, scale)) for own, scale in zip(panel.labels, scales, strict=True)],
@@ -520,7 +535,28 @@ def panel_data(panel: PanelNumbers, scales: Sequence[Scale], repeats: int) -> di
             }
             for label, one in panel.against.items()
         },
+        "parts": list(parts_of(len(panel.techniques), upper)),
+        "told": told,
     }
+
+
+def parts_of(count: int, upper: Sequence[int]) -> Iterator[list[int]]:
+    """Yield the techniques of a panel in groups that fit into one picture, the first of all in each.
+
+    Those that know the truth (`upper`) are in none: they are lines to hold the others against.
+
+    >>> list(parts_of(8, upper=[3]))
+    [[0, 1, 2, 4], [0, 5, 6, 7]]
+    """
+    own = [t for t in range(count) if t not in upper or t == 0]
+    n, most = len(own), len(LINES)
+    if n <= most:
+        yield own
+        return
+    groups = -(-(n - 1) // (most - 1))
+    size = -(-(n - 1) // groups)
+    for start in range(1, n, size):
+        yield [own[0], *own[start : start + size]]
 
 
 def _once(values: list[Any]) -> Any:
@@ -541,7 +577,7 @@ def _means(values: Floats) -> Floats:
     return means
 
 
-def _groups(panel: PanelNumbers) -> dict[str, Any]:
+def _groups(panel: PanelNumbers) -> Data:
     """Return rows, labels and the rate of favourable decisions by group: of each attribute and of all."""
     data = panel.data
     names: list[tuple[str, ...]] = [(name,) for name in data.protected.names]
@@ -549,12 +585,13 @@ def _groups(panel: PanelNumbers) -> dict[str, Any]:
     if len(names) > 1:
         levels.append(data.levels(data.counts, CROSS.join(data.protected.names)))
         names.append(data.protected.names)
-    rates = np.concatenate(
-        [rate_by_group(one, FAVOURABLE) for one in levels], axis=-1
-    )  # (cells, repeats, groups)
-    means = _means(rates)
-    count = len(panel.betas)
-    found: list[Whole] = [[] for _ in range(len(panel.techniques) * count)]
+
+    def rates(levels: Sequence[Counts]) -> Floats:
+        """Return rates of groups, means over the repeats: shape (..., groups)."""
+        return np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in levels], axis=-1)
+
+    means, count = rates(levels), len(panel.betas)
+    found: list[list[Whole]] = [[] for _ in range(len(panel.techniques) * count)]
     for i, cell in enumerate(data.cells):
         if panel.holds(cell):
             t = panel.techniques.index(tuple(cell[name] for name in TECHNIQUE))
@@ -563,9 +600,7 @@ def _groups(panel: PanelNumbers) -> dict[str, Any]:
     for beta in panel.betas:
         labels = [data.levels(data.labels_at(panel.of["world"], beta), CROSS.join(name)) for name in names]
         rows.append(grains(np.concatenate([_means(one.group_total) for one in labels]) / GRAIN))
-        shares.append(
-            grains(np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in labels]), SHARE)
-        )
+        shares.append(grains(rates(labels), SHARE))
     return {
         "of": [CROSS.join(name) for name, one in zip(names, levels, strict=True) for _ in one.groups],
         "names": [str(group) for one in levels for group in one.groups],
@@ -575,6 +610,6 @@ def _groups(panel: PanelNumbers) -> dict[str, Any]:
     }
 
 
-def _each(of_betas: list[Whole]) -> list[Whole]:
+def _each(of_betas: list[list[Whole]]) -> list[list[Whole]]:
     """Return lists by β; one list alone where all are the same."""
     return of_betas[:1] if all(one == of_betas[0] for one in of_betas) else of_betas

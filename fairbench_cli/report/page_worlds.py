@@ -1,8 +1,8 @@
 """What each world of a run does to people and to the record, and what can be undone, for its page."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from fairbench_cli.document.model import Section, TableCell, TextTable
@@ -15,8 +15,10 @@ from fairbench_cli.report.worlds import ExactNumber, ExactWorld, facts_of_run, s
 
 NOTHING_LOST = 0.0005  # of accuracy: it is written as 0.0 points
 
-Write = Callable[[ExactWorld], TableCell]
-Row = tuple[str, Write]
+EXACT = "Exact, by inference on the network; nothing is trained."
+DRAWN = "Where a number has ±, it is of draws from the network, with its standard error; all else is exact."
+
+Row = tuple[str, list[TableCell]]
 
 
 def world_sections(run: RunResults) -> Iterator[Section]:
@@ -38,9 +40,10 @@ def world_sections(run: RunResults) -> Iterator[Section]:
         groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
         name, strength = world_called(source, world), strength_of(source, world)
         own = [one for one in every if one.features == features] or every
+        own.sort(key=lambda one: (one.include_protected, one.beta))
         sentences: list[str] = [_done(source, world)]
         tables: list[TextTable] = []
-        for seen, kept in groupby(sorted(own, key=_by_strength), lambda one: one.include_protected):
+        for seen, kept in groupby(own, lambda one: one.include_protected):
             those = [*kept]
             rules = f"rules that {'see' if seen else 'do not see'} {attribute}"
             sentences.append(undone(those, groups, strength, rules))
@@ -49,17 +52,9 @@ def world_sections(run: RunResults) -> Iterator[Section]:
             f"{called.dataset(dataset)}: {name}",
             tuple(filter(None, sentences)),
             tuple(tables),
-            about=(
-                ("dataset", called.dataset(dataset)),
-                ("compared", attribute),
-                ("world", name),
-            ),
+            about=(("dataset", called.dataset(dataset)), ("compared", attribute), ("world", name)),
             fine=f"{groups[0]} against {groups[1]}{' · recorded features' * (features == 'recorded')}",
         )
-
-
-def _by_strength(world: ExactWorld) -> tuple[bool, float]:
-    return world.include_protected, world.beta
 
 
 def _table(
@@ -67,13 +62,15 @@ def _table(
 ) -> TextTable:
     """Return what is known of a world, by its strength; `again`: what is of rules alone."""
     heads = [f"{one.beta:g}" if strength else one.world or NO_BIAS for one in worlds]
-    rows = []
-    for name, write in chain(() if again else _of_record(groups, worlds), _of_rules(groups)):
-        cells = [write(one) for one in worlds]
-        if any(cell.text != "-" for cell in cells):
-            rows.append((TableCell(name), *cells))
+    known = [*(() if again else _of_record(groups, worlds)), *_of_rules(groups, worlds)]
+    rows = [(TableCell(name), *cells) for name, cells in known if any(cell.text != "-" for cell in cells)]
     title = f"{rules[:1].upper()}{rules[1:]}"
-    return TextTable(title, (strength or "what", *heads), tuple(rows), _how(worlds), words=1)
+    drawn = (
+        "Where a number has ±, it is of draws from the network, with its standard error; all else is exact."
+    )
+    exact = all(one.how == "exact" for one in worlds)
+    how = "Exact, by inference on the network; nothing is trained." if exact else drawn
+    return TextTable(title, (strength or "what", *heads), tuple(rows), how, words=1)
 
 
 def _done(source: Mapping[str, Any], world: str) -> str:
@@ -129,44 +126,41 @@ def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str,
     return f"{words}: no thresholds recover it, the best lose {_percent(most)} of accuracy{end}."
 
 
-def _how(worlds: Sequence[ExactWorld]) -> str:
-    """Say whether the numbers are exact or drawn."""
-    if all(one.how == "exact" for one in worlds):
-        return "Exact, by inference on the network; nothing is trained."
-    return (
-        "Where a number has ±, it is of draws from the network, with its standard error; all else is exact."
-    )
-
-
 def _percent(value: float) -> str:
     return f"{signed(100 * value, 1, '')} points"
 
 
 def _of_record(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row]:
-    """Yield what a record is described by: a head, and a function that writes its cell at a strength."""
+    """Yield what a record is described by: a head, and its cell at each strength."""
     called = dict(zip(PAIR, groups, strict=True))
     for group, name in called.items():
-        yield f"favourable, {name}", _both("favourable", group)
-    yield "gap of the labels", _both("disparity")
+        yield f"favourable, {name}", [_both(one, "favourable", group) for one in worlds]
+    yield "gap of the labels", [_both(one, "disparity") for one in worlds]
     shares = [[one.value("share", labels, PAIR[0]) for labels in ("true", "recorded")] for one in worlds]
     if any(abs(true - recorded) >= NOTHING_LOST for true, recorded in shares):
-        yield f"{groups[0]} among all", _both("share", PAIR[0])
-    yield "total variation", lambda one: _cell(one.number("total-variation"))
+        yield f"{groups[0]} among all", [_both(one, "share", PAIR[0]) for one in worlds]
+    yield "total variation", [_cell(one.number("total-variation")) for one in worlds]
     for group, name in called.items():
+        odds = [one.number("prior-shift", "", group) for one in worlds]
         if any(abs(one.value("prior-shift", "", group) - 1) >= NOTHING_LOST for one in worlds):
-            yield f"odds, {name}", _odds(group)
+            yield f"odds, {name}", [_cell(number, 1, 2, before="× ") for number in odds]
 
 
-def _of_rules(groups: tuple[str, str]) -> Iterator[Row]:
+def _of_rules(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row]:
     """Yield what rules that learn from a record are described by."""
     called = dict(zip(PAIR, groups, strict=True))
     for group, name in called.items():
-        yield f"order, {name}", _order(group)
+        yield f"order, {name}", [_order(one, group) for one in worlds]
     for group, name in called.items():
-        yield f"AUC, {name}", _both("auc", group, of_truth=True, times=1, digits=3)
+        cells = [_both(one, "auc", group, of_truth=True, times=1, digits=3) for one in worlds]
+        yield f"AUC, {name}", cells
     for rule, name in RULES_IN_WORDS.items():
-        yield name, _both("accuracy", rule=rule, of_truth=True)
-    yield "constant", lambda one: _both("accuracy", rule=one.constant("true"), of_truth=True)(one)
+        yield name, [_both(one, "accuracy", rule=rule, of_truth=True) for one in worlds]
+    rules = [one.constant("true") for one in worlds]
+    cells = [
+        _both(one, "accuracy", rule=rule, of_truth=True) for one, rule in zip(worlds, rules, strict=True)
+    ]
+    yield "constant", cells
 
 
 RULES_IN_WORDS = {
@@ -203,6 +197,7 @@ def _cell(
 
 
 def _both(
+    world: ExactWorld,
     quantity: str,
     group: str = "",
     rule: str = "",
@@ -210,33 +205,20 @@ def _both(
     of_truth: bool = False,
     times: float = 100,
     digits: int = 1,
-) -> Write:
-    """Return a function that writes what is recorded and, small behind it, the truth; or the other way."""
-    small = "record" if of_truth else "truth"
-
-    def write(one: ExactWorld) -> TableCell:
-        true, recorded = (
-            one.number(quantity, "true", group, rule),
-            one.number(quantity, "recorded", group, rule),
-        )
-        first, second = (true, recorded) if of_truth else (recorded, true)
-        fine = "" if second is None else f"{small} {signed(times * second.value, digits, '')}"
-        return _cell(first, times, digits, fine)
-
-    return write
+) -> TableCell:
+    """Return what is recorded and, small behind it, the truth; or the other way."""
+    first, second = (world.number(quantity, labels, group, rule) for labels in ("recorded", "true"))
+    if of_truth:
+        first, second = second, first
+    small = "" if second is None else signed(times * second.value, digits, "")
+    return _cell(first, times, digits, f"{'record' if of_truth else 'truth'} {small}" if small else "")
 
 
-def _odds(group: str) -> Write:
-    return lambda one: _cell(one.number("prior-shift", "", group), 1, 2, before="× ")
-
-
-def _order(group: str) -> Write:
-    def write(one: ExactWorld) -> TableCell:
-        kept, apart = one.kept(group), one.number("discordant", "", group)
-        if kept is None:
-            return TableCell("-")
-        share = "" if kept or apart is None else signed(100 * apart.value, 1, "")
-        fine = "under 0.1 %" if share == "0.0" else f"{share} %" * bool(share)
-        return TableCell("kept" if kept else "lost", fine, 1.0 if kept else 0.0)
-
-    return write
+def _order(world: ExactWorld, group: str) -> TableCell:
+    """Return whether the record keeps the order of a group, and small, which share of pairs it does not."""
+    kept, apart = world.kept(group), world.number("discordant", "", group)
+    if kept is None:
+        return TableCell("-")
+    share = "" if kept or apart is None else signed(100 * apart.value, 1, "")
+    fine = "under 0.1 %" if share == "0.0" else f"{share} %" * bool(share)
+    return TableCell("kept" if kept else "lost", fine, 1.0 if kept else 0.0)

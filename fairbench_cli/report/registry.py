@@ -44,9 +44,9 @@ FIGURES = Registry(
         "combined-attributes": "analyses:draw_combined",
         "overview": "analyses:draw_overview",
         "metric-pairs": "analyses:draw_metric_pairs",
-        "remedies": "remedies:draw_remedies",
-        "recorded-true": "contrasts:draw_recorded_true",
-        "strength": "strength:draw_strength",
+        "remedies": "worlds:draw_remedies",
+        "recorded-true": "worlds:draw_recorded_true",
+        "strength": "worlds:draw_strength",
     },
 )
 """Functions of the `RunResults` that return figures by file name."""

@@ -12,12 +12,11 @@ from scipy.special import stdtrit
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Rows
-from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.cell import Curve, Repeat
 from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.experiment.config.metrics import on_record
 from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.report.inference import RowDesign, row_design

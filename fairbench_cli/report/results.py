@@ -17,7 +17,7 @@ from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.registry import METRICS, find, measure
-from fairbench_cli.measures.sweep import RATES
+from fairbench_cli.measures.thresholds import RATES
 from fairbench_cli.report.moved import MovedThresholds, moved_thresholds
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,

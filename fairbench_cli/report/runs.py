@@ -12,17 +12,17 @@ import pandas as pd
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.outputs import TABLES
-from fairbench_cli.experiment.journal.changes import (
+from fairbench_cli.experiment.journal.folder import (
     SHOWN,
     RunChange,
     changed_config,
     changed_inputs,
     changed_versions,
+    read_manifest,
+    read_results,
 )
 from fairbench_cli.experiment.journal.journal import Damage, Reading
-from fairbench_cli.experiment.journal.manifest import read_manifest, read_results
-from fairbench_cli.experiment.plan import RunPlan
-from fairbench_cli.experiment.select import facts_of, select
+from fairbench_cli.experiment.plan import RunPlan, facts_of, select
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.report.inference import RowDesign, row_design

@@ -10,8 +10,8 @@ import pandas as pd
 
 from fairbench_cli.base.checksums import canonical
 from fairbench_cli.document.model import Document
+from fairbench_cli.experiment.cell import Curve
 from fairbench_cli.experiment.config.components import Tuning, own_parameters, tuning_of
-from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, distance, measure

@@ -13,8 +13,8 @@ from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document, Section
 from fairbench_cli.experiment.config.metrics import find_metrics
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES, ReportOutput, TestLabels
-from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals, read_journals
-from fairbench_cli.experiment.journal.manifest import checked, refuse_lost, update_manifest
+from fairbench_cli.experiment.journal.folder import read_repeats, refuse_lost, update_manifest
+from fairbench_cli.experiment.journal.journal import Damage, Records, list_journals
 from fairbench_cli.experiment.plan import RunPlan, read_plan
 from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
@@ -248,7 +248,7 @@ def redo_report(
     plan = read_plan(folder)
     files = list_journals(folder / "journal")
     refuse_lost(folder, files)
-    reading = checked(read_journals(folder / "journal"), plan)
+    reading = read_repeats(folder, plan)
     there = plan.held(reading.records)
     if not there:
         damaged = f", and {len(reading.damages)} lines are damaged" if reading.damages else ""

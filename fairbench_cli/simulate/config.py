@@ -22,7 +22,6 @@ from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.strict_yaml import dump_yaml, laid_over, read_mapping
 from fairbench_cli.base.validation import (
     NAME,
-    Finding,
     Known,
     Several,
     StrictModel,
@@ -90,7 +89,7 @@ def _spread_out(value: Any) -> Any:
 
 
 class Simulation(StrictModel):
-    """A simulation with everything spelled out; for the meaning of numbers see `draw.Setting`."""
+    """A simulation with everything spelled out; for the meaning of numbers see `simulation.Setting`."""
 
     name: str = Field(pattern=NAME, description="Results land in results/NAME.")
     seed: int = Field(default=0, ge=0, description="Base of every other seed.")
@@ -109,7 +108,11 @@ class Simulation(StrictModel):
     def _drawn(cls, figures: dict[str, tuple[str, ...]], info: ValidationInfo) -> dict[str, tuple[str, ...]]:
         """Refuse what cannot be drawn in one figure."""
         listed = info.data.get("metrics")  # what follows from a wrong name is not said
-        findings = [one for name, own in figures.items() for one in _undrawable(name, own, listed or own)]
+        findings = [
+            ((name,), Problem(f'figure "{name}" {what}', fix))
+            for name, own in figures.items()
+            for what, fix in _undrawable(own, listed or own)
+        ]
         if findings:
             raise refused(*findings)
         return figures
@@ -140,17 +143,15 @@ def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
     return simulation
 
 
-def _undrawable(name: str, own: tuple[str, ...], metrics: tuple[str, ...]) -> Iterator[Finding]:
-    """Find what cannot be drawn in one figure; `metrics` are those that the simulation has."""
-    of = f'figure "{name}"'
-    for metric in own:
+def _undrawable(drawn: tuple[str, ...], metrics: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Yield why metrics cannot be drawn in one figure, and what to do; `metrics` are the simulation's."""
+    for metric in drawn:
         if metric not in metrics:
-            what = f"{of} draws {metric}, which the metrics do not list"
-            yield (name,), Problem(what, "list it there")
-    if not own:
-        yield (name,), Problem(f"{of} draws nothing", "list some of the metrics")
-    if len(own) > MOST_LINES:
-        yield (name,), Problem(f"{of} has {len(own)} lines", f"split it: {MOST_LINES} at most")
-    if len({COUNT_METRICS[metric].ratio for metric in own}) > 1:
-        what = f"{of} has ratios and other measures, which share no axis"
-        yield (name,), Problem(what, "give the ratios a figure of their own")
+            yield f"draws {metric}, which the metrics do not list", "list it there"
+    if not drawn:
+        yield "draws nothing", "list some of the metrics"
+    if len(drawn) > MOST_LINES:
+        yield f"has {len(drawn)} lines", f"split it: {MOST_LINES} at most"
+    if len({COUNT_METRICS[metric].ratio for metric in drawn}) > 1:
+        what = "has ratios and other measures, which share no axis"
+        yield what, "give the ratios a figure of their own"

@@ -21,8 +21,8 @@ from fairbench_cli.base.plugins import find
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
 from fairbench_cli.experiment.plan import make_cells
+from fairbench_cli.interventions.disparate_impact import ZafarDI
 from fairbench_cli.interventions.preprocessing import Massaging, Reweighing
-from fairbench_cli.interventions.zafar.constrained import ZafarDI
 
 FILE = '''
 """Mine."""

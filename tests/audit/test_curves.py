@@ -20,8 +20,18 @@ from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.scan import scores
 from fairbench_cli.audit.show.document import to_html
 from fairbench_cli.audit.show.tables import tables_of
-from fairbench_cli.measures.calibration import fit_calibration, logit, slope_and_intercept
-from fairbench_cli.measures.scores import ScoreCells, ScoreTotals, auc, brier, extend, ks_by_label, start
+from fairbench_cli.measures.scores import (
+    ScoreCells,
+    ScoreTotals,
+    auc,
+    brier,
+    extend,
+    fit_calibration,
+    ks_by_label,
+    logit,
+    slope_and_intercept,
+    start,
+)
 
 FILES = [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 100))]
 CURVED = {"score": "score", "label": "y", "threshold": 0.5, "curves": True, "draws": 0, "min_group": 1}

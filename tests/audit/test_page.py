@@ -16,7 +16,7 @@ from report.worlds_data import known_run
 from fairbench_cli.audit.show.document import to_html, write_pdf
 from fairbench_cli.document.html import html as to_page
 from fairbench_cli.report.page import run_page
-from fairbench_cli.report.page_charts import drawn_forest
+from fairbench_cli.report.page_charts import Shown, drawn_forest
 from fairbench_cli.report.page_numbers import Scale
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -222,9 +222,8 @@ def wanted_forest(page):
         Scale(**{name: one[name] for name in ("name", "unit", "digits", "ideal", "gap", "axis")})
         for one in data["scales"]
     ]
-    m = [scale.name for scale in scales].index("overestimation")
-    panel = data["panels"][0]
-    return drawn_forest(panel, scales, m, data["accuracy"], "massaging", panel["betas"].index(0))
+    panel, shown = data["panels"][0], Shown(scales, "overestimation", "massaging")
+    return drawn_forest(panel, shown, panel["betas"].index(0))
 
 
 def check_run(found):

@@ -15,8 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from fairbench_cli.classifiers.builders import C45Settings
 from fairbench_cli.classifiers.c45 import C45, fast, reference
-from fairbench_cli.classifiers.c45.coded import rules_of
-from fairbench_cli.classifiers.c45.tree import TreeRows, added_errors, normal_quantile
+from fairbench_cli.classifiers.c45.tree import TreeRows, added_errors, rules_of
 
 
 @parametrize_with_checks([C45()])
@@ -87,7 +86,7 @@ def test_both_paths_make_the_same_tree(data, chosen):
     levels, X, y, weight = data
     columns = TreeRows(tuple(levels), X.astype(np.int32), None)
     tree = C45(levels=levels, **chosen)
-    rules = rules_of(tree, len(y))
+    rules = rules_of(tree)
     quick = fast.build(columns, y, weight, 3, rules)
     plain = reference.build(columns, y, weight, 3, rules)
     for name in ("feature", "first", "kids", "parent"):
@@ -222,14 +221,13 @@ def test_an_undeclared_level_at_predict_is_an_error():
 
 def test_added_errors_are_the_upper_confidence_limit():
     """No errors: exact binomial; else the continuity-corrected limit of statsmodels' score interval."""
-    z = normal_quantile(0.25)
-    assert added_errors(6, 0, 0.25, z) == pytest.approx(6 * (1 - 0.25 ** (1 / 6)))
-    assert added_errors(0, 0, 0.25, z) == 0
-    assert added_errors(4, 3.9, 0.25, z) == pytest.approx(0.1)
+    assert added_errors(6, 0, 0.25) == pytest.approx(6 * (1 - 0.25 ** (1 / 6)))
+    assert added_errors(0, 0, 0.25) == 0
+    assert added_errors(4, 3.9, 0.25) == pytest.approx(0.1)
     from statsmodels.stats.proportion import proportion_confint
 
     upper = proportion_confint(7.5, 40, alpha=0.5, method="wilson")[1]
-    assert added_errors(40, 7, 0.25, z) == pytest.approx(40 * upper - 7)
+    assert added_errors(40, 7, 0.25) == pytest.approx(40 * upper - 7)
 
 
 def test_the_config_and_the_estimator_have_the_same_defaults():

@@ -13,8 +13,7 @@ from fairbench_cli.cli import progress
 from fairbench_cli.cli.progress import RunProgress, estimate_of, kinds_of, to_do
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.running import time_left
-from fairbench_cli.experiment.running.run import PreparedRun, prepare
-from fairbench_cli.experiment.running.todo import TRIED_LAST
+from fairbench_cli.experiment.running.run import TRIED_LAST, PreparedRun, prepare
 from fairbench_cli.experiment.running.worker import Task
 
 LEVELS = [i / 100 for i in range(100)]

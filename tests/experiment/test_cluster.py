@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import SMALL, derived, environment, fairbench, journal_lines, write_config
 
-from fairbench_cli.experiment.cluster.station import read_code
+from fairbench_cli.experiment.cluster import read_code
 from fairbench_cli.experiment.datasets import populate
 from fairbench_cli.experiment.running.run import prepare
 
@@ -182,7 +182,7 @@ def test_a_dead_worker_costs_what_it_was_doing_and_a_stranger_is_left_out(schedu
 
 
 def test_a_station_keeps_its_process_until_it_rests_and_no_file_at_its_end(tmp_path):
-    from fairbench_cli.experiment.cluster.station import SentRun, Station, fingerprint_of, pack
+    from fairbench_cli.experiment.cluster import SentRun, Station, fingerprint_of, pack
 
     prepared = prepare(config(tmp_path, "Mine", repeats=1), folder=tmp_path / "out")
     population = pack(populate(prepared.datasets[0], prepared.config, tmp_path))
@@ -212,7 +212,7 @@ def test_a_station_keeps_its_process_until_it_rests_and_no_file_at_its_end(tmp_p
 
 
 def test_the_end_of_a_run_ends_what_is_at_work_on_a_station(tmp_path):
-    from fairbench_cli.experiment.cluster.station import SentRun, Station, fingerprint_of, pack
+    from fairbench_cli.experiment.cluster import SentRun, Station, fingerprint_of, pack
 
     prepared = prepare(config(tmp_path, "Sleeps", repeats=1), folder=tmp_path / "out")
     population = pack(populate(prepared.datasets[0], prepared.config, tmp_path))
@@ -270,7 +270,7 @@ def wait_for(happens, process: subprocess.Popen[bytes]) -> None:
     ],
 )
 def test_what_is_wrong_with_an_address(say, tmp_path, monkeypatch, options, words):
-    monkeypatch.setattr("fairbench_cli.experiment.cluster.cluster.CONNECTS_WITHIN", 0.5)
+    monkeypatch.setattr("fairbench_cli.experiment.cluster.CONNECTS_WITHIN", 0.5)
     (tmp_path / "small.yaml.json").write_text("{}")
     done = say("run", write_config(tmp_path / "small.yaml"), *options)
     assert done.code == 2

@@ -15,7 +15,7 @@ from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.plan import make_cells, make_plan, read_plan, write_plan
 from fairbench_cli.measures.counts import PAIR, count
-from fairbench_cli.measures.sweep import RATES, swept_counts
+from fairbench_cli.measures.thresholds import RATES, swept_counts
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ from conftest import run_plan
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.journal.folder import checked
 from fairbench_cli.experiment.journal.journal import Journal, list_journals, new_header, read_journals, sealed
-from fairbench_cli.experiment.journal.manifest import checked
 from fairbench_cli.experiment.versions import versions_of_numbers
 from fairbench_cli.measures.counts import Counts
 

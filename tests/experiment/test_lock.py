@@ -9,11 +9,11 @@ from contextlib import contextmanager
 import pytest
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.experiment.journal.lock import locked
+from fairbench_cli.experiment.journal.folder import locked
 
 HOLD = """
 import sys, pathlib
-from fairbench_cli.experiment.journal.lock import locked
+from fairbench_cli.experiment.journal.folder import locked
 with locked(pathlib.Path(sys.argv[1]), sys.argv[2] if len(sys.argv) > 2 else None):
     print("held", flush=True)
     sys.stdin.read()

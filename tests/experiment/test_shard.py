@@ -8,7 +8,7 @@ import pytest
 from conftest import derived, fairbench, journal_lines, write_config
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.experiment.running.todo import Shard, read_shard
+from fairbench_cli.experiment.running.run import Shard, read_shard
 
 KEYS = [f"{n:064x}" for n in (0, 7, 2**255, 10**40)]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.measures.sweep import RATES, swept_counts
+from fairbench_cli.measures.thresholds import RATES, swept_counts
 
 GROUPS = ("g", "f")
 

@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment import cell as page
-from fairbench_cli.experiment.cell import run_repeat
+from fairbench_cli.experiment.cell import candidates_of, run_repeat
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.journal.journal import opened, parse_repeat, read_journals, repeat_line
 from fairbench_cli.experiment.plan import Cell, make_cells, read_plan
-from fairbench_cli.experiment.tuning import candidates_of, distance
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.measures.registry import find, measure
+from fairbench_cli.measures.registry import distance, find, measure
 from fairbench_cli.papers.compare import facts_of
 from fairbench_cli.report.results import run_results
 from fairbench_cli.report.tuning import gains_frame

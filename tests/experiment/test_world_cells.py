@@ -166,7 +166,7 @@ def test_a_world_of_strength_0_is_the_world_without_bias(tmp_path):
 def test_trained_on_truth_is_none_without_bias(tmp_path):
     bias = [[{"label": {"flip": [0, 0.5]}}], WORLDS["omission"]]
     cells, population = given(tmp_path, bias, interventions=["none", "trained-on-truth"])
-    by_name = {(cell.technique.spec.name, cell.world_name, cell.beta): cell for cell in cells}
+    by_name = {(cell.technique.spec.name, cell.world.name, cell.beta): cell for cell in cells}
     plain = by_name["none", "label", 0.0]
     truth = [cell for cell in cells if cell.technique.spec.name == "trained-on-truth"]
     assert {cell.key for cell in truth} == {plain.key} != {by_name["none", "label", 0.5].key}

@@ -8,7 +8,7 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
 from fairbench_cli.experiment.plan import make_cells, make_plan, read_plan, write_plan
-from fairbench_cli.network.mechanisms.label import LabelBias
+from fairbench_cli.network.mechanisms.biases import LabelBias
 
 HEAD = "name: w\nrepeats: 1\ntest: network\ninterventions: [none]\n"
 SHIPPED = HEAD + "datasets: [dutch]\nsample:\n  from: shipped\n"
@@ -244,7 +244,7 @@ def test_settings_of_the_network_stay_with_a_bias(tmp_path):
 
 
 def test_filters_take_worlds(tmp_path):
-    from fairbench_cli.experiment.select import select
+    from fairbench_cli.experiment.plan import select
 
     cells = planned(tmp_path, f"{SHIPPED}  bias: [[label], []]\n  beta: [0.5, 1]\n").cells
     assert select(cells, ("world=label",)) == [True, True, False]

@@ -22,7 +22,7 @@ from fairbench_cli.interventions import adapters
 from fairbench_cli.interventions.adapters import adapt, missing_requirement, options_of, shape_of, takes
 from fairbench_cli.interventions.cells import divide_rows
 from fairbench_cli.interventions.fitted import Infeasible
-from fairbench_cli.interventions.foreign.estimator import MatrixClassifier
+from fairbench_cli.interventions.matrix_classifier import MatrixClassifier
 from fairbench_cli.interventions.preprocessing import Reweighing
 
 SIZES = (60, 20, 40, 50)

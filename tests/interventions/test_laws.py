@@ -15,6 +15,8 @@ from fairbench_cli.classifiers.builders import NaiveBayes, Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.interventions.cells import CELLS, expected, label_discrimination, rows_of, sizes, targets
+from fairbench_cli.interventions.disparate_impact import ZafarDI
+from fairbench_cli.interventions.disparate_mistreatment import ZafarDM
 from fairbench_cli.interventions.fair_representations import FairRepresentations
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
 from fairbench_cli.interventions.post_processing import EqualisedOdds, GroupThresholds, RejectOption
@@ -32,7 +34,6 @@ from fairbench_cli.interventions.preprocessing import (
 )
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.interventions.repair import Auditor, Repair
-from fairbench_cli.interventions.zafar.constrained import ZafarDI, ZafarDM
 
 VARIANTS = {
     "massaging-logistic": Massaging(ranker="logistic"),

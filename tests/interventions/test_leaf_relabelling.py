@@ -18,6 +18,7 @@ from fairbench_cli.interventions.leaf_relabelling import (
     grow,
     information_gains,
     leaves_of,
+    nodes_of,
     optimal,
     split_values,
     without_needless,
@@ -129,8 +130,8 @@ def test_an_own_tree_splits_by_its_criterion(criterion):
         for x in code
     ]
     best = float(np.nanmax(values))
-    assert model.tree.feature[0] == (int(np.nanargmax(values)) if best > 0 else -1)
-    leaf = model.leaf_of(train)
+    assert model.estimator.tree_.feature[0] == (int(np.nanargmax(values)) if best > 0 else -1)
+    leaf = nodes_of(model, train)
     for node in np.unique(leaf):
         own = train.y[leaf == node]
         assert (model.predict_proba(train)[leaf == node] == own.mean()).all()
@@ -148,16 +149,16 @@ def test_an_own_tree_of_numbers_is_scikit_learns():
     train = of_numbers(frame, ("x1", "x2"))
     model = grow(train, "IGC", 1.0, include_protected=False)
     theirs = DecisionTreeClassifier(criterion="entropy", max_depth=1).fit(frame[["x1", "x2"]], frame["y"])
-    assert model.tree.feature[0] == theirs.tree_.feature[0]
+    assert model.estimator.tree_.feature[0] == theirs.tree_.feature[0]
     values = np.unique(frame.iloc[:, theirs.tree_.feature[0]])
-    assert model.tree.threshold[0] == values[values <= theirs.tree_.threshold[0]].max()
+    assert model.estimator.tree_.threshold[0] == values[values <= theirs.tree_.threshold[0]].max()
     assert (model.predict(train) == train.y).all()
 
 
 def test_an_own_tree_honours_weights_and_has_one_leaf_without_features():
     train = sample()
     twice, heavy = (grow(some, "IGC+IGS", 20.0, include_protected=False) for some in doubled(train))
-    assert (twice.tree.feature == heavy.tree.feature).all()
+    assert (twice.estimator.tree_.feature == heavy.estimator.tree_.feature).all()
     alone = replace(train, features=train.features.without("x1", "x2", "x3"))
     assert fit(alone, criterion="IGC").status == "noop"
 

@@ -253,10 +253,10 @@ def test_rows_to_predict_are_repaired_as_asked(method):
         assert after.features.columns[0] == model.model.columns[0]
         gap[how] = distance(after.features.columns[0], after.features["wage"], test.s, ranked=True)
     assert gap["own"] < 0.005 < gap["train_map"] < 0.06 < 0.2 < gap["none"]
-    own = models["own"].repaired(train).features
-    assert own.to_frame().equals(
-        repair_features(train, models["own"].how, models["own"].seed)[0].features.to_frame()
-    )
+    own = models["own"].repaired
+    spec = Repair(method=method, test_repair="own")
+    again, _ = repair_features(train, spec, own.keywords["seed"])
+    assert own(train).features.to_frame().equals(again.features.to_frame())
     assert (
         models["none"]
         .repaired(test)

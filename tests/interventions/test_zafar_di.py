@@ -21,10 +21,9 @@ from fairbench_cli.classifiers.encode import fit_design
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
 from fairbench_cli.experiment.config.components import ReadContext, read_entries
+from fairbench_cli.interventions.disparate_impact import ZafarDI, limits, tradeoff
+from fairbench_cli.interventions.logistic import training_rows
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.interventions.zafar.constrained import ZafarDI
-from fairbench_cli.interventions.zafar.covariance import limits, tradeoff
-from fairbench_cli.interventions.zafar.logistic import training_rows
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.registry import measure
 

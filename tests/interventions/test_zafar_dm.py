@@ -16,10 +16,8 @@ from zafar_data import adult_58, sample_of
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Column, Sample, Table
-from fairbench_cli.interventions.zafar.constrained import ZafarDM
-from fairbench_cli.interventions.zafar.mistreatment import constant, kkt, problem
-from fairbench_cli.interventions.zafar.mistreatment_ccp import procedure
-from fairbench_cli.interventions.zafar.mistreatment_direct import direct
+from fairbench_cli.interventions.disparate_mistreatment import ZafarDM, direct, procedure
+from fairbench_cli.interventions.mistreatment import constant, kkt, problem
 from fairbench_cli.measures.counts import count
 from fairbench_cli.measures.registry import measure
 

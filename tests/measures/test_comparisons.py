@@ -9,6 +9,7 @@ from conftest import law
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from measures.swaps import MIRRORS
 
 from fairbench_cli.measures.comparisons import COMPARISONS
 from fairbench_cli.measures.counts import Counts
@@ -122,5 +123,5 @@ def test_complements_and_mirrors_are_each_others():
             assert RATES[rate.complement].complement == rate.name
             n = np.array([[3.0, 1], [2, 4]])
             assert by_hand(n, rate.name) + by_hand(n, rate.complement) == pytest.approx(1)
-        if rate.mirror:
-            assert RATES[rate.mirror].mirror == rate.name
+        if rate.name in MIRRORS:
+            assert MIRRORS[MIRRORS[rate.name]] == rate.name

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 
 from fairbench_cli.measures.counts import PAIR, Counts, count
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.measures.sweep import swept_counts
 from fairbench_cli.measures.thresholds import (
     HELD,
     GroupPoints,
     best_thresholds,
-    frontier,
+    frontier_of_hulls,
     group_points,
     hull,
     points_of_counts,
+    swept_counts,
 )
 
 GOLDENS = Path(__file__).parents[1] / "reference/thresholds"
@@ -39,6 +39,11 @@ METRICS = {
     "fpr-parity": "fpr-spread",
     "equalised-odds": "equalised-odds",
 }
+
+
+def frontier(deprived, favoured, constraint, tolerances):
+    """The frontier of two groups, from all their points."""
+    return frontier_of_hulls((hull(deprived), hull(favoured)), constraint, tolerances)
 
 
 def rows_of(dataset: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

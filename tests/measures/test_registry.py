@@ -7,6 +7,7 @@ from conftest import law
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from measures.swaps import MIRRORS, SWAPS
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, cohen_kappa_score, recall_score
 
 from fairbench_cli.measures.counts import Counts, count, divide
@@ -185,7 +186,7 @@ def number_of(n, name):
 
 
 def changed(metric, swap, n):
-    """The value that an entry promises after a swap, of the counts before it."""
+    """The value that a metric has to have after a swap, of the counts before it."""
     value = number_of(n, swap.other or metric.name)
     if swap.change == "mirrored":
         return -value if math.isinf(metric.low) else metric.low + metric.high - value
@@ -194,30 +195,32 @@ def changed(metric, swap, n):
 
 @law(60)
 @given(cells)
-def test_swapping_the_groups_does_to_each_metric_what_its_entry_says(n):
+def test_swapping_the_groups_does_to_each_metric_what_is_known_of_it(n):
     for name, metric in COUNT_METRICS.items():
-        if metric.swap_groups:
-            expected = changed(metric, metric.swap_groups, n)
+        swap, _ = SWAPS[name]
+        if swap:
+            expected = changed(metric, swap, n)
             assert number_of(n[::-1], name) == pytest.approx(expected, nan_ok=True, abs=1e-9), name
 
 
 @law(60)
 @given(cells)
-def test_swapping_the_outcomes_does_to_each_metric_what_its_entry_says(n):
+def test_swapping_the_outcomes_does_to_each_metric_what_is_known_of_it(n):
     for name, metric in COUNT_METRICS.items():
-        if metric.swap_outcomes:
-            expected = changed(metric, metric.swap_outcomes, n)
+        _, swap = SWAPS[name]
+        if swap:
+            expected = changed(metric, swap, n)
             assert number_of(n[:, ::-1, ::-1], name) == pytest.approx(expected, nan_ok=True, abs=1e-9), name
 
 
 def test_few_metrics_have_no_simple_answer_to_a_swap():
     def silent(swap):
-        known = {name: m for name, m in COUNT_METRICS.items() if m.section != "legacy"}
-        return {name.removesuffix(OF_LABELS) for name, m in known.items() if getattr(m, swap) is None}
+        known = [name for name, m in COUNT_METRICS.items() if m.section != "legacy"]
+        return {name.removesuffix(OF_LABELS) for name in known if SWAPS[name][swap] is None}
 
-    assert silent("swap_groups") == {"mann-whitney-u"}
-    mirrored = [name for name, rate in RATES.items() if not rate.mirror]  # they become one minus themselves
-    for name in silent("swap_outcomes"):
+    assert silent(0) == {"mann-whitney-u"}
+    mirrored = [name for name in RATES if name not in MIRRORS]  # they become one minus themselves
+    for name in silent(1):
         composed = any(name.startswith(f"{rate}-") for rate in mirrored) or name.endswith("ratio")
         functions = ("elift", "elift-as-printed", "f1", "mann-whitney-u", "selected-share")
         base = name.removesuffix("-weighted")

@@ -13,10 +13,9 @@ from fairbench_cli.data.table import Column
 from fairbench_cli.measures.thresholds import best_thresholds, group_points
 from fairbench_cli.network import exact, query
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.exact import facts_of, total_variation
+from fairbench_cli.network.exact import facts_of
 from fairbench_cli.network.files import open_network
-from fairbench_cli.network.mechanisms.label import LabelBias
-from fairbench_cli.network.mechanisms.measurement import MeasurementError
+from fairbench_cli.network.mechanisms.biases import LabelBias, MeasurementError
 from fairbench_cli.network.model import BayesNet, cpt_shape
 from fairbench_cli.network.query import chances, factors_of, markov_boundary
 from fairbench_cli.network.world import World, beta_world, world_of
@@ -229,7 +228,8 @@ def test_total_variation_is_that_of_all_columns(name):
         )
         tables.append(table / table.sum())
         assert np.log(table.sum()) + exponent == pytest.approx(np.log(world.share_included if given else 1))
-    assert total_variation(world) == pytest.approx(np.abs(tables[0] - tables[1]).sum() / 2, abs=1e-12)
+    expected = np.abs(tables[0] - tables[1]).sum() / 2
+    assert facts_of(world).value("total-variation") == pytest.approx(expected, abs=1e-12)
 
 
 def test_draws_are_exact_within_their_error():

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from network_data import unseen
 
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.network.families import fit, unseen
+from fairbench_cli.network.families import fit
 
 PARENTS = ((), (0,), (1, 0), ())
 

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from conftest import study_of
 
-from fairbench_cli.network.mechanisms.label import LabelBias
-from fairbench_cli.network.mechanisms.selection import SelectionBias
-from fairbench_cli.network.recovery import BiasSetting, grid, recoveries
+from fairbench_cli.network.mechanisms.biases import LabelBias, SelectionBias
 from fairbench_cli.network.world import world_of
+
+STUDY = study_of("recovery")
+BiasSetting, grid, recoveries = STUDY.BiasSetting, STUDY.grid, STUDY.recoveries
 
 
 def test_condition_and_exact_optimum_agree_cell_by_cell():
@@ -26,6 +28,11 @@ def test_no_condition_depends_on_how_many_the_best_rule_accepts():
         (one,) = recoveries([BiasSetting(0.7, 0.3, 0.2, 0.9, 0.4, accepted)])
         (other,) = recoveries([BiasSetting(0.7, 0.3, 0.2, 0.9, 0.4)])
         assert (one.found, one.plain_found, one.margin) == (other.found, other.plain_found, other.margin)
+
+
+def test_the_margin_of_a_setting():
+    setting = BiasSetting(0.5, 0.25, 0.5, 1.0, 0.5)
+    assert (setting.margin(), setting.margin(constrained=False)) == (0.125, -0.25)
 
 
 def test_the_setting_is_a_world_of_mechanisms():

@@ -22,14 +22,16 @@ from fairbench_cli.network.bias import bias_kind, shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.exact import facts_of
 from fairbench_cli.network.files import load
-from fairbench_cli.network.mechanisms.group import GroupNoise
-from fairbench_cli.network.mechanisms.history import HistoricalBias
-from fairbench_cli.network.mechanisms.label import LabelBias
-from fairbench_cli.network.mechanisms.measurement import MeasurementError
-from fairbench_cli.network.mechanisms.omission import OmittedColumn
+from fairbench_cli.network.mechanisms.biases import (
+    GroupNoise,
+    GroupShare,
+    HistoricalBias,
+    LabelBias,
+    MeasurementError,
+    OmittedColumn,
+    SelectionBias,
+)
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
-from fairbench_cli.network.mechanisms.representation import GroupShare
-from fairbench_cli.network.mechanisms.selection import SelectionBias
 from fairbench_cli.network.model import BayesNet, is_ancestor
 from fairbench_cli.network.world import World, beta_world, draw, record, world_of
 

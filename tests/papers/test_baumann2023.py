@@ -7,7 +7,7 @@ import pytest
 from conftest import study_of
 
 from fairbench_cli.network.files import load
-from fairbench_cli.network.mechanisms.label import LabelBias
+from fairbench_cli.network.mechanisms.biases import LabelBias
 from fairbench_cli.network.world import world_of
 
 STUDY = study_of("baumann2023")

@@ -23,7 +23,7 @@ from fairbench_cli.cli.app import app
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.cell import Repeat
-from fairbench_cli.experiment.select import select
+from fairbench_cli.experiment.plan import select
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.registry import COUNT_METRICS

@@ -23,7 +23,7 @@ from fairbench_cli.interventions.baselines import OracleModel
 from fairbench_cli.measures.counts import PAIR as GROUPS
 from fairbench_cli.measures.counts import Counts, count
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.measures.sweep import RATES, swept_counts
+from fairbench_cli.measures.thresholds import RATES, swept_counts
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.figures.acceptance import (
     MOST,

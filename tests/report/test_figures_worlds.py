@@ -19,10 +19,8 @@ from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.world import world_of
 from fairbench_cli.report.contrasts import own_contrasts
 from fairbench_cli.report.figures.canvas import house_style
-from fairbench_cli.report.figures.contrasts import CONTRASTS
 from fairbench_cli.report.figures.network import draw_network
-from fairbench_cli.report.figures.pages import cells_by_page
-from fairbench_cli.report.figures.remedies import Remedies
+from fairbench_cli.report.figures.worlds import CONTRASTS, Remedies
 from fairbench_cli.report.networks import Marks, added_nodes
 from fairbench_cli.report.registry import FIGURES, TABLES
 from fairbench_cli.report.remedies import remedies_of
@@ -283,9 +281,8 @@ def test_a_page_is_of_one_world():
         assert {len(line.get_xdata()) for line in lines} == {2 if "label" in name else 1}
     assert "bank, sex, no bias, tree" in texts(figures["bank-sex-no-bias-tree"])
     assert "sampled from the network without bias, true labels" in texts(figures["bank-sex-label-tree"])
-    assert [title for title, _ in cells_by_page(small).values()] == [
-        f"bank, {world or 'no bias'}, β = {beta:g}" for world, beta in worlds
-    ]
+    for figure, (world, beta) in zip(drawn("stability", small).values(), worlds, strict=True):
+        assert f"Stability: bank, {world or 'no bias'}, β = {beta:g}\n" in texts(figure)
     assert len(drawn("overview", small)) == len(worlds)
 
 

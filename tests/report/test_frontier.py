@@ -15,8 +15,13 @@ from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import PAIR, Counts, count
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.measures.sweep import swept_counts
-from fairbench_cli.measures.thresholds import best_thresholds, frontier, points_of_counts
+from fairbench_cli.measures.thresholds import (
+    best_thresholds,
+    frontier_of_hulls,
+    hull,
+    points_of_counts,
+    swept_counts,
+)
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.report.figures.fronts import draw_frontier
 from fairbench_cli.report.frontier import distance_frame, frontier_frame, frontier_table
@@ -191,7 +196,9 @@ def test_the_halves_are_all_rows_and_thresholds_of_one_are_judged_on_the_other()
             for repeat in range(REPEATS):
                 one = by_key(moved.data.cells[base]["key"])[repeat]
                 at = [moved.chosen_gap[place, repeat]]
-                best = frontier(*points_of_counts(decisions(one)), moved.held, at).accuracy[0]
+                best = frontier_of_hulls(
+                    tuple(map(hull, points_of_counts(decisions(one)))), moved.held, at
+                ).accuracy[0]
                 assert moved.chosen_accuracy[place, repeat] <= best + 1e-12
                 rows = moved.chosen.counts.n[place, repeat].sum(-1)
                 assert np.allclose(rows, one.counts.n.sum(-1))

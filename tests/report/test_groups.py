@@ -17,7 +17,7 @@ from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.measures.registry import measure
-from fairbench_cli.measures.sweep import RATES
+from fairbench_cli.measures.thresholds import RATES
 from fairbench_cli.report.repeats import COUNT_COLUMNS
 from fairbench_cli.report.write import write_report
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import fairbench_cli as fb
-from fairbench_cli.experiment.journal.manifest import read_results
+from fairbench_cli.experiment.journal.folder import read_results
 from fairbench_cli.experiment.plan import read_plan, write_plan
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.report.inference import RowVariance, welch_test

@@ -22,8 +22,14 @@ from fairbench_cli.measures.registry import COUNT_METRICS, measure
 from fairbench_cli.report.figures.against_truth import draw_against_truth
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.simulate.config import METRICS, read_simulation
-from fairbench_cli.simulate.draw import Setting, counts_of, decisions_of, draw_decisions, simulate
-from fairbench_cli.simulate.write import off_truth
+from fairbench_cli.simulate.simulation import (
+    Setting,
+    counts_of,
+    decisions_of,
+    draw_decisions,
+    off_truth,
+    simulate,
+)
 
 CONFIG = Path(__file__).parents[2] / "configs/zliobaite2017.yaml"
 DELTA = "normalised-discrimination"

@@ -34,7 +34,6 @@ from fairbench_cli.document.model import (
     Verdict,
     table_of,
 )
-from fairbench_cli.measures.calibration import slope_and_intercept
 from fairbench_cli.measures.counts import Counts, divide
 from fairbench_cli.measures.score_test import wilson
 from fairbench_cli.measures.scores import (
@@ -45,6 +44,7 @@ from fairbench_cli.measures.scores import (
     ks_from_reference,
     mean_score,
     minus,
+    slope_and_intercept,
 )
 
 TO_REFERENCE = "ks-to-reference"  # a comparison already: it has no difference

@@ -118,7 +118,7 @@ def rows_of_run(
 
 def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: int | None) -> RunRows:
     """Return the rows that the counts of a repeat stand for."""
-    from fairbench_cli.experiment.journal.manifest import read_results
+    from fairbench_cli.experiment.journal.folder import read_results
 
     for field, why in NEEDS_ROWS.items():
         if field in config.model_fields_set and getattr(config, field):
@@ -146,7 +146,7 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
 
 def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str, Any]:
     """Return the one cell that filters leave; of cells that share a model, the first."""
-    from fairbench_cli.experiment.select import facts_of, select, text_of
+    from fairbench_cli.experiment.plan import facts_of, select, text_of
 
     facts = [facts_of(cell) for cell in plan.cells]
     kept = select(facts, only) if only else [True] * len(facts)

@@ -18,10 +18,9 @@ from fairbench_cli.audit.scan.scan import GroupPlaces, Scan, coded_rows, group_p
 from fairbench_cli.audit.scan.source import in_parts
 from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
 from fairbench_cli.base.errors import Flag, user_error
-from fairbench_cli.measures.calibration import fit_calibration
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.scores import ScoreCells, ScoreTotals, extend, start, summed
+from fairbench_cli.measures.scores import ScoreCells, ScoreTotals, extend, fit_calibration, start, summed
 
 Reference = Callable[[Slice], int]
 

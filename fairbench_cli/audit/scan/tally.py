@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.measures.calibration import CalibrationFit
 from fairbench_cli.measures.change import TwoSides
 from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.scores import ScoreSums, ScoreTotals
+from fairbench_cli.measures.scores import CalibrationFit, ScoreSums, ScoreTotals
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,46 +2,18 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.classifiers.c45.tree import (
-    FlatTree,
-    Floats,
-    Ints,
-    Rules,
-    TreeRows,
-    first_best,
-    from_codes,
-    leaf_of,
-    leaf_probabilities,
-    normal_quantile,
-    predict_probabilities,
-)
+from fairbench_cli.classifiers.c45 import tree
+from fairbench_cli.classifiers.c45.tree import FlatTree, Floats, Ints, Rules, TreeRows
 
 Rows = NDArray[np.int16] | Floats
 
 
-class Options(Protocol):
-    """What decides a tree, besides its rows; `C45` says what they mean."""
-
-    @property
-    def confidence(self) -> float: ...  # noqa: D102
-    @property
-    def min_leaf(self) -> float: ...  # noqa: D102
-    @property
-    def prune(self) -> bool: ...  # noqa: D102
-    @property
-    def raise_subtrees(self) -> bool: ...  # noqa: D102
-    @property
-    def collapse(self) -> bool: ...  # noqa: D102
-    @property
-    def laplace(self) -> bool: ...  # noqa: D102
-
-
-def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, options: Options) -> FlatTree:
+def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules) -> FlatTree:
     """Return the tree of some rows; those of weight 0 are left out.
 
     Parameters
@@ -61,7 +33,6 @@ def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, options: Opti
         rows, y, weight = rows.take(kept), y[kept], weight[kept]
     if not len(rows):
         raise ValueError("no row has a positive weight")
-    rules = rules_of(options, len(rows))
     if rows.all_nominal_and_known:
         from fairbench_cli.classifiers.c45 import fast
 
@@ -69,20 +40,6 @@ def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, options: Opti
     from fairbench_cli.classifiers.c45 import reference
 
     return reference.build(rows, y, weight, classes, rules)
-
-
-def rules_of(options: Options, rows: int) -> Rules:
-    """Return the rules by which a tree of so many rows is made."""
-    confidence = float(np.float32(options.confidence))  # Weka keeps it so, which decides a few close calls
-    return Rules(
-        confidence=confidence,
-        z=normal_quantile(confidence),
-        min_leaf=float(options.min_leaf),
-        prune=options.prune,
-        raise_subtrees=options.raise_subtrees,
-        collapse=options.collapse,
-        rows=rows,
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,12 +65,12 @@ def rows_of(X: Rows, levels: tuple[int, ...]) -> TreeRows:
     ValueError
         A code that is not declared.
     """
-    return from_codes(X, levels)[0] if X.flags.writeable else _rows_of_shared(_Shared(X), levels)
+    return tree.from_codes(X, levels)[0] if X.flags.writeable else _rows_of_shared(_Shared(X), levels)
 
 
 @lru_cache(maxsize=4)
 def _rows_of_shared(shared: _Shared, levels: tuple[int, ...]) -> TreeRows:
-    return from_codes(shared.array, levels)[0]
+    return tree.from_codes(shared.array, levels)[0]
 
 
 class CodedC45:
@@ -121,7 +78,7 @@ class CodedC45:
 
     Parameters
     ----------
-    options : Options
+    rules : Rules
         What decides the tree.
     levels : tuple of int
         Declared levels of each column, `NUMBER` for a number.
@@ -134,8 +91,8 @@ class CodedC45:
         The tree as arrays.
     """
 
-    def __init__(self, options: Options, levels: tuple[int, ...]) -> None:
-        self.options, self.levels = options, levels
+    def __init__(self, rules: Rules, levels: tuple[int, ...]) -> None:
+        self.rules, self.levels = rules, levels
         self.classes_ = np.array([0, 1])
 
     def fit(self, X: Rows, y: NDArray[np.int8], sample_weight: Floats | None = None) -> Self:
@@ -160,24 +117,24 @@ class CodedC45:
             raise ValueError("a weight is negative or not a number")
         rows = rows_of(X, self.levels)
         place = (y != self.classes_[0]).astype(np.int64)
-        self.tree_ = tree_of(rows, place, weight, 2, self.options)
+        self.tree_ = tree_of(rows, place, weight, 2, self.rules)
         return self
 
     def predict_proba(self, X: Rows) -> Floats:
         """Return class probabilities, shape (rows, 2), in the order of `classes_`; raises as `fit`."""
         rows = rows_of(X, self.levels)
         if rows.all_nominal_and_known:
-            return np.asarray(leaf_probabilities(self.tree_, self.options.laplace)[self._ends(rows)])
-        return predict_probabilities(self.tree_, rows, self.options.laplace)
+            return np.asarray(tree.leaf_probabilities(self.tree_, self.rules.laplace)[self._ends(rows)])
+        return tree.predict_probabilities(self.tree_, rows, self.rules.laplace)
 
     def predict(self, X: Rows) -> NDArray[np.int64]:
         """Return the outcome of each row; ties go to the first declared one; raises as `fit`."""
-        return np.asarray(self.classes_[first_best(self.predict_proba(X))])
+        return np.asarray(self.classes_[tree.first_best(self.predict_proba(X))])
 
     def apply(self, X: Rows) -> Ints:
         """Return the node of `tree_` in which each row ends, shape (rows,); raises as `fit`."""
         rows = rows_of(X, self.levels)
-        return self._ends(rows) if rows.all_nominal_and_known else leaf_of(self.tree_, rows)
+        return self._ends(rows) if rows.all_nominal_and_known else tree.leaf_of(self.tree_, rows)
 
     def _ends(self, rows: TreeRows) -> Ints:
         from fairbench_cli.classifiers.c45 import fast

@@ -5,30 +5,14 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import validation
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    assert_all_finite,
-    check_is_fitted,
-    column_or_1d,
-    validate_data,
-)
 
+from fairbench_cli.classifiers.c45 import tree
 from fairbench_cli.classifiers.c45.coded import tree_of
-from fairbench_cli.classifiers.c45.tree import (
-    FlatTree,
-    Floats,
-    Ints,
-    Levels,
-    TreeRows,
-    export_text,
-    first_best,
-    from_codes,
-    from_frame,
-    leaf_of,
-    predict_probabilities,
-)
+from fairbench_cli.classifiers.c45.tree import FlatTree, Floats, Ints, Levels, TreeRows
 
 
 class C45(ClassifierMixin, BaseEstimator):
@@ -125,10 +109,10 @@ class C45(ClassifierMixin, BaseEstimator):
             raise ValueError(f"min_leaf must be positive, not {self.min_leaf!r}.")
         columns, self._levels = self._read(X, None)
         codes = self._read_classes(y, len(columns))
-        weight = _check_sample_weight(
+        weight = validation._check_sample_weight(
             sample_weight, columns.codes, dtype=np.float64, ensure_non_negative=True
         )
-        self.tree_: FlatTree = tree_of(columns, codes, weight, len(self.classes_), self)
+        self.tree_: FlatTree = tree_of(columns, codes, weight, len(self.classes_), tree.rules_of(self))
         self.n_leaves_ = self.tree_.n_leaves
         self.size_ = self.tree_.size
         return self
@@ -141,14 +125,14 @@ class C45(ClassifierMixin, BaseEstimator):
         ValueError
             A level that was not declared when the tree was fitted.
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         columns, _ = self._read(X, self._levels)
-        return predict_probabilities(self.tree_, columns, self.laplace)
+        return tree.predict_probabilities(self.tree_, columns, self.laplace)
 
     def predict(self, X: Any) -> Any:
         """Return the class of each row; ties go to the first declared class."""
-        check_is_fitted(self)
-        return self.classes_[first_best(self.predict_proba(X))]
+        validation.check_is_fitted(self)
+        return self.classes_[tree.first_best(self.predict_proba(X))]
 
     def apply(self, X: Any) -> Ints:
         """Return the node of `tree_` in which each row ends, shape (rows,).
@@ -158,14 +142,14 @@ class C45(ClassifierMixin, BaseEstimator):
         ValueError
             A level that was not declared when the tree was fitted, or a missing value where the tree splits.
         """
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         columns, _ = self._read(X, self._levels)
-        return leaf_of(self.tree_, columns)
+        return tree.leaf_of(self.tree_, columns)
 
     def export_text(self) -> str:
         """Return the tree as Weka prints it: weight that reaches a leaf / weight of other classes there."""
-        check_is_fitted(self)
-        return export_text(self.tree_, self._levels, [str(label) for label in self.classes_])
+        validation.check_is_fitted(self)
+        return tree.export_text(self.tree_, self._levels, [str(label) for label in self.classes_])
 
     def __sklearn_tags__(self) -> Any:
         """Return tags that allow NaN, as a missing value."""
@@ -175,10 +159,12 @@ class C45(ClassifierMixin, BaseEstimator):
 
     def _read(self, X: Any, known: Levels | None) -> tuple[TreeRows, Levels]:
         if isinstance(X, pd.DataFrame):
-            validate_data(self, X, skip_check_array=True, reset=known is None)
+            validation.validate_data(self, X, skip_check_array=True, reset=known is None)
             return from_frame(X, known)
-        array = validate_data(self, X, dtype="numeric", ensure_all_finite="allow-nan", reset=known is None)
-        return from_codes(array, known if known is not None else self.levels)
+        array = validation.validate_data(
+            self, X, dtype="numeric", ensure_all_finite="allow-nan", reset=known is None
+        )
+        return tree.from_codes(array, known if known is not None else self.levels)
 
     def _read_classes(self, y: Any, rows: int) -> Ints:
         if isinstance(y, pd.Series) and isinstance(y.dtype, pd.CategoricalDtype):
@@ -191,10 +177,70 @@ class C45(ClassifierMixin, BaseEstimator):
         else:
             if y is None:
                 raise ValueError("C45 requires y to be passed, but the target y is None.")
-            y = column_or_1d(y, warn=True)
-            assert_all_finite(y, input_name="y")
+            y = validation.column_or_1d(y, warn=True)
+            validation.assert_all_finite(y, input_name="y")
             check_classification_targets(y)
             self.classes_, codes = np.unique(y, return_inverse=True)
         if len(codes) != rows:
             raise ValueError(f"X has {rows} rows and y has {len(codes)}.")
         return codes.astype(np.int64)
+
+
+def from_frame(frame: pd.DataFrame, known: Levels | None) -> tuple[TreeRows, Levels]:
+    """Return a data frame's rows: categorical columns are nominal, others must be numbers.
+
+    Raises
+    ------
+    ValueError
+        A text column that is not categorical, or a level or kind of column that `known` does not have.
+    """
+    names = tuple(str(name) for name in frame.columns)
+    if not names or not len(frame):
+        raise ValueError(
+            f"Found array with shape={frame.shape} while a minimum of 1 row and 1 column is required."
+        )
+    codes = np.zeros(frame.shape, dtype=np.int32)
+    numbers = np.zeros(frame.shape)
+    found: list[tuple[object, ...] | None] = []
+    for j, name in enumerate(names):
+        column = frame.iloc[:, j]
+        declared = None if known is None else known.levels[j]
+        nominal = isinstance(column.dtype, pd.CategoricalDtype)
+        if known is not None and nominal != (declared is not None):
+            was, now = ("numeric", "categorical") if nominal else ("categorical", "numeric")
+            raise ValueError(f'Column "{name}" was {was} when the tree was fitted and is {now} now.')
+        if nominal:
+            levels = tuple(column.cat.categories) if declared is None else declared
+            codes[:, j] = _codes(name, column, levels)
+            found.append(levels)
+        else:
+            numbers[:, j] = _numbers(name, column)
+            found.append(None)
+    levels_found = Levels(names, tuple(found))
+    return TreeRows(levels_found.counts, codes, numbers if None in found else None), levels_found
+
+
+def _codes(name: str, column: "pd.Series[str]", levels: tuple[object, ...]) -> NDArray[np.int32]:
+    """Return codes into `levels`, whatever the order of the column's own categories; -1 is missing."""
+    place = pd.Index(levels).get_indexer(column.cat.categories)
+    codes = np.append(place, -1)[column.cat.codes]
+    unknown = (codes < 0) & (column.cat.codes.to_numpy() >= 0)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise ValueError(
+            f'Row {row} of column "{name}" has "{column.iloc[row]}", a level that was not declared '
+            "when the tree was fitted."
+        )
+    return codes.astype(np.int32)
+
+
+def _numbers(name: str, column: "pd.Series[float]") -> Floats:
+    if not pd.api.types.is_numeric_dtype(column.dtype):
+        raise ValueError(
+            f'Column "{name}" is neither categorical nor a number; '
+            'declare its levels with astype("category").'
+        )
+    numbers: Floats = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+    if np.isinf(numbers).any():
+        raise ValueError(f'Column "{name}" contains infinity.')
+    return numbers

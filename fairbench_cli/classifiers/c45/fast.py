@@ -3,19 +3,27 @@
 Same rules and same trees as `reference`; only the bookkeeping differs. The rows of a node are a segment of
 `order`, and those of its children are segments of that segment, so sending rows through a split is a counting
 sort in place.
+
+numba keeps what it compiles, and has no checksums of it. A file that a power cut or a full disk has cut short
+would fail every fit, in every run, and one flipped bit of it can end the process: what is not as it was
+written is removed, and compiled anew.
 """
 
+import hashlib
+import json
 import math
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
 import numba
 import numpy as np
 
-from fairbench_cli.classifiers.c45.cache import drop_damaged, note_sums
-from fairbench_cli.classifiers.c45.tree import EPS, FlatTree, Floats, Ints, Rules, TreeRows
+from fairbench_cli.base.errors import UserError
+from fairbench_cli.base.files import write_text
+from fairbench_cli.classifiers.c45.tree import EPS, FlatTree, Floats, Ints, Rules, TreeRows, normal_quantile
 
 NODE = np.dtype(
     [("feature", np.int64), ("first", np.int64), ("kids", np.int64), ("start", np.int64), ("stop", np.int64)]
@@ -26,20 +34,18 @@ def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules
     """Return a tree as `reference.build` does, for nominal columns without missing values."""
     codes, weights = merge_equal_rows(columns, y, weight, classes)
     levels = np.array(columns.levels, dtype=np.int64)
-    few = levels < 0.3 * rules.rows - EPS
+    few = levels < 0.3 * len(columns) - EPS
     if not few.any():
         few[:] = True
     with _kept_whole():
-        nodes, counts, order = grow(codes, weights, levels, few, float(rules.min_leaf))
+        nodes, counts, order = grow(codes, weights, levels, few, rules.min_leaf)
         if rules.collapse:
             collapse(nodes, counts)
         if rules.prune:
-            scratch = np.zeros_like(counts)
-            below = np.zeros(len(nodes))
-            prune(
-                0, nodes, counts, below, scratch, order, codes, weights,
-                rules.confidence, rules.z, rules.raise_subtrees,
-            )  # fmt: skip
+            scratch, below = np.zeros_like(counts), np.zeros(len(nodes))
+            arrays = (nodes, counts, below, scratch, order, codes, weights)
+            z = normal_quantile(rules.confidence)
+            prune(0, *arrays, rules.confidence, z, rules.raise_subtrees)
     return _compact(nodes, counts)
 
 
@@ -78,6 +84,53 @@ def _whole_folder() -> Path | None:
 def _signatures() -> int:
     """Return for how many types of arguments there is compiled code in this process."""
     return sum(len(one.signatures) for one in (grow, collapse, prune, _ends))
+
+
+def drop_damaged(folder: Path, module: str) -> None:
+    """Remove the kept files of a module that are not as `note_sums` found them.
+
+    Parameters
+    ----------
+    folder : Path
+        Where numba keeps them, as a compiled function's `stats` say.
+    module : str
+        The last part of its name.
+    """
+    known, found = _noted(folder / f"{module}.sums"), _sums(folder, module)
+    # One without a sum is of another process, which notes it soon; all are from before there were sums.
+    damaged = [name for name, own in found.items() if known.get(name, own) != own] if known else list(found)
+    for name in damaged:
+        with suppress(OSError):
+            (folder / name).unlink()
+    if known and damaged:
+        what = f"{folder / damaged[0]} is damaged: it is compiled anew, which takes some seconds"
+        sys.stderr.write(f"{what}\n")
+
+
+def note_sums(folder: Path, module: str) -> None:
+    """Write down the checksums of the kept files of a module; where that is not possible, leave it."""
+    path, sums = folder / f"{module}.sums", _sums(folder, module)
+    if sums != _noted(path):
+        with suppress(UserError):
+            write_text(path, json.dumps(sums, indent=1) + "\n")
+
+
+def _sums(folder: Path, module: str) -> dict[str, str]:
+    """Return the sha256 of each kept file by its name."""
+    found = {}
+    for path in sorted(folder.glob(f"{module}.*.nb[ci]")):
+        with suppress(OSError):  # another process has just removed it
+            found[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return found
+
+
+def _noted(path: Path) -> dict[str, str]:
+    """Return what was written down; nothing where that is gone or damaged itself."""
+    try:
+        noted = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return noted if isinstance(noted, dict) else {}
 
 
 def merge_equal_rows(rows: TreeRows, y: Ints, weight: Floats, classes: int) -> tuple[np.ndarray, Floats]:

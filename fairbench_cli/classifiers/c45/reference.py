@@ -8,16 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fairbench_cli.classifiers.c45.tree import (
-    EPS,
-    LEAF,
-    FlatTree,
-    Floats,
-    Ints,
-    Rules,
-    TreeRows,
-    estimated_errors,
-)
+from fairbench_cli.classifiers.c45 import tree
+from fairbench_cli.classifiers.c45.tree import EPS, LEAF, FlatTree, Floats, Ints, Rules, TreeRows
 from fairbench_cli.classifiers.encode import NUMBER
 
 
@@ -44,7 +36,7 @@ def best_split(
         if (split := _split(columns, feature, y, rows, weight, len(counts), rules)) is not None
     ]
     # A nominal column with very many levels does not count for the average, unless all are like that.
-    few = [n == NUMBER or n < 0.3 * rules.rows - EPS for n in columns.levels]
+    few = [n == NUMBER or n < 0.3 * len(columns) - EPS for n in columns.levels]
     averaged = [split.gain for split in valid if not any(few) or few[split.feature]]
     if not averaged:
         return None
@@ -204,18 +196,18 @@ class _Maker:
             self.prune(kid, *part)
         rules = self.rules
         leaf = self.errors(node.counts)
-        tree = self.subtree_errors(node)
+        below = self.subtree_errors(node)
         largest = node.kids[_last_largest(np.array([kid.counts.sum() for kid in node.kids]))]
         branch = self.errors_if_sent(largest, rows, weight) if rules.raise_subtrees else np.inf
-        if leaf <= tree + 0.1 + EPS and leaf <= branch + 0.1 + EPS:
+        if leaf <= below + 0.1 + EPS and leaf <= branch + 0.1 + EPS:
             node.become_leaf()
-        elif branch <= tree + 0.1 + EPS:
+        elif branch <= below + 0.1 + EPS:
             node.feature, node.threshold, node.kids = largest.feature, largest.threshold, largest.kids
             self.refill(node, rows, weight)
             self.prune(node, rows, weight)
 
     def errors(self, counts: Floats) -> float:
-        return float(estimated_errors(counts, self.rules.confidence, self.rules.z))
+        return float(tree.estimated_errors(counts, self.rules.confidence))
 
     def subtree_errors(self, node: Node) -> float:
         if node.feature == LEAF:

@@ -1,18 +1,15 @@
 """Rows as a tree takes them, and a grown tree as flat arrays: its errors, predictions, and text as Weka's."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from fairbench_cli.classifiers.encode import NUMBER, distinct_rows
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -85,42 +82,6 @@ class Levels:
         return tuple(NUMBER if own is None else len(own) for own in self.levels)
 
 
-def from_frame(frame: "pd.DataFrame", known: Levels | None) -> tuple[TreeRows, Levels]:
-    """Return a data frame's rows: categorical columns are nominal, others must be numbers.
-
-    Raises
-    ------
-    ValueError
-        A text column that is not categorical, or a level or kind of column that `known` does not have.
-    """
-    import pandas as pd
-
-    names = tuple(str(name) for name in frame.columns)
-    if not names or not len(frame):
-        raise ValueError(
-            f"Found array with shape={frame.shape} while a minimum of 1 row and 1 column is required."
-        )
-    codes = np.zeros(frame.shape, dtype=np.int32)
-    numbers = np.zeros(frame.shape)
-    found: list[tuple[object, ...] | None] = []
-    for j, name in enumerate(names):
-        column = frame.iloc[:, j]
-        declared = None if known is None else known.levels[j]
-        nominal = isinstance(column.dtype, pd.CategoricalDtype)
-        if known is not None and nominal != (declared is not None):
-            was, now = ("numeric", "categorical") if nominal else ("categorical", "numeric")
-            raise ValueError(f'Column "{name}" was {was} when the tree was fitted and is {now} now.')
-        if nominal:
-            levels = tuple(column.cat.categories) if declared is None else declared
-            codes[:, j] = _codes(name, column, levels)
-            found.append(levels)
-        else:
-            numbers[:, j] = _numbers(name, column)
-            found.append(None)
-    levels_found = Levels(names, tuple(found))
-    return _columns(levels_found, codes, None if None not in found else numbers), levels_found
-
-
 def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tuple[TreeRows, Levels]:
     """Return an array's rows: columns with a level count hold codes from 0, others numbers; NaN is missing.
 
@@ -140,7 +101,7 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
     own = tuple(None if n == NUMBER else tuple(range(n)) for n in counts)
     found = known if isinstance(known, Levels) else Levels(names, own)
     if array.dtype.kind in "iu" and nominal.all() and ((array >= 0) & (array < np.array(counts))).all():
-        return _columns(found, array.astype(np.int32), None), found
+        return TreeRows(found.counts, array.astype(np.int32, order="C"), None), found
     numbers = np.asarray(array, dtype=np.float64)
     codes = np.where(np.isnan(numbers), -1.0, numbers)
     wrong = nominal & ((codes != np.floor(codes)) | (codes >= np.array(counts)) | (codes < -1.0))
@@ -152,41 +113,7 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
             f"codes go from 0 to {counts[j] - 1}."
         )
     kept = None if nominal.all() else numbers
-    return _columns(found, np.where(nominal, codes, 0).astype(np.int32), kept), found
-
-
-def _columns(levels: Levels, codes: NDArray[np.int32], numbers: Floats | None) -> TreeRows:
-    return TreeRows(levels.counts, np.ascontiguousarray(codes), numbers)
-
-
-def _codes(name: str, column: "pd.Series[str]", levels: tuple[object, ...]) -> NDArray[np.int32]:
-    """Return codes into `levels`, whatever the order of the column's own categories; -1 is missing."""
-    import pandas as pd
-
-    place = pd.Index(levels).get_indexer(column.cat.categories)
-    codes = np.append(place, -1)[column.cat.codes]
-    unknown = (codes < 0) & (column.cat.codes.to_numpy() >= 0)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise ValueError(
-            f'Row {row} of column "{name}" has "{column.iloc[row]}", a level that was not declared '
-            "when the tree was fitted."
-        )
-    return codes.astype(np.int32)
-
-
-def _numbers(name: str, column: "pd.Series[float]") -> Floats:
-    import pandas as pd
-
-    if not pd.api.types.is_numeric_dtype(column.dtype):
-        raise ValueError(
-            f'Column "{name}" is neither categorical nor a number; '
-            'declare its levels with astype("category").'
-        )
-    numbers: Floats = np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    if np.isinf(numbers).any():
-        raise ValueError(f'Column "{name}" contains infinity.')
-    return numbers
+    return TreeRows(found.counts, np.where(nominal, codes, 0).astype(np.int32, order="C"), kept), found
 
 
 EPS = 1e-6  # every comparison of weights and gains: a > b means a - b > EPS
@@ -201,7 +128,7 @@ def normal_quantile(confidence: float) -> float:
     return float(ndtri(1.0 - confidence))
 
 
-def added_errors(weight: Any, errors: Any, confidence: float, z: float) -> Floats:
+def added_errors(weight: Any, errors: Any, confidence: float) -> Floats:
     """Return how many errors to add to those seen in leaves: the upper confidence limit less `errors`.
 
     Parameters
@@ -210,8 +137,6 @@ def added_errors(weight: Any, errors: Any, confidence: float, z: float) -> Float
         Weight of a leaf's rows, and of those not of its majority class.
     confidence : float
         In (0, 0.5]; smaller prunes more.
-    z : float
-        `normal_quantile` of it.
 
     Notes
     -----
@@ -220,14 +145,11 @@ def added_errors(weight: Any, errors: Any, confidence: float, z: float) -> Float
     between the limits for 0 and 1. Nearly all: the rest.
     """
     n, e = np.asarray(weight, dtype=float), np.asarray(errors, dtype=float)
-    safe = np.where(n > 0, n, 1.0)
+    safe, z = np.where(n > 0, n, 1.0), normal_quantile(confidence)
     none = safe * (1.0 - confidence ** (1.0 / safe))
     fewer = np.minimum(e, 1.0)
-    added = np.where(
-        e < 1.0,
-        none + fewer * (_limit(safe, np.ones_like(e), z) - none),
-        _limit(safe, e, z),
-    )
+    between = none + fewer * (_limit(safe, np.ones_like(e), z) - none)
+    added = np.where(e < 1.0, between, _limit(safe, e, z))
     return np.where(n > 0, added, 0.0)
 
 
@@ -239,28 +161,31 @@ def _limit(n: Floats, e: Floats, z: float) -> Floats:
     return np.where(e + 0.5 >= n, np.maximum(n - e, 0.0), upper * n - e)
 
 
-def estimated_errors(counts: Floats, confidence: float, z: float) -> Floats:
+def estimated_errors(counts: Floats, confidence: float) -> Floats:
     """Return the estimated errors of leaves with class weights `counts`, shape (..., classes)."""
     weight = counts.sum(axis=-1)
     errors = weight - counts.max(axis=-1)
-    return np.asarray(errors + added_errors(weight, errors, confidence, z))
+    return np.asarray(errors + added_errors(weight, errors, confidence))
 
 
 @dataclass(frozen=True)
 class Rules:
-    """All settings that decide the tree; see `C45` for the meanings.
-
-    `rows` is the number of training rows as given, before equal rows are merged; `z` the normal
-    quantile of `confidence`.
-    """
+    """All settings that decide the tree and what it predicts; see `C45` for the meanings."""
 
     confidence: float
-    z: float
     min_leaf: float
     prune: bool
     raise_subtrees: bool
     collapse: bool
-    rows: int
+    laplace: bool
+
+
+def rules_of(options: Any) -> Rules:
+    """Return the rules that the attributes of an object say, such as a `C45` or `C45Settings`."""
+    named = {field.name: getattr(options, field.name) for field in fields(Rules)}
+    # Weka keeps the confidence in 32 bits, which decides a few close calls.
+    numbers = {"confidence": float(np.float32(options.confidence)), "min_leaf": float(options.min_leaf)}
+    return Rules(**named | numbers)
 
 
 LEAF = -1
@@ -396,7 +321,7 @@ def _lines(tree: FlatTree, node: int, indent: str, columns: Levels, classes: Seq
     for v in range(int(tree.kids[node])):
         kid = int(tree.first[node]) + v
         if levels is None:
-            test = f"{'<=' if v == 0 else '>'} {_number(float(tree.threshold[node]), 6)}"
+            test = f"{'<=' if v == 0 else '>'} {_number(float(tree.threshold[node]))}"
         else:
             test = f"= {levels[v]}"
         head = f"{indent}{columns.names[feature]} {test}"
@@ -418,10 +343,9 @@ def _leaf(tree: FlatTree, node: int, classes: Sequence[str]) -> str:
 
 def _weight(value: float) -> str:
     """Write a weight with one or two decimals: 12.0, 3.25."""
-    text = f"{value:.2f}"
-    return text.removesuffix("0")
+    return f"{value:.2f}".removesuffix("0")
 
 
-def _number(value: float, decimals: int) -> str:
-    text = f"{value:.{decimals}f}".rstrip("0").rstrip(".")
+def _number(value: float) -> str:
+    text = f"{value:.6f}".rstrip("0").rstrip(".")
     return "0" if text in ("-0", "") else text

@@ -4,24 +4,13 @@ A config lists names or ``{name: {parameter: value or list}}``; the lists are mu
 itself a list is a list in a list.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-    ValidationInfo,
-    WithJsonSchema,
-    create_model,
-)
-from pydantic_core import core_schema
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, WithJsonSchema
 
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.base.parameters import Parameters, check_of, checked, parameters_of
@@ -230,11 +219,8 @@ def own_parameters(values: dict[str, Any]) -> dict[str, Any]:
 
 def classifier_parameters(values: dict[str, Any]) -> dict[str, Any]:
     """Return those of some parameters that are the classifier's, by its own names."""
-    return {
-        name.removeprefix(OF_CLASSIFIER): value
-        for name, value in values.items()
-        if name.startswith(OF_CLASSIFIER)
-    }
+    theirs = [name for name in values if name.startswith(OF_CLASSIFIER)]
+    return {name.removeprefix(OF_CLASSIFIER): values[name] for name in theirs}
 
 
 @dataclass(frozen=True)
@@ -304,9 +290,8 @@ class ComponentSpec:
     def plain(self, **more: Any) -> Any:
         """Return it as it is written in a config, from wherever that is read."""
         name = self.name if self.origin is None or self.origin.path is None else self.origin.target
-        parameters = {
-            key: [value] if isinstance(value, list | tuple) else value for key, value in self.parameters
-        }
+        listed = {key: [value] for key, value in self.parameters if isinstance(value, list | tuple)}
+        parameters = dict(self.parameters) | listed
         parameters |= more | ({"as": self.alias} if self.alias else {})
         return {name: parameters} if parameters else name
 
@@ -341,9 +326,8 @@ class TechniqueSpec:
     def plain(self) -> Any:
         """Return it as it is written in a config."""
         tune = {} if self.tune is None else {"tune": self.tune.plain()}
-        return self.spec.plain(
-            include_protected=self.include_protected, representation=self.representation, **tune
-        )
+        more = {"include_protected": self.include_protected, "representation": self.representation}
+        return self.spec.plain(**more, **tune)
 
 
 def word(value: Any) -> str:
@@ -369,62 +353,29 @@ def named(item: Any) -> tuple[str | None, Any]:
     return None, None
 
 
-@dataclass(frozen=True)
-class _Value:
-    """Marks a value of a parameter: of which type it is, and what messages call it."""
-
-    of: Any
-    name: str
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> core_schema.CoreSchema:
-        check = check_of(self.of)
-
-        def read(value: Any) -> Any:
-            try:
-                return check(value)
-            except ValidationError as error:
-                what, fix = wording(error.errors()[0])
-                raise refused(((), Problem(f"{self.name} {what}", fix))) from None
-
-        return core_schema.no_info_plain_validator_function(read)
-
-    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
-        return TypeAdapter(self.of).json_schema()
-
-
-def component_model(name: str, types: Mapping[str, Any]) -> type[BaseModel]:
-    """Return the model of a component's parameters: of each one value of its type, or a list of these.
-
-    Its fields have the parameters' names as aliases: a parameter may have a name that no field can have.
-    """
-    parameters: dict[str, Any] = {}
-    for i, (key, of) in enumerate(types.items()):
-        value = Annotated[Any, _Value(of, f"{name}: {key}")]
-        several = Annotated[tuple[value, ...], Field(min_length=1), Several()]
-        parameters[f"parameter_{i}"] = several, Field((), alias=key, json_schema_extra=_without_default)
-    config = ConfigDict(extra="forbid", strict=True, frozen=True)
-    model: type[BaseModel] = create_model(name, __config__=config, **parameters)
-    return model
-
-
-def _without_default(schema: dict[str, Any]) -> None:
-    schema.pop("default", None)  # it stands for what is not given
-
-
 def read_parameters(
     name: str, takes: Parameters, given: Mapping[str, Any]
 ) -> tuple[dict[str, list[Any]], list[Finding]]:
-    """Return the values of each parameter that is given, checked; or what is wrong with them."""
-    if not given:
-        return {}, []
+    """Return the values of each parameter that is given, checked; or what is wrong with them.
+
+    Each has one value of its type, or a list of these.
+    """
+    found: dict[str, list[Any]] = {}
+    findings: list[Finding] = []
     types = (dict.fromkeys(given, Any) if takes.open else {}) | dict(takes.types)
-    model = component_model(name, {key: of for key, of in types.items() if key in given})
-    try:
-        found = model.model_validate(given)
-    except ValidationError as error:
-        return {}, list(_in_words(name, error, types))
-    aliases = {key: str(model.model_fields[key].alias) for key in found.model_fields_set}
-    return {alias: list(getattr(found, key)) for key, alias in aliases.items()}, []
+    for key in [key for key in types if key in given]:
+        check, listed = check_of(types[key]), given[key] if isinstance(given[key], list) else [given[key]]
+        if not listed:
+            findings.append(((key,), Problem(f"{name}: {key} must not be empty", "give at least one value")))
+        for i, value in enumerate(listed):
+            try:
+                found.setdefault(key, []).append(check(value))
+            except ValidationError as error:
+                what, fix = wording(error.errors()[0])
+                findings.append(((key, i), Problem(f"{name}: {key} {what}", fix)))
+    unknown = [key for key in given if key not in types]
+    findings += [((k,), Problem(f'{name} has no parameter "{k}"', suggest(str(k), types))) for k in unknown]
+    return ({}, findings) if findings else (found, [])
 
 
 ONE_CANDIDATE = Problem("tune: over holds one candidate", "give several values, or make it a parameter")
@@ -433,19 +384,6 @@ ONE_CANDIDATE = Problem("tune: over holds one candidate", "give several values, 
 def has_one_candidate(over: Mapping[str, Any]) -> bool:
     """Return whether what is tuned has one value each."""
     return all(not isinstance(values, list) or len(values) == 1 for values in over.values())
-
-
-def _in_words(name: str, error: ValidationError, known: Iterable[str]) -> Iterator[Finding]:
-    """Yield what is wrong with the parameters of a component."""
-    for finding in error.errors():
-        place, kind = finding["loc"], finding["type"]
-        if kind == "refused":
-            yield place, Problem(**finding["ctx"])
-        elif kind == "extra_forbidden":
-            yield place, Problem(f'{name} has no parameter "{place[0]}"', suggest(str(place[0]), known))
-        elif not finding["input"]:  # otherwise its values have their own findings
-            what, fix = wording(finding)
-            yield place, Problem(f"{name}: {place[0]} {what}", fix)
 
 
 def read_tunings(
@@ -568,26 +506,18 @@ def _read_entry(
         needed = [key for key in takes.required if key not in usual and key not in given and key not in tuned]
         fix = f"give it a value: {written}: {{{', '.join(f'{key}: VALUE' for key in needed)}}}"
         findings += [((), Problem(f'{name} needs the parameter "{key}"', fix)) for key in needed]
-        if not findings:
-            more = {} if tuning is None else {"tune": tuning}
-            found += _combinations(ComponentSpec(name, (), origin, alias), usual | values, ours, extra, more)
+        if findings:
+            continue
+        every, more = usual | values, {} if tuning is None else {"tune": tuning}
+        own = sorted(key for key in every if key not in extra)
+        for chosen in product(*(every[key] for key in own)):
+            pairs = zip(own, chosen, strict=True)
+            parameters = tuple((key, one) for key, one in pairs if key not in ours or one != ours[key][1])
+            spec = ComponentSpec(name, parameters, origin, alias)
+            several = product(*(every[key] for key in extra))
+            found += [(spec, dict(zip(extra, others, strict=True)) | more) for others in several]
     findings += [((), problem) for problem in _refusals(kind, found, context.base)]
     return found, [((written, *place), problem) for place, problem in findings]
-
-
-def _combinations(
-    spec: ComponentSpec,
-    values: Mapping[str, list[Any]],
-    ours: Extra,
-    extra: Mapping[str, Any],
-    more: dict[str, Any],
-) -> Iterator[Combination]:
-    own = sorted(key for key in values if key not in extra)
-    for chosen in product(*(values[key] for key in own)):
-        given = zip(own, chosen, strict=True)
-        parameters = tuple((key, one) for key, one in given if key not in ours or one != ours[key][1])
-        for others in product(*(values[key] for key in extra)):
-            yield replace(spec, parameters=parameters), dict(zip(extra, others, strict=True)) | more
 
 
 def _refusals(kind: Registry, combinations: list[Combination], base: Path | None) -> list[Problem]:
@@ -603,9 +533,7 @@ def _refusals(kind: Registry, combinations: list[Combination], base: Path | None
                 if spec.origin is None and not isinstance(error, ValueError):
                     raise
                 what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-                fix = (
-                    "change one of the two" if spec.origin is None else "correct the parameters, or its code"
-                )
+                fix = "correct the parameters, or its code" if spec.origin else "change one of the two"
                 found[what] = Problem(f"{spec.name}: {what}", fix)
     return list(found.values())
 

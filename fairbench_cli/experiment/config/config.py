@@ -112,13 +112,26 @@ def _rows_of(value: Any) -> Any:
 
 Beta = Annotated[float, Field(ge=0, le=1)]
 RowsOf = Annotated[
-    TestLabels,
-    BeforeValidator(_rows_of, json_schema_input_type=Literal[True, "true", "recorded"]),
+    TestLabels, BeforeValidator(_rows_of, json_schema_input_type=Literal[True, "true", "recorded"])
 ]
 Share = Annotated[float, Field(gt=0, le=1)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
 MetricName = Annotated[str, AfterValidator(_metric), MetricByName]
 Representations = Annotated[tuple[Representation, ...], Field(min_length=1), Several("representation")]
+Named = Annotated[str, AfterValidator(short)]
+SomeInterventions = Annotated[tuple[Named, ...], Field(min_length=1), Several("intervention", alone=False)]
+SomeClassifiers = Annotated[tuple[Named, ...], Field(min_length=1), Several("classifier", alone=False)]
+Entries = Annotated[list[Any], Field(min_length=1)]
+Techniques = Annotated[
+    tuple[TechniqueSpec, ...],
+    Field(min_length=1),
+    BeforeValidator(read_interventions, json_schema_input_type=Entries),
+]
+Classifiers = Annotated[
+    tuple[ComponentSpec, ...],
+    Field(min_length=1),
+    BeforeValidator(read_classifiers, json_schema_input_type=Entries),
+]
 TableName = Annotated[str, Known("table", tuple(TABLES))]
 FigureName = Annotated[str, Known("figure", tuple(FIGURES))]
 
@@ -278,22 +291,12 @@ class DatasetOptions(BiasConfig):
         max_length=60,
         description="What tables, figures and pages call it, if not by its name; decides no numbers.",
     )
-    interventions: (
-        Annotated[
-            tuple[Annotated[str, AfterValidator(short)], ...],
-            Field(min_length=1),
-            Several("intervention", alone=False),
-        ]
-        | None
-    ) = Field(default=None, description="Run only these of the interventions on it.")
-    classifiers: (
-        Annotated[
-            tuple[Annotated[str, AfterValidator(short)], ...],
-            Field(min_length=1),
-            Several("classifier", alone=False),
-        ]
-        | None
-    ) = Field(default=None, description="Run only these of the classifiers on it.")
+    interventions: SomeInterventions | None = Field(
+        default=None, description="Run only these of the interventions on it."
+    )
+    classifiers: SomeClassifiers | None = Field(
+        default=None, description="Run only these of the classifiers on it."
+    )
 
 
 class DatasetSpec(DatasetOptions):
@@ -311,8 +314,9 @@ class DatasetSpec(DatasetOptions):
 
     def takes(self, intervention: str, classifier: str) -> bool:
         """Return whether the two are to run on it."""
-        return intervention in (self.interventions or (intervention,)) and classifier in (
-            self.classifiers or (classifier,)
+        techniques, classifiers = self.interventions, self.classifiers
+        return intervention in (techniques or (intervention,)) and classifier in (
+            classifiers or (classifier,)
         )
 
     def plain(self, hidden: frozenset[str]) -> dict[str, Any]:
@@ -430,19 +434,9 @@ class ExperimentConfig(StrictModel):
         "may say otherwise. `original`: levels and numbers. `numerical`: one 0/1 number per level, protected "
         "attributes as they are. `numerical-binary`: those as 0/1 numbers too, 1 for the favoured.",
     )
-    interventions: Annotated[
-        tuple[TechniqueSpec, ...],
-        Field(min_length=1),
-        BeforeValidator(read_interventions, json_schema_input_type=Annotated[list[Any], Field(min_length=1)]),
-    ] = Field(description="Techniques; `fairbench list interventions`.")
-    classifiers: Annotated[
-        tuple[ComponentSpec, ...],
-        Field(min_length=1),
-        BeforeValidator(read_classifiers, json_schema_input_type=Annotated[list[Any], Field(min_length=1)]),
-    ] = Field(
-        default=DEFAULT_CLASSIFIERS,
-        validate_default=True,
-        description="`fairbench list classifiers`.",
+    interventions: Techniques = Field(description="Techniques; `fairbench list interventions`.")
+    classifiers: Classifiers = Field(
+        default=DEFAULT_CLASSIFIERS, validate_default=True, description="`fairbench list classifiers`."
     )
     metrics: Annotated[tuple[MetricName, ...], Field(min_length=1), Several("metric", alone=False)] = Field(
         default=tuple(DEFAULT_METRICS),
@@ -470,8 +464,7 @@ class ExperimentConfig(StrictModel):
         "have rows.",
     )
     figures: Annotated[tuple[FigureName, ...], Several("figure", alone=False)] = Field(
-        default=(),
-        description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF.",
+        default=(), description=f"{', '.join(f'`{name}`' for name in FIGURES)}; as SVG, PNG and PDF."
     )
     figure_titles: bool = Field(
         default=True,
@@ -552,16 +545,14 @@ class ExperimentConfig(StrictModel):
     @property
     def has_worlds(self) -> bool:
         """Return whether some data set has a `bias`, its own or that of `sample`, and results a world."""
-        own = ("bias" in spec.model_fields_set for spec in self.datasets)
-        given = (spec if is_own else self.sample for spec, is_own in zip(self.datasets, own, strict=True))
-        return any(one.bias is not None for one in given)
+        parts = [spec if "bias" in spec.model_fields_set else self.sample for spec in self.datasets]
+        return any(part.bias is not None for part in parts)
 
     @property
     def takes_beta(self) -> bool:
         """Return whether β has an effect: on an outcome's table, or as the strength of a mechanism."""
-        return any(
-            spec.bias is None or any(world.takes_beta for world in spec.bias) for spec in self.datasets
-        )
+        left = (world.takes_beta for spec in self.datasets for world in spec.bias or ())
+        return any(spec.bias is None for spec in self.datasets) or any(left)
 
     def worlds(self, spec: DatasetSpec) -> list[CellWorld]:
         """Return the worlds of a data set's cells, which its config has spelled out.
@@ -581,9 +572,8 @@ class ExperimentConfig(StrictModel):
     def row_metrics(self) -> RequestedRowMetrics:
         """Return the metrics that need the test rows themselves, with their strata."""
         own = tuple(metric for metric in self._own if metric.entry.needs != "counts")
-        return RequestedRowMetrics(
-            tuple(name for name in self.metrics if name in ROW_METRICS), self.strata, own
-        )
+        registered = tuple(name for name in self.metrics if name in ROW_METRICS)
+        return RequestedRowMetrics(registered, self.strata, own)
 
     def plain(self) -> dict[str, Any]:
         """Return the config as plain data, with every default spelled out; it runs as it is."""

@@ -1,18 +1,39 @@
 """From a name or a YAML file to an `ExperimentConfig`; every mistake is reported at once, with its line."""
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from fairbench_cli.base.errors import Problem, UserError, nearest, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, Words, nearest, suggest, user_error
 from fairbench_cli.base.files import read_text
-from fairbench_cli.base.plugins import clashes
+from fairbench_cli.base.plugins import clashes, short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, laid_over, read_mapping
-from fairbench_cli.base.validation import in_file_order, problems_of
+from fairbench_cli.base.validation import in_file_order, problems_of, spot_of, wording
+from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, shipped_cards
-from fairbench_cli.experiment.config.checks import Given, cross_checks
-from fairbench_cli.experiment.config.components import ReadContext
-from fairbench_cli.experiment.config.config import OF_BETA, BiasConfig, ExperimentConfig
+from fairbench_cli.experiment.config.components import (
+    OF_CLASSIFIER,
+    ONE_CANDIDATE,
+    ComponentSpec,
+    ReadContext,
+    classifier_parameters,
+    has_one_candidate,
+    named,
+    read_parameters,
+)
+from fairbench_cli.experiment.config.config import (
+    OF_BETA,
+    WITHOUT_EFFECT,
+    BiasConfig,
+    DatasetSpec,
+    ExperimentConfig,
+    attribute_names,
+)
+from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
+from fairbench_cli.experiment.config.worlds import SOME, WorldSpec, worlds_at
+from fairbench_cli.interventions.registry import INTERVENTIONS
 
 SUFFIXES = (".yaml", ".yml")
 ABBREVIATIONS = ("al.", "eq.")
@@ -99,11 +120,8 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
     if {"files", "label"} <= document.data.keys() and "datasets" not in document.data:
         card = Path(document.name)
         own = card.with_name(f"{card.stem}-run.yaml")
-        fix = (
-            f"run `fairbench run {own}`"
-            if own.is_file()
-            else f"name it under a config's datasets: [./{card.name}]"
-        )
+        fix = f"name it under a config's datasets: [./{card.name}]"
+        fix = f"run `fairbench run {own}`" if own.is_file() else fix
         raise user_error("this is a card, not a config", fix, document.where(("files",)))
     document, problems = laid_over(document, overrides)
     config, context, wrong = parse(document, base)
@@ -171,3 +189,309 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
             "test": test,
         }
     )
+
+
+Conflict = tuple[Place, Words, Words]  # where, what is wrong, what to do
+
+
+@dataclass(frozen=True)
+class Given:
+    """What there is to check.
+
+    Parameters
+    ----------
+    config : ExperimentConfig
+        As written: nothing has been filled in.
+    document : YamlDocument
+        Its file.
+    cards : sequence of Card
+        Of the data sets, in their order; fewer where some cannot be read.
+    """
+
+    config: ExperimentConfig
+    document: YamlDocument
+    cards: Sequence[Card]
+
+    @property
+    def datasets(self) -> Iterator[tuple[Place, DatasetSpec, Card]]:
+        """The data sets, each with its place in the file and its card."""
+        for i, (spec, card) in enumerate(zip(self.config.datasets, self.cards, strict=True)):
+            yield ("datasets", i, spec.card), spec, card
+
+
+def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
+    """Check the keys against each other, but for those that are `wrong` by themselves."""
+    findings: list[Conflict] = []
+    for keys, check in _CHECKS:
+        if keys.isdisjoint(wrong):
+            findings += check(given)
+    return [Problem(what, fix, spot_of(given.document, place)) for place, what, fix in findings]
+
+
+def _without_effect(given: Given) -> Iterator[Conflict]:
+    """Find settings that mean nothing for the kind of source that the config names."""
+    config = given.config
+    settings, where_not, fix = WITHOUT_EFFECT[config.sample.source]
+    own = [(place, spec) for place, spec, _ in given.datasets]
+    for place, part in [(("sample",), config.sample), *own]:
+        for key in sorted(settings & part.model_fields_set):
+            yield (*place, key), f"{key} has no effect {where_not}", f"remove it, or {fix}"
+
+
+def _unknown_outcomes(given: Given) -> Iterator[Conflict]:
+    """Find uses of unknown outcomes that are not those of the network that ships with a card."""
+    for place, spec, card in given.datasets if given.config.sample.source == "shipped" else ():
+        if card.with_unknown_as(spec.unknown_as).label != card.label:
+            what = f"the fitted network of {card.name} is of unknown_as: {card.label.unknown_as}"
+            fix = "leave out unknown_as, or write `sample: {from: network}` to learn one from the data"
+            yield (*place, "unknown_as"), what, fix
+
+
+def _test_rows(given: Given) -> Iterator[Conflict]:
+    """Find test rows that do not go with where the training rows come from."""
+    config = given.config
+    real = config.sample.source == "data"
+    without = [card.name for card in given.cards if not card.tested_files]
+    if real and (config.test == "network" or (config.test == "original" and without)):
+        what = f"test: {config.test} does not go with `from: data`, which trains on real rows"
+        fix = "write test: holdout, or leave it out"
+        if config.test == "original":
+            fix = f"{fix}; or name a file, or `test_files` or `test_rows` in the card of {without[0]}"
+        yield ("test",), what, fix
+    if real and config.test not in (None, "holdout") and config.sample.balanced is not None:
+        what = "balanced draws test rows too, and these are those of a file"
+        yield ("sample", "balanced"), what, "remove it, or write test: holdout"
+    if not real and config.test == "holdout":
+        fix = "write `sample: {from: data}`, or test: original"
+        yield ("test",), "test: holdout needs rows that are not trained on", fix
+
+
+def _strata(given: Given) -> Iterator[Conflict]:
+    """Find measures within strata where the config names none, and strata that nothing is measured in."""
+    config = given.config
+    needing = [i for i, name in enumerate(config.metrics) if config.metric(name).needs == "strata"]
+    if needing and not config.strata:
+        what = f"{config.metrics[needing[0]]} compares groups within strata"
+        yield ("metrics", needing[0]), what, "write `strata: [ATTRIBUTE]`"
+    if config.strata and not needing:
+        fix = "add a metric such as unexplained-difference, or remove it"
+        yield ("strata",), "strata has no effect on these metrics", fix
+
+
+def _sweep(given: Given) -> Iterator[Conflict]:
+    """Find a sweep whose measures all need rows: it has counts alone."""
+    config = given.config
+    if config.sweep and all(config.metric(name).needs != "counts" for name in config.at_hand):
+        what = f"a sweep has counts alone, and {config.metrics[0]} needs rows"
+        yield ("sweep",), what, "add a metric such as accuracy"
+
+
+def _outputs(given: Given) -> Iterator[Conflict]:
+    """Find tables and figures of what the config does not ask for."""
+    config = given.config
+    for key, kind, known in (("tables", "table", TABLES), ("figures", "figure", FIGURES)):
+        for i, name in enumerate(getattr(config, key)):
+            for is_met, what, fix in (NEEDS[need] for need in known[name].needs):
+                if not is_met(config):
+                    yield (key, i), f"the {kind} {name} {what}", fix
+
+
+def _limits(given: Given) -> Iterator[Conflict]:
+    """Find what data sets are limited to and the config does not list, and else what they all leave out."""
+    config = given.config
+    techniques = [technique.spec for technique in config.interventions]
+    for axis, specs in (("interventions", techniques), ("classifiers", config.classifiers)):
+        names = [spec.name for spec in specs]
+        limits = [getattr(spec, axis) for spec in config.datasets]
+        unknown = False
+        for place, spec, _ in given.datasets:
+            for i, name in enumerate(getattr(spec, axis) or ()):
+                if name not in names:
+                    unknown = True
+                    what = f'"{name}" is not among the config\'s {axis}'
+                    yield (*place, axis, i), what, suggest(name, {*names})
+        places = [short(str(named(item)[0])) for item in given.document.data.get(axis, [])]
+        for name in () if unknown else dict.fromkeys(names):
+            if all(limit is not None and name not in limit for limit in limits):
+                at: Place = (axis, places.index(name)) if name in places else ()
+                fix = f"remove it, or name it under a data set's {axis}"
+                yield at, f"no data set takes {name}", fix
+
+
+def _tuned_classifiers(given: Given) -> Iterator[Conflict]:
+    """Find parameters of classifiers that are tuned and that a classifier does not take."""
+    for i, item in enumerate(given.document.data["interventions"]):
+        name, options = named(item)
+        tunings = options.get("tune", [])
+        for j, tune in enumerate(tunings if isinstance(tunings, list) else [tunings]):
+            place: Place = ("interventions", i, str(name), "tune", j, "over")
+            theirs = classifier_parameters(tune["over"])
+            if name in INTERVENTIONS and not ComponentSpec(str(name)).uses("classifier", INTERVENTIONS):
+                for key in theirs:
+                    what = f"tune: {OF_CLASSIFIER}{key} has no effect on {name}, which has a model of its own"
+                    yield (*place, f"{OF_CLASSIFIER}{key}"), what, "tune its own parameters"
+                continue
+            wrong = [
+                ((*place, f"{OF_CLASSIFIER}{at[0]}", *at[1:]), problem.what, problem.fix)
+                for spec in given.config.classifiers
+                for at, problem in read_parameters(spec.name, spec.takes(CLASSIFIERS), theirs)[1]
+            ]
+            yield from wrong
+            if theirs and not wrong and has_one_candidate(tune["over"]):
+                yield place, ONE_CANDIDATE.what, ONE_CANDIDATE.fix
+
+
+def _listed_twice(given: Given) -> Iterator[Conflict]:
+    """Find data sets whose results would have the same name."""
+    seen = set()
+    for place, spec, card in given.datasets:
+        name = spec.name or card.name
+        for attribute in spec.attribute or (card.attribute(None),):
+            if (name, attribute) in seen:
+                fix = f"keep one, or give one another name with `as: {name}-2`"
+                yield place, f"{name} with {attribute} is listed twice", fix
+            seen.add((name, attribute))
+
+
+def _nobody_favoured(given: Given) -> Iterator[Conflict]:
+    """Find a bias in both directions where the card does not say which group it favours."""
+    for place, spec, card in given.datasets:
+        part = spec if "bias_direction" in spec.model_fields_set else given.config.sample
+        for attribute in spec.attribute or (card.attribute(None),):
+            for name in _singles(card, spec.beta_on or given.config.sample.beta_on or (attribute,)):
+                target = card.protected[name].bias
+                if part.bias_direction == "both" and target and not target.favoured:
+                    what = "bias_direction: both needs to know which group β favours, and"
+                    fix = f"add `favoured` to the bias of {name} in the card, or write bias_direction:"
+                    yield (*place, "bias_direction"), f"{what} {card.name} does not say", f"{fix} deprived"
+
+
+def _bias_of(given: Given) -> list[tuple[Place, tuple[WorldSpec, ...] | None]]:
+    """Return the `bias` that holds for each data set, with its place."""
+    sample, found = given.config.sample, []
+    for place, spec, _ in given.datasets:
+        own = "bias" in spec.model_fields_set
+        found.append(((*place, "bias"), spec.bias) if own else (("sample", "bias"), sample.bias))
+    return found
+
+
+def _with_bias(given: Given) -> Iterator[Conflict]:
+    """Find settings of β where worlds stand in its place, and of worlds where there are none."""
+    config, found = given.config, [worlds for _, worlds in _bias_of(given)]
+    parts: list[tuple[Place, BiasConfig]] = [] if None in found else [(("sample",), config.sample)]
+    datasets = zip(given.datasets, found, strict=True)
+    parts += [(place, spec) for (place, spec, _), worlds in datasets if worlds is not None]
+    for place, part in parts:
+        for key in sorted(OF_BETA & part.model_fields_set):
+            what = f"{key} says how β changes the outcome's table, and here a `bias` takes its place"
+            yield (*place, key), what, "remove one of the two"
+    every = [world for worlds in found for world in worlds or ()]
+    taken = None in found or any(world.takes_beta for world in every)
+    if "beta" in config.sample.model_fields_set and not taken:
+        what = "beta has no effect: every mechanism of the bias says its strength"
+        yield ("sample", "beta"), what, "remove it, or leave the strengths out"
+    for key in ("test_labels", "test_features"):
+        if key in config.model_fields_set and all(worlds is None for worlds in found):
+            what = f"{key} has no effect without a bias: what is recorded is true"
+            yield (key,), what, "remove it, or write `bias` under `sample`"
+        elif (
+            key == "test_features"
+            and config.test_features == "recorded"
+            and not any(world.at(SOME).features for world in every)
+        ):
+            what = f"{key}: recorded has no effect: no mechanism changes how features are recorded"
+            yield (key,), what, "remove it, or add `measurement` or `group` to the bias"
+
+
+def _strengths(given: Given) -> Iterator[Conflict]:
+    """Find β that are the strength of a mechanism which takes no such strength, and worlds called alike."""
+    told = set[Place]()
+    for place, worlds in _bias_of(given):
+        seen = set[tuple[str, float]]()
+        for world in () if place in told else worlds or ():
+            try:
+                found = list(worlds_at([world], given.config.sample.beta))
+            except ValidationError as error:
+                wrong = error.errors()[0]
+                what = (
+                    f"{world}: the strength is left to β, and {wording(wrong)[0].replace('must', 'it must')}"
+                )
+                yield (*place, *world.places[0]), what, "write the strength, or other `beta` under `sample`"
+                continue
+            for one in found:
+                if (one.name, one.beta) in seen:
+                    at = (*place, *world.places[0]) if world.places else place
+                    called = f"the world {one}" if one.name else "no bias"
+                    fix = "keep one, or give one another name with `as: NAME` in a mechanism"
+                    yield at, f"{called} is listed twice", fix
+                seen.add((one.name, one.beta))
+        told.add(place)
+
+
+def _singles(card: Card, names: Iterable[str]) -> Iterator[str]:
+    """Yield attributes of a card, of joint ones their parts; unknown ones are left out."""
+    for name in names:
+        known = card.protected.get(name)
+        yield from () if known is None else known.of or (name,)
+
+
+def _beta_on(given: Given) -> Iterator[Conflict]:
+    """Find attributes that β is to act on and a data set does not have."""
+    for place, spec, card in given.datasets:
+        own = "beta_on" in spec.model_fields_set
+        at: Place = (*place, "beta_on") if own else ("sample", "beta_on")
+        for name in (spec if own else given.config.sample).beta_on or ():
+            if name not in card.protected:
+                what = f'beta_on: {card.name} has no protected attribute "{name}"'
+                yield at, what, suggest(name, card.protected)
+
+
+def _attributes(given: Given) -> Iterator[Conflict]:
+    """Find attributes and intersections that no data set has, or that are listed twice."""
+    attributes = given.config.attributes
+    for i, text in enumerate(attributes):
+        names = attribute_names(text)
+        if len(set(names)) < len(names):
+            yield ("attributes", i), f'"{text}" names an attribute twice', "keep one"
+        if set(names) in [set(attribute_names(other)) for other in attributes[:i]]:
+            yield ("attributes", i), f'attribute "{text}" is listed twice', "keep one"
+        problem = unknown_attribute(text, [card.protected for card in given.cards])
+        if problem is not None:
+            yield ("attributes", i), *problem
+
+
+def unknown_attribute(text: str, known: Sequence[Collection[str]]) -> tuple[str, str] | None:
+    """Say what is wrong, and what to do, where no data set has an attribute or an intersection.
+
+    Parameters
+    ----------
+    text : str
+        Such as ``sex×race``.
+    known : sequence of collections of str
+        The protected attributes of each data set.
+    """
+    every = {name for own in known for name in own}
+    for name in attribute_names(text):
+        if name not in every:
+            return f'no data set has the protected attribute "{name}"', suggest(name, every)
+    if not any(set(attribute_names(text)) <= set(own) for own in known):
+        return f"no data set has all attributes of {text}", "name attributes of one card"
+    return None
+
+
+_CHECKS: tuple[tuple[set[str], Callable[[Given], Iterator[Conflict]]], ...] = (
+    ({"datasets", "sample"}, _without_effect),
+    ({"datasets", "sample"}, _unknown_outcomes),
+    ({"sample", "test"}, _test_rows),
+    ({"metrics", "strata"}, _strata),
+    ({"metrics", "sweep"}, _sweep),
+    ({"datasets", "tables", "figures", "sweep", "sample", "interventions"}, _outputs),
+    ({"interventions", "classifiers"}, _tuned_classifiers),
+    ({"datasets", "interventions", "classifiers"}, _limits),
+    ({"datasets"}, _listed_twice),
+    ({"datasets", "sample", "bias_direction"}, _nobody_favoured),
+    ({"datasets", "sample"}, _beta_on),
+    ({"datasets", "sample", "test_labels", "test_features"}, _with_bias),
+    ({"datasets", "sample"}, _strengths),
+    ({"datasets", "attributes"}, _attributes),
+)

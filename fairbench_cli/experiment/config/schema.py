@@ -9,27 +9,20 @@ import re
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from fairbench_cli.base.errors import shown
 from fairbench_cli.base.parameters import parameters_of
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.represent import Representation
+from fairbench_cli.experiment.config import config
 from fairbench_cli.experiment.config.components import (
     ALIAS,
     LONGEST_ALIAS,
     PLUGIN,
     ComponentSpec,
     TuneOptions,
-    component_model,
-)
-from fairbench_cli.experiment.config.config import (
-    BiasConfig,
-    DatasetOptions,
-    ExperimentConfig,
-    Limits,
-    SampleConfig,
 )
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
@@ -39,7 +32,7 @@ MOST_SHOWN = 5  # values of a default
 
 def config_schema() -> dict[str, Any]:
     """Return the JSON Schema of a config file (draft 2020-12)."""
-    schema = ExperimentConfig.model_json_schema(by_alias=True)
+    schema = config.ExperimentConfig.model_json_schema(by_alias=True)
     properties = schema["properties"]
     properties["interventions"] |= _components(
         INTERVENTIONS, {"include_protected": bool, "representation": Representation}, ("tune",)
@@ -64,10 +57,16 @@ def _components(kind: Registry, also: dict[str, Any], more: tuple[str, ...] = ()
 
     Each takes the parameters `also`, and one or a list of the definitions `more`.
     """
-    entries = {}
+    entries: dict[str, dict[str, Any]] = {}
     for name, entry in kind.items():
-        model = component_model(name, {**parameters_of(entry.load()).types, **also})
-        entries[name] = model.model_json_schema() | {"type": ["object", "null"], "description": entry.summary}
+        types = {**parameters_of(entry.load()).types, **also}
+        entries[name] = {
+            "additionalProperties": False,
+            "properties": {key: _parameter(key, of) for key, of in types.items()},
+            "title": name,
+            "type": ["object", "null"],
+            "description": entry.summary,
+        }
         entries[name]["properties"][ALIAS] = {"type": "string", "minLength": 1, "maxLength": LONGEST_ALIAS}
         for key in more:
             one = {"$ref": f"#/$defs/{key}"}
@@ -80,10 +79,19 @@ def _components(kind: Registry, also: dict[str, Any], more: tuple[str, ...] = ()
     return {"items": {"anyOf": [{"enum": list(kind)}, PLUGIN, named | {"properties": entries} | theirs]}}
 
 
+def _parameter(name: str, of: Any) -> dict[str, Any]:
+    """Return the schema of a parameter of a component: one value of its type, or a list of these."""
+    value = TypeAdapter(of).json_schema()
+    return {
+        "anyOf": [value, {"items": value, "minItems": 1, "type": "array"}],
+        "title": name.title().replace("_", " "),
+    }
+
+
 def key_table(model: type[BaseModel], without: type[BaseModel] | None = None) -> str:
     """Return a Markdown table of the keys of a model, their defaults and meanings.
 
-    >>> print(key_table(BiasConfig).splitlines()[4])
+    >>> print(key_table(config.BiasConfig).splitlines()[4])
     | `require_arc` | false | Require the arc from the edited column to the outcome in the network. |
     """
     rows = ["| key | default | what |", "|---|---|---|"]
@@ -126,11 +134,11 @@ def _default(value: Any) -> str:
 
 
 TABLES_OF_KEYS = {
-    "config": key_table(ExperimentConfig),
-    "sample": key_table(SampleConfig),
-    "dataset": key_table(DatasetOptions, without=BiasConfig),
+    "config": key_table(config.ExperimentConfig),
+    "sample": key_table(config.SampleConfig),
+    "dataset": key_table(config.DatasetOptions, without=config.BiasConfig),
     "tune": key_table(TuneOptions),
-    "limits": key_table(Limits),
+    "limits": key_table(config.Limits),
     "mechanisms": mechanism_table(),
 }
 

@@ -53,7 +53,7 @@ class CellWorld:
     @property
     def features(self) -> bool:
         """Whether features are recorded otherwise than they are."""
-        return any(_class_of(spec).features for spec in self.mechanisms if changes_something(spec))
+        return any(_class_of(spec.name).features for spec in self.mechanisms if changes_something(spec))
 
     def __str__(self) -> str:
         """Say its name and strength.
@@ -96,7 +96,10 @@ class WorldSpec:
 
     def at(self, beta: float) -> CellWorld:
         """Return the world with every strength that is left to β at `beta`."""
-        filled = tuple(_with_strength(spec, beta) for spec in self.mechanisms)
+        filled = tuple(
+            spec.having({_class_of(spec.name).strength: beta}, MECHANISMS) if _left_to_beta(spec) else spec
+            for spec in self.mechanisms
+        )
         strengths = [strength for strength in map(_strength, filled) if strength is not None]
         usual = ALL if filled else 0.0
         return CellWorld(str(self), next(iter(strengths), usual) + 0.0, filled)
@@ -112,7 +115,7 @@ class WorldSpec:
         for spec in self.mechanisms:
             strength = _strength(spec) if later else None
             parts.append(_name(spec) if strength is None else f"{_name(spec)} {strength:g}")
-            later = later or _strength_of(spec.name) is not None
+            later = later or _class_of(spec.name).strength is not None
         return " + ".join(parts)
 
     def within(self, place: Place) -> "WorldSpec":
@@ -130,7 +133,7 @@ def changes_something(spec: ComponentSpec) -> bool:
     >>> changes_something(ComponentSpec("label", (("flip", 0.0),)))
     False
     """
-    return not (_class_of(spec).neutral and _strength(spec) == 0)
+    return not (_class_of(spec.name).neutral and _strength(spec) == 0)
 
 
 def worlds_at(worlds: Iterable[WorldSpec], betas: Iterable[float]) -> Iterator[CellWorld]:
@@ -155,11 +158,8 @@ def read_worlds(value: Any) -> Any:
     listed = value if isinstance(value, list) else [value]
     lists = [isinstance(item, list) for item in listed]
     if any(lists) and not all(lists):
-        what, fix = (
-            "bias has a mechanism next to a list of mechanisms",
-            "put each world in brackets",
-        )
-        raise refused(((lists.index(False),), Problem(what, fix)))
+        what = "bias has a mechanism next to a list of mechanisms"
+        raise refused(((lists.index(False),), Problem(what, "put each world in brackets")))
     found: list[WorldSpec] = []
     findings: list[Finding] = []
     for k, items in enumerate(listed if any(lists) else [listed]):
@@ -190,7 +190,7 @@ def read_world(value: Any) -> tuple[ComponentSpec, ...]:
         raise user_error(what, "give one list of mechanisms, and one value of each parameter")
     (world,) = found
     for spec in filter(_left_to_beta, world.mechanisms):
-        own = _strength_of(spec.name)
+        own = _class_of(spec.name).strength
         raise user_error(f"{spec.name} needs its strength", f"write {spec.name}: {{{own}: {SOME:g}}}")
     mechanisms: tuple[ComponentSpec, ...] = world.mechanisms
     return mechanisms
@@ -201,7 +201,7 @@ def _read_mechanism(item: Any) -> tuple[list[ComponentSpec], list[Finding]]:
     name, options = named(item)
     if name is not None and name not in MECHANISMS:
         return [], [((), Problem(f'unknown mechanism "{name}"', suggest(str(name), MECHANISMS)))]
-    own = None if name is None else _strength_of(name)
+    own = None if name is None else _class_of(name).strength
     is_left = own is not None and isinstance(options, dict) and own not in options
     given = {name: options | {own: SOME}} if is_left else item
     try:
@@ -213,28 +213,18 @@ def _read_mechanism(item: Any) -> tuple[list[ComponentSpec], list[Finding]]:
     return [replace(s, parameters=tuple(p for p in s.parameters if p[0] != own)) for s in read], []
 
 
-def _class_of(spec: ComponentSpec) -> Any:
-    return MECHANISMS[spec.name].load()
-
-
-def _strength_of(name: str) -> str | None:
-    """Return the parameter that is a mechanism's strength; None of one that has none."""
-    own: str | None = MECHANISMS[name].load().strength
-    return own
+def _class_of(name: str) -> Any:
+    return MECHANISMS[name].load()
 
 
 def _strength(spec: ComponentSpec) -> float | None:
     """Return the strength of a mechanism; None where it has none, or leaves it to β."""
-    value = dict(spec.parameters).get(_strength_of(spec.name) or "")
+    value = dict(spec.parameters).get(_class_of(spec.name).strength or "")
     return None if value is None else float(value)
 
 
 def _left_to_beta(spec: ComponentSpec) -> bool:
-    return _strength_of(spec.name) is not None and _strength(spec) is None
-
-
-def _with_strength(spec: ComponentSpec, beta: float) -> ComponentSpec:
-    return spec.having({str(_strength_of(spec.name)): beta}, MECHANISMS) if _left_to_beta(spec) else spec
+    return _class_of(spec.name).strength is not None and _strength(spec) is None
 
 
 def _name(spec: ComponentSpec) -> str:
@@ -245,7 +235,7 @@ def _name(spec: ComponentSpec) -> str:
     """
     if spec.alias:
         return spec.alias
-    own = _class_of(spec)
+    own = _class_of(spec.name)
     given, words = dict(spec.parameters), [spec.name]
     for option in fields(own):
         value = given.get(option.name, option.default)

@@ -12,11 +12,11 @@ import re
 import socket
 import time
 import zlib
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal, Self
 
@@ -24,9 +24,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.experiment.cell import Repeat, Status
+from fairbench_cli.experiment.cell import Curve, Repeat, Status
 from fairbench_cli.experiment.decisions import ROWS, RowsPlace, crc_of_rows
-from fairbench_cli.experiment.tuning import Curve
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.measures.counts import Counts
 
@@ -107,9 +106,8 @@ def parse_header(line: bytes, checked: bool, where: str) -> JournalHeader:
         raise ValueError("it has no checksum")
     number = json.loads(line).get("journal")
     if number != FORMAT:
-        raise user_error(
-            f"a journal of format {number}, and this version reads {FORMAT}", "update fairbench", where
-        )
+        what = f"a journal of format {number}, and this version reads {FORMAT}"
+        raise user_error(what, "update fairbench", where)
     return JournalHeader.model_validate_json(line)
 
 
@@ -161,8 +159,15 @@ def _float(value: Number) -> float:
     return math.nan if value is None else float(value)
 
 
-def _numbered(groups: int) -> tuple[str, ...]:
-    return tuple(map(str, range(groups)))
+_COUNTS = "counts", "swept", "recorded"  # the fields of a repeat that are `Counts`
+
+
+def _counts(n: Any, groups: int) -> Counts | None:
+    """Return counts of a line, of so many groups, which are numbered."""
+    if n is None:
+        return None
+    array = np.array(n, dtype=float)
+    return Counts(tuple(map(str, range(groups))), array if len(n) else array.reshape(0, groups, 2, 2))
 
 
 class _Tuning(BaseModel):
@@ -182,12 +187,19 @@ class _Tuning(BaseModel):
             raise ValueError("counts of other groups")
         return self
 
+    @staticmethod
+    def row(curve: Curve) -> dict[str, Any]:
+        """Return a curve as it stands in a line, unchecked."""
+        counts = [None if np.isnan(n).any() else n.tolist() for n in curve.counts.n]
+        return {"chosen": curve.chosen, "values": [*map(_number, curve.values)], "counts": counts}
+
     def curve(self) -> Curve:
         """Return it as it was."""
         size = len(self.counts[self.chosen] or ())
         nothing = np.full((size, 2, 2), np.nan)
-        n = np.array([nothing if one is None else one for one in self.counts], dtype=float)
-        return Curve(self.chosen, tuple(map(_float, self.values)), Counts(_numbered(size), n))
+        counts = _counts([nothing if one is None else one for one in self.counts], size)
+        assert counts is not None  # noqa: S101 - the chosen candidate has some
+        return Curve(self.chosen, tuple(map(_float, self.values)), counts)
 
 
 class RepeatLine(BaseModel):
@@ -222,46 +234,27 @@ class RepeatLine(BaseModel):
 
     @classmethod
     def of(cls, repeat: Repeat) -> "RepeatLine":
-        """Return a repeat as a line, unchecked."""
-        more: dict[str, Any] = {}
-        if repeat.values:
-            more["values"] = {name: _number(value) for name, value in repeat.values.items()}
-        if repeat.swept is not None:
-            more["swept"] = repeat.swept.n.tolist()
-        if repeat.tuning is not None:
-            curve = repeat.tuning
-            counts = [None if np.isnan(n).any() else n.tolist() for n in curve.counts.n]
-            values = [_number(value) for value in curve.values]
-            more["tuning"] = {"chosen": curve.chosen, "values": values, "counts": counts}
-        if repeat.decisions is not None:
-            more["decisions"] = repeat.decisions
-        if isinstance(repeat.predictions, RowsPlace):
-            more["predictions"] = repeat.predictions
-        if repeat.recorded is not None:
-            more["recorded"] = repeat.recorded.n.tolist()
-        return cls.model_construct(
-            key=repeat.key,
-            repeat=repeat.repeat,
-            status=repeat.status,
-            reason=repeat.reason,
-            counts=None if repeat.counts is None else repeat.counts.n.tolist(),
-            facts=dict(repeat.facts),
-            seconds=round(repeat.seconds, 4),
-            **more,
-        )
+        """Return a repeat as a line, unchecked; the fields of both have the same names."""
+        curve, kept = repeat.tuning, repeat.predictions
+        row = vars(repeat) | {
+            "seconds": round(repeat.seconds, 4),
+            "values": {name: _number(value) for name, value in repeat.values.items()},
+            "tuning": None if curve is None else _Tuning.row(curve),
+            "predictions": kept if isinstance(kept, RowsPlace) else None,
+        }
+        for name in _COUNTS:
+            row[name] = None if row[name] is None else row[name].n.tolist()
+        optional = [name for name, field in cls.model_fields.items() if not field.is_required()]
+        unset = {name for name in optional if row[name] in (None, {})}
+        return cls.model_construct(**{name: value for name, value in row.items() if name not in unset})
 
     def record(self) -> Repeat:
         """Return the repeat."""
-        groups = _numbered(len(self.counts or ()))
-        counts = None if self.counts is None else Counts(groups, np.array(self.counts, dtype=float))
-        swept = None
-        if self.swept is not None:
-            swept = Counts(groups, np.array(self.swept, dtype=float).reshape(-1, len(groups), 2, 2))
-        values = {name: _float(value) for name, value in self.values.items()}
-        tuning = None if self.tuning is None else self.tuning.curve()
-        so_far = self.key, self.repeat, self.status, self.reason, counts, self.facts, self.seconds
-        recorded = None if self.recorded is None else Counts(groups, np.array(self.recorded, dtype=float))
-        return Repeat(*so_far, values, swept, tuning, self.decisions, self.predictions, recorded)
+        size, given = len(self.counts or ()), dict(self)
+        given |= {name: _counts(given[name], size) for name in _COUNTS}
+        given["values"] = {name: _float(value) for name, value in self.values.items()}
+        given["tuning"] = None if self.tuning is None else self.tuning.curve()
+        return Repeat(**given)
 
 
 def repeat_line(repeat: Repeat) -> bytes:
@@ -292,17 +285,6 @@ Place = tuple[str, int]
 Records = dict[Place, Repeat]
 Line = tuple[int, int]  # the index of a file, and the number of a line in it
 _Entry = tuple[Line, Repeat]
-
-
-@dataclass(frozen=True)
-class _Headless:
-    """In place of a header that is damaged or gone: what is wrong."""
-
-    why: str
-
-
-_Found = Repeat | JournalHeader | _Headless | str
-_Contents = Iterator[tuple[int, _Found]]  # by the number of each line
 
 RETRIED = frozenset({"failed", "killed", "overtime", "memory"})
 """What the next run tries again; an infeasible repeat is a result."""
@@ -356,10 +338,8 @@ class Journal:
                 os.fsync(self._file.fileno())
                 self._synced = time.monotonic()
         except OSError as error:
-            raise user_error(
-                f"cannot write {self.path}: {error.strerror}",
-                "make room and run again; finished repeats are kept",
-            ) from None
+            what = f"cannot write {self.path}: {error.strerror}"
+            raise user_error(what, "make room and run again; finished repeats are kept") from None
         return repeat
 
     def _keep(self, packed: bytes) -> RowsPlace:
@@ -443,13 +423,13 @@ def damage_in_words(damages: Sequence[Damage], then: str = "their repeats are co
     'the versions of the repeats under it are not known'
     """
     unknown = "the versions of the repeats under it are not known"
-    kinds = ("line", then, False), ("header", unknown, True)
-    return [
-        f"{len(own)} damaged {kind}{'s' * (len(own) > 1)}: {', '.join(some)}; {after}"
-        for kind, after, header in kinds
-        if (own := [damage for damage in damages if damage.header == header])
-        for some in [[*map(str, own[:DAMAGES_SHOWN]), *["…"] * (len(own) > DAMAGES_SHOWN)]]
-    ]
+    lines = []
+    for kind, after, header in (("line", then, False), ("header", unknown, True)):
+        own = [str(damage) for damage in damages if damage.header == header]
+        if own:
+            some = ", ".join([*own[:DAMAGES_SHOWN], *["…"] * (len(own) > DAMAGES_SHOWN)])
+            lines.append(f"{len(own)} damaged {kind}{'s' * (len(own) > 1)}: {some}; {after}")
+    return lines
 
 
 @dataclass(frozen=True)
@@ -499,17 +479,15 @@ class Reading:
 
     def damage(self, place: Place, what: str) -> Damage:
         """Return a record as one that is not used."""
-        return _damage(self.files, self.lines[place], what)
-
-
-def _damage(files: Sequence[JournalFile], line: Line, what: "str | _Headless") -> Damage:
-    where = f"{files[line[0]].name}:{line[1]}"
-    return Damage(where, what.why, header=True) if isinstance(what, _Headless) else Damage(where, what)
+        number, line = self.lines[place]
+        return Damage(f"{self.files[number].name}:{line}", what)
 
 
 def list_journals(folder: Path) -> list[JournalFile]:
     """Return the files of journals with the number of lines that each holds, whatever these are worth."""
-    return _walk(folder, partial(_contents, brief=True), lambda *_: None)
+    files: list[JournalFile] = []
+    deque(_walk(folder, files, brief=True), maxlen=0)
+    return files
 
 
 def read_journals(folder: Path) -> Reading:
@@ -526,71 +504,63 @@ def read_journals(folder: Path) -> Reading:
     UserError
         When a file cannot be read, or was written by a later version of fairbench.
     """
+    files: list[JournalFile] = []
     records: Records = {}
     lines: dict[Place, Line] = {}
     several: dict[Place, list[_Entry]] = {}
-    damages: list[tuple[Line, str | _Headless]] = []
+    damages: list[Damage] = []
     sizes = {path.name: path.stat().st_size for path in folder.glob(f"*{ROWS}")}
-
-    def take(line: Line, found: Repeat | _Headless | str) -> None:
-        if not isinstance(found, Repeat):
-            damages.append((line, found))
-            return
+    for line, found in _walk(folder, files):
+        if isinstance(found, Damage):
+            damages.append(found)
+            continue
         kept = found.predictions
         if isinstance(kept, RowsPlace) and kept.at + kept.bytes > sizes.get(kept.file, 0):
-            found = replace(found, predictions=None)  # the file is gone: the next run keeps them again
+            found = replace(found, predictions=None)
         place = found.key, found.repeat
         if lines.setdefault(place, line) is line:
             records[place] = found
         else:
             several.setdefault(place, [(lines[place], records[place])]).append((line, found))
-
-    files = _walk(folder, _contents, take)
     for place, entries in several.items():
         agreed, others = _agreed(entries)
-        damages += [(line, "another record of this repeat has other counts") for line, _ in others]
+        for (file, number), _ in others:
+            where = f"{files[file].name}:{number}"
+            damages.append(Damage(where, "another record of this repeat has other counts"))
         if agreed:
             records[place], lines[place] = reduce(together, (repeat for _, repeat in agreed)), agreed[0][0]
         else:
             del records[place], lines[place]
-    named = tuple(_damage(files, line, what) for line, what in damages)
-    return Reading(records, named, tuple(files), lines)
+    return Reading(records, tuple(damages), tuple(files), lines)
 
 
 def _walk(
-    folder: Path, read: Callable[[Path], _Contents], take: Callable[[Line, Repeat | _Headless | str], None]
-) -> list[JournalFile]:
-    """Take in every line of every journal of a folder but the headers; return the files, or their parts."""
-    files: list[JournalFile] = []
+    folder: Path, files: list[JournalFile], *, brief: bool = False
+) -> Iterator[tuple[Line, Repeat | Damage]]:
+    """Yield what every line of every journal of a folder holds, but for headers; add the files to a list.
+
+    In brief: nothing of the lines under a header, which are counted.
+    """
     for path in sorted(folder.glob("*.jsonl")):
         name, header, headless, held = f"{folder.name}/{path.name}", None, False, 0
-        for number, found in read(path):
-            if isinstance(found, JournalHeader | _Headless):  # another one where files were copied into one
-                files += [JournalFile(name, header, held, headless)] * bool(held or header or headless)
-                headless, held = isinstance(found, _Headless), 0
-                header = None if isinstance(found, _Headless) else found
-            else:
+        for number, line in enumerate(_lines(path), 1):
+            headed = headless or header is not None
+            if not line:
+                continue
+            if brief and headed and not _is_like_header(line):
                 held += 1
-            if not isinstance(found, JournalHeader):
-                take((len(files), number), found)
+                continue
+            for found in _found(line, headed, path, number):
+                if isinstance(found, JournalHeader) or (isinstance(found, Damage) and found.header):
+                    if held or headed:  # another one, where files were copied into one
+                        files.append(JournalFile(name, header, held, headless))
+                    header, held = found if isinstance(found, JournalHeader) else None, 0
+                    headless = header is None
+                else:
+                    held += 1
+                if not isinstance(found, JournalHeader):
+                    yield (len(files), number), found
         files.append(JournalFile(name, header, held, headless))
-    return files
-
-
-def _contents(path: Path, *, brief: bool = False) -> _Contents:
-    """Yield what each line of a file holds: a repeat, a header, or what is wrong with it.
-
-    In brief: nothing of the lines under a header.
-    """
-    headed = False
-    for number, line in enumerate(_lines(path), 1):
-        if brief and headed and not _is_like_header(line):
-            if line:
-                yield number, ""
-            continue
-        for found in _found(line, headed, f"{path}:{number}") if line else ():
-            headed = headed or isinstance(found, JournalHeader | _Headless)
-            yield number, found
 
 
 _RECORD = b'{"key": "'
@@ -604,12 +574,13 @@ def _is_like_header(line: bytes) -> bool:
     return line.startswith(HEAD) or sum(mark in line for mark in _MARKS) > 1
 
 
-def _found(line: bytes, headed: bool, where: str) -> Iterator[_Found]:
+def _found(line: bytes, headed: bool, path: Path, number: int) -> Iterator[Repeat | JournalHeader | Damage]:
     """Yield what a line holds; before that, what is missing."""
+    where = f"{path.parent.name}/{path.name}:{number}"
     try:
         body, checked = opened(line)
         if body.startswith(HEAD):
-            yield parse_header(body, checked, where)
+            yield parse_header(body, checked, f"{path}:{number}")
             return
         repeat = parse_repeat(body)
     except ValidationError:
@@ -618,10 +589,10 @@ def _found(line: bytes, headed: bool, where: str) -> Iterator[_Found]:
         fault = str(error)
     else:
         if checked and not headed:
-            yield _Headless("the header before it is missing")
-        yield repeat if checked or not headed else "it has no checksum"
+            yield Damage(where, "the header before it is missing", header=True)
+        yield repeat if checked or not headed else Damage(where, "it has no checksum")
         return
-    yield _Headless(fault) if _is_like_header(line) else fault
+    yield Damage(where, fault, header=_is_like_header(line))
 
 
 def _lines(path: Path) -> list[bytes]:

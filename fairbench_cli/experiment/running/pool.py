@@ -316,21 +316,21 @@ class LocalPool:
         printed = self._scratch / f"printed-{self._started}"
         printed.touch()
         ours, theirs = Pipe()
+        worker = Worker(ours, printed)
         with theirs:
             if FORKS:
-                worker = Worker(ours, printed)
                 self._fork(theirs.fileno())
             else:
-                worker = Worker(ours, printed, launch(f"{work.__module__}:work", theirs.fileno()))
+                worker.process = launch(f"{work.__module__}:work", theirs.fileno())
         self._workers.append(worker)
         worker.send((list(map(str, sys.path)), os.getcwd(), printed, self.limits))
 
     def _fork(self, handle: int) -> None:
         """Let the fork server start a worker; the successor of one that died loads nothing in advance."""
-        if self._server is None or self._server.has_ended():
-            if self._server is not None:
-                self._server.end()
-            self._server = ForkServer()
+        if self._server is not None and self._server.has_ended():
+            self._server.end()
+            self._server = None
+        self._server = self._server or ForkServer()
         with suppress(OSError):  # it has died just now: so has the worker
             self._server.fork(handle)
 

@@ -43,10 +43,8 @@ def launch(target: str, handle: int, *given: Any) -> "subprocess.Popen[bytes]":
             "startupinfo": subprocess.STARTUPINFO(lpAttributeList={"handle_list": [handle]}),
             "creationflags": subprocess.CREATE_NEW_PROCESS_GROUP,
         }
-    command, environment = (
-        _calling(target, handle, os.getpid(), *given),
-        os.environ | dict.fromkeys(ONE_THREAD, "1"),
-    )
+    command = _calling(target, handle, os.getpid(), *given)
+    environment = os.environ | dict.fromkeys(ONE_THREAD, "1")
     return subprocess.Popen(command, stdin=subprocess.DEVNULL, env=environment, **own)  # noqa: S603
 
 

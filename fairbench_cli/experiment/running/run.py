@@ -1,5 +1,10 @@
-"""A whole run: plan, resume, compute, and leave the folder of results in order."""
+"""A whole run: plan, resume, compute, and leave the folder of results in order.
 
+It may be divided into shards, each computed by a command of its own, anywhere. What is to do is counted
+without being listed, and found one repeat at a time.
+"""
+
+import re
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
@@ -15,34 +20,9 @@ from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config
-from fairbench_cli.experiment.datasets import (
-    PreparedDataset,
-    cached_network,
-    damage_of_network,
-    populate,
-    prepare_datasets,
-)
-from fairbench_cli.experiment.journal.journal import (
-    RETRIED,
-    Journal,
-    Reading,
-    Records,
-    damage_in_words,
-    list_journals,
-    new_header,
-    read_journals,
-    together,
-)
-from fairbench_cli.experiment.journal.lock import locked
-from fairbench_cli.experiment.journal.manifest import FILE as MANIFEST
-from fairbench_cli.experiment.journal.manifest import (
-    checked,
-    files_of,
-    other_versions,
-    unknown_versions,
-    update_manifest,
-    write_run,
-)
+from fairbench_cli.experiment.datasets import PreparedDataset, damaged_networks, populate, prepare_datasets
+from fairbench_cli.experiment.journal import folder as results
+from fairbench_cli.experiment.journal import journal
 from fairbench_cli.experiment.plan import (
     CELL_COLUMNS,
     Cell,
@@ -50,15 +30,90 @@ from fairbench_cli.experiment.plan import (
     check_folder,
     make_cells,
     make_plan,
+    select,
     write_plan,
 )
-from fairbench_cli.experiment.running.todo import Shard, Todo
 from fairbench_cli.experiment.running.worker import Task, Watch
-from fairbench_cli.experiment.select import select
 from fairbench_cli.experiment.versions import provenance, versions_of_numbers
-from fairbench_cli.network.structure import Structure
 
 Run = Callable[[Iterable[Task], Watch], Generator[Repeat]]
+
+
+TRIED_LAST = frozenset({"overtime", "memory"})
+"""What took more than its limits, and may well do so again."""
+FLAG = "--shard"
+
+
+@dataclass(frozen=True)
+class Shard:
+    """A part of a run: of each cell every `of`-th repeat, from one that its key decides.
+
+    What is done already does not matter, nor what else is in the config: a repeat stays in its shard.
+
+    Parameters
+    ----------
+    index : int
+        From 0 to `of` − 1.
+    of : int
+        How many shards there are.
+    """
+
+    index: int
+    of: int
+
+    def has(self, key: str, repeat: int) -> bool:
+        """Return whether a repeat of a cell, by its key in hexadecimal, is in this shard.
+
+        >>> [[repeat for repeat in range(8) if Shard(i, 3).has("c0ffee", repeat)] for i in range(3)]
+        [[2, 5], [0, 3, 6], [1, 4, 7]]
+        """
+        return (self._first(key) - repeat) % self.of == 0
+
+    def count(self, key: str, repeats: int) -> int:
+        """Return how many of the first repeats of a cell are in this shard.
+
+        >>> [Shard(i, 3).count("c0ffee", 8) for i in range(3)]
+        [2, 3, 3]
+        """
+        return max(0, -((self._first(key) - repeats) // self.of))
+
+    def _first(self, key: str) -> int:
+        return (self.index - int(key[:15], 16)) % self.of
+
+    def __str__(self) -> str:
+        return f"{self.index}/{self.of}"
+
+
+def read_shard(text: str) -> Shard:
+    """Return the shard that a command line names: ``0/16`` is the first of sixteen, ``15/16`` the last.
+
+    Raises
+    ------
+    UserError
+        When there is no such shard.
+
+    >>> read_shard("0/16")
+    Shard(index=0, of=16)
+    >>> read_shard("2/2")
+    Traceback (most recent call last):
+    fairbench_cli.base.errors.UserError: --shard: error: there is no shard 2 of 2: they are numbered from 0
+      fix: write one of 0/2 to 1/2; for a job array of SLURM, --array=0-1
+    """
+    parts = re.fullmatch(r"\s*([0-9]{1,9})\s*/\s*([0-9]{1,9})\s*", text)
+    if parts is None:
+        what = f'"{text}" is no shard: it is written as number/how many'
+        fix = f"in a job array of SLURM, {FLAG} $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"
+        raise user_error(what, f"write {FLAG} 0/4, 1/4, 2/4 and 3/4 for four; {fix}", FLAG)
+    index, of = int(parts[1]), int(parts[2])
+    if of < 1:
+        raise user_error("a run cannot be divided into 0 shards", f"write {FLAG} 0/1, or leave it out", FLAG)
+    if index >= of:
+        what = f"there is no shard {index} of {of}: they are numbered from 0"
+        last = of - 1
+        fix = f"write one of 0/{of} to {last}/{of}; for a job array of SLURM, --array=0-{last}"
+        fix = fix if of > 1 else "write 0/1, or leave it out"
+        raise user_error(what, fix, FLAG)
+    return Shard(index, of)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +122,8 @@ class PreparedRun:
 
     Parameters
     ----------
+    shard : Shard or None
+        The part that is meant, if not all.
     mixed : bool
         Whether it goes on from results of other versions, as it was told to.
     failures : dict
@@ -77,14 +134,14 @@ class PreparedRun:
     datasets: list[PreparedDataset]
     plan: RunPlan
     selected: list[Cell]
-    reading: Reading
+    reading: journal.Reading
     folder: Path
     shard: Shard | None = None
     mixed: bool = False
-    failures: Records = field(default_factory=dict)
+    failures: journal.Records = field(default_factory=dict)
 
     @property
-    def records(self) -> Records:
+    def records(self) -> journal.Records:
         """Return what is done."""
         return self.reading.records
 
@@ -98,15 +155,14 @@ class PreparedRun:
         repeats = self.config.repeats
         return repeats if self.shard is None else self.shard.count(cell.key, repeats)
 
+    def asks_for(self, key: str, repeat: int) -> bool:
+        """Return whether a repeat of a cell was asked for, by the cell's key."""
+        return repeat < self.config.repeats and (self.shard is None or self.shard.has(key, repeat))
+
     @cached_property
     def distinct(self) -> list[Cell]:
         """Return the cells that are to be computed: the first of those that share a key."""
         return list({cell.key: cell for cell in reversed(self.selected)}.values())[::-1]
-
-    @property
-    def todo(self) -> Todo:
-        """Return the repeats that still have to run: all cells of the first repeat, then of the next."""
-        return Todo(self.in_turn, self.config.repeats, self.records, self.has_all, self.shard)
 
     @cached_property
     def in_turn(self) -> list[Cell]:
@@ -116,12 +172,51 @@ class PreparedRun:
 
     def has_all(self, record: Repeat) -> bool:
         """Return whether a record has all that is asked for; failures are tried again."""
-        if record.status in RETRIED:
+        if record.status in journal.RETRIED:
             return False
         swept = not self.config.sweep or record.swept is not None
         kept = not self.config.predictions or record.predictions is not None
         measured = self.config.row_metrics.records <= record.values.keys()
         return record.counts is None or (swept and kept and measured)
+
+    @property
+    def todo(self) -> "Todo":
+        """Return the repeats that still have to run."""
+        return Todo(self)
+
+
+@dataclass(frozen=True, eq=False)
+class Todo:
+    """The repeats of a run that still have to be; what is recorded is looked up at that moment."""
+
+    run: PreparedRun
+
+    def by_key(self) -> dict[str, int]:
+        """Return how many repeats of each cell are to do; the time it takes depends on the records alone."""
+        left = {cell.key: self.run.asked(cell) for cell in self.run.in_turn}
+        for (key, repeat), record in self.run.records.items():
+            if key in left and self.run.asks_for(key, repeat) and self.run.has_all(record):
+                left[key] -= 1
+        return left
+
+    def __len__(self) -> int:
+        return sum(self.by_key().values())
+
+    def __iter__(self) -> Iterator[tuple[Cell, int]]:
+        """Yield all cells of the first repeat, then of the next; last what took more than its limits."""
+        late = {place for place, record in self.run.records.items() if record.status in TRIED_LAST}
+        last: list[tuple[Cell, int]] = []
+        for repeat in range(self.run.config.repeats):
+            for cell in self.run.in_turn:
+                place = cell.key, repeat
+                if not self.run.asks_for(*place):
+                    continue
+                record = self.run.records.get(place)
+                if place in late:
+                    last.append((cell, repeat))
+                elif record is None or not self.run.has_all(record):
+                    yield cell, repeat
+        yield from last
 
 
 def prepare(
@@ -129,7 +224,6 @@ def prepare(
     *,
     folder: Path | None = None,
     data_dir: Path | None = None,
-    overrides: tuple[str, ...] = (),
     filters: tuple[str, ...] = (),
     shard: Shard | None = None,
     tell: Tell = to_nobody,
@@ -143,7 +237,7 @@ def prepare(
     UserError
         Listing every mistake in config, cards and data.
     """
-    given = config if isinstance(config, ExperimentConfig) else read_config(config, overrides)
+    given = config if isinstance(config, ExperimentConfig) else read_config(config)
     datasets = prepare_datasets(given, data_dir, tell)
     cells = selected = make_cells(given, datasets)
     plan = make_plan(given, datasets, cells)
@@ -152,16 +246,12 @@ def prepare(
         selected = list(compress(cells, select(columns, filters)))
     target = folder or Path("results") / given.name
     check_folder(target)
-    reading = checked(read_journals(target / "journal"), plan)
-    return PreparedRun(given, datasets, plan, selected, reading, target, shard)
+    return PreparedRun(given, datasets, plan, selected, results.read_repeats(target, plan), target, shard)
 
 
 @contextmanager
 def working_in(
-    prepared: PreparedRun,
-    *,
-    mix_versions: bool = False,
-    warn: Callable[[str], None] = print,
+    prepared: PreparedRun, *, mix_versions: bool = False, warn: Callable[[str], None] = print
 ) -> Iterator[PreparedRun]:
     """Hold the lock of the folder, write config and plan, and name the damage that will be made good.
 
@@ -175,42 +265,21 @@ def working_in(
         or of ones that are not known, and `mix_versions` is False.
     """
     open_folder(prepared.folder)
-    with locked(prepared.folder, None if prepared.shard is None else str(prepared.shard), warn):
-        journals = prepared.folder / "journal"
-        if list_journals(journals) != list(prepared.reading.files):
-            prepared = replace(prepared, reading=checked(read_journals(journals), prepared.plan))
+    with results.locked(prepared.folder, None if prepared.shard is None else str(prepared.shard), warn):
+        if journal.list_journals(prepared.folder / "journal") != list(prepared.reading.files):
+            prepared = replace(prepared, reading=results.read_repeats(prepared.folder, prepared.plan))
         if prepared.todo:
-            prepared = replace(prepared, mixed=_mixes(prepared, mix_versions))
-        for line in (*damage_in_words(prepared.reading.damages), *_damaged_networks(prepared)):
+            keys, ours = {cell.key for cell in prepared.distinct}, versions_of_numbers(prepared.config)
+            mixed = results.mixes_versions(
+                prepared.folder, prepared.reading, keys, ours, allowed=mix_versions
+            )
+            prepared = replace(prepared, mixed=mixed)
+        networks = damaged_networks(prepared.datasets, prepared.folder / "networks")
+        for line in (*journal.damage_in_words(prepared.reading.damages), *networks):
             warn(line)
-        write_head(prepared)
+        write_text(prepared.folder / "config.yaml", prepared.config.as_yaml())
+        write_plan(prepared.folder, prepared.plan)
         yield prepared
-
-
-def _mixes(prepared: PreparedRun, allowed: bool) -> bool:
-    """Return whether the run goes on from results of other versions; refuse it unless that is allowed."""
-    used = files_of(prepared.reading, (cell.key for cell in prepared.distinct))
-    others, unknown = other_versions(used, versions_of_numbers(prepared.config)), unknown_versions(used)
-    all_the_same = "name another folder (-o), or go on all the same with --mix-versions (mix_versions=True)"
-    if others and not allowed:
-        listed = "; ".join(f"{name} {', '.join(theirs)}, now {own}" for name, (theirs, own) in others.items())
-        what = f"{prepared.folder} has results of other versions: {listed}"
-        raise user_error(what, f"install those, {all_the_same}")
-    if unknown and not allowed:
-        lost = f"the header of {', '.join(unknown)} is damaged or gone"
-        fix = f"put the whole file back or move it away, {all_the_same}"
-        raise user_error(f"{prepared.folder} has results of unknown versions: {lost}", fix)
-    return bool(others or unknown)
-
-
-def _damaged_networks(prepared: PreparedRun) -> Iterator[str]:
-    """Yield a line for every kept network that cannot be used."""
-    for dataset in prepared.datasets:
-        path = cached_network(dataset, prepared.folder / "networks")
-        if isinstance(dataset.network, Structure) and path.is_file():
-            damage = damage_of_network(dataset, path)
-            if damage is not None:
-                yield f"{path}: {damage}; it is fitted again"
 
 
 def compute(
@@ -232,43 +301,32 @@ def compute(
     KeyboardInterrupt
         After Ctrl-C; every finished repeat is in the journal by then.
     """
-    todo = prepared.todo
-    left = todo.by_key()
-    wanted = {cell.source for cell in todo.cells if left[cell.key]}
+    left = prepared.todo.by_key()
+    wanted = {cell.source for cell in prepared.in_turn if left[cell.key]}
     networks = prepared.folder / "networks"
-    populations = {
-        dataset.name: populate(dataset, prepared.config, networks)
-        for dataset in prepared.datasets
-        if dataset.name in wanted
-    }
-    tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in todo)
-    journals = prepared.folder / "journal"
+    datasets = [dataset for dataset in prepared.datasets if dataset.name in wanted]
+    populations = {dataset.name: populate(dataset, prepared.config, networks) for dataset in datasets}
+    tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo)
     shard = None if prepared.shard is None else str(prepared.shard)
-    header = new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
-    journal = Journal(journals, header)
+    header = journal.new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
+    kept = journal.Journal(prepared.folder / "journal", header)
 
     def look(running: list[tuple[Task, float]]) -> None:
-        journal.check()  # a repeat may take hours
+        kept.check()  # a repeat may take hours
         watch(running)
 
     try:
-        with journal, closing(run(tasks, look)) as outcomes:
+        with kept, closing(run(tasks, look)) as outcomes:
             for outcome in outcomes:
-                outcome = journal.append(outcome)
+                outcome = kept.append(outcome)
                 place = outcome.key, outcome.repeat
-                if outcome.status in RETRIED:
+                if outcome.status in journal.RETRIED:
                     prepared.failures[place] = outcome
-                prepared.records[place] = together(prepared.records.get(place), outcome)
+                prepared.records[place] = journal.together(prepared.records.get(place), outcome)
                 listen(outcome)
     except KeyboardInterrupt:  # perhaps between a line of the journal and its record
-        prepared.records.update(checked(read_journals(journals), prepared.plan).records)
+        prepared.records.update(results.read_repeats(prepared.folder, prepared.plan).records)
         raise
-
-
-def write_head(prepared: PreparedRun) -> None:
-    """Write the resolved config and the plan."""
-    write_text(prepared.folder / "config.yaml", prepared.config.as_yaml())
-    write_plan(prepared.folder, prepared.plan)
 
 
 def write_manifest(prepared: PreparedRun, *, jobs: int, computed: int, start: float) -> None:
@@ -276,12 +334,12 @@ def write_manifest(prepared: PreparedRun, *, jobs: int, computed: int, start: fl
 
     A run that computed nothing leaves what the manifest says about the one that did.
     """
-    files = list_journals(prepared.folder / "journal")
-    if not computed and (prepared.folder / MANIFEST).exists():
+    files = journal.list_journals(prepared.folder / "journal")
+    if not computed and (prepared.folder / results.FILE).exists():
         with suppress(UserError):  # a damaged one is replaced
-            update_manifest(prepared.folder, files)
+            results.update_manifest(prepared.folder, files)
             return
-    write_run(
+    results.write_run(
         prepared.folder,
         {
             **provenance(),

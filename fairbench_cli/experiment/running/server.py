@@ -81,9 +81,8 @@ def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: l
     die_with_parent(parent)  # before anything is loaded, which takes a while
     known, sys.unraisablehook = sys.unraisablehook, lambda _: None  # of what the alarm left half made
     with suppress(BaseException):  # a repeat says what is wrong
-        if not warm_up(
-            classifiers, techniques
-        ):  # a library whose import was cut off cannot be imported again
+        if not warm_up(classifiers, techniques):
+            # A library whose import was cut off cannot be imported again.
             start_over(f"{__name__}:fork_workers", handle, parent, classifiers, [])
     sys.unraisablehook = known
     die_with_parent(parent, signal.SIGCONT)  # it ends the workers before itself, also if it was stopped

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +18,8 @@ from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.decisions import RowsPlace, crc_of_rows, read_rows, unpacked
-from fairbench_cli.experiment.journal.changes import SHOWN, RunChange, changed_inputs, changed_versions
-from fairbench_cli.experiment.journal.journal import (
-    RETRIED,
-    JournalHeader,
-    Records,
-    RepeatLine,
-    read_journals,
-)
+from fairbench_cli.experiment.journal import journal
+from fairbench_cli.experiment.journal.folder import SHOWN, RunChange, changed_inputs, changed_versions
 from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool, Pool
 from fairbench_cli.experiment.running.worker import Task
@@ -50,7 +45,7 @@ class Recomputed:
     cell: Cell
     record: Repeat
     now: Repeat
-    header: JournalHeader | None
+    header: journal.JournalHeader | None
     steady: bool = True
 
     @property
@@ -141,54 +136,40 @@ def verify(
     UserError
         When the folder holds no results or none that can be computed again; or a card or data are missing.
     """
-    plan, reading = read_plan(folder), read_journals(folder / "journal")
+    plan, reading = read_plan(folder), journal.read_journals(folder / "journal")
     records = reading.records
     used, unnamed = (config, {}) if config is not None else _without_code(plan, records)
     datasets = prepare_datasets(used, data_dir)
     made = make_cells(used, datasets)
     pairs = _pairs(plan, made)
-    done = [
-        (key, repeat)
-        for key in pairs
-        for repeat in range(plan.config.repeats)
-        if (key, repeat) in records and records[key, repeat].status not in RETRIED
-    ]
+    repeats = range(plan.config.repeats)
+    done = [place for place in product(pairs, repeats) if _is_finished(records, place)]
     if not done:
         raise _nothing(folder, plan, unnamed, config)
     seed = seed_of("verify", plan.config.name) % 10**6 if seed is None else seed
     picked = pick(done, cells, seed)
     wanted = {pairs[key].source for key, _ in picked}
-    chosen = [dataset for dataset in datasets if dataset.name in wanted]
+    swept = any(records[place].swept is not None for place in picked)
+    kept = any(records[place].predictions is not None for place in picked)
+    populations = {}
     with scratch_folder() as own:
-        swept = any(records[place].swept is not None for place in picked)
-        kept = any(records[place].predictions is not None for place in picked)
-        populations = {
-            one.name: replace(populate(one, used, own), sweep=swept, predictions=kept) for one in chosen
-        }
+        for dataset in datasets:
+            if dataset.name in wanted:
+                population = populate(dataset, used, own)
+                populations[dataset.name] = replace(population, sweep=swept, predictions=kept)
         networks = list(changed_networks(folder / "networks", own))
-    tasks = {
-        (pairs[key].key, repeat): Task(pairs[key], repeat, populations[pairs[key].source])
-        for key, repeat in picked
-    }
-
+    tasks = [Task(pairs[key], repeat, populations[pairs[key].source]) for key, repeat in picked]
     with LocalPool(used, jobs) as workers:
-        now = _compute(tasks.values(), workers)
-        found = [
-            Recomputed(
-                pairs[key],
-                _with_rows(records[key, repeat], folder / "journal"),
-                now[pairs[key].key, repeat],
-                reading.files[reading.file_number((key, repeat))].header,
-            )
-            for key, repeat in picked
-        ]
-        places = [(one.now.key, one.now.repeat) for one in found if one.differences]
-        again = _compute((tasks[place] for place in places), workers)
-    found = [
-        replace(one, steady=place not in again or not any(differences(one.now, again[place])))
-        for one in found
-        for place in [(one.now.key, one.now.repeat)]
-    ]
+        now, found = _compute(tasks, workers), []
+        for place, task in zip(picked, tasks, strict=True):
+            record = _with_rows(records[place], folder / "journal")
+            header = reading.files[reading.file_number(place)].header
+            found.append(Recomputed(task.cell, record, now[task.cell.key, task.repeat], header))
+        others = [task for task, one in zip(tasks, found, strict=True) if one.differences]
+        again = now | _compute(others, workers)
+    for i, one in enumerate(found):
+        third = again[one.now.key, one.now.repeat]
+        found[i] = replace(one, steady=not any(differences(one.now, third)))
     ours = versions_of_numbers(used)
     versions = changed_versions((one.header for one in found), ours)
     changes = changed_inputs(plan, make_plan(used, datasets, made), (one.cell.source for one in found))
@@ -203,6 +184,10 @@ def pick(places: Iterable[tuple[str, int]], n: int, seed: int) -> list[tuple[str
     True
     """
     return sorted(places, key=lambda place: digest([seed, *place]))[:n]
+
+
+def _is_finished(records: journal.Records, place: tuple[str, int]) -> bool:
+    return place in records and records[place].status not in journal.RETRIED
 
 
 def _compute(tasks: Iterable[Task], pool: Pool) -> dict[tuple[str, int], Repeat]:
@@ -221,7 +206,7 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     >>> list(differences(old, new))
     ['counts (deprived, label 0, decided 0): 3.0 → 4.0 and 7 more']
     """
-    before, after = (RepeatLine.of(one).model_dump(warnings=False) for one in (old, new))
+    before, after = (journal.RepeatLine.of(one).model_dump(warnings=False) for one in (old, new))
     after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
     after["swept"] = None if before["swept"] is None else after["swept"]
     for row, repeat in (before, old), (after, new):  # however they are compressed
@@ -304,29 +289,25 @@ def _description(cell: dict[str, Any]) -> str:
     return canonical({name: value for name, value in cell.items() if name != "key"})
 
 
-def _without_code(plan: RunPlan, records: Records) -> tuple[ExperimentConfig, dict[str, int]]:
+def _without_code(plan: RunPlan, records: journal.Records) -> tuple[ExperimentConfig, dict[str, int]]:
     """Return the config of results without what needs code that is not ours, and what was left out."""
     config = plan.config
-    ours = [
+    techniques = [
         technique
         for technique in config.interventions
         if technique.spec.name in INTERVENTIONS
         and (technique.tune is None or technique.tune.metric in METRICS)
     ]
     classifiers = [spec for spec in config.classifiers if spec.name in CLASSIFIERS]
-    kept = {(t.spec.name, canonical(t.described)) for t in ours}, {spec.name for spec in classifiers}
-    unnamed: dict[str, int] = {}
+    known = {(technique.spec.name, canonical(technique.described)) for technique in techniques}
+    unnamed: Counter[str] = Counter()
     for cell in {cell["key"]: cell for cell in plan.cells}.values():
-        name = None
-        if (cell["intervention"], cell["parameters"]) not in kept[0]:
-            name = cell["intervention"]
-        elif cell["classifier"] not in kept[1]:
-            name = cell["classifier"]
-        if name is not None:
-            finished = ((cell["key"], repeat) for repeat in range(config.repeats))
-            n = sum(place in records and records[place].status not in RETRIED for place in finished)
-            unnamed[name] = unnamed.get(name, 0) + n
-    update = {"interventions": tuple(ours), "classifiers": tuple(classifiers)}
+        finished = sum(_is_finished(records, (cell["key"], repeat)) for repeat in range(config.repeats))
+        if (cell["intervention"], cell["parameters"]) not in known:
+            unnamed[cell["intervention"]] += finished
+        elif cell["classifier"] not in CLASSIFIERS:
+            unnamed[cell["classifier"]] += finished
+    update = {"interventions": tuple(techniques), "classifiers": tuple(classifiers)}
     return config.model_copy(update=update), unnamed
 
 

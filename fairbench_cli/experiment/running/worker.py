@@ -52,7 +52,7 @@ class Task:
     def __str__(self) -> str:
         """Return the cell and the repeat in words."""
         cell = self.cell
-        where = ", ".join(filter(None, (cell.dataset, cell.attribute, cell.world_name, f"β {cell.beta:g}")))
+        where = ", ".join(filter(None, (cell.dataset, cell.attribute, cell.world.name, f"β {cell.beta:g}")))
         return f"{where}, {cell.technique.spec}, {cell.classifier.name}, repeat {self.repeat}"
 
 
@@ -161,15 +161,14 @@ def run_task(task: Task) -> Repeat:
         with warnings.catch_warnings(record=True) as caught:
             # Deprecations come once per process, at imports: they would differ with the number of workers.
             warnings.simplefilter("ignore")
-            warnings.simplefilter("always", UserWarning)
-            warnings.simplefilter("always", RuntimeWarning)
+            for kept in (UserWarning, RuntimeWarning):
+                warnings.simplefilter("always", kept)
             outcome = run_repeat(task.cell, task.population, task.repeat)
     except Overtime:
         raise
     except BaseException as error:
-        seconds = time.process_time() - start
         status: Status = "memory" if isinstance(error, MemoryError) else "failed"
-        return task.ended(status, _described(error), seconds)
+        return task.ended(status, _described(error), time.process_time() - start)
     reason = outcome.reason
     if caught and not reason:
         reason = f"{caught[0].category.__name__}: {caught[0].message}"

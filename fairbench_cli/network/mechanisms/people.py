@@ -1,5 +1,6 @@
-"""Whom a mechanism concerns: the deprived, the favoured or everybody, and only those with given levels."""
+"""Whom a mechanism concerns, and what it moves a column towards; with the mistakes that both allow."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Annotated, Literal
 
@@ -9,14 +10,15 @@ from pydantic import Field
 
 from fairbench_cli.base.errors import Problem, suggest, user_error
 from fairbench_cli.data.column_card import Levels
-from fairbench_cli.data.table import Column
-from fairbench_cli.network.bias import Groups
-from fairbench_cli.network.world import World
+from fairbench_cli.data.table import Column, Floats
+from fairbench_cli.network.world import DataRoles, World
 
 Group = Literal["deprived", "favoured", "everybody"]
 Given = dict[str, Levels]
 """Levels by column, of which a person has one in every column."""
 Strength = Annotated[float, Field(ge=0, le=1)]
+MARGINAL, LOWER = "marginal", "lower"
+NUMBER = r"-?[0-9]+(\.[0-9]+)?"
 
 
 def concerned(
@@ -91,62 +93,119 @@ def check_somebody(world: World, columns: Sequence[str], mask: NDArray[np.bool_]
         raise user_error(f"there is nobody {who}, so nothing is changed", "change whom the bias concerns")
 
 
-def group_problems(groups: Groups, columns: Sequence[Column], of: Sequence[str]) -> Iterator[Problem]:
+def group_problems(data: DataRoles, of: Sequence[str]) -> Iterator[Problem]:
     """Yield a problem for each group of `of` that no level of the columns belongs to."""
-    levels = {column.name: column.levels for column in columns}
     for i, group in enumerate(("deprived", "favoured")):
-        for name, named in groups.items() if group in of else ():
-            if not set(named[i]) & set(levels.get(name, ())):
+        for name, named in data.groups.items() if group in of else ():
+            if not set(named[i]) & set(data.levels.get(name, ())):
                 what = f'no level of "{name}" is {group}'
                 yield Problem(what, "name the group's levels in the card, or choose another group in `of`")
 
 
-def column_problems(
-    name: str, columns: Sequence[Column], label: str, groups: Groups, others: tuple[str, str] = ("", "")
-) -> Iterator[Problem]:
+def column_problems(name: str, data: DataRoles, others: tuple[str, str] = ("", "")) -> Iterator[Problem]:
     """Yield what keeps a mechanism from changing a column: it must be there, and be a feature.
 
     `others` are the mechanisms that do to the outcome and to the groups what this one does to features.
     """
-    usable = [one.name for one in columns if one.name != label and one.name not in groups]
-    known = {one.name: one for one in columns}
-    if name not in known:
+    usable = [known for known in data.levels if known != data.label and known not in data.groups]
+    if name not in data.levels:
         yield Problem(f'column: there is no column "{name}"', suggest(name, usable))
-    elif name == label or name in groups:
-        which, other = ("outcome", others[0]) if name == label else ("protected attribute", others[1])
+    elif name not in usable:
+        which, other = ("outcome", others[0]) if name == data.label else ("protected attribute", others[1])
         instead = f"use the mechanism `{other}`, or one of" if other else "use one of"
         yield Problem(f'column: "{name}" is the {which}', f"{instead}: {', '.join(usable)}")
-    elif len(known[name].levels) < 2:
+    elif len(data.levels[name]) < 2:
         yield Problem(f'column: "{name}" has one level only, so nothing changes', "name another column")
 
 
 def given_problems(
-    given: Mapping[str, Sequence[str]] | None, columns: Sequence[Column], label: str, key: str = "given"
+    given: Mapping[str, Sequence[str]] | None, data: DataRoles, key: str = "given"
 ) -> Iterator[Problem]:
     """Yield what is wrong with levels by column."""
-    usable = {one.name: one.levels for one in columns if one.name != label}
+    usable = {name: levels for name, levels in data.levels.items() if name != data.label}
     if given is not None and not given:
         yield Problem(f"{key}: no column is named", f"name one with its levels, or leave out `{key}`")
     for name, levels in (given or {}).items():
-        if name == label:
+        if name == data.label:
             yield Problem(f'{key}: "{name}" is the outcome', f"use one of: {', '.join(usable)}")
         elif name not in usable:
             yield Problem(f'{key}: there is no column "{name}"', suggest(name, usable))
+        elif not levels:
+            yield Problem(f'{key}: no level of "{name}" is named', "name one, or leave the column out")
         else:
-            for level in levels:
-                if level not in usable[name]:
-                    what = f'{key}: column "{name}" has no level "{level}"'
-                    yield Problem(what, suggest(level, usable[name]))
-            if not levels:
-                yield Problem(f'{key}: no level of "{name}" is named', "name one, or leave the column out")
+            for level in (level for level in levels if level not in usable[name]):
+                what = f'{key}: column "{name}" has no level "{level}"'
+                yield Problem(what, suggest(level, usable[name]))
 
 
-def label_problems(columns: Sequence[Column], label: str, favourable: str) -> Iterator[Problem]:
+def label_problems(data: DataRoles) -> Iterator[Problem]:
     """Yield what keeps a mechanism from looking at the outcome: it has two levels or more."""
-    levels = {one.name: one.levels for one in columns}.get(label)
+    levels = data.levels.get(data.label)
     if levels is None:
-        yield Problem(f'there is no column "{label}"', suggest(label, [one.name for one in columns]))
-    elif favourable not in levels:
-        yield Problem(f'column "{label}" has no level "{favourable}"', suggest(favourable, levels))
+        yield Problem(f'there is no column "{data.label}"', suggest(data.label, data.levels))
+    elif data.favourable not in levels:
+        what = f'column "{data.label}" has no level "{data.favourable}"'
+        yield Problem(what, suggest(data.favourable, levels))
     elif len(levels) < 2:
-        yield Problem(f'the outcome "{label}" has one level only', "give data with both outcomes")
+        yield Problem(f'the outcome "{data.label}" has one level only', "give data with both outcomes")
+
+
+def order_of(column: Column) -> list[int] | None:
+    """Return the codes of a column's levels from the lowest to the highest; None where they have no order.
+
+    Bins and numbers rise as they are declared; levels that are all written as numbers have their order.
+
+    >>> order_of(Column("level", ("2", "10", "1"))), order_of(Column("town", ("a", "b")))
+    ([2, 0, 1], None)
+    """
+    levels = column.levels
+    if column.kind != "nominal":
+        return [*range(len(levels))]
+    if not all(re.fullmatch(NUMBER, level) for level in levels):
+        return None
+    return sorted(range(len(levels)), key=lambda code: float(levels[code]))
+
+
+def towards_problems(towards: str, name: str, data: DataRoles, more: Sequence[str] = ()) -> Iterator[Problem]:
+    """Yield what is wrong with what a column is moved towards; `more` are words that are right too."""
+    (column,) = (one for one in data.columns if one.name == name)
+    known = [MARGINAL, LOWER, *more, *column.levels]
+    if towards == LOWER and order_of(column) is None:
+        what = f'towards: the levels of "{name}" have no order, so none is lower'
+        yield Problem(what, f"name a level: {', '.join(column.levels)}")
+    elif towards not in known:
+        yield Problem(f'towards: column "{name}" has no level "{towards}"', suggest(towards, known))
+
+
+def goal(towards: str) -> str:
+    """Return what a column is moved towards as a phrase.
+
+    >>> goal("marginal"), goal("lower"), goal("5")
+    ("a draw from everybody's", 'the next lower level', '5')
+    """
+    return {MARGINAL: "a draw from everybody's", LOWER: "the next lower level"}.get(towards, towards)
+
+
+def moves(column: Column, towards: str, marginal: Floats) -> Floats:
+    """Return P(new level | level) of a column that is moved with certainty, an axis for each.
+
+    Parameters
+    ----------
+    column : Column
+        The column.
+    towards : str
+        ``marginal``: a draw from the column's marginal. ``lower``: the next lower level, if there is one.
+        Else a level.
+    marginal : float64 array, shape (levels,)
+        The column's marginal.
+    """
+    found = np.zeros((len(column.levels),) * 2)
+    if towards == MARGINAL:
+        found[:] = marginal
+    elif towards == LOWER:
+        order = order_of(column) or []
+        for below, code in zip([*order[:1], *order], order, strict=False):
+            found[code, below] = 1
+    else:
+        found[:, column.levels.index(towards)] = 1
+    return found

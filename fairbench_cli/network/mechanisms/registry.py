@@ -1,4 +1,4 @@
-"""The mechanisms of bias by name: a new one is a file and a line here; tests and schema follow."""
+"""The mechanisms of bias by name: a new one is a class and a line here; tests and schema follow."""
 
 from fairbench_cli.base.registry import Registry
 
@@ -6,12 +6,12 @@ MECHANISMS = Registry(
     "mechanism",
     "fairbench_cli.network.mechanisms",
     {
-        "label": "label:LabelBias",
-        "selection": "selection:SelectionBias",
-        "measurement": "measurement:MeasurementError",
-        "history": "history:HistoricalBias",
-        "omission": "omission:OmittedColumn",
-        "group": "group:GroupNoise",
-        "representation": "representation:GroupShare",
+        "label": "biases:LabelBias",
+        "selection": "biases:SelectionBias",
+        "measurement": "biases:MeasurementError",
+        "history": "biases:HistoricalBias",
+        "omission": "biases:OmittedColumn",
+        "group": "biases:GroupNoise",
+        "representation": "biases:GroupShare",
     },
 )

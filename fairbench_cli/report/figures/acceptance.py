@@ -13,20 +13,11 @@ from matplotlib.figure import Figure
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.registry import COUNT_METRICS, measure
-from fairbench_cli.measures.sweep import RATES
+from fairbench_cli.measures.thresholds import RATES
 from fairbench_cli.report.figures.canvas import GREY, IDEAL, SMALL, Look, Panel, around, band, dots, facet
-from fairbench_cli.report.figures.pages import (
-    COLOURS,
-    Page,
-    TechniqueLook,
-    by_name,
-    missing,
-    pages_of,
-    shortfall,
-)
+from fairbench_cli.report.figures.pages import COLOURS, Page, drawn, missing, pages_of, shortfall
 from fairbench_cli.report.repeats import key_of, mean_and_interval
 from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import names_of
 
 
 @dataclass(frozen=True)
@@ -198,17 +189,20 @@ def draw_sweep(run: RunResults) -> dict[str, Figure]:
         for name, pages in sets.items()
         for beta in sorted({beta for page in pages for beta in page.betas})
     }
-    return {
-        name: _sweep(run, title, *own)
-        for name, (title, own) in by_name(found, names_of(run.plan.config)).items()
-    }
+    return drawn(run, found, _sweep)
 
 
-def _sweep(run: RunResults, title: str, beta: float, pages: Sequence[Page]) -> Figure:
+def _sweep(run: RunResults, title: str, seen: tuple[float, Sequence[Page]]) -> Figure:
+    beta, pages = seen
     of_counts = [name for name in run.plan.config.metrics if name in COUNT_METRICS]
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
     columns = len(pages)
     names = [page.names.classifier(*page.classifier) for page in pages]
+    techniques = dict.fromkeys(t for page in pages for t in page.techniques)
+    legend: list[tuple[Any, str]] = [(t.dot(5.5) | t.line(1.4), t.label) for t in techniques]
+    legend += [(RANDOM, "random classifier")]
+    legend += [(BOUND, "the most that π allows")] * bool(MOST.keys() & set(metrics))
+    legend += [(BASE | LABELS, "the labels themselves, at π₀")]
     figure = facet(
         f"At every acceptance rate: {title}",
         _about(run.plan),
@@ -224,7 +218,7 @@ def _sweep(run: RunResults, title: str, beta: float, pages: Sequence[Page]) -> F
         ],
         columns,
         ({1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9), 1.5),
-        _legend(list(dict.fromkeys(t for page in pages for t in page.techniques)), metrics),
+        legend,
         missing(_lacking(run, pages, beta, metrics[0]), " (with {})"),
         alike=True,
     )
@@ -243,14 +237,6 @@ def _about(plan: RunPlan) -> str:
         f"{lines}, on {on}. The share π with the highest scores is accepted; dots are where the classifiers "
         "themselves decide."
     )
-
-
-def _legend(techniques: Sequence[TechniqueLook], metrics: Sequence[str]) -> list[tuple[Any, str]]:
-    keys: list[tuple[Any, str]] = [(t.dot(5.5) | t.line(1.4), t.label) for t in techniques]
-    keys.append((RANDOM, "random classifier"))
-    if MOST.keys() & set(metrics):
-        keys.append((BOUND, "the most that π allows"))
-    return [*keys, (BASE | LABELS, "the labels themselves, at π₀")]
 
 
 def _rates(page: Page, beta: float, run: RunResults, metric: str, ax: Axes) -> None:
@@ -335,13 +321,24 @@ def draw_oracle(run: RunResults) -> dict[str, Figure]:
         own = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
         points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
         points.setdefault((own["strategy"], float(own["remove"])), found.counts)
-    return {name: _oracle(run.plan, *own) for name, own in by_name(sets, names_of(run.plan.config)).items()}
+    return drawn(run, sets, _oracle)
 
 
-def _oracle(plan: RunPlan, title: str, points: Points) -> Figure:
-    labels = labels_of(next(iter(points.values())))
+def _oracle(run: RunResults, title: str, points: Points) -> Figure:
+    labels, asked = labels_of(next(iter(points.values()))), run.plan.config.repeats
     repeats = {len(counts.n) for counts in points.values()}
     shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
+    formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}
+    legend: list[tuple[Any, str]] = []
+    for strategy in STRATEGIES:
+        if any(own == strategy for own, _ in points):
+            falls = f"{formula[strategy]} = {cost(strategy, labels.alpha):.3f}"
+            legend.append((_strategy_look(strategy) | {"lw": 0.9}, f"{strategy}: A falls by {falls} per d"))
+    bound = (
+        f"left: the paper's bound min(α, 1 − α) = {min(labels.alpha, 1 - labels.alpha):.3f} per d; "
+        f"right: its line at a fixed π, {fixed_rate_cost(labels):.3f} per δ"
+    )
+    legend.append((FORM, bound))
     return facet(
         f"The oracle that removes discrimination: {title}",
         f"Markers: means of {shown} repeats with 95 % intervals, from the labels themselves (top right) to "
@@ -350,26 +347,9 @@ def _oracle(plan: RunPlan, title: str, points: Points) -> Figure:
         [Panel(partial(_costs, points, labels, axes), name, *axes.values()) for name, axes in AXES.items()],
         2,
         (3.15, 2.6),
-        _oracle_legend(points, labels),
-        [] if repeats == {plan.config.repeats} else [f"{plan.config.repeats} repeats were asked for."],
+        legend,
+        [] if repeats == {asked} else [f"{asked} repeats were asked for."],
     )
-
-
-def _oracle_legend(points: Points, labels: LabelShares) -> list[tuple[Any, str]]:
-    formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}
-    keys: list[tuple[Any, str]] = [
-        (
-            _strategy_look(strategy) | {"lw": 0.9},
-            f"{strategy}: A falls by {formula[strategy]} = {cost(strategy, labels.alpha):.3f} per d",
-        )
-        for strategy in STRATEGIES
-        if any(own == strategy for own, _ in points)
-    ]
-    bound = (
-        f"left: the paper's bound min(α, 1 − α) = {min(labels.alpha, 1 - labels.alpha):.3f} per d; "
-        f"right: its line at a fixed π, {fixed_rate_cost(labels):.3f} per δ"
-    )
-    return [*keys, (FORM, bound)]
 
 
 def _strategy_look(strategy: str) -> Look:

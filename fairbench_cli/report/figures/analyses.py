@@ -20,39 +20,10 @@ from matplotlib.patches import Rectangle
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
-from fairbench_cli.report.analyses import (
-    ALL,
-    DIGITS,
-    FEWEST,
-    LEAST,
-    Correlations,
-    Names,
-    Observations,
-    Rows,
-    by_attribute,
-    by_dataset,
-    columns_of,
-    correlate,
-    every_part,
-    of_every_dataset,
-    pairs_of,
-    two_metrics,
-)
-from fairbench_cli.report.figures import pages
-from fairbench_cli.report.figures.canvas import (
-    GREY,
-    IDEAL,
-    INK,
-    NORMAL,
-    SMALL,
-    Look,
-    Panel,
-    around,
-    dots,
-    exactly,
-    facet,
-    text_width,
-)
+from fairbench_cli.report import analyses
+from fairbench_cli.report.analyses import Correlations, Names, Observations, Rows, columns_of, two_metrics
+from fairbench_cli.report.figures import canvas, pages
+from fairbench_cli.report.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, facet, text_width
 from fairbench_cli.report.figures.pages import Mark
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey, key_of, mean_and_interval
 from fairbench_cli.report.results import RunResults
@@ -78,7 +49,7 @@ def draw_correlations(run: RunResults) -> dict[str, Figure]:
 
     There is none where no two metrics have a correlation.
     """
-    parts = {name: (correlate(seen.values), seen) for name, seen in every_part(run).items()}
+    parts = {name: (analyses.correlate(seen.values), seen) for name, seen in analyses.every_part(run).items()}
     return {name: _heat_map(found, seen, name) for name, (found, seen) in parts.items() if found.clustered}
 
 
@@ -89,12 +60,12 @@ def _heat_map(found: Correlations, seen: Observations, name: str) -> Figure:
     label = max(text_width(name, SMALL) for name in names) + 0.1
     notes = [
         "Tree: average linkage; two clusters join at the mean r between them. Frames: clusters that join at "
-        f"{LEAST:g} (dotted) or more."
+        f"{analyses.LEAST:g} (dotted) or more."
     ]
     if found.matrix.isna().any(axis=None):
         notes.append("Grey: a metric is constant or undefined, or fewer than three results have both.")
     figure = facet(
-        "Correlations of metrics" + ("" if name == ALL else f": {name}"),
+        "Correlations of metrics" + ("" if name == analyses.ALL else f": {name}"),
         _about(seen),
         [Panel(partial(_squares, found))],
         1,
@@ -160,7 +131,7 @@ def _short(r: float) -> str:
 
 def _tree(ax: Axes, found: Correlations, n: int) -> None:
     """Draw the tree with its leaves at the rows of the squares."""
-    ax.set(xlim=(0, max(1.0, *found.tree[:, 2], 1 - LEAST) * 1.02), ylim=(n, 0))
+    ax.set(xlim=(0, max(1.0, *found.tree[:, 2], 1 - analyses.LEAST) * 1.02), ylim=(n, 0))
     ax.set_yticks([])
     ax.grid(visible=False)
     ax.spines[["left", "bottom"]].set_visible(False)
@@ -172,7 +143,7 @@ def _tree(ax: Axes, found: Correlations, n: int) -> None:
         (one, near), (other, far) = places[int(left)], places[int(right)]
         ax.plot([near, distance, distance, far], [one, one, other, other], color=GREY, lw=0.9)
         places.append(((one + other) / 2, distance))
-    ax.axvline(1 - LEAST, color=GREY, lw=0.8, ls=":", ymin=1 - found.clustered / n)
+    ax.axvline(1 - analyses.LEAST, color=GREY, lw=0.8, ls=":", ymin=1 - found.clustered / n)
 
 
 def _key(ax: Axes) -> None:
@@ -190,7 +161,12 @@ def draw_stability(run: RunResults) -> dict[str, Figure]:
 
     A rectangle is a technique with a classifier; those that share a model are one.
     """
-    return {name: _stability(run, title, cells) for name, (title, cells) in pages.cells_by_page(run).items()}
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for data in run.datasets:
+        for cell in data.cells:
+            place = data.dataset, *pages.world_name(run.plan, cell["world"]), cell["beta"]
+            found.setdefault(place, []).append(cell)
+    return pages.drawn(run, found, _stability)
 
 
 def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figure:
@@ -266,7 +242,7 @@ def draw_representations(run: RunResults) -> dict[str, Figure]:
     found: dict[tuple[Any, ...], _Compared] = {}
     marks = {key_of(cell): mark for cell, mark in pages.marks_of(run.plan, run.plan.cells)}
     for data, same in product(run.datasets, (False, True)):
-        for cells in pairs_of(data, same=same):
+        for cells in analyses.pairs_of(data, same=same):
             one, other = (data.cells[i] for i in cells)
             names = one["representation"], other["representation"]
             place = data.dataset, *pages.world_name(run.plan, one["world"]), one["beta"], *names
@@ -279,13 +255,12 @@ def draw_representations(run: RunResults) -> dict[str, Figure]:
     found = {names: page for names, page in found.items() if page.pairs}
     several = len({names[-2:] for names in found}) > 1
     by_page = {names if several else names[:-2]: (names[-2:], page) for names, page in found.items()}
-    named = pages.by_name(by_page, names_of(run.plan.config))
-    return {name: _representations(run, title, *own) for name, (title, own) in named.items()}
+    return pages.drawn(run, by_page, _representations)
 
 
-def _representations(run: RunResults, title: str, names: tuple[str, str], page: _Compared) -> Figure:
+def _representations(run: RunResults, title: str, seen: tuple[Sequence[str], _Compared]) -> Figure:
+    (first, second), page = seen
     metrics, n = two_metrics(run.plan.config)[::-1], len(page.pairs)
-    first, second = names
     columns = n if n > 1 else len(metrics)
     width = 3.2 if columns == 2 else 2.7
     notes = [f"The same model in both, and not drawn: {', '.join(page.same)}."] if page.same else []
@@ -320,7 +295,7 @@ def _pairs(run: RunResults, pairs: Pairs, metric: str, ax: Axes) -> None:
         look |= {"facecolors": pages.fill_of(mark.technique), "edgecolors": mark.technique.colour}
         ax.scatter(both[0], both[1], gid=f"dots-{i}", **look)
         every += both.ravel().tolist()
-    limits = around(every, 0.04, 0.125)
+    limits = canvas.around(every, 0.04, 0.125)
     ax.axline((0, 0), slope=1, **IDEAL)
     ax.set(xlim=limits, ylim=limits)
     ax.locator_params(nbins=5)
@@ -333,12 +308,10 @@ def draw_combined(run: RunResults) -> dict[str, Figure]:
     """
     found = {
         (dataset, *pages.representation_name(how), *pages.world_name(run.plan, world), beta): rows
-        for (dataset, how, world, beta), rows in by_attribute(run).items()
+        for (dataset, how, world, beta), rows in analyses.by_attribute(run).items()
         if any((dataset, *column) in run.with_results for column in columns_of(rows))
     }
-    return {
-        name: _combined(run, *own) for name, own in pages.by_name(found, names_of(run.plan.config)).items()
-    }
+    return pages.drawn(run, found, _combined)
 
 
 def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
@@ -382,12 +355,10 @@ def draw_overview(run: RunResults) -> dict[str, Figure]:
     """
     found = {
         (*(pages.representation_name(how) or ("all",)), *pages.world_name(run.plan, world), beta): rows
-        for (how, world, beta), rows in of_every_dataset(run).items()
+        for (how, world, beta), rows in analyses.of_every_dataset(run).items()
         if not run.with_results.isdisjoint(columns_of(rows))
     }
-    return {
-        name: _overview(run, *own) for name, own in pages.by_name(found, names_of(run.plan.config)).items()
-    }
+    return pages.drawn(run, found, _overview)
 
 
 def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
@@ -395,7 +366,7 @@ def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
     metrics, labels = two_metrics(run.plan.config)[::-1], _labels(rows)
     called = names_of(run.plan.config).dataset
     across = min(len(places), MOST_ACROSS)
-    widths = (text_width(f"{called(name)},", NORMAL, "bold") for column in places for name in column)
+    widths = (text_width(f"{called(name)},", canvas.NORMAL, "bold") for column in places for name in column)
     panels: list[Panel | None] = []
     for metric in metrics:
         for k, column in enumerate(places):
@@ -420,11 +391,12 @@ def draw_metric_pairs(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, world and β: a panel per pair of metrics, a dot per repeat of a cell."""
     found = {
         (dataset, *pages.world_name(run.plan, world), beta): seen
-        for (dataset, world, beta), seen in by_dataset(run).items()
+        for (dataset, world, beta), seen in analyses.by_dataset(run).items()
     }
+    named = pages.by_name(found, names_of(run.plan.config))
     return {
         name: _metric_pairs(run, title, seen)
-        for name, (title, seen) in pages.by_name(found, names_of(run.plan.config)).items()
+        for name, (title, seen) in named.items()
         if len(seen.values) and len(seen.values.columns) > 1
     }
 
@@ -459,10 +431,10 @@ def _dots(
     for i, (look, values) in enumerate(marks.items()):
         dot = look.dot(2.6) | {"mfc": pages.fill_of(look), "mec": look.colour, "ls": "", "alpha": 0.6}
         ax.plot(values[x], values[y], gid=f"dots-{x}-{y}-{i}", **dot)
-    r = seen.values[[x, y]].round(DIGITS).corr(min_periods=FEWEST).to_numpy()[0, 1]
+    r = seen.values[[x, y]].round(analyses.DIGITS).corr(min_periods=analyses.FEWEST).to_numpy()[0, 1]
     if np.isfinite(r):
         ax.set_title(f"r = {_short(r)}", loc="right", fontsize=SMALL, pad=2)
-    ax.set(xlim=around(seen.values[x], 0.06), ylim=around(seen.values[y], 0.06))
+    ax.set(xlim=canvas.around(seen.values[x], 0.06), ylim=canvas.around(seen.values[y], 0.06))
     ax.locator_params(nbins=4)
 
 
@@ -483,9 +455,10 @@ def _levels(
     for i, own in enumerate(rows):
         for k, column in enumerate(columns):
             if column in own:
-                y = exactly(i + APART * (k - (len(columns) - 1) / 2))
+                gid = f"{metric}-{i}-{'-'.join(map(str, column))}"
+                y = i + APART * (k - (len(columns) - 1) / 2)
                 mean = run.get(key_of(own[column]), metric).mean
-                dots(ax, vars(mean), y, f"{metric}-{i}-{'-'.join(map(str, column))}", _attribute_look(k))
+                canvas.dots(ax, vars(mean), canvas.exactly(y), gid, _attribute_look(k))
     ideal = find(metric).ideal
     left, right = ax.get_xlim()
     if ideal is not None and left <= ideal <= right:

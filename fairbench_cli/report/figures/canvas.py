@@ -81,18 +81,11 @@ def figure_bytes(figure: Figure, ending: str, *, titles: bool = True) -> bytes:
     heads = [text for text in figure.texts if text.get_gid() == TITLE and not titles]
     for text in heads:
         text.set_visible(False)
-    lowest = min(
-        (text.get_position()[1] * height - LINE[float(text.get_fontsize())] for text in heads), default=height
-    )
-    kept = Bbox([(0, 0), (width, min(height, lowest + EDGE))])
+    lows = [text.get_position()[1] * height - LINE[float(text.get_fontsize())] for text in heads]
+    kept = Bbox([(0, 0), (width, min(height, min(lows, default=height) + EDGE))])
     buffer = BytesIO()
-    figure.savefig(
-        buffer,
-        format=ending,
-        dpi=DOTS_PER_INCH,
-        metadata=UNDATED[ending],
-        bbox_inches=kept if heads else None,
-    )
+    look: Look = {"dpi": DOTS_PER_INCH, "bbox_inches": kept if heads else None}
+    figure.savefig(buffer, format=ending, metadata=UNDATED[ending], **look)
     return buffer.getvalue()
 
 

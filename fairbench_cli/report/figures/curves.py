@@ -49,14 +49,12 @@ def _clouds(page: Page, run: RunResults) -> Figure:
     columns = min(n, 3 if n <= 9 else 4)
     width = {1: 5.2, 2: 3.9, 3: 2.65}.get(columns, 1.98)
     drawn = [partial(_cloud_panel, k, [clouds[key] for key in own], limits) for k, own in enumerate(keys)]
+    named = zip(drawn, page.techniques, strict=True)
     return facet(
         f"Discrimination and accuracy: {page.title}",
         f"One dot per repeat, {run.plan.config.repeats} per β. {pages.rows_tested(run.plan)} Dashed: no "
         "discrimination.",
-        [
-            Panel(draw, t.label, "discrimination", "accuracy")
-            for draw, t in zip(drawn, page.techniques, strict=True)
-        ],
+        [Panel(draw, t.label, "discrimination", "accuracy") for draw, t in named],
         columns,
         (width, min(width * 0.8, 3.4)),
         legend,
@@ -146,8 +144,8 @@ def draw_tuning(run: RunResults) -> dict[str, Figure]:
     figures = {}
     for name, page in pages.drawn_pages(run).items():
         for beta in page.betas:
-            own = {t.label: tuned.get(page.key(t, beta)) for t in page.techniques}
-            shown = {label: one for label, one in own.items() if one is not None}
+            keys = {t.label: page.key(t, beta) for t in page.techniques}
+            shown = {label: tuned[key] for label, key in keys.items() if key in tuned}
             if shown:
                 slug = f"{name}-beta-{beta:g}" if len(page.betas) > 1 else name
                 figures[slug] = _tuning(page, beta, shown)

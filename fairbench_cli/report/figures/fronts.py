@@ -14,20 +14,8 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import Held
 from fairbench_cli.report.baselines import baselines_of
-from fairbench_cli.report.figures import pages
-from fairbench_cli.report.figures.canvas import (
-    GREY,
-    INK,
-    SMALL,
-    Look,
-    Numbers,
-    Panel,
-    around,
-    band,
-    dots,
-    facet,
-    text_width,
-)
+from fairbench_cli.report.figures import canvas, pages
+from fairbench_cli.report.figures.canvas import GREY, INK, SMALL, Look, Numbers, Panel, around, dots, facet
 from fairbench_cli.report.figures.pages import Page, TechniqueLook
 from fairbench_cli.report.moved import GAPS, TOLERANCES, MovedThresholds
 from fairbench_cli.report.paired import PARETO_METRICS, own_pareto_of
@@ -69,8 +57,8 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
     return means
 
 
-def _draw_fairea(ax: Axes, lines: Floats) -> None:
-    for x, y in lines:
+def _draw_fairea(ax: Axes, run: RunResults, page: Page, beta: float, held: Held) -> None:
+    for x, y in fairea_lines(run, page, beta, GAPS[held]):
         ax.plot(x, y, gid="fairea", scalex=False, scaley=False, **FAIREA)
 
 
@@ -81,9 +69,6 @@ class Point:
     x: Numbers
     y: Numbers
     free: bool
-
-
-Cloud = Mapping[TechniqueLook, Point]
 
 
 def points_of(run: RunResults) -> dict[CellKey, Point]:
@@ -104,23 +89,12 @@ def points_of(run: RunResults) -> dict[CellKey, Point]:
 def _pareto(page: Page, run: RunResults, points: dict[CellKey, Point]) -> Figure:
     n = len(page.betas)
     columns, size = (1, (6.4, 4.2)) if n == 1 else (2, (3.7, 2.6))
-    clouds = {
-        beta: {t: points[key] for t in page.techniques if (key := page.key(t, beta)) in points}
-        for beta in page.betas
-    }
+    drawn = {beta: partial(_pareto_panel, page, run, beta, points) for beta in page.betas}
     return facet(
         f"Pareto front of |discrimination| and accuracy: {page.title}",
         f"{pages.means_text(run.plan)} Upper left is better; no technique dominates those named and in full "
         "colour." + (" Every panel has its own scale." if n > 1 else ""),
-        [
-            Panel(
-                partial(_pareto_panel, cloud, fairea_lines(run, page, beta, GAPS["demographic-parity"])),
-                f"β = {beta:g}",
-                "|discrimination|",
-                "accuracy",
-            )
-            for beta, cloud in clouds.items()
-        ],
+        [Panel(draw, f"β = {beta:g}", "|discrimination|", "accuracy") for beta, draw in drawn.items()],
         columns,
         size,
         [*((t.dot(6.5) | {"ls": ""}, t.label) for t in page.techniques), *_fairea_key(run, page)],
@@ -135,8 +109,12 @@ def _fairea_key(run: RunResults, page: Page) -> list[tuple[Any, str]]:
     return [(FAIREA, "none with decisions replaced by a constant (Fairea)")] * any(found)
 
 
-def _pareto_panel(cloud: Cloud, fairea: Floats, ax: Axes) -> None:
-    """Draw the techniques at one β, with room for labels."""
+def _pareto_panel(
+    page: Page, run: RunResults, beta: float, points: Mapping[CellKey, Point], ax: Axes
+) -> None:
+    """Draw the techniques at one β, with room for labels; those of the front are named."""
+    found = {t: points.get(page.key(t, beta)) for t in page.techniques}
+    cloud = {t: point for t, point in found.items() if point is not None}
     ends = ("mean", "low", "high")
     left, right = around([point.x[end] for point in cloud.values() for end in ends], 0.22)
     low, high = around([point.y[end] for point in cloud.values() for end in ends], 0.22)
@@ -145,22 +123,16 @@ def _pareto_panel(cloud: Cloud, fairea: Floats, ax: Axes) -> None:
     front = [point for point in cloud.values() if point.free]
     stairs = staircase([p.x["mean"] for p in front], [p.y["mean"] for p in front], right, low)
     ax.plot(*stairs, color=GREY, lw=1.0, zorder=1.5, gid="front")
-    _draw_fairea(ax, fairea)
+    _draw_fairea(ax, run, page, beta, "demographic-parity")
+    named, lines = [], [(np.transpose(stairs), 0.8)]
     for t, point in cloud.items():
+        x, y = point.x["mean"], point.y["mean"]
+        named += [(t.label, x, y)] * point.free
+        lines.append((np.array([(x, y)] * 2), 4.0))
+        lines.append((np.array([(point.x["low"], y), (point.x["high"], y)]), 0.8))
+        lines.append((np.array([(x, point.y["low"]), (x, point.y["high"])]), 0.8))
         own: Look = {"alpha": 1.0 if point.free else FADED, "zorder": 4 if point.free else 3}
         dots(ax, point.x, point.y, f"{'free' if point.free else 'dominated'}-{t.label}", t.dot(6.5), **own)
-    _labels(ax, cloud, np.transpose(stairs))
-
-
-def _labels(ax: Axes, cloud: Cloud, stairs: Floats) -> None:
-    """Name the points of the front next to them; thin lines lead to labels that had to move away."""
-    named = [(t.label, point.x["mean"], point.y["mean"]) for t, point in cloud.items() if point.free]
-    lines = [(stairs, 0.8)]
-    for p in cloud.values():
-        x, y = p.x["mean"], p.y["mean"]
-        lines.append((np.array([(x, y)] * 2), 4.0))
-        lines.append((np.array([(p.x["low"], y), (p.x["high"], y)]), 0.8))
-        lines.append((np.array([(x, p.y["low"]), (x, p.y["high"])]), 0.8))
     label_points(ax, named, lines)
 
 
@@ -186,7 +158,7 @@ def label_points(
     x0, y0, x1, y1 = np.asarray(ax.bbox.extents) / unit
     boxes = place_labels(
         in_points([(x, y) for _, x, y in named]),
-        np.array([(72 * text_width(label, SMALL) + 2, 1.3 * SMALL) for label, _, _ in named]),
+        np.array([(72 * canvas.text_width(label, SMALL) + 2, 1.3 * SMALL) for label, _, _ in named]),
         np.concatenate([_boxes(in_points(line), wide) for line, wide in lines]),
         (x0, y0, x1, y1),
     )
@@ -343,7 +315,7 @@ def _frontier(page: Page, run: RunResults, places: Places) -> Figure:
         "thresholds cannot; one below it may lose to hindsight alone. Every panel has its own scale.",
         [
             Panel(
-                partial(_frontier_panel, page, beta, held, places, fairea_lines(run, page, beta, GAPS[held])),
+                partial(_frontier_panel, page, run, beta, held, places),
                 f"β = {beta:g}" if held == "demographic-parity" else "",
                 name if j == columns // 2 else "",
                 "accuracy" if j == 0 else "",
@@ -363,12 +335,12 @@ def _is_baseline(technique: TechniqueLook) -> bool:
     return is_baseline(*technique.own[:2])
 
 
-def _frontier_panel(page: Page, beta: float, held: str, places: Places, fairea: Floats, ax: Axes) -> None:
+def _frontier_panel(page: Page, run: RunResults, beta: float, held: Held, places: Places, ax: Axes) -> None:
     for i, t in enumerate(page.techniques):
         key = page.key(t, beta)
         line = _line(places, key, held)
         if line is not None and _is_baseline(t):
-            band(ax, TOLERANCES, line, f"frontier-{i}", t.line(2.0), alpha=0.15)
+            canvas.band(ax, TOLERANCES, line, f"frontier-{i}", t.line(2.0), alpha=0.15)
         elif line is not None:
             ax.plot(TOLERANCES, line["mean"], gid=f"frontier-{i}", zorder=2, **t.line(0.7))
         if (*key, held) not in places:
@@ -380,19 +352,13 @@ def _frontier_panel(page: Page, beta: float, held: str, places: Places, fairea: 
             found = mean_and_interval(both)
             x, y = ({end: values[i] for end, values in found.items()} for i in (0, 1))
             dots(ax, x, y, f"own-{i}", t.dot(6.0) | {"clip_on": False})
-    _set_limits(ax)
-    _draw_fairea(ax, fairea)
-
-
-def _set_limits(ax: Axes) -> None:
-    """Show all markers, and the lines as far as the markers go."""
     points, lines = _of(ax, "own-"), _of(ax, "frontier-")
-    if not lines.size and not points.size:
-        return
-    right = min(1.0, 1.12 * max(float(points[0].max(initial=0.0)), 0.05))
-    seen = [*points[1], *lines[1][lines[0] <= right]]
-    ax.set(xlim=(-0.03 * right, right), ylim=around(seen, 0.08))
-    ax.locator_params(nbins=5)
+    if lines.size or points.size:  # all markers are shown, and the lines as far as the markers go
+        right = min(1.0, 1.12 * max(float(points[0].max(initial=0.0)), 0.05))
+        seen = [*points[1], *lines[1][lines[0] <= right]]
+        ax.set(xlim=(-0.03 * right, right), ylim=around(seen, 0.08))
+        ax.locator_params(nbins=5)
+    _draw_fairea(ax, run, page, beta, held)
 
 
 def _of(ax: Axes, gid: str) -> Floats:

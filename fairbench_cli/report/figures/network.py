@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -10,21 +9,21 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 from matplotlib.path import Path as Curve
 
-from fairbench_cli.experiment.plan import edited_columns
 from fairbench_cli.network.model import BayesNet
+from fairbench_cli.network.world import World
+from fairbench_cli.report.figures import pages
 from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Panel, facet, text_width
-from fairbench_cli.report.figures.pages import by_name
 from fairbench_cli.report.layers import BETWEEN, HEIGHT, arc_lines, box_top, lay_out
 from fairbench_cli.report.networks import (
     BIASED,
     Marks,
     about_network,
     about_world,
+    marks_of,
     network_of,
     worlds_of_run,
 )
 from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import names_of
 
 GAP, PADDING = 0.24, 0.2
 """Inches: the room between two boxes, and between a box's text and its edge."""
@@ -42,25 +41,23 @@ def draw(run: RunResults) -> dict[str, Figure]:
     """
     sources = {(one["dataset"], one["attribute"]): one for one in run.plan.datasets}
     shown = {name: one for name, one in sources.items() if name in run.with_results}
-    found = by_name(shown, names_of(run.plan.config))
-    figures = {name: _figure(run.folder, *own) for name, own in found.items()}
-    called = names_of(run.plan.config)
+    figures = pages.drawn(run, shown, _of_plan)
     worlds = {
         (source["dataset"], source["attribute"], name): (world, marks)
         for source, name, world, marks in worlds_of_run(run)
     }
-    for name, (title, (world, marks)) in by_name(worlds, called).items():
-        about = ". ".join(text.capitalize() for text in about_world(world)) + "."
-        figures[name] = draw_network(world.network, marks, f"A world as a network: {title}", about)
-    return figures
+    return figures | pages.drawn(run, worlds, _of_world)
 
 
-def _figure(folder: Path, title: str, source: dict[str, Any]) -> Figure:
-    net = network_of(folder, source)
-    about = about_network(net, source)
-    edited = () if source.get("worlds") else edited_columns(source)
-    marks = Marks(source.get("label"), source["attribute"], edited)
-    return draw_network(net, marks, f"Bayesian network: {title}", about)
+def _of_world(_run: RunResults, title: str, seen: tuple[World, Marks]) -> Figure:
+    world, marks = seen
+    about = ". ".join(text.capitalize() for text in about_world(world)) + "."
+    return draw_network(world.network, marks, f"A world as a network: {title}", about)
+
+
+def _of_plan(run: RunResults, title: str, source: dict[str, Any]) -> Figure:
+    net = network_of(run.folder, source)
+    return draw_network(net, marks_of(source), f"Bayesian network: {title}", about_network(net, source))
 
 
 @dataclass(frozen=True)

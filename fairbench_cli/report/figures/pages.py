@@ -1,22 +1,17 @@
 """What of a run stands in one figure, under which name, how it looks there, and what is missing of it."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
+
+from matplotlib.figure import Figure
 
 from fairbench_cli.base.text import slugs
 from fairbench_cli.experiment.plan import RunPlan, arc_in_words
 from fairbench_cli.report.figures.canvas import GREY, Look
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey
 from fairbench_cli.report.results import RunResults
-from fairbench_cli.report.tables import (
-    NO_BIAS,
-    OWN_MODEL,
-    Names,
-    distinct_models,
-    names_of,
-    why_nothing,
-)
+from fairbench_cli.report.tables import NO_BIAS, OWN_MODEL, Names, distinct_models, names_of, why_nothing
 
 
 @dataclass(frozen=True)
@@ -156,6 +151,13 @@ def by_name(found: Mapping[Any, Content], called: Names) -> dict[str, tuple[str,
     return dict(zip(named, zip(titles, found.values(), strict=True), strict=True))
 
 
+def drawn(
+    run: RunResults, found: Mapping[Any, Content], draw: Callable[[RunResults, str, Content], Figure]
+) -> dict[str, Figure]:
+    """Return the figures of what `by_name` names, each drawn with its title."""
+    return {name: draw(run, *own) for name, own in by_name(found, names_of(run.plan.config)).items()}
+
+
 def shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
     """Say why fewer than all repeats of a cell are drawn; nothing when all are."""
     repeats = run.plan.config.repeats
@@ -254,16 +256,6 @@ class Mark:
         """Return technique and classifier, for people."""
         more = f" with {self.classifier}" if self.classifier not in ("", OWN_MODEL) else ""
         return self.technique.label + more
-
-
-def cells_by_page(run: RunResults) -> dict[str, tuple[str, list[dict[str, Any]]]]:
-    """Return title and cells of every data set, world and β of a run, by file name."""
-    pages: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for data in run.datasets:
-        for cell in data.cells:
-            place = data.dataset, *world_name(run.plan, cell["world"]), cell["beta"]
-            pages.setdefault(place, []).append(cell)
-    return by_name(pages, names_of(run.plan.config))
 
 
 def marks_of(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], Mark]]:

@@ -1,16 +1,19 @@
-"""Which remedy for which world: what each technique regains, and which gap it leaves, on one page."""
+"""The figures of worlds: which remedy for which world, recorded against true, and how strong a bias is."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fairbench_cli.base.text import slugs
+from fairbench_cli.report.contrasts import Contrast, own_contrasts
 from fairbench_cli.report.figures import pages
 from fairbench_cli.report.figures.canvas import (
     GREY,
@@ -23,12 +26,14 @@ from fairbench_cli.report.figures.canvas import (
     facet,
     text_width,
 )
-from fairbench_cli.report.figures.pages import COLOURS, TechniqueLook
+from fairbench_cli.report.figures.fronts import label_points
+from fairbench_cli.report.figures.pages import COLOURS, DASHES, MARKERS, TechniqueLook
 from fairbench_cli.report.remedies import ACCURACY, remedies_of
-from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey, is_baseline
+from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, CellKey, is_baseline
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, TRUTH, names_of
 from fairbench_cli.report.world_tables import (
+    PLACE,
     Place,
     World,
     exact_accuracy,
@@ -186,7 +191,7 @@ def _remedies(remedies: Remedies, blocks: Blocks, gap: str) -> Figure:
             named = titles[-1] if titles[-1] != titles[-2] and metric == ACCURACY else [""] * len(worlds)
             for j, (world, title) in enumerate(zip(worlds, named, strict=True)):
                 head = (heads[place] if metric == ACCURACY else gap) if j == 0 else None
-                draw = partial(_panel, remedies, place, world, metric, limits, head)
+                draw = partial(_remedies_panel, remedies, place, world, metric, limits, head)
                 panels.append(Panel(draw, title))
             panels += [None] * (across - len(worlds))
     words = {word for own in titles for title in own for word in title.split()}
@@ -244,7 +249,7 @@ def few_ticks(limits: tuple[float, float], wide: float) -> tuple[list[float], li
     return inside, [text.replace("0.", ".", 1) for text in written] if touch else written
 
 
-def _panel(
+def _remedies_panel(
     remedies: Remedies,
     place: Place,
     world: World,
@@ -316,3 +321,253 @@ def _notes(remedies: Remedies, blocks: Blocks) -> list[str]:
         for world in worlds
     )
     return pages.missing(found, " ({})", "; ")
+
+
+CONTRASTS: dict[Contrast, tuple[Look, str]] = {
+    "artefact": ({"marker": "^", "color": COLOURS[1], "ms": 5.6}, "falls on record, rises on truth"),
+    "real": ({"marker": "D", "color": COLOURS[2], "ms": 4.6}, "falls on both"),
+    "gain": ({"marker": "o", "color": COLOURS[3], "ms": 5.4}, "rises on both"),
+    "hidden loss": ({"marker": "v", "color": INK, "ms": 5.6}, "rises on record, falls on truth"),
+    "constant": ({"marker": "x", "color": GREY, "ms": 4.6, "mew": 1.1}, "the same decision for everybody"),
+    "not shown": (OPEN | {"ms": 4.2}, "one or both not shown"),
+}
+"""How what becomes of a metric on record and on truth is drawn and said."""
+DIAGONAL: tuple[Look, str] = (TARGET | {"lw": 2.4}, "the same on both")
+ARTEFACT: Look = {"color": "#eef3f8", "lw": 0, "zorder": 0.5}
+MOST_WORLDS = 5
+"""Worlds next to each other."""
+SIDES = {1: 2.6, 2: 2.1, 3: 1.7}
+"""Inches that panels are wide and high, where few worlds stand next to each other."""
+ENDS = [f"{labels}{end}" for labels in ("recorded", "true") for end in ("", "_low", "_high")]
+
+
+def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure per data set, attribute, representation and classifier: recorded against true.
+
+    A panel per measure and world, at the strength in the middle, in which labels, groups or who is recorded
+    differ from the truth. In each a line per technique leads from ``none`` to what it gains on recorded
+    labels (across) and on true ones (upwards); up and to the right is nearer to the ideal.
+    """
+    frame, figures = own_contrasts(run), {}
+    frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
+    for name, (place, worlds) in by_place(run).items():
+        rows = frame[(frame[PLACE] == list(place)).all(axis=1)]
+        differ = rows["world"].isin(set(rows["world"][rows["recorded"] != rows["true"]]))
+        shown = [world for world in in_the_middle(worlds) if len(_in_world(rows[differ], world))]
+        if shown:
+            figures[name] = _recorded_true(run, place, shown, rows[differ], rows[~differ])
+    return figures
+
+
+def _in_world(frame: pd.DataFrame, world: World) -> pd.DataFrame:
+    return frame[(frame["world"] == world[0]) & (frame["beta"] == world[1])]
+
+
+def _recorded_true(
+    run: RunResults, place: Place, worlds: Sequence[World], rows: pd.DataFrame, same: pd.DataFrame
+) -> Figure:
+    """Draw what became of techniques in some worlds; `same` are those in which record and truth are one."""
+    owns = set(rows[TECHNIQUE].itertuples(index=False, name=None))
+    looks = [one for one in pages.technique_looks(run.plan).values() if one.own in owns]
+    numbers = {look.own: str(i) for i, look in enumerate(looks, start=1)}
+    metrics, across = list(dict.fromkeys(rows["metric"])), min(len(worlds), MOST_WORLDS)
+    seen = pd.concat([_in_world(rows, world) for world in worlds])
+    panels: list[Panel | None] = []
+    for at in range(0, len(worlds), across):
+        now = worlds[at : at + across]
+        for metric in metrics:
+            for world in now:
+                draw = partial(_contrast_panel, _in_world(rows[rows["metric"] == metric], world), numbers)
+                title = title_of(world) if metric == metrics[0] else ""
+                right = "gained on record" if metric == metrics[-1] and at + across >= len(worlds) else ""
+                up = f"{metric if metric == ACCURACY else f'|{metric}|'},\ngained on truth"
+                panels.append(Panel(draw, title, right, up if world == now[0] else ""))
+            panels += [None] * (across - len(now))
+    kinds, side = set(seen["contrast"]), SIDES.get(across, 1.4)
+    keys = [
+        (look | {"ls": ""}, f"{kind}: {words}") for kind, (look, words) in CONTRASTS.items() if kind in kinds
+    ]
+    return facet(
+        f"Recorded against true: {place_title(run, place)}",
+        "A line leads from none to a technique: what it gains, nearer to the ideal, on recorded labels "
+        f"(across) and on true ones (upwards). {pages.means_text(run.plan, '')} {IN_THE_MIDDLE} Every panel "
+        "has its own scale. Shaded: a loss on the record that is none on the truth.",
+        panels,
+        across,
+        (side, side),
+        [*keys, DIAGONAL],
+        [
+            f"Techniques: {', '.join(f'{numbers[look.own]} {look.label}' for look in looks)}.",
+            *(f"{metric}: {counted(seen, rows, metric)}" for metric in metrics),
+            *_the_same(same),
+        ],
+        room=(0.36, 0.12, 0.4, 0.2),
+        handle=0.16,
+        named=SMALL,
+    )
+
+
+def counted(seen: pd.DataFrame, every: pd.DataFrame, metric: str) -> str:
+    """Say how many techniques in how many worlds are which contrast: those that are drawn, and all.
+
+    >>> frame = pd.DataFrame({"metric": "accuracy", "contrast": ["real", "artefact", "real"]})
+    >>> counted(frame[1:], frame, "accuracy")
+    '2 techniques in worlds: 1 artefact, 1 real; at all strengths 3: 1 artefact, 2 real.'
+    """
+    here, everywhere = (frame[frame["metric"] == metric]["contrast"] for frame in (seen, every))
+    counts = [(len(one), Counter(one)) for one in (here, everywhere)]
+    (n, found), (of_all, more) = (
+        (n, ", ".join(f"{own[kind]} {kind}" for kind in CONTRASTS if own[kind])) for n, own in counts
+    )
+    return f"{n} techniques in worlds: {found}" + f"; at all strengths {of_all}: {more}" * (of_all > n) + "."
+
+
+def _the_same(same: pd.DataFrame) -> list[str]:
+    """Say in which worlds nothing can be an artefact, and what is shown there of accuracy."""
+    worlds = [world or NO_BIAS for world in dict.fromkeys(same["world"])]
+    if not worlds:
+        return []
+    return [
+        f"Not drawn: {', '.join(worlds)}: labels, groups and people on record are the true ones there; "
+        f"{ACCURACY}: {counted(same, same, ACCURACY)}"
+    ]
+
+
+def _contrast_panel(own: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) -> None:
+    """Draw lines from ``none`` to the techniques of a world; constants have no say in the limits."""
+    some = own[own["contrast"] != "constant"]
+    limits = around([0.0, *-some[ENDS].to_numpy(dtype=float).ravel()], 0.1)
+    ax.set(xlim=limits, ylim=limits)
+    ax.locator_params(nbins=4)
+    ax.tick_params(pad=1.5)
+    ax.fill_between([limits[0], 0], 0, limits[1], **ARTEFACT)
+    ax.plot(limits, limits, **DIAGONAL[0])
+    for line in (ax.axhline, ax.axvline):
+        line(0, color=GREY, lw=0.8, zorder=1.6)
+    named, marks = [], []
+    techniques = own[TECHNIQUE].itertuples(index=False, name=None)
+    for technique, contrast, ends in zip(
+        techniques, own["contrast"], -own[ENDS].to_numpy(dtype=float), strict=True
+    ):
+        look, number = CONTRASTS[contrast][0], numbers[technique]
+        x, y = (float(value) for value in np.clip(ends[[0, 3]], *limits))
+        thin: Look = {"color": look["color"], "zorder": 3}
+        ax.plot([0, x], [0, y], lw=0.6, alpha=0.7, **thin)
+        ax.hlines(y, ends[2], ends[1], lw=1.1, **thin)
+        ax.vlines(x, ends[5], ends[4], lw=1.1, **thin)
+        mark: Look = look | {"ls": "", "zorder": 4, "gid": f"{contrast}-{number}"}
+        ax.plot([x], [y], **mark)
+        named.append((number, x, y))
+        marks.append((np.array([(x, y)] * 2), 3.0))
+    label_points(ax, named, marks)
+
+
+CURRENCY = "total variation"
+MOST_TECHNIQUES = 6
+"""Techniques next to each other."""
+
+Lines = Mapping[str, Mapping[World, float]]
+"""By world its total variation at each strength, no bias among them."""
+
+
+def draw_strength(run: RunResults) -> dict[str, Figure]:
+    """Draw one figure per data set, attribute, representation and classifier: a column per technique.
+
+    A line per world: accuracy and the gaps on true labels over the total variation between what the world
+    records and the truth. Worlds of which this is not known are left out.
+    """
+    if not run.plan.has_worlds:
+        return {}
+    lines = {name: (place, lines_of(run, place, worlds)) for name, (place, worlds) in by_place(run).items()}
+    return {name: _strength(Remedies(run), place, own) for name, (place, own) in lines.items() if own}
+
+
+def lines_of(run: RunResults, place: Place, worlds: Sequence[World]) -> Lines:
+    """Return the total variation of each world by strength, in ascending order."""
+    known = {world: known_of(run, place, world) for world in worlds}
+    values = {world: facts.value("total-variation") for world, facts in known.items() if facts is not None}
+    values = {world: value for world, value in values.items() if np.isfinite(value)}
+    without = {world: value for world, value in values.items() if not world[0]}
+    lines = {name: dict(without) for name, _ in values if name} or ({"": without} if without else {})
+    for world, value in values.items():
+        lines[world[0] or next(iter(lines))][world] = value
+    return {name: dict(sorted(own.items(), key=lambda one: one[1])) for name, own in lines.items()}
+
+
+def _strength(remedies: Remedies, place: Place, lines: Lines) -> Figure:
+    looks, run = remedies.every_look, remedies.run
+    across = min(len(looks), MOST_TECHNIQUES)
+    worlds = {world for own in lines.values() for world in own}
+    panels: list[Panel | None] = []
+    for at in range(0, len(looks), across):
+        now = looks[at : at + across]
+        for metric in (ACCURACY, *remedies.gaps):
+            rows = remedies.every(place, worlds, metric)
+            means = [row.mean for row in rows if not row.constant]
+            limits = around([*means, *[0.0] * (metric != ACCURACY)], 0.06)
+            for look in now:
+                draw = partial(_strength_panel, remedies, place, look, lines, metric, limits)
+                title = look.label if metric == ACCURACY else ""
+                below = CURRENCY if metric == remedies.gaps[-1] else ""
+                panels.append(Panel(draw, title, below, metric if look is now[0] else ""))
+            panels += [None] * (across - len(now))
+    keys: list[tuple[Any, str]] = [(world_look(i), name or NO_BIAS) for i, name in enumerate(lines)]
+    if any(row.constant for row in remedies.every(place, worlds, ACCURACY)):
+        mark, words = SHOWN["constant"]
+        keys.append((mark | {"ls": ""}, words))
+    return facet(
+        f"The strength of a bias: {place_title(run, place)}",
+        f"Over the {CURRENCY} between what a world records and the truth; a mark per strength. "
+        f"{pages.means_text(run.plan, 'true')} Filled: shown to differ from none of the same world.",
+        panels,
+        across,
+        (1.3, 1.1),
+        [*keys, (IDEAL, "no gap")],
+        _untouched(lines),
+        room=(0.42, 0.0, 0.12, 0.3),
+        handle=0.36,
+        named=SMALL,
+    )
+
+
+def _untouched(lines: Lines) -> list[str]:
+    """Name the worlds whose record is a part of the truth, such as one without a column."""
+    without = [name for name, own in lines.items() if name and not any(own.values())]
+    if not without:
+        return []
+    return [f"{', '.join(without)}: what is recorded is true, so the {CURRENCY} is 0."]
+
+
+def world_look(i: int) -> Look:
+    """Return how the line of the i-th world is drawn."""
+    dash, marker = DASHES[i // len(COLOURS) % len(DASHES)], MARKERS[i % len(MARKERS)]
+    return {"color": COLOURS[i % len(COLOURS)], "ls": dash, "lw": 1.0, "marker": marker, "ms": 4, "mew": 0.8}
+
+
+def _strength_panel(
+    remedies: Remedies,
+    place: Place,
+    technique: TechniqueLook,
+    lines: Lines,
+    metric: str,
+    limits: tuple[float, float],
+    ax: Axes,
+) -> None:
+    most = max(x for own in lines.values() for x in own.values()) or 1.0
+    ax.set(xlim=(-0.05 * most, 1.05 * most), ylim=limits)
+    ax.tick_params(pad=1.5, labelleft=bool(ax.get_ylabel()))
+    ax.locator_params(nbins=4)
+    if metric != ACCURACY:
+        ax.axhline(0, **IDEAL)
+    for i, points in enumerate(lines.values()):
+        found = [(x, remedies.row(place, world, technique.own, metric)) for world, x in points.items()]
+        rows = [(x, row) for x, row in found if row is not None]
+        able, look = [(x, row.mean) for x, row in rows if not row.constant], world_look(i)
+        line: Look = look | {"marker": "", "gid": f"world-{i}", "zorder": 2}
+        ax.plot([x for x, _ in able], [y for _, y in able], **line)
+        for x, row in rows:
+            ax.vlines(x, row.low, row.high, color=look["color"], lw=0.9, zorder=2.5)
+            face = look["color"] if row.kind in SHOWN else "white"
+            mark: Look = SHOWN["constant"][0] if row.constant else look | {"mfc": face}
+            mark = mark | {"ls": "", "zorder": 3, "clip_on": False}
+            ax.plot([x], [np.clip(row.mean, *limits)], **mark)

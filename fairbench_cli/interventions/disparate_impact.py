@@ -1,12 +1,23 @@
-"""Trade loss for covariance between decision and group, by an interior-point method where bounds are many."""
+"""Zafar et al.: logistic regression whose decisions have little covariance with the group, for some loss.
 
-from dataclasses import dataclass, replace
+An interior-point method where bounds are many.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
 
 import numpy as np
+import scipy
 from scipy.sparse import csr_array, diags_array, vstack
 
-from fairbench_cli.data.table import Floats
-from fairbench_cli.interventions.zafar.logistic import Logistic, Solution, TrainingRows, minimise, solver
+from fairbench_cli.base.parameters import LATER
+from fairbench_cli.classifiers.encode import BinEncoding
+from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.data.table import Floats, Sample
+from fairbench_cli.interventions import logistic
+from fairbench_cli.interventions.cells import NotNegative
+from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.logistic import LinearModel, Logistic, Solution, minimise
 
 TOLERANCE = 1e-9  # of the conditions of optimality, per unit of weight
 ENOUGH = 1e-7
@@ -107,7 +118,7 @@ def _moved(limited: Limited, point: _Point, missed: tuple[Floats, Floats, Floats
     ratio = np.minimum(point.z / point.slack, 1e30)
     h = rows.gram(problem.curvature(rows.times(point.w)) + ratio) + np.diag(problem.stiffness)
     weight = float(h.diagonal().max() / (a @ a))
-    solve = solver(h + weight * np.outer(a, a))
+    solve = logistic.solver(h + weight * np.outer(a, a))
     toward = solve(a)
 
     def newton(product: Floats) -> _Point:
@@ -174,7 +185,7 @@ class Tradeoff:
         return 1e-13 * float(np.abs(self.a) @ np.abs(self.free.w)) + 1e-13 * float(np.abs(self.free.w).max())
 
 
-def tradeoff(rows: TrainingRows, l2: float, relative: Floats | None = None) -> Tradeoff:
+def tradeoff(rows: logistic.TrainingRows, l2: float, relative: Floats | None = None) -> Tradeoff:
     """Return the logistic regression fitted without constraint, and a; the rows must have both outcomes."""
     problem = Logistic(rows, l2, relative)
     start, mean = np.zeros(rows.width), float(rows.share @ rows.y)
@@ -182,7 +193,7 @@ def tradeoff(rows: TrainingRows, l2: float, relative: Floats | None = None) -> T
     return Tradeoff(problem, covariances(rows), minimise(problem, start))
 
 
-def covariances(rows: TrainingRows) -> Floats:
+def covariances(rows: logistic.TrainingRows) -> Floats:
     """Return a, the covariance of the group s and each column of X, shape (width,).
 
     For w, a·w = α (1 − α) (mean decision of the favoured − mean decision of the deprived), α the favoured
@@ -269,8 +280,6 @@ def nearest_without_covariance(trade: Tradeoff, gamma: float, start: Floats) -> 
     start : float64 array, shape (width,)
         The weights to stay near.
     """
-    from scipy.optimize import brentq
-
     problem, target = trade.problem, (1 + gamma) * trade.free.value
     projected = start - trade.a * (float(trade.a @ start) / float(trade.a @ trade.a))
     if problem.value(projected, problem.rows.times(projected)) <= target:
@@ -285,7 +294,7 @@ def nearest_without_covariance(trade: Tradeoff, gamma: float, start: Floats) -> 
 
     low, high = np.log(SLACKEST), np.log(STIFFEST)
     if above(low) < 0 < above(high):
-        above(float(brentq(above, low, high, xtol=1e-8)))
+        above(float(scipy.optimize.brentq(above, low, high, xtol=1e-8)))
     return last
 
 
@@ -339,11 +348,9 @@ def covariance_within(trade: Tradeoff, turned: Floats, bounds: Floats) -> float 
 
     w* is within the bounds, so that only its side of a·w = 0 need be searched.
     """
-    from scipy.optimize import linprog
-
     side = trade.a * np.sign(trade.covariance)
     within = diags_array(turned) @ trade.problem.rows.matrix()
-    found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
+    found = scipy.optimize.linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
         side,
         A_ub=-vstack([within, csr_array(side[np.newaxis])]),
         b_ub=-np.append(bounds, 0.0),
@@ -352,3 +359,145 @@ def covariance_within(trade: Tradeoff, turned: Floats, bounds: Floats) -> float 
         options={"maxiter": MOST_ITERATIONS},
     )
     return max(float(found.fun), 0.0) if found.status == 0 else None
+
+
+Mode = Literal["none", "fairness", "accuracy", "misclassification"]
+Optimum = Literal["least-loss", "nearest"]
+
+
+@dataclass(frozen=True)
+class ZafarDI:
+    """Limit the covariance between group and signed distance from the border.
+
+    Zafar, Valera, Gomez Rodriguez & Gummadi (2017), arXiv:1507.05259. The model is a logistic regression of
+    its own, d = w·x: of the experiment's classifier only `include_protected` counts. Let L(w) be the sum of
+    its losses and the penalty l2/2 Σ wⱼ² (intercept free), w* its minimum, and cov(w) the covariance of s and
+    d over the training rows.
+
+    * ``none``: w* itself.
+    * ``fairness``: min L(w) subject to |cov(w)| ≤ c.
+    * ``accuracy``: min |cov(w)| subject to L(w) ≤ (1 + γ) L(w*). Among all w without covariance, the one of
+      least loss.
+    * ``misclassification``: min |cov(w)| such that no favoured row that w* accepts is rejected and any other
+      row's loss ℓᵢ(w) ≤ (1 + γ) ℓᵢ(w*). Among the w that come within 1e-5 (or a thousandth) of the least
+      covariance, the one of least L.
+
+    The original minimises by SLSQP, without penalty and from random starts; here each is solved to
+    optimality.
+
+    Parameters
+    ----------
+    mode : {"none", "fairness", "accuracy", "misclassification"}
+        What is minimised, and what is bounded.
+    c : float, at least 0, or None
+        Bound on the covariance, mode ``fairness``; None is 0.
+    gamma : float, at least 0, or None
+        Loss that may be added, as a share; None is 0.5 in mode ``accuracy``, 1000 in ``misclassification``.
+    relative : bool
+        Count `c` in |cov(w*)|, and `gamma` of mode ``accuracy`` in what no covariance at all costs: both then
+        do all that they can between 0 and 1.
+    l2 : float, at least 0
+        Weight of the penalty. Without one, the weight of a rare level can run off and meet the bound on the
+        covariance by a few rows.
+    bins : {"one-hot", "number"}
+        Take bins as levels, or as the numbers in their middles.
+    scale : bool
+        Whether the penalty is on the weights of standardised numbers, or of numbers as they are. Nothing
+        else depends on it.
+    optimum : {"least-loss", "nearest"}
+        Where many w are optimal, which is taken: that of least loss, the default; or the one nearest to
+        weights drawn from U(0, 1), where the original starts. Modes ``accuracy`` and ``misclassification``.
+
+    Raises
+    ------
+    ValueError
+        When a parameter is given that the mode does not have.
+    """
+
+    uses_classifier: ClassVar[bool] = False
+
+    mode: Mode = "fairness"
+    c: NotNegative | None = None
+    gamma: NotNegative | None = None
+    relative: bool = False
+    l2: NotNegative = 1.0
+    bins: BinEncoding = "one-hot"
+    scale: bool = True
+    optimum: Optimum = field(default="least-loss", metadata=LATER)
+
+    def __post_init__(self) -> None:
+        if self.optimum == "nearest" and self.mode in ("none", "fairness"):
+            raise ValueError(f"optimum has no effect in mode {self.mode}: there is one alone")
+        if self.c is not None and self.mode != "fairness":
+            raise ValueError(f"c has no effect in mode {self.mode}")
+        if self.gamma is not None and self.mode in ("none", "fairness"):
+            raise ValueError(f"gamma has no effect in mode {self.mode}")
+        if self.relative and self.mode in ("none", "misclassification"):
+            raise ValueError(f"relative has no effect in mode {self.mode}")
+
+    def fit(self, train: Sample, classifier: Classifier, rng: np.random.Generator) -> Fitted:
+        """Fit the constrained logistic regression.
+
+        ``noop`` when there is one outcome or one group only, or w* itself is the answer. ``degraded`` when a
+        row is further out than 50 (quasi-separation), or the optimum was not reached.
+
+        Raises
+        ------
+        ValueError
+            When there are no rows, or their weights sum to 0.
+        """
+        design, rows, constant = logistic.prepared(train, classifier, self.bins)
+        if constant is not None:
+            return constant
+        trade = tradeoff(rows, self.l2, None if self.scale else logistic.as_unscaled(design))
+        if len(set(rows.s.tolist())) == 1:
+            facts = _di_facts(trade, trade.free.w) | trade.free.facts
+            return Fitted(LinearModel(design, trade.free.w), "noop", "only one group has rows", facts)
+        solution, more = self._solve(trade, rng)
+        facts = _di_facts(trade, solution.w) | more
+        trouble = logistic.quasi_separation(facts["largest_decision"]) or solution.trouble
+        if not trouble and solution.residual > logistic.OPTIMAL:
+            trouble = "the optimum was not reached"
+        free = self.mode != "none" and solution.w is trade.free.w
+        return logistic.settled(LinearModel(design, solution.w), trouble, free=free, facts=facts)
+
+    def _solve(self, trade: Tradeoff, rng: np.random.Generator) -> tuple[Solution, dict[str, float | int]]:
+        """Return the solution and the numbers of this mode."""
+        if self.mode == "none":
+            return trade.free, trade.free.facts
+        if self.mode == "fairness":
+            c = (self.c or 0.0) * (abs(trade.covariance) if self.relative else 1.0)
+            solution = least_loss(trade, c)
+            return solution, {"c": c, **solution.facts}
+        gamma = self.gamma if self.gamma is not None else 0.5 if self.mode == "accuracy" else 1000.0
+        start = rng.uniform(size=trade.problem.rows.width) if self.optimum == "nearest" else None
+        if self.mode == "accuracy":
+            solution, c, gamma = least_covariance(trade, gamma, relative=self.relative)
+            if start is not None and c == 0 and solution is not trade.free:
+                solution = nearest_without_covariance(trade, gamma, start)
+            return solution, {"gamma": gamma, "c": c, **solution.facts}
+        solution, least = separate(trade, gamma, start)
+        before, after = (trade.problem.rows.times(w) > 0 for w in (trade.free.w, solution.w))
+        mass = trade.problem.rows.share * trade.problem.rows.s * trade.problem.rows.total
+        facts = {
+            "gamma": gamma,
+            "least_covariance": least,
+            **solution.facts,
+            "favoured_accepted_before": float(mass @ before),
+            "favoured_accepted": float(mass @ after),
+            "favoured_newly_rejected": float(mass @ (before & ~after)),
+        }
+        return solution, facts
+
+
+def _di_facts(trade: Tradeoff, w: Floats) -> dict[str, float | int]:
+    """Return loss and covariance without and with the constraint, and how far out the furthest row is."""
+    problem, total = trade.problem, trade.problem.rows.total
+    before, decisions = problem.rows.times(trade.free.w), problem.rows.times(w)
+    return {
+        "loss_unconstrained": problem.value(trade.free.w, before) * total,
+        "loss": problem.value(w, decisions) * total,
+        "covariance_unconstrained": trade.covariance,
+        "covariance": float(trade.a @ w),
+        "largest_decision": float(np.abs(decisions).max()),
+    }

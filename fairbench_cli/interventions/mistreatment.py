@@ -5,6 +5,7 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
+import scipy
 from scipy.linalg import cholesky, solve_triangular
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 from scipy.special import expit
@@ -113,26 +114,22 @@ def problem(
     sums = np.zeros((2, 2, len(patterns)))
     np.add.at(sums, (s, y, pattern), weights)
     total = float(weights.sum())
-    up: list[Floats] = []
-    down: list[Floats] = []
-    rates: Rates = ()
-    for label, rate in enumerate(("fpr", "fnr")):
-        of_group = sums[:, label].sum(axis=1)
-        if constraint in (rate, "both") and of_group.min() > 0:
-            if average == "group":
-                of_group = sums.sum(axis=(1, 2))
-            u = of_group.sum()
-            slope = (of_group[0] * sums[1, label] - of_group[1] * sums[0, label]) / u**2
-            none = np.zeros(len(patterns))
-            up.append(-slope if label == 0 else none)
-            down.append(slope if label == 1 else none)
-            rates = (*rates, rate)
-    shape = (len(rates), len(patterns))
-    both = sums.sum(axis=0) / total
-    made = Mistreatment(
-        patterns, both[0], both[1], np.reshape(up, shape), np.reshape(down, shape), l2 / total
-    )
-    return made, rates
+    asked = ("fpr", "fnr") if constraint == "both" else (constraint,)
+    # A rate is about one label: which is it, and does each group have rows with it?
+    about = {rate: label for label, rate in enumerate(("fpr", "fnr")) if sums[:, label].sum(axis=1).min() > 0}
+    rates = tuple(rate for rate in about if rate in asked)
+    up = np.zeros((len(rates), len(patterns)))
+    down = np.zeros_like(up)
+    for j, rate in enumerate(rates):
+        label = about[rate]
+        of_group = sums.sum(axis=(1, 2)) if average == "group" else sums[:, label].sum(axis=1)
+        slope = (of_group[0] * sums[1, label] - of_group[1] * sums[0, label]) / of_group.sum() ** 2
+        if rate == "fpr":
+            up[j] = -slope
+        else:
+            down[j] = slope
+    negatives, positives = sums.sum(axis=0) / total
+    return Mistreatment(patterns, negatives, positives, up, down, l2 / total), rates
 
 
 def _distinct(x: Floats) -> tuple[Floats, Rows]:
@@ -193,8 +190,6 @@ def _signs(f: float, threshold: float) -> tuple[int, ...]:
 
 def _residual(problem: Mistreatment, d: Floats, g: Floats, signs: Floats) -> float:
     """Return the least residual with multipliers of the given signs, 1, −1 or 0 for none."""
-    from scipy.optimize import linprog
-
     # The solver's tolerances are absolute: slopes are counted in the steepest, the gradient in its largest.
     size = float(np.abs(g).max())
     if size == 0:
@@ -208,7 +203,7 @@ def _residual(problem: Mistreatment, d: Floats, g: Floats, signs: Floats) -> flo
     columns, ones = np.vstack([base, kinks]).T, np.ones((len(g), 1))
     # Sparse: many thousand rows may sit on d = 0, and each has a share of its own.
     share = hstack([csr_array(-np.eye(len(signs))[j]), eye_array(len(j)), csr_array((len(j), 1))])
-    found = linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
+    found = scipy.optimize.linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
         np.append(np.zeros(columns.shape[1]), 1.0),
         A_ub=vstack([csr_array(np.hstack([columns, -ones])), csr_array(np.hstack([-columns, -ones])), share]),
         b_ub=np.concatenate([-g / size, g / size, np.zeros(len(j))]),

@@ -1,1 +1,0 @@
-"""Repeats on the workers of a dask cluster."""

@@ -1,0 +1,411 @@
+"""A folder of results: who holds it, whether it is what its plan says, its sources, and what has changed."""
+
+import errno
+import json
+import os
+import stat
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from fairbench_cli.base.checksums import is_whole, signed
+from fairbench_cli.base.errors import shown, user_error
+from fairbench_cli.base.files import NO_LINK, read_text, write_json
+from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.journal import journal
+from fairbench_cli.experiment.plan import RunPlan, read_plan
+from fairbench_cli.experiment.versions import Versions
+
+SLACK = 1e-9  # of counts in expectation
+
+
+def checked(reading: journal.Reading, plan: RunPlan) -> journal.Reading:
+    """Return what was read without the records that cannot be of this plan, which are named as damaged.
+
+    The counts of a repeat are those of the test rows, whose number the plan knows, by the joint levels of its
+    protected attributes; and so are those at each acceptance rate.
+    """
+    sizes = {}
+    for one in plan.datasets:
+        source = one["dataset"], one["attribute"]
+        sizes[source] = len(plan.protected(*source).groups), one.get("test_rows")
+    expected = {cell["key"]: sizes[cell["dataset"], cell["attribute"]] for cell in plan.cells}
+    wrong = {
+        place: fault
+        for place, record in reading.records.items()
+        if place[0] in expected and (fault := _fault(record, *expected[place[0]]))
+    }
+    if not wrong:
+        return reading
+    damages = [reading.damage(place, what) for place, what in wrong.items()]
+    records = {place: record for place, record in reading.records.items() if place not in wrong}
+    return replace(reading, records=records, damages=(*reading.damages, *damages))
+
+
+def read_repeats(folder: Path, plan: RunPlan) -> journal.Reading:
+    """Return the repeats that the journals of a folder of results hold, checked."""
+    return checked(journal.read_journals(folder / "journal"), plan)
+
+
+def read_results(folder: Path) -> tuple[RunPlan, journal.Reading]:
+    """Return the plan of a folder of results and the repeats that its journals hold.
+
+    Raises
+    ------
+    UserError
+        When the folder holds no results, a file cannot be read, or a journal that results were made from is
+        gone.
+    """
+    plan = read_plan(folder)
+    refuse_lost(folder, journal.list_journals(folder / "journal"))
+    return plan, read_repeats(folder, plan)
+
+
+def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
+    """Return what is wrong with the counts of a repeat."""
+    counts = record.counts
+    if counts is None:
+        return None
+    if len(counts.n) != groups:
+        return f"its counts are of {len(counts.n)} groups, not {groups}"
+    total = float(counts.n.sum())
+    if rows is not None and abs(total - rows) > SLACK * rows:
+        return f"its counts sum to {total:.12g} rows, not {rows}"
+    if record.recorded is not None and float(record.recorded.n.sum()) > (1 + SLACK) * total:
+        return "its recorded counts sum to more rows than are tested"
+    if record.swept is not None:
+        sums = record.swept.n.sum(axis=(1, 2, 3))
+        if (np.abs(sums - total) > SLACK * total).any():
+            return "its counts at the acceptance rates sum to other numbers of rows"
+    return None
+
+
+def mixes_versions(
+    folder: Path, reading: journal.Reading, keys: Collection[str], ours: Versions, *, allowed: bool
+) -> bool:
+    """Return whether results of some cells in a folder are of other versions, or of ones that are not known.
+
+    Results from before journals said their versions are taken as they are.
+
+    Parameters
+    ----------
+    ours : Versions
+        Those with which more results are to be computed.
+
+    Raises
+    ------
+    UserError
+        When they are, and that is not `allowed`.
+    """
+    done = [place for place, record in reading.records.items() if record.status not in journal.RETRIED]
+    files = [reading.files[n] for n in sorted({reading.file_number(one) for one in done if one[0] in keys})]
+    others: dict[tuple[str, str], set[str]] = {}
+    for header in (file.header for file in files if file.header is not None):
+        for name, (theirs, now) in ours.differences(header.versions).items():
+            others.setdefault((name, now), set()).add(theirs)
+    unknown = unknown_versions(files)
+    all_the_same = "name another folder (-o), or go on all the same with --mix-versions (mix_versions=True)"
+    if others and not allowed:
+        each = [f"{name} {', '.join(sorted(theirs))}, now {now}" for (name, now), theirs in others.items()]
+        what = f"{folder} has results of other versions: {'; '.join(each)}"
+        raise user_error(what, f"install those, {all_the_same}")
+    if unknown and not allowed:
+        lost = f"the header of {', '.join(unknown)} is damaged or gone"
+        fix = f"put the whole file back or move it away, {all_the_same}"
+        raise user_error(f"{folder} has results of unknown versions: {lost}", fix)
+    return bool(others or unknown)
+
+
+def unknown_versions(files: Iterable[journal.JournalFile]) -> list[str]:
+    """Return the names of files that hold results whose versions were lost with a header."""
+    return list(dict.fromkeys(file.name for file in files if file.headless and file.lines))
+
+
+def mixed_versions(files: Iterable[journal.JournalFile]) -> dict[str, list[str]]:
+    """Return the packages of which the results in files were computed with several versions, and these."""
+    found: dict[str, set[str]] = {}
+    for header in (file.header for file in files if file.header is not None and file.lines):
+        for name, version in header.versions.items():
+            found.setdefault(name, set()).add(version)
+    return {name: sorted(versions) for name, versions in found.items() if len(versions) > 1}
+
+
+FILE = "manifest.json"
+
+
+def write_run(folder: Path, run: Mapping[str, Any], files: list[journal.JournalFile]) -> None:
+    """Write the manifest: what the last run was, and every journal of the folder."""
+    write_json(folder / FILE, signed({**run, **_stock(files)}))
+
+
+def update_manifest(folder: Path, files: list[journal.JournalFile]) -> None:
+    """Write what stands in the folder now; what the last run was stays.
+
+    Equal content leaves the file alone; a folder that has none gets none.
+    """
+    known = read_manifest(folder)
+    if known is None:
+        return
+    new = signed({key: value for key, value in known.items() if key != "sha256"} | _stock(files))
+    if new != known:
+        write_json(folder / FILE, new)
+
+
+def refuse_lost(folder: Path, files: list[journal.JournalFile]) -> None:
+    """Refuse to go on where journals that results were made from are gone, or hold less than they did.
+
+    Raises
+    ------
+    UserError
+        Naming the first of them, or the manifest where it is damaged.
+    """
+    fix = "put it back, or run the experiment again, which computes its repeats again"
+    held: Counter[str] = Counter()
+    for file in files:
+        held[file.name] += file.lines
+    known = read_manifest(folder) or {}
+    for entry in known.get("journals", []):
+        name, before = entry["file"], entry["lines"]
+        if name not in held:
+            raise user_error(f"{folder / name} is gone, and results were made from it", fix)
+        if held[name] < before:
+            what = f"{folder / name} holds {held[name]} lines; results were made from {before}"
+            raise user_error(what, fix)
+    if not sum(held.values()) and (folder / "groups.csv").exists():
+        what = f"{folder / 'journal'} holds no repeats, and there are results that were made from some"
+        raise user_error(what, "put the journals back, or run the experiment again")
+
+
+def _stock(files: list[journal.JournalFile]) -> dict[str, Any]:
+    """Return what the manifest says about the journals of a folder."""
+    journals = []
+    for file in files:
+        told = {} if file.header is None else file.header.model_dump(exclude={"journal"})
+        journals.append({"file": file.name, "lines": file.lines, **told})
+    return {
+        "journals": journals,
+        "mixed_versions": mixed_versions(files),
+        "unknown_versions": unknown_versions(files),
+        "told_to_mix_versions": any(entry.get("mixed") for entry in journals),
+    }
+
+
+def read_manifest(folder: Path) -> dict[str, Any] | None:
+    """Return the manifest of a folder of results; None where there is none.
+
+    Raises
+    ------
+    UserError
+        When it is damaged.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return None
+    try:
+        content = json.loads(read_text(path))
+        whole = isinstance(content, dict) and is_whole(content) is not False
+    except (ValueError, RecursionError):
+        whole = False
+    if not whole:
+        what = "the manifest was changed or damaged since it was written"
+        raise user_error(what, "run the experiment again; finished repeats are kept", str(path))
+    found: dict[str, Any] = content
+    return found
+
+
+def mixture_in_words(folder: Path) -> list[str]:
+    """Return a line that says which versions the results of a folder mix, if they do.
+
+    Raises
+    ------
+    UserError
+        When a journal cannot be read.
+    """
+    mixed = mixed_versions(journal.list_journals(folder / "journal"))
+    listed = "; ".join(f"{name} {', '.join(versions)}" for name, versions in mixed.items())
+    return [f"these results mix versions: {listed}"] if mixed else []
+
+
+NAME = ".lock"
+NO_LOCKS = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL}
+REMEDY = "wait until it has ended, or stop it; `--shard 0/2` and `--shard 1/2` divide one folder's work"
+
+
+@contextmanager
+def locked(folder: Path, shard: str | None = None, warn: Callable[[str], None] = print) -> Iterator[None]:
+    """Hold the lock of a folder of results, which exists.
+
+    Parameters
+    ----------
+    shard : str or None
+        Such as ``1/4``: shares the folder with other shards, and refuses the same one twice.
+    warn : callable
+        Gets a line where the file system has no locks; the work goes on without one.
+
+    Raises
+    ------
+    UserError
+        When another process holds it: which, on which machine and since when.
+    """
+    with ExitStack() as held:
+        try:
+            _hold(held, folder, NAME, shared=shard is not None)
+            if shard is not None:
+                _hold(held, folder, f"{NAME}-shard-{shard.replace('/', '-of-')}", shared=False)
+        except OSError as error:
+            if error.errno not in NO_LOCKS:
+                what = f"cannot lock {folder}: {error.strerror}"
+                raise user_error(what, "check the folder and its permissions") from None
+            warn(f"{folder} is on a file system without locks: see that no other process writes to it")
+        yield
+
+
+def _hold(held: ExitStack, folder: Path, name: str, *, shared: bool) -> None:
+    """Take one lock until `held` is closed."""
+    try:
+        import fcntl
+    except ImportError:  # not on Windows
+        raise OSError(errno.ENOSYS, "no flock") from None
+    what = f"{folder / name} is not the lock of a run, and stays as it is"
+    foreign = user_error(what, "see what it is, and move it away")
+    try:
+        file = os.open(folder / name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | NO_LINK, 0o666)
+    except OSError as error:
+        raise (foreign if error.errno == errno.ELOOP else error) from None
+    held.callback(os.close, file)
+    if not stat.S_ISREG(os.fstat(file).st_mode) or (_text(file) and not _holder(file)):
+        raise foreign
+    try:
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.EAGAIN, errno.EACCES):
+            raise
+        raise user_error(f"{folder} is in use{_holder(file)}", REMEDY) from None
+    since = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
+    me = {"pid": os.getpid(), "host": journal.host_name(), "since": since}
+    os.ftruncate(file, 0)
+    os.pwrite(file, (json.dumps(me) + "\n").encode(), 0)
+
+
+def _text(file: int) -> bytes:
+    return os.pread(file, 1000, 0).strip(b"\0\n")  # a power cut may leave zeros
+
+
+def _holder(file: int) -> str:
+    """Return who holds a lock, in words; nothing where its text cannot be read."""
+    try:
+        one = json.loads(_text(file))
+        return f" by process {one['pid']:d} on {one['host']:s} since {one['since']:s} UTC"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+@contextmanager
+def locked_if_results(folder: Path, warn: Callable[[str], None]) -> Iterator[None]:
+    """Hold the lock of a folder if it has a plan; what is no folder of results is left as it is."""
+    with locked(folder, warn=warn) if (folder / "plan.json").is_file() else nullcontext():
+        yield
+
+
+SHOWN = 12  # characters of a checksum
+
+
+@dataclass(frozen=True)
+class RunChange:
+    """What is another than it was; a network that no longer is what its data give."""
+
+    kind: Literal["config", "data", "network", "code", "versions"]
+    what: str
+
+    def __str__(self) -> str:
+        return f"{'data' if self.kind == 'network' else self.kind}: {self.what}"
+
+
+# The keys of a config that decide numbers and stand in no card.
+_DECIDING = ("seed", "sample", "test", "test_features", "protected_columns")
+
+# What decides the numbers of a data set (`PreparedDataset.decisive`), in words.
+_INPUTS = {
+    "card": "the card of {} is another one than the run's",
+    "columns": "the columns of {} are others than the run's",
+    "shipped": "the network that comes with {} is another one than the run's",
+    "network": "the network of {} is learned with other settings",
+}
+
+
+def changed_inputs(then: RunPlan, now: RunPlan, sources: Iterable[tuple[str, str]]) -> Iterator[RunChange]:
+    """Yield what of config, cards and data is another, for data sets, each with its attribute."""
+    old, new = then.config.plain(), now.config.plain()
+    for key in _DECIDING:
+        if old.get(key) != new.get(key):  # of what is in the one alone the other has the default
+            yield RunChange("config", f"{key} {shown(old.get(key))} → {shown(new.get(key))}")
+    for name, attribute in dict.fromkeys(sources):
+        before, after = then.dataset(name, attribute), now.dataset(name, attribute)
+        files = [(one.get("sha256") or {}) | (one.get("test_sha256") or {}) for one in (before, after)]
+        yield from _changed_files(name, *files)
+        given, found = (one.get("inputs", {}) for one in (before, after))  # old plans have none
+        for part, words in _INPUTS.items():
+            if found and part in given and given[part] != found.get(part):
+                yield RunChange("data", words.format(name))
+        if before["sample_size"] != after["sample_size"]:
+            what = f"size of {name} {before['sample_size']} → {after['sample_size']}"
+            yield RunChange("config", what)
+
+
+def _changed_files(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RunChange]:
+    for file in [*before, *(file for file in after if file not in before)]:
+        old, new = (sums.get(file, "none")[:SHOWN] for sums in (before, after))
+        if old != new:
+            yield RunChange("data", f"{file} of {name} has other contents (sha256 {old}… → {new}…)")
+
+
+def changed_config(old: Any, new: Any, place: str = "") -> Iterator[RunChange]:
+    """Yield what differs between two configs as plain data: of lists what only one of them has.
+
+    >>> one, other = {"seed": 1, "sample": {"beta": [0, 1]}}, {"seed": 2, "sample": {"beta": [0]}}
+    >>> [str(change) for change in changed_config(one, other)]
+    ['config: seed 1 → 2', 'config: sample.beta without 1']
+    """
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in old | new:
+            yield from changed_config(old.get(key), new.get(key), f"{place}.{key}" if place else key)
+    elif isinstance(old, list) and isinstance(new, list):
+        gone, come = [one for one in old if one not in new], [one for one in new if one not in old]
+        before, after = _named(gone), _named(come)
+        both = [name for name in before if name in after]
+        for name in both:  # of one entry the options that changed
+            yield from changed_config(before[name], after[name], f"{place}.{name}")
+        for word, items in (("without", gone), ("with", come)):
+            others = [item for item in items if not (both and next(iter(item)) in both)]
+            yield from (RunChange("config", f"{place} {word} {shown(item)}") for item in others)
+        if old != new and not gone and not come:
+            yield RunChange("config", f"{place} in another order")
+    elif old != new:
+        yield RunChange("config", f"{place} {shown(old)} → {shown(new)}")
+
+
+def _named(items: list[Any]) -> dict[str, Any]:
+    """Return entries of the form `{name: options}` by name; nothing where some are not, or share a name."""
+    if not all(isinstance(item, dict) and len(item) == 1 for item in items):
+        return {}
+    found = {name: options for item in items for name, options in item.items()}
+    return found if len(found) == len(items) else {}
+
+
+def changed_versions(headers: Iterable[journal.JournalHeader | None], now: Versions) -> Iterator[RunChange]:
+    """Yield what the records under some headers were computed with and is of another version now."""
+    found: dict[tuple[str, str], tuple[str, str]] = {}
+    for header in filter(None, headers):
+        both = {name: (old, now.code[name]) for name, old in header.code.items() if name in now.code}
+        changed = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
+        found |= {("code", name): pair for name, pair in changed.items()}
+        found |= {("versions", name): pair for name, pair in now.differences(header.versions).items()}
+    for (kind, name), pair in found.items():
+        old, new = (version.removeprefix("sha256:")[:SHOWN] for version in pair)
+        yield RunChange("code" if kind == "code" else "versions", f"{name} {old} → {new}")

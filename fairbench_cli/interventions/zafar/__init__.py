@@ -1,1 +1,0 @@
-"""The solvers behind Zafar et al.'s constrained logistic regressions."""
