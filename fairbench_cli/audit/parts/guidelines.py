@@ -328,12 +328,11 @@ def _guideline_sections(
             "round.",
         ),
     )
-    judged = {Place(one.model, one.decision, one.attribute): one for one in report.verdicts}
+    judged = {one.place: one for one in report.verdicts}
     for table in found:
         tables, notes = (_two_answers(table, report), _how_far(table)), _notes(table, report)
         if view.brief:  # no other section has its verdict
-            at = Place(table.model, table.decision, table.attribute)
-            yield judged_section(judged[at], report, tables, notes)
+            yield judged_section(judged[table.place], report, tables, notes)
         else:
             yield Section(f"Four fifths: {_title(table, report)}", tables=tables, notes=notes)
 

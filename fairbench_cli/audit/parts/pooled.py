@@ -9,7 +9,7 @@ from fairbench_cli.audit.compare.kernel import shown_names
 from fairbench_cli.audit.compare.references import kept
 from fairbench_cli.audit.compare.report import Interval, Place, Report
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.part import Part, Row, View, grouped
 from fairbench_cli.audit.parts.rates import in_brackets
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.pooling import pooled_rates
@@ -71,10 +71,8 @@ def pooled_rows(found: Sequence[PooledRate], _: Report) -> Iterable[Row]:
 
 def pooled_sections(found: Sequence[PooledRate], report: Report, view: View) -> tuple[Section, ...]:
     """Return a section of the rates that decide, a table an attribute; groups with fewest rows come first."""
-    places: dict[tuple[str, str, str], list[PooledRate]] = {}
-    for row in found:
-        if row.metric in report.deciding and not math.isnan(row.measured.value):
-            places.setdefault((row.model, row.decision, row.attribute), []).append(row)
+    shown = (row for row in found if row.metric in report.deciding and not math.isnan(row.measured.value))
+    places = grouped(shown, lambda row: row.place)
     sentences = (
         "Each rate is drawn towards those of the other groups of its attribute, the more so the fewer its "
         "rows and the more alike the groups: what is likely of a small group, given all of them.",

@@ -384,7 +384,7 @@ def _log(value: float) -> float:
 
 def of_attribute(at: Place, report: Report) -> tuple[list[Disparity], list[GroupRow]]:
     """Return the comparisons and the groups of an attribute under a model and a decision."""
-    return report.by_audit[at.model, at.decision, at.attribute]
+    return report.by_audit[at.place]
 
 
 def decisive(at: Place, report: Report) -> list[Disparity]:

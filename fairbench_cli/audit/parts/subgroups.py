@@ -12,7 +12,7 @@ from fairbench_cli.audit.compare.references import Bools, excluded, without
 from fairbench_cli.audit.compare.report import Interval, Place, Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.part import Part, Row, View, stream
+from fairbench_cli.audit.parts.part import Part, Row, View, grouped, stream
 from fairbench_cli.audit.parts.rates import in_brackets, where
 from fairbench_cli.audit.scan.joint import Joint, read_joint
 from fairbench_cli.base.text import percent_words
@@ -246,9 +246,7 @@ def subgroup_sections(found: Sequence[Subgroup], report: Report, view: View) -> 
         "its rate. These lines decide nothing.",
         *_few_draws(tests, report),
     )
-    places: dict[tuple[str, ...], list[Subgroup]] = {}
-    for one in found:
-        places.setdefault((one.model, one.decision), []).append(one)
+    places = grouped(found, lambda one: (one.model, one.decision))
     tables = tuple(_table(rows, report, view) for rows in places.values())
     return (Section(title, sentences, tables, notes),)
 

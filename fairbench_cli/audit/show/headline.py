@@ -123,7 +123,9 @@ def headline(report: Report) -> Headline:
         return Headline(None, short)
     if whole := whole_of(report):
         first = headline(whole.report)
-        said = tuple(_with(one, whole.said(one, one.metric)) for one in first.sentences)
+        said = tuple(
+            replace(one, text=f"{one.text} {whole.said(one, one.metric)}".rstrip()) for one in first.sentences
+        )
         text = first.sentence.replace(":", f", {whole.about} together:", 1)
         return replace(first, sentence=f"{text} {short}", sentences=said)
     worst = [one for verdict in report.verdicts if (one := _worst(verdict, report)) is not None]
@@ -144,11 +146,6 @@ class _Worst:
     minor: bool  # whether there are no groups but minor ones
     failing: int
     failing_minor: tuple[Disparity, ...]
-
-
-def _with(one: Sentence, more: str) -> Sentence:
-    """Return a sentence with one more."""
-    return replace(one, text=f"{one.text} {more}".rstrip())
 
 
 def _worst(verdict: AttributeVerdict, report: Report) -> _Worst | None:
@@ -184,10 +181,8 @@ def sentence(row: Disparity, report: Report, more: int = 0, about: str = "") -> 
     said = f"{_rates(row)}{_times(row)}{finding(row, report)}{who}"
     text = f"{row.attribute}{in_brackets(row, report)}{about}: {said}."
     text += f" {more:,} more comparison{'s fail' if more > 1 else ' fails'}." if more else ""
-    return Sentence(
-        *(row.model, row.decision, row.attribute, row.group, row.reference, row.metric),
-        *(row.verdict, row.shown_outside, harmed, text),
-    )
+    pair = (*row.place, row.group, row.reference)
+    return Sentence(*pair, row.metric, row.verdict, row.shown_outside, harmed, text)
 
 
 def meaning(name: str) -> str:
@@ -249,11 +244,11 @@ def _harmed(row: Disparity, effect: Effect | None) -> str:
 
 def _weight(row: Disparity) -> float:
     """Return what attributes of the same verdict are ordered by; NaN counts as 0."""
-    if row.verdict == "fail":
-        gap = writing.nearest_to(0.0, row.difference)
-        people = abs(gap or row.difference.value) * row.behind[1]
-        return 0.0 if math.isnan(people) else people
-    return 0.0
+    if row.verdict != "fail":
+        return 0.0
+    gap = writing.nearest_to(0.0, row.difference) or row.difference.value
+    people = abs(gap) * row.behind[1]
+    return 0.0 if math.isnan(people) else people
 
 
 def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
@@ -390,7 +385,7 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
         names = writing.listed([writing.named(group) for group in few])
         parts.append(f"{writing.counted_words(len(few), 'group')} {minor_words(few, report)} ({names})")
     text = f"{verdict.attribute}{in_brackets(verdict, report)}: {'; '.join(parts)}."
-    return OpenAttribute(*(verdict.model, verdict.decision, verdict.attribute), tuple(groups), text)
+    return OpenAttribute(*verdict.place, tuple(groups), text)
 
 
 def _own_rows(row: Disparity, sizes: dict[str, GroupRow]) -> float:
