@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
-from fairbench_cli.audit.scan.clusters import with_clusters
 from fairbench_cli.audit.scan.cuts import bins_note, find_bins, find_cuts, is_binary, settled
 from fairbench_cli.audit.scan.pairs import names_of, pair_up, side_slices
 from fairbench_cli.audit.scan.readings import check_thresholds, read_outcomes, read_percent
@@ -46,7 +45,7 @@ from fairbench_cli.audit.scan.roles import (
     too_many_groups,
     words_below,
 )
-from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name
+from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name, with_clusters
 from fairbench_cli.audit.scan.source import (
     FRAME,
     ArrowStream,
