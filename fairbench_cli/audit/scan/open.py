@@ -24,9 +24,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
-from fairbench_cli.audit.scan.cuts import bins_note, find_bins, find_cuts, is_binary, settled
 from fairbench_cli.audit.scan.pairs import names_of, pair_up, side_slices
-from fairbench_cli.audit.scan.readings import check_thresholds, read_outcomes, read_percent
+from fairbench_cli.audit.scan.readings import (
+    bins_note,
+    check_thresholds,
+    find_bins,
+    find_cuts,
+    read_outcomes,
+    read_percent,
+    settled,
+)
 from fairbench_cli.audit.scan.refusals import (
     reading,
     refuse_codes,
@@ -236,7 +243,7 @@ def _as_suggested(
     roles = assign(first, config, known)
     source, percent = read_percent(first, (roles.score, *roles.others))
     decisions = settled(source, roles, config.decisions)
-    binary = is_binary(decisions)
+    binary = all(decision.kind == "binary" for decision in decisions)
     if binary:
         source, percent = first, ()
     source, roles = read_outcomes(source, roles, config.favourable, binary=binary)
@@ -300,9 +307,8 @@ def _with_slices(scan: Scan, names: tuple[str, ...]) -> Scan:
 
 def _with_notes(scan: Scan) -> Scan:
     """Refuse thresholds of another scale than the scores; say whose rows these are, and what was noticed."""
-    sides = [scan.side(i) for i in range(1 + len(scan.roles.others))]
-    scales = [note for side in sides for note in check_thresholds(side, scan.config.threshold)]
-    tally = scan.tally
+    tally, scores = scan.tally, () if scan.binary else (scan.roles.score, *scan.roles.others)
+    scales = [check_thresholds(scan.source, column, scan.config.threshold) for column in scores]
     if scan.roles.cluster is None:
         people = [] if scan.config.counts else _repeats(scan)
     else:
@@ -311,7 +317,7 @@ def _with_notes(scan: Scan) -> Scan:
     notes = (
         *scan.source.notes,
         *scan.roles.notes,
-        *scales,
+        *chain.from_iterable(scales),
         *(bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
         *chain.from_iterable(_about_groups(scan, name) for name in scan.roles.attributes),
         *people,

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.scan.cuts import (
+from fairbench_cli.audit.scan.readings import (
     Cut,
     CutsByModel,
     Ints,

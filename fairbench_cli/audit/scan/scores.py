@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.scan.cuts import Ints
+from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.audit.scan.scan import GroupPlaces, Scan, coded_rows, group_places, grouped, models_of
 from fairbench_cli.audit.scan.source import in_parts
 from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice

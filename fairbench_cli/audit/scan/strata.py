@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING
-from fairbench_cli.audit.scan.cuts import NumberBins, bin_sql, bins_note, find_bins
+from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, bins_note, find_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED
 from fairbench_cli.audit.scan.scan import Scan, grouped
 from fairbench_cli.audit.scan.source import blank, code_sql, literal, not_finite, quoted, text_sql
