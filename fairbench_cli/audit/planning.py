@@ -52,7 +52,7 @@ from fairbench_cli.measures.power import MOST_ROWS, Criterion, TwoGroups, rows_n
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairbench_cli.audit.api import Frame
+    from fairbench_cli.audit.scan.source import Frame
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times the rows, along a curve
 MOST_SAID = 6  # comparisons in the answer

@@ -307,9 +307,8 @@ def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
         sums = np.bincount(code, values, minlength=KINDS * len(groups)).astype(np.float64)
         return sums.reshape(-1, KINDS)
 
-    sides = TwoSides(
-        by_kind(found.weight), by_kind(found.weighing.astype(np.float64)), by_kind(found.square), paired=True
-    )
+    rows = found.weighing.astype(np.float64)
+    sides = TwoSides(by_kind(found.weight), by_kind(rows), by_kind(found.square), paired=True)
     return _between(before, after, before.counts.groups, sides)
 
 

@@ -358,9 +358,8 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
     """
     notes, sql = [], list(source.sql)
     for column in columns:
-        example = source.one(
-            f"SELECT max(trimmed_{column}) FROM sample WHERE ends_with(trimmed_{column}, '%')"
-        )[0]
+        signed = f"ends_with(trimmed_{column}, '%')"
+        (example,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {signed}")
         if example is None:
             continue
         text = sql[column].of("trimmed")
@@ -368,13 +367,10 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
         number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {sql[column].number} END"
         sql[column] = replace(sql[column], number=number)
         note = f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}"
-        (plain,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {_without_percent(column)}")
+        others = f"number_{column} IS NOT NULL AND NOT {signed}"
+        (plain,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {others}")
         notes.append(f"{note}; others as they are, such as {shown(plain)}." if plain else f"{note}.")
     return replace(source, sql=tuple(sql)), tuple(notes)
-
-
-def _without_percent(column: int) -> str:
-    return f"number_{column} IS NOT NULL AND NOT ends_with(trimmed_{column}, '%')"
 
 
 @dataclass(frozen=True)
@@ -535,9 +531,8 @@ def _words(source: Source, column: int, favourable: tuple[str, ...]) -> _Words:
         raise user_error(what, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
     asked = {value for value, *_ in found} & set(favourable)
     plain = all(code and (number or not asked) for _, _, code, number in found)
-    return _Words(
-        column, name, {value: count for value, count, *_ in found}, plain, all(number for *_, number in found)
-    )
+    counts = {value: count for value, count, *_ in found}
+    return _Words(column, name, counts, plain, numeric=all(number for *_, number in found))
 
 
 def _check(words: list[_Words], favourable: tuple[str, ...]) -> None:

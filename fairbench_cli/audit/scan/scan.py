@@ -6,7 +6,7 @@ A `Scan` writes the keys of a row in SQL, under names such as ``model``, ``level
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -418,17 +418,13 @@ def _in_order(scan: Scan, names: Sequence[str], keys: Iterable[tuple[str, ...]])
 
 
 def _slices(scan: Scan) -> tuple[Slice, ...]:
-    models = sorted({model for found in scan.cells.values() for model in found.models}, key=_missing_last)
+    models = {model for found in scan.cells.values() for model in found.models}
     return tuple(
         _slice(scan, model, cut, names)
-        for model in models
+        for model in sorted(models, key=lambda name: (name == MISSING, name))
         for cut in scan.cuts_of(model)
         for names in scan.roles.audited
     )
-
-
-def _missing_last(name: str) -> tuple[bool, str]:
-    return name == MISSING, name
 
 
 def _slice(scan: Scan, model: str, cut: Cut, names: tuple[str, ...]) -> Slice:
@@ -463,43 +459,33 @@ def _slice(scan: Scan, model: str, cut: Cut, names: tuple[str, ...]) -> Slice:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class GroupPlaces:
-    """The place of a slice's group by the codes of its attributes.
+def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
+    """Return what finds the groups of rows in a slice of some attributes by their codes, see `coded_rows`.
 
-    `keys` are these codes as one number each, sorted, with the `group` of each, -1 for one that the slice
-    does not have; `sizes` how many groups each attribute has.
+    A row whose codes make no group of the slice has the group -1.
     """
-
-    keys: Ints
-    group: Ints
-    sizes: tuple[int, ...]
-
-    def of(self, codes: Sequence[Ints]) -> Ints:
-        """Return the groups of rows, -1 where there is none."""
-        key = np.zeros(len(codes[0]), dtype=np.int64)
-        known = np.ones(len(key), dtype=np.bool_)
-        for code, size in zip(codes, self.sizes, strict=True):
-            key, known = key * size + code, known & (code >= 0)
-        at = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        return np.where(known & (self.keys[at] == key), self.group[at], -1)
-
-
-def group_places(scan: Scan, part: Slice, names: Sequence[str]) -> GroupPlaces:
-    """Return where the groups of a slice of some attributes are found by their codes, see `coded_rows`."""
     index = {name: i for i, name in enumerate(part.counts.groups)}
     each = [_codes(_groups_by_value(scan, name).values()) for name in names]
-    found: dict[int, int] = {}
+    places: dict[int, int] = {}  # by the codes as one number
     cells = scan.cells_with(names)
     for values in set(zip(*(cells.values[name] for name in names), strict=True)):
-        own = [group_name(value) for value in values]
+        groups = list(map(group_name, values))
         key = 0
-        for code, name in zip(each, own, strict=True):
-            key = key * len(code) + code[name]
-        found[key] = index.get(CROSS.join(own), -1)
-    keys = np.array(sorted(found), dtype=np.int64)
-    group = np.array([found[key] for key in keys.tolist()], dtype=np.int64)
-    return GroupPlaces(keys, group, tuple(map(len, each)))
+        for codes, group in zip(each, groups, strict=True):
+            key = key * len(codes) + codes[group]
+        places[key] = index.get(CROSS.join(groups), -1)
+    keys = np.array(sorted(places), dtype=np.int64)
+    found = np.array([places[key] for key in keys.tolist()], dtype=np.int64)
+
+    def groups_of(rows: Sequence[Ints]) -> Ints:
+        key = np.zeros(len(rows[0]), dtype=np.int64)
+        known = np.ones(len(key), dtype=np.bool_)
+        for code, codes in zip(rows, each, strict=True):
+            key, known = key * len(codes) + code, known & (code >= 0)
+        at = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        return np.where(known & (keys[at] == key), found[at], -1)
+
+    return groups_of
 
 
 def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:
@@ -605,7 +591,7 @@ def _clusters(
     cut = next(cut for cut in cuts if cut.text == part.decision)
     at = np.flatnonzero(keys["model"] == models_of(scan).index(part.model))
     level, label, person, *codes = (keys[key][at] for key in keys if key != "model")
-    group, many = group_places(scan, part, names).of(codes), len(part.counts.groups)
+    group, many = group_finder(scan, part, names)(codes), len(part.counts.groups)
     ones = np.ones(len(at), np.int64)
     picked = selected(cut, scores_of(cuts), level, ones, scan.config.seed, part.model)
     entry, inverse = np.unique(person * many + group, return_inverse=True)

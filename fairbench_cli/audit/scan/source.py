@@ -43,6 +43,10 @@ class ArrowStream(Protocol):
         """Return a capsule that holds an ArrowArrayStream."""
 
 
+if TYPE_CHECKING:
+    Frame = pd.DataFrame | ArrowStream
+
+
 BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
 CHUNK = 1 << 20  # bytes that are copied at once
@@ -383,7 +387,7 @@ def readable(name: str) -> Iterator[None]:
         raise user_error(f"cannot be read: {reason}", "check the path and its permissions", name) from None
 
 
-def open_frame(database: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream") -> Source:
+def open_frame(database: "DuckDBPyConnection", frame: "Frame") -> Source:
     """Return the predictions in a data frame, read where it is; the index of a pandas frame is not looked at.
 
     A stream that is no pandas or Polars frame and no Arrow table may give its rows only once: it is copied.
