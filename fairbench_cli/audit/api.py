@@ -15,11 +15,9 @@ if TYPE_CHECKING:
 
     from fairbench_cli.audit.compare.report import Report
     from fairbench_cli.audit.config import AuditConfig
-    from fairbench_cli.audit.scan.source import ArrowStream
+    from fairbench_cli.audit.scan.source import Frame
     from fairbench_cli.document.model import Verdict
     from fairbench_cli.document.notebook import ShownChart
-
-    Frame = pd.DataFrame | ArrowStream
 
 PLURALS = {"attributes": "attribute", "metrics": "metric", "thresholds": "threshold", **SPELLINGS}
 FRAME = "data frame"  # instead of a path, in a configuration
@@ -257,7 +255,7 @@ def run(
 
     rows = rows_of_run(source, config, only, repeat)
     if rows is not None:
-        source, config = rows.frame, rows.told(config)
+        source, config = rows.frame, rows.config
     with open_scan(source, config, against=against, tell=tell) as scan:
         seen, tally = read(scan), scan.tally
     if rows is not None:

@@ -52,7 +52,7 @@ from fairbench_cli.measures.power import MOST_ROWS, Criterion, TwoGroups, rows_n
 if TYPE_CHECKING:
     import pandas as pd
 
-    from fairbench_cli.audit.api import Frame
+    from fairbench_cli.audit.scan.source import Frame
 
 FACTORS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # times the rows, along a curve
 MOST_SAID = 6  # comparisons in the answer
@@ -239,7 +239,7 @@ def plan(
 
 def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> AuditPlan:
     """Count the rows of groups, and plan."""
-    name, tally = _counted(source, config)
+    tally = _counted(source, config)
     check_references(tally, config)
     compared: list[PlannedPair] = []
     family = 0
@@ -252,17 +252,16 @@ def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConf
         groups = int(comparable(part, config).sum())
         family += groups * (groups - 1) // 2 if by_rate else len(own)
     if not compared:
-        raise user_error("there is nothing to compare", "give two groups or more", name)
-    return AuditPlan(config, name, tally.rows, tuple(compared), config.comparisons or family)
+        raise user_error("there is nothing to compare", "give two groups or more", tally.source)
+    return AuditPlan(config, tally.source, tally.rows, tuple(compared), config.comparisons or family)
 
 
-def _counted(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> tuple[str, Tally]:
-    """Return the rows of each group, and what they are of."""
+def _counted(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> Tally:
+    """Return the rows of each group."""
     if isinstance(source, str) and "=" in source and not Path(source).exists():
         source = _sizes(source)
     if not isinstance(source, Mapping):
-        tally = count_groups(source, config)
-        return tally.source, tally
+        return count_groups(source, config)
     nested = any(isinstance(value, Mapping) for value in source.values())
     named = (*(config.attributes or ()), *config.references, "group")
     sizes = source if nested else {named[0]: source}
@@ -276,7 +275,7 @@ def _counted(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfi
             raise user_error(what, ("give a file with a row per person, or leave out ", Flag(key)), Flag(key))
     slices = tuple(_slice(name, sizes[name]) for name in config.attributes or sizes)
     total = max((int(part.rows.sum()) for part in slices), default=0)
-    return SIZES, Tally(source=SIZES, rows=total, weighted=False, slices=slices, notes=())
+    return Tally(SIZES, total, slices)
 
 
 def _sizes(text: str) -> dict[str, int]:

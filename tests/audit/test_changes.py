@@ -206,9 +206,7 @@ def test_slices_are_in_order_and_each_is_compared_with_the_one_before(frame):
 
 def joint(cells, paired: bool = True, groups: tuple[str, ...] = ("g", "r")) -> BeforeAfter:
     n = np.asarray(cells, dtype=float)
-    return BeforeAfter(
-        "a", "b", ("", ""), "x", groups, TwoSides(n, n, n, paired), labelled=False, intersection=False
-    )
+    return BeforeAfter("a", "b", "x", groups, TwoSides(n, n, n, paired), labelled=False, intersection=False)
 
 
 def words_of(*joints: BeforeAfter) -> list[tuple[str, str]]:

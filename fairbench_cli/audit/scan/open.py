@@ -24,10 +24,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
-from fairbench_cli.audit.scan.clusters import with_clusters
-from fairbench_cli.audit.scan.cuts import bins_note, find_bins, find_cuts, is_binary, settled
 from fairbench_cli.audit.scan.pairs import names_of, pair_up, side_slices
-from fairbench_cli.audit.scan.readings import check_thresholds, read_outcomes, read_percent
+from fairbench_cli.audit.scan.readings import (
+    bins_note,
+    check_thresholds,
+    find_bins,
+    find_cuts,
+    read_outcomes,
+    read_percent,
+    settled,
+)
 from fairbench_cli.audit.scan.refusals import (
     reading,
     refuse_codes,
@@ -46,10 +52,8 @@ from fairbench_cli.audit.scan.roles import (
     too_many_groups,
     words_below,
 )
-from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name
+from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, count_cells, group_name, with_clusters
 from fairbench_cli.audit.scan.source import (
-    FRAME,
-    ArrowStream,
     Source,
     open_file,
     open_frame,
@@ -65,10 +69,9 @@ from fairbench_cli.base.twins import short_for, twins_among
 from fairbench_cli.data.recognise import named_like_identifiers
 
 if TYPE_CHECKING:
-    import pandas as pd
     from duckdb import DuckDBPyConnection
 
-    Frame = pd.DataFrame | ArrowStream
+    from fairbench_cli.audit.scan.source import Frame
 
 LOOK_MISSING = frozenset("na n/a nan null none nil ? - . unknown".split())  # noqa: SIM905
 MOST_IDENTIFIERS = 100_000  # rows; beyond, counting persons would cost more than the audit
@@ -115,9 +118,8 @@ def open_scan(
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
     with _database() as (database, folder), _watched(database, tell) as far:
-        name = shown_path(source) if isinstance(source, str | Path) else FRAME
         rows = _opened(database, source, stdin, folder, config, tell)
-        tell(f"counting the rows of {name}, pass by pass", far)
+        tell(f"counting the rows of {rows.name}, pass by pass", far)
         with reading(rows):
             if not config.against:
                 with rows.engine(memory=rows.memory):
@@ -223,7 +225,10 @@ def _counted(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -
                 scan = _with_cells(scan, decisions)
                 after = replace(known, words=known.words | _words(scan))
                 if after == known:
-                    scan = _with_slices(scan, names)
+                    slices, rows = side_slices(scan, names), int(scan.together.rows.sum())
+                    last = slices[-1].model if config.compares else ""
+                    tally = Tally(source.name, rows, slices, weighted=scan.weighted, last=last)
+                    scan = replace(scan, tally=tally)
             except TooManyGroups as found:
                 after = replace(known, many=known.many | {_left_out(scan, found)})
             if after == known:
@@ -237,7 +242,7 @@ def _as_suggested(
     roles = assign(first, config, known)
     source, percent = read_percent(first, (roles.score, *roles.others))
     decisions = settled(source, roles, config.decisions)
-    binary = is_binary(decisions)
+    binary = all(decision.kind == "binary" for decision in decisions)
     if binary:
         source, percent = first, ()
     source, roles = read_outcomes(source, roles, config.favourable, binary=binary)
@@ -291,32 +296,24 @@ def _left_out(scan: Scan, found: TooManyGroups) -> int:
     return roles.attributes[name]
 
 
-def _with_slices(scan: Scan, names: tuple[str, ...]) -> Scan:
-    """Make the slices of the cells, with those whose rows they are."""
-    slices, rows = side_slices(scan, names), int(scan.together.rows.sum())
-    last = slices[-1].model if scan.config.compares else ""
-    tally = Tally(scan.source.name, rows, slices, weighted=scan.weighted, last=last)
-    return replace(scan, tally=tally)
-
-
 def _with_notes(scan: Scan) -> Scan:
     """Refuse thresholds of another scale than the scores; say whose rows these are, and what was noticed."""
-    sides = [scan.side(i) for i in range(1 + len(scan.roles.others))]
-    scales = [note for side in sides for note in check_thresholds(side, scan.config.threshold)]
-    tally = scan.tally
+    tally, scores = scan.tally, () if scan.binary else (scan.roles.score, *scan.roles.others)
+    scales = [check_thresholds(scan.source, column, scan.config.threshold) for column in scores]
     if scan.roles.cluster is None:
         people = [] if scan.config.counts else _repeats(scan)
     else:
         slices, note = with_clusters(scan, scan.roles.cluster)
         tally, people = replace(tally, slices=slices), [note]
+    weightless = int((scan.together.rows - scan.together.weighing).sum())
     notes = (
         *scan.source.notes,
         *scan.roles.notes,
-        *scales,
+        *chain.from_iterable(scales),
         *(bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
         *chain.from_iterable(_about_groups(scan, name) for name in scan.roles.attributes),
         *people,
-        *_weightless(scan),
+        *([f"{rows_in_words(weightless)} of weight 0 left out."] if weightless else []),
     )
     return replace(scan, tally=replace(tally, notes=notes))
 
@@ -336,7 +333,8 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
     )
     merged = [group for group in trimmed if len(written[group]) > 1]
     if merged:
-        notes.append(f"{name}: blanks around values were trimmed, which merged {_list(merged)}.")
+        listed = ", ".join(map(shown, merged[:5])) + (", …" if len(merged) > 5 else "")
+        notes.append(f"{name}: blanks around values were trimmed, which merged {listed}.")
     elif trimmed:
         notes.append(f"{name}: blanks around values were trimmed.")
     notes += [
@@ -347,12 +345,6 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
     ]
     notes += [f"{name}: {twins}." for twins in (*twins_among(sorted(written)), *short_for(sorted(written)))]
     return notes
-
-
-def _weightless(scan: Scan) -> list[str]:
-    """Return a note of how many rows weigh nothing, if there are any."""
-    nothing = int((scan.together.rows - scan.together.weighing).sum())
-    return [f"{rows_in_words(nothing)} of weight 0 left out."] if nothing else []
 
 
 def _repeats(scan: Scan) -> list[str]:
@@ -386,7 +378,3 @@ def _repeats(scan: Scan) -> list[str]:
         if least < known < seen:
             notes.append(f"{which} whose {name} an earlier row has: {many}; all are counted{advice}.")
     return notes
-
-
-def _list(groups: list[str]) -> str:
-    return ", ".join(shown(group) for group in groups[:5]) + (", …" if len(groups) > 5 else "")

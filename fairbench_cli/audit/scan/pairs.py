@@ -6,6 +6,7 @@ with; from there on it is the same as two columns of one file.
 """
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath
@@ -13,8 +14,7 @@ from pathlib import PurePath
 import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.scan.cuts import scores_of, selected
-from fairbench_cli.audit.scan.readings import read_percent
+from fairbench_cli.audit.scan.readings import read_percent, scores_of, selected
 from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores, rows_in_words
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_name, make_slices
@@ -145,18 +145,13 @@ def _checked(
     source: Source, baseline: Source, roles: ColumnRoles, config: AuditConfig
 ) -> tuple[tuple[int, str, str], ...]:
     """Return the columns in which paired rows have to agree, and their values in either file in SQL."""
-    found = []
-    columns: dict[int | None, str] = dict.fromkeys(roles.attributes.values(), "")
-    columns |= {roles.label: "" if config.favourable else "label", roles.weight: "weight"}
-    for column, kind in columns.items():
-        there = None if column is None else baseline.places.get(source.columns[column])
-        if column is not None and there is not None:
-            mine, theirs = (
-                code_sql(at, 2) if kind == "label" else f"number_{at}" if kind == "weight" else text_sql(at)
-                for at in (column, there)
-            )
-            found.append((column, mine, theirs))
-    return tuple(found)
+    written: dict[int | None, Callable[[int], str]] = dict.fromkeys(roles.attributes.values(), text_sql)
+    written[roles.label] = text_sql if config.favourable else lambda at: code_sql(at, 2)
+    written[roles.weight] = "number_{}".format
+    places = {at: baseline.places.get(source.columns[at]) for at in written if at is not None}
+    return tuple(
+        (at, written[at](at), written[at](there)) for at, there in places.items() if there is not None
+    )
 
 
 def _keep(pairing: _Pairing, score: int, config: AuditConfig) -> None:
@@ -312,23 +307,14 @@ def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
         sums = np.bincount(code, values, minlength=KINDS * len(groups)).astype(np.float64)
         return sums.reshape(-1, KINDS)
 
-    sides = TwoSides(
-        by_kind(found.weight), by_kind(found.weighing.astype(np.float64)), by_kind(found.square), paired=True
-    )
+    rows = found.weighing.astype(np.float64)
+    sides = TwoSides(by_kind(found.weight), by_kind(rows), by_kind(found.square), paired=True)
     return _between(before, after, before.counts.groups, sides)
 
 
 def _between(before: Slice, after: Slice, groups: tuple[str, ...], sides: TwoSides) -> BeforeAfter:
-    return BeforeAfter(
-        before=before.model,
-        after=after.model,
-        decisions=(before.decision, after.decision),
-        attribute=before.attribute,
-        groups=groups,
-        sides=sides,
-        labelled=before.labelled,
-        intersection=before.intersection,
-    )
+    alike = {"labelled": before.labelled, "intersection": before.intersection}
+    return BeforeAfter(before.model, after.model, before.attribute, groups, sides, **alike)
 
 
 def _in_order(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[Slice, ...]:
@@ -366,13 +352,10 @@ def _apart(before: Slice, after: Slice) -> BeforeAfter:
     """Return two slices of different rows, with the groups that either has."""
     groups = tuple(dict.fromkeys((*before.counts.groups, *after.counts.groups)))
 
-    def of(part: Slice) -> list[Floats]:
+    def cells_of(part: Slice) -> list[Floats]:
         at = [groups.index(group) for group in part.counts.groups]
-        found = []
-        for cells in (part.counts.n, part.cell_rows, part.squares):
-            whole = np.zeros((len(groups), 2, 2))
-            whole[at] = cells
-            found.append(whole)
-        return found
+        cells = np.zeros((3, len(groups), 2, 2))
+        cells[:, at] = part.counts.n, part.cell_rows, part.squares
+        return [*cells]
 
-    return _between(before, after, groups, apart(of(before), of(after)))
+    return _between(before, after, groups, apart(cells_of(before), cells_of(after)))

@@ -151,10 +151,12 @@ def refuse_codes(source: Source, column: int, flag: str) -> None:
     )
     values = [value for value, _ in found]
     many = len(found) > MOST_CLASSES and any(bad and _number(value) is not None for value, bad in found)
-    seen = "{column} has {value}, not 0 or 1, in {count}"
-    if many and flag == "label":
+    seen, fix = "{column} has {value}, not 0 or 1, in {count}", _advice(flag, values)
+    if many and flag == "score":
+        fix = CUT
+    elif many:
         seen += f", and over {MOST_CLASSES} different values: this looks like regression"
-    fix = _regression_advice(flag) if many else _binary_advice(flag, values)
+        fix = "audit decisions: make a column of 0 and 1 of what counts, such as income above 50000"
     refuse_if(source, column, f"NOT ({blank(column)}) AND code_{column} IS NULL", seen, fix)
     _refuse_missing(source, column)
 
@@ -219,14 +221,7 @@ def _place(source: Source, row: int) -> str:
     return f"{source.name}:{row + 1}"
 
 
-def _regression_advice(flag: str) -> Words:
-    """Say how to make a decision of many numbers."""
-    if flag == "score":
-        return CUT
-    return "audit decisions: make a column of 0 and 1 of what counts, such as income above 50000"
-
-
-def _binary_advice(flag: str, values: list[str]) -> Words:
+def _advice(flag: str, values: list[str]) -> Words:
     """Say how to make 0/1 of these values."""
     numbers = {_number(value) for value in values}
     if flag == "score" and any(value.endswith("%") for value in values):

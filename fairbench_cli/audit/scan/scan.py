@@ -6,7 +6,7 @@ A `Scan` writes the keys of a row in SQL, under names such as ``model``, ``level
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.scan.cuts import (
+from fairbench_cli.audit.scan.readings import (
     Cut,
     CutsByModel,
     Ints,
@@ -27,10 +27,12 @@ from fairbench_cli.audit.scan.cuts import (
     scores_of,
     selected,
 )
+from fairbench_cli.audit.scan.refusals import refuse_if
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
 from fairbench_cli.audit.scan.source import (
     BLANKS,
     Source,
+    blank,
     code_sql,
     in_parts,
     literal,
@@ -39,7 +41,7 @@ from fairbench_cli.audit.scan.source import (
     quoted,
     word_sql,
 )
-from fairbench_cli.audit.scan.tally import Slice, Tally
+from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
@@ -416,17 +418,13 @@ def _in_order(scan: Scan, names: Sequence[str], keys: Iterable[tuple[str, ...]])
 
 
 def _slices(scan: Scan) -> tuple[Slice, ...]:
-    models = sorted({model for found in scan.cells.values() for model in found.models}, key=_missing_last)
+    models = {model for found in scan.cells.values() for model in found.models}
     return tuple(
         _slice(scan, model, cut, names)
-        for model in models
+        for model in sorted(models, key=lambda name: (name == MISSING, name))
         for cut in scan.cuts_of(model)
         for names in scan.roles.audited
     )
-
-
-def _missing_last(name: str) -> tuple[bool, str]:
-    return name == MISSING, name
 
 
 def _slice(scan: Scan, model: str, cut: Cut, names: tuple[str, ...]) -> Slice:
@@ -461,43 +459,33 @@ def _slice(scan: Scan, model: str, cut: Cut, names: tuple[str, ...]) -> Slice:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class GroupPlaces:
-    """The place of a slice's group by the codes of its attributes.
+def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
+    """Return what finds the groups of rows in a slice of some attributes by their codes, see `coded_rows`.
 
-    `keys` are these codes as one number each, sorted, with the `group` of each, -1 for one that the slice
-    does not have; `sizes` how many groups each attribute has.
+    A row whose codes make no group of the slice has the group -1.
     """
-
-    keys: Ints
-    group: Ints
-    sizes: tuple[int, ...]
-
-    def of(self, codes: Sequence[Ints]) -> Ints:
-        """Return the groups of rows, -1 where there is none."""
-        key = np.zeros(len(codes[0]), dtype=np.int64)
-        known = np.ones(len(key), dtype=np.bool_)
-        for code, size in zip(codes, self.sizes, strict=True):
-            key, known = key * size + code, known & (code >= 0)
-        at = np.minimum(np.searchsorted(self.keys, key), len(self.keys) - 1)
-        return np.where(known & (self.keys[at] == key), self.group[at], -1)
-
-
-def group_places(scan: Scan, part: Slice, names: Sequence[str]) -> GroupPlaces:
-    """Return where the groups of a slice of some attributes are found by their codes, see `coded_rows`."""
     index = {name: i for i, name in enumerate(part.counts.groups)}
     each = [_codes(_groups_by_value(scan, name).values()) for name in names]
-    found: dict[int, int] = {}
+    places: dict[int, int] = {}  # by the codes as one number
     cells = scan.cells_with(names)
     for values in set(zip(*(cells.values[name] for name in names), strict=True)):
-        own = [group_name(value) for value in values]
+        groups = list(map(group_name, values))
         key = 0
-        for code, name in zip(each, own, strict=True):
-            key = key * len(code) + code[name]
-        found[key] = index.get(CROSS.join(own), -1)
-    keys = np.array(sorted(found), dtype=np.int64)
-    group = np.array([found[key] for key in keys.tolist()], dtype=np.int64)
-    return GroupPlaces(keys, group, tuple(map(len, each)))
+        for codes, group in zip(each, groups, strict=True):
+            key = key * len(codes) + codes[group]
+        places[key] = index.get(CROSS.join(groups), -1)
+    keys = np.array(sorted(places), dtype=np.int64)
+    found = np.array([places[key] for key in keys.tolist()], dtype=np.int64)
+
+    def groups_of(rows: Sequence[Ints]) -> Ints:
+        key = np.zeros(len(rows[0]), dtype=np.int64)
+        known = np.ones(len(key), dtype=np.bool_)
+        for code, codes in zip(rows, each, strict=True):
+            key, known = key * len(codes) + code, known & (code >= 0)
+        at = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
+        return np.where(known & (keys[at] == key), found[at], -1)
+
+    return groups_of
 
 
 def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:
@@ -537,3 +525,79 @@ def _groups_by_value(scan: Scan, name: str) -> dict[str | None, str]:
         return labels | {None: MISSING}
     values = {value for cells in scan.cells.values() for value in cells.values.get(name, ())}
     return {value: group_name(value) for value in values}
+
+
+_WEIGHTS = ("weight", "square")  # sums of the weights of rows that are alike, and of their squares
+
+
+def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
+    """Return the slices with their clusters, and a note that says how many people there are.
+
+    The rows are scanned once, into a table of the sums of each person by groups, label and score, which
+    DuckDB keeps on disk where it outgrows its memory. A slice holds one entry per person and group.
+
+    Parameters
+    ----------
+    scan : Scan
+        The rows, counted; no ties are drawn.
+    column : int
+        Says whose row it is.
+
+    Raises
+    ------
+    UserError
+        When rows do not say whose they are.
+    """
+    source, attributes = scan.source, list(scan.roles.attributes)
+    keys = ["model", "level", "label", *(f"attribute_{i}" for i in range(len(attributes))), "person"]
+    sums = ("sum(weight)", "sum(weight * weight)") if scan.weighted else ("count(*)", "count(*)")
+    columns = [f"{of}::DOUBLE AS {name}" for of, name in zip(sums, _WEIGHTS, strict=True)]
+    rows = scan.keys(attributes, more=(f"trimmed_{column} AS person",))
+    source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {grouped(rows, keys, columns)}")
+    if source.one("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
+        what = "{column} is empty in {count}: these do not say whose rows they are"
+        refuse_if(source, column, blank(column), what, "fill them in, with a value for each person")
+    ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
+    coded = coded_rows(scan, ranked, attributes, ["level", "label", "person", *_WEIGHTS])
+    source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
+    by = {CROSS.join(names): (names, *_sums_of_people(scan, names)) for names in scan.roles.audited}
+    slices = tuple(
+        replace(part, clusters=_clusters(scan, part, *by[part.attribute])) for part in scan.tally.slices
+    )
+    (people,) = source.one("SELECT count(DISTINCT person) FROM clustered")
+    source.execute("DROP TABLE clustered")
+    models = len(models_of(scan))
+    of_models = f" and {models} models" if models > 1 else ""
+    called = source.columns[column]
+    note = f"{called}: the rows are of {people} people{of_models}; intervals and tests go by these."
+    return slices, note
+
+
+def _sums_of_people(scan: Scan, names: Sequence[str]) -> tuple[dict[str, Ints], list[Floats]]:
+    """Return the model, level, label, person and codes of some attributes, and `_WEIGHTS` of each."""
+    attributes = list(scan.roles.attributes)
+    keys = ["model", "level", "label", "person", *(f"of_{attributes.index(name)}" for name in names)]
+    sums = grouped("SELECT * FROM clustered", keys, [f"sum({name}) AS {name}" for name in _WEIGHTS])
+    found = scan.source.execute(f"{sums} ORDER BY {', '.join(keys)}").fetchnumpy()
+    codes = {key: np.asarray(found[key]).astype(np.int64) for key in keys}
+    return codes, [np.asarray(found[name], dtype=np.float64) for name in _WEIGHTS]
+
+
+def _clusters(
+    scan: Scan, part: Slice, names: Sequence[str], keys: dict[str, Ints], summed: Sequence[Floats]
+) -> Clusters:
+    """Sum up by person and group, under one model and cut."""
+    cuts = scan.cuts_of(part.model)
+    cut = next(cut for cut in cuts if cut.text == part.decision)
+    at = np.flatnonzero(keys["model"] == models_of(scan).index(part.model))
+    level, label, person, *codes = (keys[key][at] for key in keys if key != "model")
+    group, many = group_finder(scan, part, names)(codes), len(part.counts.groups)
+    ones = np.ones(len(at), np.int64)
+    picked = selected(cut, scores_of(cuts), level, ones, scan.config.seed, part.model)
+    entry, inverse = np.unique(person * many + group, return_inverse=True)
+    cell = 4 * inverse + 2 * label + picked
+    n, squares = (
+        np.bincount(cell, of[at], minlength=4 * len(entry)).reshape(-1, 2, 2).astype(np.float64)
+        for of in summed
+    )
+    return Clusters(entry // many, entry % many, n, squares)

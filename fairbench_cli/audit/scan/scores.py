@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.scan.cuts import Ints
-from fairbench_cli.audit.scan.scan import GroupPlaces, Scan, coded_rows, group_places, grouped, models_of
+from fairbench_cli.audit.scan.readings import Ints
+from fairbench_cli.audit.scan.scan import Scan, coded_rows, group_finder, grouped, models_of
 from fairbench_cli.audit.scan.source import in_parts
 from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
 from fairbench_cli.base.errors import Flag, user_error
@@ -62,14 +62,14 @@ class _Sets:
     scan: Scan
     span: _Span
     codes: tuple[str, ...]
-    places: GroupPlaces
+    groups_of: Callable[[Sequence[Ints]], Ints]
     groups: int
     reference: Ints
 
     def cells(self) -> Iterator[tuple[ScoreCells, Floats]]:
         """Yield the cells of all sets with the rows behind them, lowest scores first."""
         for block in _blocks(self.scan, self.span.first, self.span.last, self.codes):
-            code = self.places.of([block[name] for name in self.codes])
+            code = self.groups_of([block[name] for name in self.codes])
             cells = ScoreCells(block["score"], code, block["label"], block["weight"], block["square"])
             known = code >= 0
             yield (cells, block["n"]) if known.all() else (cells.select(known), block["n"][known])
@@ -128,7 +128,7 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
                     scan,
                     spans[model],
                     tuple(f"of_{names.index(name)}" for name in audited),
-                    group_places(scan, part, audited),
+                    group_finder(scan, part, audited),
                     len(part.counts.groups),
                     _references(len(part.counts.groups), reference(part)),
                 )

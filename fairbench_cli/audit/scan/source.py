@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
 from fairbench_cli.audit.config import MISSING
-from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
+from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table, identifier
 from fairbench_cli.base.errors import Flag, UserError, Words, user_error
 from fairbench_cli.base.telling import Far, Tell, to_nobody
 from fairbench_cli.base.text import shown_path
@@ -41,6 +41,10 @@ class ArrowStream(Protocol):
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return a capsule that holds an ArrowArrayStream."""
+
+
+if TYPE_CHECKING:
+    Frame = pd.DataFrame | ArrowStream
 
 
 BLANKS = " \t\r\n\v\f\u00a0\ufeff"
@@ -383,7 +387,7 @@ def readable(name: str) -> Iterator[None]:
         raise user_error(f"cannot be read: {reason}", "check the path and its permissions", name) from None
 
 
-def open_frame(database: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStream") -> Source:
+def open_frame(database: "DuckDBPyConnection", frame: "Frame") -> Source:
     """Return the predictions in a data frame, read where it is; the index of a pandas frame is not looked at.
 
     A stream that is no pandas or Polars frame and no Arrow table may give its rows only once: it is copied.
@@ -404,7 +408,7 @@ def open_frame(database: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStrea
         _register(database, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE))
         where, first = "frame", "head"
     kinds = database.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
-    columns = [_typed(_identifier(column), kind) for column, kind, *_ in kinds]
+    columns = [_typed(identifier(column), kind) for column, kind, *_ in kinds]
     given = [column for column, *_ in kinds] if names is None else names
     return _view(Source(database, FRAME, (), "frame"), where, given, columns, first)
 
@@ -573,7 +577,7 @@ def _parquet(source: Source) -> Source:
         found = source.all(f"DESCRIBE SELECT * FROM {table}")
     except duckdb.Error:
         raise user_error("the Parquet data are damaged", "write the file again", source.name) from None
-    columns = [_typed(_identifier(column), kind) for column, kind, *_ in found]
+    columns = [_typed(identifier(column), kind) for column, kind, *_ in found]
     return _view(source, table, [column for column, *_ in found], columns)
 
 
@@ -606,7 +610,7 @@ def _ndjson(source: Source) -> Source:
     kinds = ", ".join(f"{quoted(key)}: 'VARCHAR'" for key in keys)
     options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
     table = f"read_json({source.bytes_sql}, {options})"
-    columns = [_as_number(_identifier(key)) for key in keys]
+    columns = [_as_number(identifier(key)) for key in keys]
     return _view(replace(source, notes=notes), table, list(keys), columns)
 
 
@@ -699,10 +703,6 @@ def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...
     if unnamed:
         notes.append(f"Columns without a name are left out: {', '.join(map(str, unnamed))}.")
     return trimmed, tuple(notes)
-
-
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING
-from fairbench_cli.audit.scan.cuts import NumberBins, bin_sql, bins_note, find_bins
+from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, bins_note, find_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED
 from fairbench_cli.audit.scan.scan import Scan, grouped
 from fairbench_cli.audit.scan.source import blank, code_sql, literal, not_finite, quoted, text_sql
@@ -119,10 +119,8 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
         features += [(name, values, of_levels) for values, of_levels in made]
     notes += [f"{name} holds scores and is no feature." for name in scores]
     groups = {name: np.asarray(found[f"of_{i}"], dtype=object) for i, name in enumerate(attributes)}
-    decisions, weights = (
-        np.asarray(found["decision"], dtype=np.int64),
-        np.asarray(found["weight"], np.float64),
-    )
+    decisions = np.asarray(found["decision"], dtype=np.int64)
+    weights = np.asarray(found["weight"], dtype=np.float64)
     codes = [np.unique(groups[name].astype(str), return_inverse=True)[1] for name in sorted(groups)]
     order = np.lexsort([weights, decisions, *codes, *(values for _, values, _ in features)])
     return People(

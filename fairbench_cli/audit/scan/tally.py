@@ -90,8 +90,6 @@ class BeforeAfter:
     ----------
     before, after : str
         Their models, as in `Slice`.
-    decisions : tuple of two str
-        Their decisions.
     attribute : str
     groups : tuple of str
     sides : TwoSides
@@ -102,7 +100,6 @@ class BeforeAfter:
 
     before: str
     after: str
-    decisions: tuple[str, str]
     attribute: str
     groups: tuple[str, ...]
     sides: TwoSides
