@@ -28,7 +28,7 @@ from fairbench_cli.audit.metrics import can_decide, canonical, kind
 from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, parts_tested, requested
 from fairbench_cli.audit.parts.subgroups import Subgroup, find_subgroups
 from fairbench_cli.audit.parts.trends import FEW_OVER
-from fairbench_cli.audit.scan.joint import Joint
+from fairbench_cli.audit.scan.clusters import Joint
 from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.pooling import pooled_rates

@@ -14,7 +14,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View, grouped, stream
 from fairbench_cli.audit.parts.rates import in_brackets, where
-from fairbench_cli.audit.scan.joint import Joint, read_joint
+from fairbench_cli.audit.scan.clusters import Joint, read_joint
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats, divide

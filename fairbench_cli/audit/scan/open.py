@@ -21,7 +21,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
 from fairbench_cli.audit.scan.clusters import with_clusters
@@ -81,7 +81,6 @@ def open_scan(
     config: AuditConfig,
     *,
     against: "Frame | None" = None,
-    stdin: BinaryIO | None = None,
     tell: Tell = to_nobody,
 ) -> Iterator[Scan]:
     """Open a file or a frame, count its rows by what every audit needs, and let parts read more of them.
@@ -95,8 +94,6 @@ def open_scan(
         Columns, decisions, attributes, and what to explain by.
     against : frame, optional
         The baseline: scores of the same rows, in place of the file that the configuration names.
-    stdin : binary file, optional
-        What "-" stands for; by default the standard input of the process.
     tell : callable
         Called with what is being done.
 
@@ -116,7 +113,7 @@ def open_scan(
     """
     with _database() as (database, folder), _watched(database, tell) as far:
         name = shown_path(source) if isinstance(source, str | Path) else FRAME
-        rows = _opened(database, source, stdin, folder, config, tell)
+        rows = _opened(database, source, folder, config, tell)
         tell(f"counting the rows of {name}, pass by pass", far)
         with reading(rows):
             if not config.against:
@@ -129,7 +126,7 @@ def open_scan(
             place = folder / "baseline"
             place.mkdir()
             cursor = database.cursor()  # with temporary tables of its own
-            other = _opened(cursor, config.against if against is None else against, stdin, place, config)
+            other = _opened(cursor, config.against if against is None else against, place, config)
             with rows.engine(memory=max(rows.memory, other.memory)):
                 yield from _counted(pair_up(rows, other, config), config, names_of(rows, other)[::-1])
 
@@ -146,15 +143,13 @@ def _watched(database: "DuckDBPyConnection", tell: Tell) -> Iterator[Far | None]
         tell("computing intervals and tests", None)
 
 
-def count_groups(
-    source: "str | Path | Frame", config: AuditConfig, *, stdin: BinaryIO | None = None
-) -> Tally:
+def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
     """Count the rows of groups in what need have no scores; see `open_scan`.
 
     Everybody is counted as selected; labels are not looked at.
     """
     with _database() as (database, folder):
-        rows = _opened(database, source, stdin, folder, config).with_scores_of_1()
+        rows = _opened(database, source, folder, config).with_scores_of_1()
         rows = replace(rows, columns=tuple("" if name.lower() in LABELS else name for name in rows.columns))
         with reading(rows), rows.engine(memory=rows.memory):
             (scan,) = _counted(rows.with_first_rows(), config)
@@ -186,13 +181,12 @@ def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
 def _opened(
     database: "DuckDBPyConnection",
     source: "str | Path | Frame",
-    stdin: BinaryIO | None,
     folder: Path,
     config: AuditConfig,
     tell: Tell = to_nobody,
 ) -> Source:
     if isinstance(source, str | Path):
-        found = open_file(database, str(source), stdin, folder, config.table, tell)
+        found = open_file(database, str(source), folder, config.table, tell)
     elif config.table is not None:
         raise user_error("a data frame has no tables", ("leave out ", Flag("table")), Flag("table"))
     else:
@@ -235,7 +229,7 @@ def _as_suggested(
 ) -> tuple[Scan, tuple[Decision, ...]]:
     """Return what the first rows suggest and all rows are not known to contradict, and the decisions."""
     roles = assign(first, config, known)
-    source, percent = read_percent(first, (roles.score, *roles.others))
+    source, percent = read_percent(first, roles.scores)
     decisions = settled(source, roles, config.decisions)
     binary = is_binary(decisions)
     if binary:
@@ -243,19 +237,19 @@ def _as_suggested(
     source, roles = read_outcomes(source, roles, config.favourable, binary=binary)
     bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
     roles = replace(roles, notes=(*roles.notes, *percent))
-    return Scan(source, config, roles, {}, bins, binary), decisions
+    return Scan(source, config, roles, (), bins, binary), decisions
 
 
 def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
     """Find the cuts, count, and refuse what was counted and is no score, label or weight."""
     source, roles = scan.source, scan.roles
-    others = tuple(find_cuts(source, replace(roles, score=column), decisions) for column in roles.others)
-    scan = replace(scan, cuts=find_cuts(source, roles, decisions), other_cuts=others)
+    cuts = tuple(find_cuts(source, replace(roles, scores=(column,)), decisions) for column in roles.scores)
+    scan = replace(scan, cuts=cuts)
     scan = replace(scan, cells=count_cells(scan))
     for found in scan.cells.values():
         if (found.level < 0).any():
             known = len((source.alone or source).columns)  # a baseline has been looked at already
-            for column in (each for each in (roles.score, *roles.others) if each < known):
+            for column in (each for each in roles.scores if each < known):
                 if scan.binary:
                     refuse_codes(source, column, "score")
                 refuse_scores(source, column)
@@ -301,7 +295,7 @@ def _with_slices(scan: Scan, names: tuple[str, ...]) -> Scan:
 
 def _with_notes(scan: Scan) -> Scan:
     """Refuse thresholds of another scale than the scores; say whose rows these are, and what was noticed."""
-    sides = [scan.side(i) for i in range(1 + len(scan.roles.others))]
+    sides = [scan.side(i) for i in range(len(scan.roles.scores))]
     scales = [note for side in sides for note in check_thresholds(side, scan.config.threshold)]
     tally = scan.tally
     if scan.roles.cluster is None:

@@ -321,7 +321,6 @@ def _trimmed(text: str) -> str:
 def open_file(
     database: "DuckDBPyConnection",
     source: str,
-    stdin: BinaryIO | None,
     folder: Path,
     sql_table: str | None = None,
     tell: Tell = to_nobody,
@@ -333,9 +332,7 @@ def open_file(
     database : DuckDBPyConnection
         What scans it.
     source : str
-        A path, also as ``sqlite:///path``; "-" for `stdin`, or for the standard input of the process without
-        one.
-    stdin : binary file, or None
+        A path, also as ``sqlite:///path``; "-" for standard input.
     folder : Path
         Where what can be read only once is kept.
     sql_table : str, optional
@@ -350,7 +347,7 @@ def open_file(
     """
     name = shown_path(source)
     with readable(name):
-        path = _on_disk(path_of(source), stdin, folder)
+        path = _on_disk(path_of(source), folder)
         zipped, head = _first_bytes(path)
         if head.startswith(MAGIC) and not zipped:
             table, names = copy_table(database, path, name, sql_table, tell)
@@ -473,10 +470,10 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
     raise user_error(what, "give a path, or a pandas, Polars or Arrow table with a row per person")
 
 
-def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
+def _on_disk(source: str, folder: Path) -> Path:
     """Return a path that may be read more than once and that DuckDB takes literally."""
     if source == "-":
-        return _spool(sys.stdin.buffer if stdin is None else stdin, folder / "input", source)
+        return _spool(sys.stdin.buffer, folder / "input", source)
     path = Path(source)
     if path.is_dir():
         raise user_error("it is a folder", "name a file of predictions", source)
