@@ -257,7 +257,7 @@ def run(
 
     rows = rows_of_run(source, config, only, repeat)
     if rows is not None:
-        source, config = rows.frame, rows.told(config)
+        source, config = rows.frame, rows.config
     with open_scan(source, config, against=against, tell=tell) as scan:
         seen, tally = read(scan), scan.tally
     if rows is not None:

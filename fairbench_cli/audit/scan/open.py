@@ -24,18 +24,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
+from fairbench_cli.audit.scan import refusals
 from fairbench_cli.audit.scan.clusters import with_clusters
 from fairbench_cli.audit.scan.cuts import bins_note, find_bins, find_cuts, is_binary, settled
 from fairbench_cli.audit.scan.pairs import names_of, pair_up, side_slices
 from fairbench_cli.audit.scan.readings import check_thresholds, read_outcomes, read_percent
-from fairbench_cli.audit.scan.refusals import (
-    reading,
-    refuse_codes,
-    refuse_counts,
-    refuse_scores,
-    refuse_weights,
-    rows_in_words,
-)
 from fairbench_cli.audit.scan.roles import (
     LABELS,
     MOST_CHECKED,
@@ -115,7 +108,7 @@ def open_scan(
         name = shown_path(source) if isinstance(source, str | Path) else FRAME
         rows = _opened(database, source, folder, config, tell)
         tell(f"counting the rows of {name}, pass by pass", far)
-        with reading(rows):
+        with refusals.reading(rows):
             if not config.against:
                 with rows.engine(memory=rows.memory):
                     yield from _counted(rows.with_first_rows(), config)
@@ -151,7 +144,7 @@ def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
     with _database() as (database, folder):
         rows = _opened(database, source, folder, config).with_scores_of_1()
         rows = replace(rows, columns=tuple("" if name.lower() in LABELS else name for name in rows.columns))
-        with reading(rows), rows.engine(memory=rows.memory):
+        with refusals.reading(rows), rows.engine(memory=rows.memory):
             (scan,) = _counted(rows.with_first_rows(), config)
             return scan.tally
 
@@ -194,8 +187,8 @@ def _opened(
     if config.counts is None:
         return found
     column = find_column(found, config.counts, "counts")
-    with reading(found):
-        refuse_counts(found, column)
+    with refusals.reading(found):
+        refusals.refuse_counts(found, column)
     note = f"{found.columns[column]}: a row stands for as many people."
     return replace(found, notes=(*found.notes, note)).with_people(column)
 
@@ -251,12 +244,12 @@ def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
             known = len((source.alone or source).columns)  # a baseline has been looked at already
             for column in (each for each in roles.scores if each < known):
                 if scan.binary:
-                    refuse_codes(source, column, "score")
-                refuse_scores(source, column)
+                    refusals.refuse_codes(source, column, "score")
+                refusals.refuse_scores(source, column)
         if roles.label is not None and (found.label == roles.bad_label).any():
-            refuse_codes(source, roles.label, "label")
+            refusals.refuse_codes(source, roles.label, "label")
         if roles.weight is not None and found.bad_weights:
-            refuse_weights(source, roles.weight)
+            refusals.refuse_weights(source, roles.weight)
         if roles.weight is not None and not found.weighing.any():
             what = f"{shown(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
             raise user_error(what, "name a column of weights above 0, or none", Flag("weight"))
@@ -324,7 +317,7 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
     sizes = {group: sum(forms.values()) for group, forms in written.items()}
     notes = []
     if MISSING in written:
-        notes.append(f"{name}: {rows_in_words(sizes[MISSING])} without a value; group {MISSING}.")
+        notes.append(f"{name}: {refusals.rows_in_words(sizes[MISSING])} without a value; group {MISSING}.")
     trimmed = sorted(
         group for group, forms in written.items() if group != MISSING and any(form != group for form in forms)
     )
@@ -334,7 +327,7 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
     elif trimmed:
         notes.append(f"{name}: blanks around values were trimmed.")
     notes += [
-        f"{name}: {shown(group)} ({rows_in_words(sizes[group])}) is a group of its own; if it means "
+        f"{name}: {shown(group)} ({refusals.rows_in_words(sizes[group])}) is a group of its own; if it means "
         f"missing, leave the cell empty or the group out, --exclude {group!r}."
         for group in sorted(written)
         if group.lower() in LOOK_MISSING and not {group, f"{name}={group}"} & set(left_out)
@@ -346,7 +339,7 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
 def _weightless(scan: Scan) -> list[str]:
     """Return a note of how many rows weigh nothing, if there are any."""
     nothing = int((scan.together.rows - scan.together.weighing).sum())
-    return [f"{rows_in_words(nothing)} of weight 0 left out."] if nothing else []
+    return [f"{refusals.rows_in_words(nothing)} of weight 0 left out."] if nothing else []
 
 
 def _repeats(scan: Scan) -> list[str]:

@@ -19,7 +19,6 @@ from fairbench_cli.base.text import shown_path
 if TYPE_CHECKING:  # a file of somebody's scores needs none of it
     import pandas as pd
 
-    from fairbench_cli.experiment.cell import Repeat
     from fairbench_cli.experiment.plan import RunPlan
     from fairbench_cli.measures.groups import ProtectedAttributes
 
@@ -47,7 +46,6 @@ NEEDS_ROWS = {
 OF_PREDICTIONS = ("repeat", "row"), ("label", "decision", "score")
 """How the columns of a file of predictions begin and end; between them are the protected attributes."""
 
-COLUMNS: dict[str, Any] = {"scores": ("decision",), "label": "label"}
 MOST_CHOICES = 6
 
 
@@ -59,8 +57,8 @@ class RunRows:
     ----------
     frame : DataFrame
         A row per test row.
-    columns : dict
-        What a configuration is told of its columns, by field, unless it says so itself.
+    config : AuditConfig
+        It names the columns of the frame where nobody else has.
     name : str
         What the report calls them.
     notes : tuple of str
@@ -68,14 +66,9 @@ class RunRows:
     """
 
     frame: "pd.DataFrame"
-    columns: dict[str, Any]
+    config: AuditConfig
     name: str
     notes: tuple[str, ...]
-
-    def told(self, config: AuditConfig) -> AuditConfig:
-        """Return a configuration that knows the columns."""
-        own = {field: value for field, value in self.columns.items() if getattr(config, field) is None}
-        return config.model_copy(update=own)
 
 
 def rows_of_run(
@@ -109,7 +102,7 @@ def rows_of_run(
     if only:
         what, fix = "cells are those of a folder of results", "audit the folder that `fairbench run` wrote"
         raise user_error(what, f"{fix}, or leave it out", Flag("only"))
-    found = _of_predictions(path, repeat or 0) if path is not None else None
+    found = _of_predictions(path, config, repeat or 0) if path is not None else None
     if found is None and repeat is not None:
         what = "only runs have repeats"
         raise user_error(what, "audit a folder of results or a file of its predictions", Flag("repeat"))
@@ -128,10 +121,12 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
     plan, reading = read_results(folder)
     cell = _one_cell(folder, plan, only)
     number = repeat or 0
-    record = _with_counts(
-        {n: reading.records.get((cell["key"], n)) for n in range(plan.config.repeats)}, number, folder
-    )
-    assert record.counts is not None  # noqa: S101 - `_with_counts` has looked
+    records = {n: reading.records.get((cell["key"], n)) for n in range(plan.config.repeats)}
+    record = records.get(number)
+    if record is None or record.counts is None:
+        why = "has not been run" if record is None else f"is {record.status}: {record.reason}"
+        there = [n for n, one in records.items() if one is not None and one.counts is not None]
+        raise _no_repeat(f"repeat {number} of this cell in {shown_path(folder)} {why}", there)
     protected = plan.protected(cell["dataset"], cell["attribute"])
     frame, drawn = _expanded(record.counts.n, protected)
     called = [f"{key}={cell[key]}" for key in ("dataset", "attribute", "intervention", "classifier")]
@@ -140,8 +135,14 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
         _note(frame, f"{number} (of {plan.config.repeats}) as its counts have them"),
         *(["Its decisions are drawn at random; counts are those expected, to whole rows."] if drawn else []),
     )
-    columns = COLUMNS | {"attributes": tuple(frame.columns[:-2])}
-    return RunRows(frame, columns, name, notes)
+    return RunRows(frame, _with_columns(config, tuple(frame.columns[:-2])), name, notes)
+
+
+def _with_columns(config: AuditConfig, attributes: tuple[str, ...]) -> AuditConfig:
+    """Return a configuration that names the columns of a run's rows, but where it names others."""
+    columns = {"scores": ("decision",), "label": "label", "attributes": attributes}
+    unsaid = {field: value for field, value in columns.items() if getattr(config, field) is None}
+    return config.model_copy(update=unsaid)
 
 
 def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str, Any]:
@@ -168,16 +169,6 @@ def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str,
     raise user_error(what, f"name one, such as {example}", Flag("only"))
 
 
-def _with_counts(records: "dict[int, Repeat | None]", number: int, folder: Path) -> "Repeat":
-    """Return a repeat with counts."""
-    record = records.get(number)
-    if record is not None and record.counts is not None:
-        return record
-    there = [n for n, one in records.items() if one is not None and one.counts is not None]
-    why = "has not been run" if record is None else f"is {record.status}: {record.reason}"
-    raise _no_repeat(f"repeat {number} of this cell in {shown_path(folder)} {why}", there)
-
-
 def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, bool]":
     """Return a row for each that is counted, and whether counts were no whole numbers.
 
@@ -198,7 +189,7 @@ def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, 
     return pd.DataFrame(columns), bool((n % 1 != 0).any())
 
 
-def _of_predictions(path: Path, number: int) -> RunRows | None:
+def _of_predictions(path: Path, config: AuditConfig, number: int) -> RunRows | None:
     """Return the rows of one repeat of a file of predictions; None of any other file."""
     if path.suffix != ".parquet" or not path.is_file():
         return None
@@ -217,8 +208,8 @@ def _of_predictions(path: Path, number: int) -> RunRows | None:
         raise _no_repeat(f"{shown_path(path)} has no repeat {number}", there)
     if frame["score"].isna().all():
         frame = frame.drop(columns="score")
-    columns = COLUMNS | {"attributes": names[len(first) : -len(last)]}
-    return RunRows(frame, columns, f"{shown_path(path)}, repeat {number}", (_note(frame, str(number)),))
+    config = _with_columns(config, names[len(first) : -len(last)])
+    return RunRows(frame, config, f"{shown_path(path)}, repeat {number}", (_note(frame, str(number)),))
 
 
 def _note(frame: "pd.DataFrame", repeat: str) -> str:

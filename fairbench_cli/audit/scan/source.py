@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
 from fairbench_cli.audit.config import MISSING
-from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
+from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table, identifier
 from fairbench_cli.base.errors import Flag, UserError, Words, user_error
 from fairbench_cli.base.telling import Far, Tell, to_nobody
 from fairbench_cli.base.text import shown_path
@@ -401,7 +401,7 @@ def open_frame(database: "DuckDBPyConnection", frame: "pd.DataFrame | ArrowStrea
         _register(database, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE))
         where, first = "frame", "head"
     kinds = database.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
-    columns = [_typed(_identifier(column), kind) for column, kind, *_ in kinds]
+    columns = [_typed(identifier(column), kind) for column, kind, *_ in kinds]
     given = [column for column, *_ in kinds] if names is None else names
     return _view(Source(database, FRAME, (), "frame"), where, given, columns, first)
 
@@ -570,7 +570,7 @@ def _parquet(source: Source) -> Source:
         found = source.all(f"DESCRIBE SELECT * FROM {table}")
     except duckdb.Error:
         raise user_error("the Parquet data are damaged", "write the file again", source.name) from None
-    columns = [_typed(_identifier(column), kind) for column, kind, *_ in found]
+    columns = [_typed(identifier(column), kind) for column, kind, *_ in found]
     return _view(source, table, [column for column, *_ in found], columns)
 
 
@@ -603,7 +603,7 @@ def _ndjson(source: Source) -> Source:
     kinds = ", ".join(f"{quoted(key)}: 'VARCHAR'" for key in keys)
     options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
     table = f"read_json({source.bytes_sql}, {options})"
-    columns = [_as_number(_identifier(key)) for key in keys]
+    columns = [_as_number(identifier(key)) for key in keys]
     return _view(replace(source, notes=notes), table, list(keys), columns)
 
 
@@ -698,10 +698,6 @@ def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...
     return trimmed, tuple(notes)
 
 
-def _identifier(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
 @dataclass(frozen=True)
 class ColumnSql:
     """A column in SQL: its text, a number, 0 or 1, what rows of one text share, whether it holds bytes."""
@@ -740,13 +736,13 @@ def _typed(value: str, kind: str) -> ColumnSql:
     return replace(found, group=value) if kind.startswith("ENUM") else found
 
 
-def _view(source: Source, table: str, names: list[str], columns: list[ColumnSql], head: str = "") -> Source:
+def _view(
+    source: Source, table: str, names: list[str], columns: list[ColumnSql], first: str = "first"
+) -> Source:
     """Return the predictions in a table, given names and each column in SQL.
 
-    `head` is another table with its first rows, where there is one.
+    `first` is a table with its first rows.
     """
     trimmed, notes = _names(names, source.name)
     notes = (*source.notes, *notes)
-    return replace(
-        source, columns=trimmed, notes=notes, table=table, first=head or "first", sql=tuple(columns)
-    )
+    return replace(source, columns=trimmed, notes=notes, table=table, first=first, sql=tuple(columns))

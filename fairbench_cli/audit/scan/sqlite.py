@@ -2,7 +2,6 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -89,13 +88,14 @@ def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
 def _copied(
     database: "DuckDBPyConnection", file: sqlite3.Connection, table: str, tell: Tell
 ) -> tuple[str, list[str]]:
-    rows = file.execute(f"SELECT * FROM {_identifier(table)}")
+    rows = file.execute(f"SELECT * FROM {identifier(table)}")
     names = [column for column, *_ in rows.description]
     columns = [f"x{i}" for i in range(len(names))]
     kinds = ", ".join(f"{column} VARCHAR" for column in columns)
     database.execute(f"CREATE TEMP TABLE copied ({kinds})")
     copied = 0
-    for part in _parts(rows, max(1, CELLS // len(names))):
+    many = max(1, CELLS // len(names))
+    while part := rows.fetchmany(many):
         cells = {
             column: np.array(list(map(_text, values)), dtype=object)
             for column, values in zip(columns, zip(*part, strict=True), strict=True)
@@ -108,11 +108,6 @@ def _copied(
     return "copied", names
 
 
-def _parts(rows: sqlite3.Cursor, size: int) -> Iterator[list[tuple[Any, ...]]]:
-    while part := rows.fetchmany(size):
-        yield part
-
-
 def _text(value: Any) -> str | None:
     """Return a cell as text; bytes that are none as they can be seen."""
     if isinstance(value, bytes):
@@ -120,5 +115,6 @@ def _text(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else repr(value)
 
 
-def _identifier(name: str) -> str:
+def identifier(name: str) -> str:
+    """Write the name of a table or column in SQL."""
     return '"' + name.replace('"', '""') + '"'
