@@ -296,6 +296,7 @@ def _with_notes(scan: Scan) -> Scan:
     else:
         slices, note = with_clusters(scan, scan.roles.cluster)
         tally, people = replace(tally, slices=slices), [note]
+    weightless = int((scan.together.rows - scan.together.weighing).sum())
     notes = (
         *scan.source.notes,
         *scan.roles.notes,
@@ -303,7 +304,7 @@ def _with_notes(scan: Scan) -> Scan:
         *(bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
         *chain.from_iterable(_about_groups(scan, name) for name in scan.roles.attributes),
         *people,
-        *_weightless(scan),
+        *([f"{refusals.rows_in_words(weightless)} of weight 0 left out."] if weightless else ()),
     )
     return replace(scan, tally=replace(tally, notes=notes))
 
@@ -334,12 +335,6 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
     ]
     notes += [f"{name}: {twins}." for twins in (*twins_among(sorted(written)), *short_for(sorted(written)))]
     return notes
-
-
-def _weightless(scan: Scan) -> list[str]:
-    """Return a note of how many rows weigh nothing, if there are any."""
-    nothing = int((scan.together.rows - scan.together.weighing).sum())
-    return [f"{refusals.rows_in_words(nothing)} of weight 0 left out."] if nothing else []
 
 
 def _repeats(scan: Scan) -> list[str]:

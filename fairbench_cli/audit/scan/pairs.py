@@ -13,7 +13,7 @@ from pathlib import PurePath
 import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.scan.cuts import scores_of, selected
+from fairbench_cli.audit.scan.cuts import is_binary, scores_of, selected
 from fairbench_cli.audit.scan.readings import read_percent
 from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores, rows_in_words
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
@@ -168,7 +168,7 @@ def _keep(pairing: _Pairing, score: int, config: AuditConfig) -> None:
     parts += [f"{sql} AS theirs_{at}" for at, (_, _, sql) in enumerate(pairing.checked)]
     with baseline.engine(ordered=True):
         baseline.execute(f"CREATE TABLE baseline AS SELECT {', '.join(parts)} FROM predictions")
-    binary = all(decision.kind == "binary" for decision in config.decisions)
+    binary = is_binary(config.decisions)
     words = binary and config.favourable
     bad = "coalesce(value, '') = ''" if words else "code IS NULL" if binary else not_finite("score")
     if baseline.one(f"SELECT 1 FROM baseline WHERE {bad} LIMIT 1"):
@@ -319,6 +319,7 @@ def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
 
 
 def _between(before: Slice, after: Slice, groups: tuple[str, ...], sides: TwoSides) -> BeforeAfter:
+    """Return the groups of two slices with their rows."""
     return BeforeAfter(
         before=before.model,
         after=after.model,
