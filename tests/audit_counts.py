@@ -1,7 +1,10 @@
 """Hand-made tallies for the tests of the audit."""
 
 import csv
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 
@@ -14,8 +17,9 @@ AEQUITAS = Path(__file__).parent / "reference" / "aequitas"
 Cells = tuple[float, float, float, float]  # tp fp fn tn
 
 
-def read_tally(source, config, **options):
-    with open_scan(source, config, **options) as scan:
+def read_tally(source, config, stdin=None):
+    standard = sys.stdin if stdin is None else SimpleNamespace(buffer=stdin)
+    with patch.object(sys, "stdin", standard), open_scan(source, config) as scan:
         return scan.tally
 
 

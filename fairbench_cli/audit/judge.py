@@ -6,15 +6,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.kernel import disparities, group_rows, overall_rows
-from fairbench_cli.audit.compare.references import (
-    check_references,
-    common_references,
-    comparable,
-    excluded,
-    kept,
-    references,
-)
 from fairbench_cli.audit.compare.report import Gate, GroupRow, Place, Report
 from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict, check_names, deciding_names, gate
 from fairbench_cli.audit.config import AuditConfig
@@ -50,7 +43,7 @@ def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) ->
     UserError
         For an unknown reference, a metric that needs labels or cannot decide, what cannot be explained.
     """
-    check_references(tally, config)
+    references.check_references(tally, config)
     check_names(tally, config)
     base = _compared(tally, config)
     found = {part.key: part.judge(seen.get(part.key, ()), base) for part in PARTS if part.wanted(config)}
@@ -59,8 +52,8 @@ def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) ->
 
 def _compared(tally: Tally, config: AuditConfig) -> Report:
     """Return the report before any part is judged."""
-    deciding, slices = deciding_names(tally, config), [kept(part, config) for part in tally.slices]
-    compared_by = common_references(slices, config) if tally.last else config
+    deciding, slices = deciding_names(tally, config), [references.kept(part, config) for part in tally.slices]
+    compared_by = references.common_references(slices, config) if tally.last else config
     rows, family = disparities(slices, deciding, compared_by)
     groups = [row for part in slices for row in group_rows(part, config)]
     notes = (*tally.notes, *_notes(tally, config), *_about_groups(tally, groups, config))
@@ -133,8 +126,8 @@ def _about_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig)
     """Return notes on groups that are left out, not compared, or small."""
     out, few, weak = [], [], []
     for part in tally.slices:
-        gone, may = excluded(part, config), comparable(part, config)
-        at = int(references(part, ("selection-rate",), config)[0])
+        gone, may = references.excluded(part, config), references.comparable(part, config)
+        at = int(references.references(part, ("selection-rate",), config)[0])
         for g, group in enumerate(part.counts.groups):
             called, rows = f"{group} ({part.attribute})", int(part.rows[g])
             if gone[g]:

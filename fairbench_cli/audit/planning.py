@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from fairbench_cli.audit.compare.references import (
-    REST,
-    REST_NAME,
-    check_references,
-    chosen_by_rate,
-    comparable,
-    kept,
-    references,
-)
+from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.config import USED_BY_PLANS, PlanConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts import writing
@@ -240,16 +232,16 @@ def plan(
 def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> AuditPlan:
     """Count the rows of groups, and plan."""
     tally = _counted(source, config)
-    check_references(tally, config)
+    references.check_references(tally, config)
     compared: list[PlannedPair] = []
     family = 0
     # Nobody is selected yet: a reference that will be chosen by its rate is, for now, the largest group.
     chosen = config.model_copy(update={"ref_method": "majority"})
-    for part in (kept(part, config) for part in tally.slices):
-        by_rate = chosen_by_rate(part, config)
+    for part in (references.kept(part, config) for part in tally.slices):
+        by_rate = references.chosen_by_rate(part, config)
         own = list(_pairs(part, chosen if by_rate else config))
         compared += own
-        groups = int(comparable(part, config).sum())
+        groups = int(references.comparable(part, config).sum())
         family += groups * (groups - 1) // 2 if by_rate else len(own)
     if not compared:
         raise user_error("there is nothing to compare", "give two groups or more", tally.source)
@@ -281,12 +273,11 @@ def _counted(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfi
 def _sizes(text: str) -> dict[str, int]:
     """Read "white=1000,black=200"."""
     found = [SIZE.fullmatch(part) for part in text.split(",")]
-    known = [match for match in found if match]
-    names = [match[1] for match in known]
-    if len(known) < len(found) or len(set(names)) < len(names):
+    sizes = {match[1]: int(match[2]) for match in found if match}
+    if len(sizes) < len(found):
         what = f"{shown(text)} is no file, and no list of group sizes"
         raise user_error(what, "name a file, or write white=1000,black=200")
-    return {match[1]: int(match[2]) for match in known}
+    return sizes
 
 
 def _slice(attribute: str, sizes: Any) -> Slice:
@@ -304,12 +295,12 @@ def _slice(attribute: str, sizes: Any) -> Slice:
 
 def _pairs(part: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
     """Yield each group with its reference."""
-    at, rows = int(references(part, ("selection-rate",), config)[0]), part.rows.tolist()
-    for g in np.flatnonzero(comparable(part, config)).tolist():
+    at, rows = int(references.references(part, ("selection-rate",), config)[0]), part.rows.tolist()
+    for g in np.flatnonzero(references.comparable(part, config)).tolist():
         if g != at:
-            other = sum(rows) - rows[g] if at == REST else rows[at]
+            other = sum(rows) - rows[g] if at == references.REST else rows[at]
             counted = [max(1, round(config.counted * each)) for each in (rows[g], other)]
-            reference = REST_NAME if at == REST else part.counts.groups[at]
+            reference = references.REST_NAME if at == references.REST else part.counts.groups[at]
             yield PlannedPair(part.attribute, part.counts.groups[g], reference, *counted)
 
 

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import duckdb
 import numpy as np
@@ -471,16 +472,17 @@ def test_mistakes_are_two_lines(table, say, flags, message):
     assert len(said.err.splitlines()) == 2
 
 
-def test_standard_input_and_a_frame_are_explained_as_a_file_is(table):
+def test_standard_input_and_a_frame_are_explained_as_a_file_is(table, monkeypatch):
     config = read_config({"label": "y", "attribute": "sex", "explain": ["job", "job,age"]})
 
-    def behind(source, stdin=None):
-        with open_scan(source, config, stdin=stdin) as scan:
+    def behind(source):
+        with open_scan(source, config) as scan:
             return read(scan)
 
     expected = behind("people.csv")
     with Path("people.csv").open("rb") as stdin:
-        piped = behind("-", stdin)
+        monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=stdin))
+        piped = behind("-")
     for found in (piped, behind(table.drop(columns="score"))):
         assert found.notes == expected.notes
         assert [strata.by for strata in found.strata["sex"]] == ["job", "job × age"]

@@ -168,11 +168,14 @@ def test_pipe(compas):
 
 
 def test_light():
-    code = "import io, sys, fairbench_cli.audit.scan.open as r\n"
+    code = "import sys, fairbench_cli.audit.scan.open as r\n"
     code += "from fairbench_cli.audit.config import AuditConfig\n"
-    code += "with r.open_scan('-', AuditConfig(), stdin=io.BytesIO(b'score,race\\n1,a\\n0,b\\n')): pass\n"
+    code += "with r.open_scan('-', AuditConfig()): pass\n"
     code += "print(sorted({'pandas', 'scipy', 'torch', 'sklearn', 'pyarrow'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rows = "score,race\n1,a\n0,b\n"
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=rows, capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == "[]"
 
 

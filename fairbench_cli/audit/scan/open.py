@@ -21,9 +21,10 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
+from fairbench_cli.audit.scan import refusals
 from fairbench_cli.audit.scan.pairs import names_of, pair_up, side_slices
 from fairbench_cli.audit.scan.readings import (
     bins_note,
@@ -33,14 +34,6 @@ from fairbench_cli.audit.scan.readings import (
     read_outcomes,
     read_percent,
     settled,
-)
-from fairbench_cli.audit.scan.refusals import (
-    reading,
-    refuse_codes,
-    refuse_counts,
-    refuse_scores,
-    refuse_weights,
-    rows_in_words,
 )
 from fairbench_cli.audit.scan.roles import (
     LABELS,
@@ -84,7 +77,6 @@ def open_scan(
     config: AuditConfig,
     *,
     against: "Frame | None" = None,
-    stdin: BinaryIO | None = None,
     tell: Tell = to_nobody,
 ) -> Iterator[Scan]:
     """Open a file or a frame, count its rows by what every audit needs, and let parts read more of them.
@@ -98,8 +90,6 @@ def open_scan(
         Columns, decisions, attributes, and what to explain by.
     against : frame, optional
         The baseline: scores of the same rows, in place of the file that the configuration names.
-    stdin : binary file, optional
-        What "-" stands for; by default the standard input of the process.
     tell : callable
         Called with what is being done.
 
@@ -118,9 +108,9 @@ def open_scan(
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
     with _database() as (database, folder), _watched(database, tell) as far:
-        rows = _opened(database, source, stdin, folder, config, tell)
+        rows = _opened(database, source, folder, config, tell)
         tell(f"counting the rows of {rows.name}, pass by pass", far)
-        with reading(rows):
+        with refusals.reading(rows):
             if not config.against:
                 with rows.engine(memory=rows.memory):
                     yield from _counted(rows.with_first_rows(), config)
@@ -131,7 +121,7 @@ def open_scan(
             place = folder / "baseline"
             place.mkdir()
             cursor = database.cursor()  # with temporary tables of its own
-            other = _opened(cursor, config.against if against is None else against, stdin, place, config)
+            other = _opened(cursor, config.against if against is None else against, place, config)
             with rows.engine(memory=max(rows.memory, other.memory)):
                 yield from _counted(pair_up(rows, other, config), config, names_of(rows, other)[::-1])
 
@@ -148,17 +138,15 @@ def _watched(database: "DuckDBPyConnection", tell: Tell) -> Iterator[Far | None]
         tell("computing intervals and tests", None)
 
 
-def count_groups(
-    source: "str | Path | Frame", config: AuditConfig, *, stdin: BinaryIO | None = None
-) -> Tally:
+def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
     """Count the rows of groups in what need have no scores; see `open_scan`.
 
     Everybody is counted as selected; labels are not looked at.
     """
     with _database() as (database, folder):
-        rows = _opened(database, source, stdin, folder, config).with_scores_of_1()
+        rows = _opened(database, source, folder, config).with_scores_of_1()
         rows = replace(rows, columns=tuple("" if name.lower() in LABELS else name for name in rows.columns))
-        with reading(rows), rows.engine(memory=rows.memory):
+        with refusals.reading(rows), rows.engine(memory=rows.memory):
             (scan,) = _counted(rows.with_first_rows(), config)
             return scan.tally
 
@@ -188,13 +176,12 @@ def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
 def _opened(
     database: "DuckDBPyConnection",
     source: "str | Path | Frame",
-    stdin: BinaryIO | None,
     folder: Path,
     config: AuditConfig,
     tell: Tell = to_nobody,
 ) -> Source:
     if isinstance(source, str | Path):
-        found = open_file(database, str(source), stdin, folder, config.table, tell)
+        found = open_file(database, str(source), folder, config.table, tell)
     elif config.table is not None:
         raise user_error("a data frame has no tables", ("leave out ", Flag("table")), Flag("table"))
     else:
@@ -202,8 +189,8 @@ def _opened(
     if config.counts is None:
         return found
     column = find_column(found, config.counts, "counts")
-    with reading(found):
-        refuse_counts(found, column)
+    with refusals.reading(found):
+        refusals.refuse_counts(found, column)
     note = f"{found.columns[column]}: a row stands for as many people."
     return replace(found, notes=(*found.notes, note)).with_people(column)
 
@@ -240,7 +227,7 @@ def _as_suggested(
 ) -> tuple[Scan, tuple[Decision, ...]]:
     """Return what the first rows suggest and all rows are not known to contradict, and the decisions."""
     roles = assign(first, config, known)
-    source, percent = read_percent(first, (roles.score, *roles.others))
+    source, percent = read_percent(first, roles.scores)
     decisions = settled(source, roles, config.decisions)
     binary = all(decision.kind == "binary" for decision in decisions)
     if binary:
@@ -248,26 +235,26 @@ def _as_suggested(
     source, roles = read_outcomes(source, roles, config.favourable, binary=binary)
     bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
     roles = replace(roles, notes=(*roles.notes, *percent))
-    return Scan(source, config, roles, {}, bins, binary), decisions
+    return Scan(source, config, roles, (), bins, binary), decisions
 
 
 def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
     """Find the cuts, count, and refuse what was counted and is no score, label or weight."""
     source, roles = scan.source, scan.roles
-    others = tuple(find_cuts(source, replace(roles, score=column), decisions) for column in roles.others)
-    scan = replace(scan, cuts=find_cuts(source, roles, decisions), other_cuts=others)
+    cuts = tuple(find_cuts(source, replace(roles, scores=(column,)), decisions) for column in roles.scores)
+    scan = replace(scan, cuts=cuts)
     scan = replace(scan, cells=count_cells(scan))
     for found in scan.cells.values():
         if (found.level < 0).any():
             known = len((source.alone or source).columns)  # a baseline has been looked at already
-            for column in (each for each in (roles.score, *roles.others) if each < known):
+            for column in (each for each in roles.scores if each < known):
                 if scan.binary:
-                    refuse_codes(source, column, "score")
-                refuse_scores(source, column)
+                    refusals.refuse_codes(source, column, "score")
+                refusals.refuse_scores(source, column)
         if roles.label is not None and (found.label == roles.bad_label).any():
-            refuse_codes(source, roles.label, "label")
+            refusals.refuse_codes(source, roles.label, "label")
         if roles.weight is not None and found.bad_weights:
-            refuse_weights(source, roles.weight)
+            refusals.refuse_weights(source, roles.weight)
         if roles.weight is not None and not found.weighing.any():
             what = f"{shown(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
             raise user_error(what, "name a column of weights above 0, or none", Flag("weight"))
@@ -298,7 +285,7 @@ def _left_out(scan: Scan, found: TooManyGroups) -> int:
 
 def _with_notes(scan: Scan) -> Scan:
     """Refuse thresholds of another scale than the scores; say whose rows these are, and what was noticed."""
-    tally, scores = scan.tally, () if scan.binary else (scan.roles.score, *scan.roles.others)
+    tally, scores = scan.tally, () if scan.binary else scan.roles.scores
     scales = [check_thresholds(scan.source, column, scan.config.threshold) for column in scores]
     if scan.roles.cluster is None:
         people = [] if scan.config.counts else _repeats(scan)
@@ -313,7 +300,7 @@ def _with_notes(scan: Scan) -> Scan:
         *(bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
         *chain.from_iterable(_about_groups(scan, name) for name in scan.roles.attributes),
         *people,
-        *([f"{rows_in_words(weightless)} of weight 0 left out."] if weightless else []),
+        *([f"{refusals.rows_in_words(weightless)} of weight 0 left out."] if weightless else []),
     )
     return replace(scan, tally=replace(tally, notes=notes))
 
@@ -327,7 +314,7 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
     sizes = {group: sum(forms.values()) for group, forms in written.items()}
     notes = []
     if MISSING in written:
-        notes.append(f"{name}: {rows_in_words(sizes[MISSING])} without a value; group {MISSING}.")
+        notes.append(f"{name}: {refusals.rows_in_words(sizes[MISSING])} without a value; group {MISSING}.")
     trimmed = sorted(
         group for group, forms in written.items() if group != MISSING and any(form != group for form in forms)
     )
@@ -338,7 +325,7 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
     elif trimmed:
         notes.append(f"{name}: blanks around values were trimmed.")
     notes += [
-        f"{name}: {shown(group)} ({rows_in_words(sizes[group])}) is a group of its own; if it means "
+        f"{name}: {shown(group)} ({refusals.rows_in_words(sizes[group])}) is a group of its own; if it means "
         f"missing, leave the cell empty or the group out, --exclude {group!r}."
         for group in sorted(written)
         if group.lower() in LOOK_MISSING and not {group, f"{name}={group}"} & set(left_out)

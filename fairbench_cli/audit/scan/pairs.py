@@ -256,8 +256,8 @@ def side_slices(scan: Scan, names: tuple[str, ...] = ()) -> tuple[Slice, ...]:
     if roles.classes and scan.config.compares:
         what = "several classes are favourable, and one outcome can be compared at a time"
         raise user_error(what, "name one value", Flag("favourable"))
-    if roles.others:
-        called = names or [scan.source.columns[column] for column in (roles.score, *roles.others)]
+    if len(roles.scores) > 1:
+        called = names or [scan.source.columns[column] for column in roles.scores]
         return tuple(
             replace(part, model=name) for i, name in enumerate(called) for part in make_slices(scan.side(i))
         )
@@ -274,7 +274,7 @@ def read_sides(scan: Scan) -> tuple[BeforeAfter, ...]:
     for part in scan.tally.slices:
         by_model.setdefault(part.model, []).append(part)
     first, *others = by_model.values()
-    if scan.roles.others:
+    if len(scan.roles.scores) > 1:
         return tuple(
             _paired(scan, i, before, after)
             for i, side in enumerate(others, start=1)

@@ -486,7 +486,7 @@ def read_outcomes(
     """
     if not favourable:
         return source, roles
-    asked = ([roles.score, *roles.others] if binary else []) + ([] if roles.label is None else [roles.label])
+    asked = [*(roles.scores if binary else ()), *([] if roles.label is None else [roles.label])]
     columns = [_words(source, column, favourable) for column in asked]
     words = [each for each in columns if not each.plain]
     if not words:
@@ -503,7 +503,7 @@ def read_outcomes(
     if several and roles.score not in coded:
         what = f"{len(favourable)} favourable values, and no classes in {source.columns[roles.score]}"
         raise user_error(what, ("name one value, or a column of classes with ", Flag("score")), FAVOURABLE)
-    if several and roles.others:
+    if several and len(roles.scores) > 1:
         raise user_error("several classes are audited, and one can be compared", "name one value", FAVOURABLE)
     if several and roles.label is not None and roles.label not in coded:
         name = source.columns[roles.label]

@@ -70,10 +70,10 @@ class ColumnRoles:
     taken : dict of column to {"score", "label", "weight", "model", "cluster"}
         Without a label the audit is unsupervised. The score is called "label" where the labels themselves are
         audited.
-    score, label, weight, model, cluster : int or None
-        The same columns; slices of the rows are models, too.
-    others : tuple of int
-        Further columns of scores, each compared with `score`. Of two files `score` is that of the baseline.
+    scores : tuple of int
+        The columns of scores; each is compared with the first. Of two files this is that of the baseline.
+    label, weight, model, cluster : int or None
+        The columns of these; slices of the rows are models, too.
     single_model : int or None
         A ``model_id`` that nobody named: it must have one value only.
     attributes : dict of name to column
@@ -91,7 +91,7 @@ class ColumnRoles:
     """
 
     taken: dict[int, str]
-    score: int
+    scores: tuple[int, ...]
     label: int | None
     weight: int | None
     model: int | None
@@ -103,7 +103,11 @@ class ColumnRoles:
     quantities: tuple[int, ...]
     notes: tuple[str, ...]
     classes: tuple[str, ...] = ()
-    others: tuple[int, ...] = ()
+
+    @property
+    def score(self) -> int:
+        """The first column of scores."""
+        return self.scores[0]
 
     @property
     def bad_label(self) -> int:
@@ -189,7 +193,7 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
         scores = [len(source.columns) - 1, *scores]  # the baseline comes first
     return ColumnRoles(
         taken=taken,
-        score=scores[0],
+        scores=tuple(scores),
         label=found.get("label"),
         weight=found.get("weight"),
         model=found.get("slice", found.get("model")),
@@ -200,7 +204,6 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
         unnamed=frozenset(attributes if config.attributes is None else ()) - {*config.bins, *crossed},
         quantities=quantities,
         notes=tuple(notes),
-        others=tuple(scores[1:]),
     )
 
 

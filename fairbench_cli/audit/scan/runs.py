@@ -127,7 +127,7 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
         _note(frame, f"{number} (of {plan.config.repeats}) as its counts have them"),
         *(["Its decisions are drawn at random; counts are those expected, to whole rows."] if drawn else []),
     )
-    return RunRows(frame, _told(config, tuple(frame.columns[:-2])), name, notes)
+    return RunRows(frame, _with_columns(config, tuple(frame.columns[:-2])), name, notes)
 
 
 def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str, Any]:
@@ -193,12 +193,12 @@ def _of_predictions(path: Path, config: AuditConfig, number: int) -> RunRows | N
         raise _no_repeat(f"{shown_path(path)} has no repeat {number}", there)
     if frame["score"].isna().all():
         frame = frame.drop(columns="score")
-    told = _told(config, names[len(first) : -len(last)])
-    return RunRows(frame, told, f"{shown_path(path)}, repeat {number}", (_note(frame, str(number)),))
+    config = _with_columns(config, names[len(first) : -len(last)])
+    return RunRows(frame, config, f"{shown_path(path)}, repeat {number}", (_note(frame, str(number)),))
 
 
-def _told(config: AuditConfig, attributes: tuple[str, ...]) -> AuditConfig:
-    """Return a configuration that knows the columns, unless it names them itself."""
+def _with_columns(config: AuditConfig, attributes: tuple[str, ...]) -> AuditConfig:
+    """Return a configuration that names the columns of a run's rows, unless it names them itself."""
     columns = {"scores": ("decision",), "label": "label", "attributes": attributes}
     unnamed = {field: value for field, value in columns.items() if getattr(config, field) is None}
     return config.model_copy(update=unnamed)

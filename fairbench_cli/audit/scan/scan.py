@@ -98,13 +98,11 @@ class Scan:
     config : AuditConfig
     roles : ColumnRoles
         What each column is.
-    cuts : dict of model to list of Cut
-        The decisions; under None when they are the same for all models.
+    cuts : tuple of dicts of model to list of Cut
+        The decisions, by column of scores; under None when they are the same for all models.
     bins : dict of attribute to NumberBins
     binary : bool
         Whether scores are 0 or 1.
-    other_cuts : tuple of dict
-        Those of the other columns of scores.
     cells : dict of attributes to Cells
         What was counted, under the names that were counted together.
     tally : Tally
@@ -114,10 +112,9 @@ class Scan:
     source: Source
     config: AuditConfig
     roles: ColumnRoles
-    cuts: CutsByModel
+    cuts: tuple[CutsByModel, ...]
     bins: dict[str, NumberBins]
     binary: bool
-    other_cuts: tuple[CutsByModel, ...] = ()
     cells: Mapping[tuple[str, ...], Cells] = field(default_factory=dict)
     tally: Tally = Tally("", 0, ())  # noqa: RUF009 - frozen
 
@@ -134,11 +131,13 @@ class Scan:
     @property
     def drawn(self) -> list[float]:
         """Scores whose ties are drawn, which needs all attributes of a row together."""
-        return sorted({cut.score for cuts in self.cuts.values() for cut in cuts if isinstance(cut.tied, int)})
+        cuts = chain.from_iterable(self.cuts[0].values())
+        return sorted({cut.score for cut in cuts if isinstance(cut.tied, int)})
 
     def cuts_of(self, model: str) -> list[Cut]:
-        """Return the decisions of a model."""
-        return self.cuts[model if model in self.cuts else None]
+        """Return the decisions of a model by the first column of scores."""
+        (by_model, *_) = self.cuts
+        return by_model[model if model in by_model else None]
 
     def cells_with(self, names: Iterable[str]) -> Cells:
         """Return the cells in which some attributes were counted together."""
@@ -146,12 +145,11 @@ class Scan:
 
     def side(self, i: int) -> "Scan":
         """Return the same rows under the column of scores at place i alone."""
-        if not self.roles.others:
+        if len(self.roles.scores) == 1:
             return self
-        scores = (self.roles.score, *self.roles.others)
         cells = {names: replace(each, level=level_of(each.level, i)) for names, each in self.cells.items()}
-        roles = replace(self.roles, score=scores[i], others=())
-        return replace(self, roles=roles, cuts=(self.cuts, *self.other_cuts)[i], other_cuts=(), cells=cells)
+        roles = replace(self.roles, scores=self.roles.scores[i : i + 1])
+        return replace(self, roles=roles, cuts=self.cuts[i : i + 1], cells=cells)
 
     def group_sql(self, name: str) -> str:
         """Write what rows of one group of an attribute share in SQL."""
@@ -170,10 +168,10 @@ class Scan:
         keys += [f"{word_sql(column)} AS word_{column}" for column in _checked(roles)]
         keys += more
         if self.binary:
-            codes = [code_sql(column, -1) for column in (roles.score, *roles.others)]
+            codes = [code_sql(column, -1) for column in roles.scores]
             return f"SELECT {', '.join(keys)}, {joint_level_sql(codes)} AS level FROM {table}"
-        keys += [f"number_{roles.score} AS score"]
-        keys += [f"number_{column} AS score_{i}" for i, column in enumerate(roles.others, start=1)]
+        names = ["score", *(f"score_{i}" for i in range(1, len(roles.scores)))]
+        keys += [f"number_{column} AS {name}" for column, name in zip(roles.scores, names, strict=True)]
         found = ["*", f"{self._level_sql()} AS level"]
         if self.drawn and roles.weight is not None:  # tied rows of different weight are not alike
             found.append(f"CASE WHEN score IN ({', '.join(map(literal, self.drawn))}) THEN weight END AS tie")
@@ -181,7 +179,7 @@ class Scan:
 
     def _level_sql(self) -> str:
         levels = []
-        for i, by_model in enumerate((self.cuts, *self.other_cuts)):
+        for i, by_model in enumerate(self.cuts):
             score = f"score_{i}" if i else "score"
             cases = f"CASE WHEN {not_finite(score)} THEN -1"
             for model, cuts in by_model.items():

@@ -325,7 +325,6 @@ def _trimmed(text: str) -> str:
 def open_file(
     database: "DuckDBPyConnection",
     source: str,
-    stdin: BinaryIO | None,
     folder: Path,
     sql_table: str | None = None,
     tell: Tell = to_nobody,
@@ -337,9 +336,7 @@ def open_file(
     database : DuckDBPyConnection
         What scans it.
     source : str
-        A path, also as ``sqlite:///path``; "-" for `stdin`, or for the standard input of the process without
-        one.
-    stdin : binary file, or None
+        A path, also as ``sqlite:///path``; "-" for standard input.
     folder : Path
         Where what can be read only once is kept.
     sql_table : str, optional
@@ -354,7 +351,7 @@ def open_file(
     """
     name = shown_path(source)
     with readable(name):
-        path = _on_disk(path_of(source), stdin, folder)
+        path = _on_disk(path_of(source), folder)
         zipped, head = _first_bytes(path)
         if head.startswith(MAGIC) and not zipped:
             table, names = copy_table(database, path, name, sql_table, tell)
@@ -477,10 +474,10 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
     raise user_error(what, "give a path, or a pandas, Polars or Arrow table with a row per person")
 
 
-def _on_disk(source: str, stdin: BinaryIO | None, folder: Path) -> Path:
+def _on_disk(source: str, folder: Path) -> Path:
     """Return a path that may be read more than once and that DuckDB takes literally."""
     if source == "-":
-        return _spool(sys.stdin.buffer if stdin is None else stdin, folder / "input", source)
+        return _spool(sys.stdin.buffer, folder / "input", source)
     path = Path(source)
     if path.is_dir():
         raise user_error("it is a folder", "name a file of predictions", source)
@@ -743,13 +740,13 @@ def _typed(value: str, kind: str) -> ColumnSql:
     return replace(found, group=value) if kind.startswith("ENUM") else found
 
 
-def _view(source: Source, table: str, names: list[str], columns: list[ColumnSql], head: str = "") -> Source:
+def _view(
+    source: Source, table: str, names: list[str], columns: list[ColumnSql], first: str = "first"
+) -> Source:
     """Return the predictions in a table, given names and each column in SQL.
 
-    `head` is another table with its first rows, where there is one.
+    `first` is a table with its first rows.
     """
     trimmed, notes = _names(names, source.name)
     notes = (*source.notes, *notes)
-    return replace(
-        source, columns=trimmed, notes=notes, table=table, first=head or "first", sql=tuple(columns)
-    )
+    return replace(source, columns=trimmed, notes=notes, table=table, first=first, sql=tuple(columns))

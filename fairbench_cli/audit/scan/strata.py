@@ -155,7 +155,7 @@ def _decision_sql(scan: Scan) -> str:
     """Write whether a row is selected in SQL, 0 or 1."""
     if scan.binary:
         return code_sql(scan.roles.score, 0)
-    cut = next(iter(scan.cuts.values()))[0]
+    cut = next(iter(scan.cuts[0].values()))[0]
     if isinstance(cut.tied, int):
         fix = ("use ", Flag("ties"), " include or exclude")
         raise user_error("ties are drawn, not rows", fix, EXPLAIN)
