@@ -292,8 +292,9 @@ def _changes_nothing(trial: Trial) -> None:
         before = _bytes(given), _bytes(test)
         trial.ask(given, test, copied=False)
         for what, old, new in zip(("training", "test"), before, (_bytes(given), _bytes(test)), strict=True):
-            for name in [name for name in old if old[name] != new[name]]:
-                raise Misbehaviour(f"It changes {name} of the {what} rows. Change a copy: {name}.copy().")
+            for name in old:
+                if old[name] != new[name]:
+                    raise Misbehaviour(f"It changes {name} of the {what} rows. Change a copy: {name}.copy().")
 
 
 def _copy(rows: Sample) -> Sample:

@@ -12,15 +12,14 @@ import pandas as pd
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.outputs import TABLES
-from fairbench_cli.experiment.journal.folder import (
+from fairbench_cli.experiment.journal.changes import (
     SHOWN,
     RunChange,
     changed_config,
     changed_inputs,
     changed_versions,
-    read_manifest,
-    read_results,
 )
+from fairbench_cli.experiment.journal.folder import read_manifest, read_results
 from fairbench_cli.experiment.journal.journal import Damage, Reading
 from fairbench_cli.experiment.plan import RunPlan, facts_of, select
 from fairbench_cli.experiment.versions import Versions
