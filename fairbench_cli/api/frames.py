@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import ArgumentError, Problem, user_error
 from fairbench_cli.data.columns import Misfit, by_byte_value, coded, keep_numbers
 from fairbench_cli.data.load import MANY
-from fairbench_cli.data.table import VALUES, Codes, Column, Table, table_of
+from fairbench_cli.data.table import VALUES, Coded, Column, Table, table_of
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _learned(name: str, cells: "pd.Series[Any]", values: tuple[float, ...]) -> C
     return Column(name, levels)
 
 
-def _fitted(column: Column, cells: "pd.Series[Any]") -> tuple[Column, Codes]:
+def _fitted(column: Column, cells: "pd.Series[Any]") -> Coded:
     """Return a column with the codes of its cells; of numbers that are new a column of their own."""
     if column.kind == "number":
         if not is_number_column(cells):

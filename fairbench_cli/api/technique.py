@@ -39,7 +39,7 @@ from fairbench_cli.base.validation import findings_of
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.table import Codes, Column, Floats, Sample, with_columns
+from fairbench_cli.data.table import Coded, Column, Floats, Sample, with_columns
 from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries
 from fairbench_cli.experiment.plan import component_seed
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
@@ -572,7 +572,7 @@ def _require_same(cells: "pd.Series[Any]", given: Any) -> None:
         raise ArgumentError(Problem(what, "leave them out, or give them another name"))
 
 
-def _coded(column: Column, cells: "pd.Series[Any]") -> tuple[Column, Codes]:
+def _coded(column: Column, cells: "pd.Series[Any]") -> Coded:
     table = FrameColumns((column,)).table(cells.to_frame())
     return table.columns[0], table.codes[:, 0]
 

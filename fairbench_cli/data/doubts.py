@@ -12,7 +12,6 @@ from fairbench_cli.base.errors import shown
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.twins import MOST_NAMED, NO_VALUE, twins_among
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.column_card import ColumnCard
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ def doubtful_values(card: Card, frame: pd.DataFrame) -> Iterator[Doubt]:
         Cells as text, recoded, in the rows that are used.
     """
     for name, named in _named(card).items():
-        own = card.columns.get(name, ColumnCard())
+        own = card.column(name)
         if name not in frame.columns or own.kind != "nominal":
             continue
         rows = {str(value): int(n) for value, n in frame[name].astype(object).value_counts().items()}

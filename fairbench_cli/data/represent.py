@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.data.table import Codes, Column, Sample, table_of
+from fairbench_cli.data.table import Coded, Codes, Column, Sample, table_of
 
 Representation = Literal["original", "numerical", "numerical-binary"]
 
@@ -46,7 +46,7 @@ def represent(sample: Sample, how: Representation, favoured: Mapping[str, Collec
         return sample
     if sample.attribute not in favoured:
         raise KeyError(sample.attribute)
-    columns: list[tuple[Column, Codes]] = []
+    columns: list[Coded] = []
     for column in sample.features.columns:
         codes = sample.features[column.name]
         if column.name not in favoured:
@@ -63,12 +63,12 @@ def represent(sample: Sample, how: Representation, favoured: Mapping[str, Collec
     return replace(sample, features=table_of(columns))
 
 
-def _one_hot(column: Column, codes: Codes) -> Iterator[tuple[Column, Codes]]:
+def _one_hot(column: Column, codes: Codes) -> Iterator[Coded]:
     for level in column.levels:
         yield _indicator(f"{column.name}_{level}", column, codes, (level,))
 
 
-def _indicator(name: str, column: Column, codes: Codes, levels: Collection[str]) -> tuple[Column, Codes]:
+def _indicator(name: str, column: Column, codes: Codes, levels: Collection[str]) -> Coded:
     """Return the column that is 1 where a row has one of some levels, else 0."""
     member = np.array([level in levels for level in column.levels], dtype=np.int16)
     return Column(name, ("0", "1"), "number", (0.0, 1.0)), member[codes]

@@ -130,7 +130,11 @@ class Table:
         return f"<Table: {len(self)} rows, {len(self.columns)} columns: {', '.join(self.names)}>"
 
 
-def table_of(columns: Sequence[tuple[Column, Codes]]) -> Table:
+Coded = tuple[Column, Codes]
+"""A column and the codes of its rows."""
+
+
+def table_of(columns: Sequence[Coded]) -> Table:
     """Return the table of some columns and their codes."""
     named, codes = zip(*columns, strict=True)
     return Table(named, np.asfortranarray(np.column_stack(codes)))
@@ -310,9 +314,7 @@ def joint_levels(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple("-".join(parts) for parts in product(*levels))
 
 
-def joint_column(
-    table: Table, name: str, of: Sequence[str], levels: Collection[str] | None = None
-) -> tuple[Column, Codes]:
+def joint_column(table: Table, name: str, of: Sequence[str], levels: Collection[str] | None = None) -> Coded:
     """Return the column of the joint levels of some columns.
 
     Parameters
@@ -345,7 +347,7 @@ def joint_column(
     return Column(name, tuple(level for level in every if level in declared)), codes
 
 
-def with_columns(table: Table, more: Sequence[tuple[Column, Codes]]) -> Table:
+def with_columns(table: Table, more: Sequence[Coded]) -> Table:
     """Return a table with more columns at its end."""
     columns, codes = zip(*more, strict=True)
     return Table((*table.columns, *columns), np.asfortranarray(np.column_stack([table.codes, *codes])))

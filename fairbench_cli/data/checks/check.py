@@ -17,7 +17,6 @@ from fairbench_cli.data.checks.leaks import (
     score_findings,
 )
 from fairbench_cli.data.checks.rows import Finding, RawRows, raw_rows
-from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import MISSING
 from fairbench_cli.data.load import filling
 from fairbench_cli.data.locate import LocatedFiles
@@ -58,7 +57,7 @@ def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
         if rows.card.drops(name) or not gap.any():
             continue
         listed = rows.cells[name].isin(rows.card.missing)
-        how = rows.card.columns.get(name, ColumnCard()).if_missing
+        how = rows.card.column(name).if_missing
         if not listed.any():
             becomes = "a level, the empty cell"
         elif how == "level":

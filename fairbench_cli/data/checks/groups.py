@@ -6,7 +6,6 @@ from typing import Literal
 
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
-from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.recognise import named_like_harm
 from fairbench_cli.data.table import Roles
 
@@ -100,7 +99,7 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
         ):
             fix = "inject a known bias (`betas`, `sample.bias`), or take another attribute"
             yield rows.finding("small-gap", name, f"has hardly a gap ({good}): {rates}", fix, *place)
-    own = rows.card.columns.get(label.column, ColumnCard())
+    own = rows.card.column(label.column)
     said = own.codes.get(label.favourable, label.favourable)
     texts = (label.column, own.source or "") if said.casefold() in AFFIRMED else (said,)
     if bad := next(filter(named_like_harm, texts), None):
@@ -116,7 +115,7 @@ def unknown_findings(rows: RawRows) -> Iterator[Finding]:
         return
     by_group = []
     for roles in rows.roles:
-        if not roles.of and rows.card.columns.get(roles.attribute, ColumnCard()).kind == "nominal":
+        if not roles.of and rows.card.column(roles.attribute).kind == "nominal":
             levels = rows.recoded(roles.attribute)
             shares = [
                 f"{percent_words(unknown[levels.isin(group).to_numpy(dtype=bool)].mean())} of the {word}"
