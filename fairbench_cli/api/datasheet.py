@@ -16,13 +16,12 @@ from fairbench_cli.audit.scan.strata import MOST_STRATA
 from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.check import Checked, check_rows
-from fairbench_cli.data.checks.groups import Side
+from fairbench_cli.data.checks.groups import Side, UnknownOutcomes, unknown_policies
 from fairbench_cli.data.checks.rows import raw_rows
 from fairbench_cli.data.croissant import croissant, named_columns
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import LocatedFiles, find_file, find_places, has_network, locate
 from fairbench_cli.data.table import Codes, Column, Floats, Rows, Table
-from fairbench_cli.data.unknown import UnknownOutcomes, unknown_policies
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rows import RANGES, crossed, ranges

@@ -1,7 +1,7 @@
 """Techniques as scikit-learn classifiers: `fit` and `predict` with groups, cloned and searched as any."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -80,24 +80,17 @@ class GroupColumn:
     place: int | None
 
 
-def technique(
-    name: Any,
-    /,
-    *,
-    estimator: Any = "c45",
-    sensitive_features: str | int | None = None,
-    deprived: Any = None,
-    favourable: Any = None,
-    include_protected: bool = False,
-    encoding: Choice = "one-hot",
-    random_state: Any = 0,
-    **parameters: Any,
-) -> "TechniqueClassifier":
-    """Return a technique as a scikit-learn classifier.
+def _can(what: str) -> Callable[["TechniqueClassifier"], bool]:
+    """Return whether a model has scores or chances; before it is fitted it may."""
+    return lambda own: getattr(own, f"has_{what}_", True)
+
+
+class TechniqueClassifier(ClassifierMixin, BaseEstimator):
+    """A technique as a scikit-learn classifier, to be cloned, searched and validated as any.
 
     Parameters
     ----------
-    name : str, class, function or object
+    technique : str, class, function or object
         One of ``fairbench list interventions``, or what a config may name: ``"./mine.py:Promoting"``,
         ``"fairlearn.preprocessing:CorrelationRemover"``; or the class, function or object itself.
     estimator : str, mapping or scikit-learn estimator
@@ -120,40 +113,6 @@ def technique(
     **parameters
         Of the technique.
 
-    Raises
-    ------
-    UserError
-        When there is no such technique or classifier, or it does not take such parameters; at `fit`.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"age": [20, 30, 40, 50] * 5, "sex": ["f", "m"] * 10})
-    >>> y = ["no", "yes", "no", "yes", "yes"] * 4
-    >>> fair = technique("reweighing", estimator="naive-bayes", sensitive_features="sex", deprived="f")
-    >>> fair.fit(X, y).predict(X[:2]).tolist()
-    ['yes', 'yes']
-    """
-    return TechniqueClassifier(
-        name,
-        estimator=estimator,
-        sensitive_features=sensitive_features,
-        deprived=deprived,
-        favourable=favourable,
-        include_protected=include_protected,
-        encoding=encoding,
-        random_state=random_state,
-        **parameters,
-    )
-
-
-def _can(what: str) -> Callable[["TechniqueClassifier"], bool]:
-    """Return whether a model has scores or chances; before it is fitted it may."""
-    return lambda own: getattr(own, f"has_{what}_", True)
-
-
-class TechniqueClassifier(ClassifierMixin, BaseEstimator):
-    """A technique that scikit-learn can clone, search and validate; `technique` says what is given.
-
     Attributes
     ----------
     classes_ : array, shape (2,)
@@ -166,6 +125,19 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         Numbers that say what was done.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
+
+    Raises
+    ------
+    UserError
+        When there is no such technique or classifier, or it does not take such parameters; at `fit`.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"age": [20, 30, 40, 50] * 5, "sex": ["f", "m"] * 10})
+    >>> y = ["no", "yes", "no", "yes", "yes"] * 4
+    >>> fair = technique("reweighing", estimator="naive-bayes", sensitive_features="sex", deprived="f")
+    >>> fair.fit(X, y).predict(X[:2]).tolist()
+    ['yes', 'yes']
     """
 
     def __init__(
@@ -242,15 +214,12 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         group = self._group_column(frame, sensitive_features, spec)
         self.columns_, self.group_ = learned(frame), group
         self.deprived_ = None if group is None else self._deprived_levels(frame, sensitive_features, group)
-        train = self._sample(frame, sensitive_features)
-        train = Sample(
-            train.features,
-            train.attribute,
-            labels,
-            train.s,
-            self._weights(sample_weight, len(frame)),
-            bool(self.outcomes_[0] == self.favourable_),
-            tuple(map(str, self.outcomes_)),
+        train = replace(
+            self._sample(frame, sensitive_features),
+            y=labels,
+            weights=self._weights(sample_weight, len(frame)),
+            favourable_first=bool(self.outcomes_[0] == self.favourable_),
+            outcomes=tuple(map(str, self.outcomes_)),
         )
         classifier, classifier_spec = self._classifier()
         seed = self.random_state
@@ -343,21 +312,20 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
     def _frame(self, X: Any, *, reset: bool, y: Any = None) -> pd.DataFrame:
         """Return rows as a data frame, checked as scikit-learn does it."""
         more = {"y": y} if reset else {}
-        if hasattr(X, "columns") or hasattr(X, "column_names"):
+        has_names = hasattr(X, "columns") or hasattr(X, "column_names")
+        if has_names:
             frame = to_pandas(X)
             validate_data(self, frame, reset=reset, skip_check_array=True, **more)
+        elif getattr(getattr(X, "dtype", None), "kind", "") == "O" and any(
+            isinstance(value, str) for value in np.ravel(X)[:1000]
+        ):
+            frame = pd.DataFrame(X).infer_objects()
+            validate_data(self, np.asarray(X), reset=reset, skip_check_array=True, **more)
+        elif reset:
+            frame = pd.DataFrame(validate_data(self, X, y, reset=True)[0])
         else:
-            if getattr(getattr(X, "dtype", None), "kind", "") == "O" and any(
-                isinstance(value, str) for value in np.ravel(X)[:1000]
-            ):
-                frame = pd.DataFrame(X).infer_objects()
-                validate_data(self, np.asarray(X), reset=reset, skip_check_array=True, **more)
-            else:
-                if reset:
-                    X, _ = validate_data(self, X, y, reset=True, ensure_min_samples=1)
-                else:
-                    X = validate_data(self, X, reset=False)
-                frame = pd.DataFrame(X)
+            frame = pd.DataFrame(validate_data(self, X, reset=False))
+        if not has_names:
             frame.columns = [f"x{j}" for j in range(frame.shape[1])]
         for name in frame.columns:
             if is_number_column(frame[name]):
@@ -486,11 +454,8 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
     def _takes(self) -> Mapping[str, Any] | None:
         """Return the parameters of the technique by name; None where that is not known."""
         if isinstance(self.technique, str):
-            return (
-                parameters_of(INTERVENTIONS[self.technique].load()).types
-                if self.technique in INTERVENTIONS
-                else None
-            )
+            known = self.technique in INTERVENTIONS
+            return parameters_of(INTERVENTIONS[self.technique].load()).types if known else None
         found = parameters_of(self.technique if callable(self.technique) else type(self.technique))
         return None if found.open else {**found.types, **INTERVENTIONS.foreign.options_of(self.technique)}
 
@@ -513,6 +478,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             parameters = parameters | {"encoding": self.encoding}
         spec = ComponentSpec(short(name), tuple(sorted(parameters.items())))
         return ForeignEstimator(partial(clone, given), {}, self.encoding), spec
+
+
+technique = TechniqueClassifier
 
 
 def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tuple[Any, ComponentSpec]:

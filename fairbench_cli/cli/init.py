@@ -16,9 +16,9 @@ from fairbench_cli.base.text import shown_path
 if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
 
+    from fairbench_cli.data.guess.card import Guessed
     from fairbench_cli.data.guess.layout import FileLayout
     from fairbench_cli.data.guess.roles import GivenRoles, Group, Mask, RawCells
-    from fairbench_cli.data.guess.write import Guessed
 
 T = TypeVar("T")
 
@@ -61,7 +61,10 @@ def init(
     from fairbench_cli.base.files import make_folder, write_text
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import talk
-    from fairbench_cli.data.guess.columns import (
+    from fairbench_cli.data.guess.card import (
+        Guessed,
+        card_text,
+        config_text,
         counts_of,
         gaps_of,
         guess_columns,
@@ -70,7 +73,6 @@ def init(
     )
     from fairbench_cli.data.guess.layout import layout_of, named_cells
     from fairbench_cli.data.guess.roles import RawCells
-    from fairbench_cli.data.guess.write import Guessed, card_text, config_text
 
     _look_at(data)
     card = card or data.with_name(f"{data.stem}.yaml")
@@ -265,7 +267,7 @@ def _preview(cells: "pd.Series[str]", most: int = 5) -> str:
 
 def _say_columns(guessed: "Guessed") -> None:
     from fairbench_cli.cli.console import print_table
-    from fairbench_cli.data.guess.columns import flow
+    from fairbench_cli.data.guess.card import flow
     from fairbench_cli.document.model import plain_table
 
     rows = []

@@ -32,10 +32,9 @@ from fairbench_cli.data.columns import (
     replaced,
     with_missing,
 )
-from fairbench_cli.data.doubts import doubtful_values
 from fairbench_cli.data.files import TextCells, read_cells, separator_of
 from fairbench_cli.data.locate import LocatedFiles, file_sha256
-from fairbench_cli.data.roles import absent, checked_roles, joint_as_column
+from fairbench_cli.data.roles import absent, checked_roles, doubtful_values, joint_as_column
 from fairbench_cli.data.split import TrainTestSplit, divided_rows, split_seed, training_size
 from fairbench_cli.data.table import (
     VALUES,

@@ -13,8 +13,8 @@ from fairbench_cli.data.card import UNKNOWN
 from fairbench_cli.data.checks.rows import Finding, RawRows, drop
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import is_number
-from fairbench_cli.data.doubts import counted, recoding
 from fairbench_cli.data.recognise import COUNTS, named_like_identifiers, named_like_weights
+from fairbench_cli.data.roles import counted, recoding
 
 MOSTLY = 0.5  # of the cells
 SOME = 0.1  # of the rows; New York's four models are no people
