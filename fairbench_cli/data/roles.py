@@ -5,15 +5,16 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
-
-import pandas as pd
+from typing import TYPE_CHECKING, Literal
 
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.base.strict_yaml import Place, yaml_word
 from fairbench_cli.base.twins import MOST_NAMED, NO_VALUE, twins_among
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.table import Column, Roles
+
+if TYPE_CHECKING:  # workers check groups of networks without it
+    import pandas as pd
 
 
 def absent(
@@ -139,7 +140,7 @@ class Doubt:
     fix: str
 
 
-def doubtful_values(card: Card, frame: pd.DataFrame) -> Iterator[Doubt]:
+def doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Doubt]:
     """Yield the doubtful values of the label, of protected attributes and of what β edits.
 
     It is about those that the card does not name, as a group or among the `levels` of the column. A label

@@ -15,11 +15,11 @@ from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import edge_word, is_number
+from fairbench_cli.data.guess.cells import Mask, RawCells
 from fairbench_cli.data.recognise import named_like_protected
 
 LABEL, FAVOURABLE, PROTECTED = "--label", "--favourable", "--protected"
 
-Mask = NDArray[np.bool_]
 Sign = Literal["<", "<=", ">", ">="]
 _CUT = re.compile(r"(<=|>=|<|>)\s*(\S+)")
 # What a word of a column's name begins with, or is ($).
@@ -28,22 +28,6 @@ _LABELS = re.compile(
 )
 _GOOD = ("yes", "true", "1", "good", "approved", "accepted", "granted", "hired", "pass", "positive", "y", "+")
 MOST_SHOWN = 6  # values or columns in a message
-
-
-@dataclass(frozen=True, eq=False)
-class RawCells:
-    """The cells of a table without a card, as text, and those that mean a missing value."""
-
-    cells: pd.DataFrame
-    gaps: tuple[str, ...]
-
-    def filled(self, *names: str) -> Mask:
-        """Return which rows have a value in each of some columns."""
-        return ~self.cells[list(names)].isin(self.gaps).any(axis=1).to_numpy(dtype=bool)
-
-    def known(self, name: str) -> "pd.Series[str]":
-        """Return the cells of a column that hold a value."""
-        return self.cells[name][self.filled(name)]
 
 
 @dataclass(frozen=True)
