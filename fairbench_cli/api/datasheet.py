@@ -157,7 +157,7 @@ def _opened(
 def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
     names, rows = _single(card, net.columns), int(meta.source.get("rows", 0))
     joint = posterior(net, [*names, card.label.column]).table * rows
-    favourable = joint[..., net.columns[net.index(card.label.column)].levels.index(card.label.favourable)]
+    favourable = joint[..., net.levels_of(card.label.column).index(card.label.favourable)]
     counts = np.stack([joint.sum(-1) - favourable, favourable], -1).reshape(-1, 2)
     cells = np.argwhere(np.ones(favourable.shape, dtype=bool))
     rates = _rates(card, net.columns, names, cells, counts, measured=False)
