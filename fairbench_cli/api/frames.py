@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import ArgumentError, Problem, user_error
-from fairbench_cli.data.columns import Misfit, by_byte_value, coded, keep_numbers
+from fairbench_cli.data.columns import Misfit, coded, keep_numbers
 from fairbench_cli.data.load import MANY
 from fairbench_cli.data.table import VALUES, Coded, Column, Table, table_of
 
@@ -57,12 +57,18 @@ def learned(frame: pd.DataFrame) -> FrameColumns:
     UserError
         When two columns have one name, or one has more than 32,768 levels or different numbers.
     """
-    names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        raise user_error("two columns have the same name", "give every column a name of its own")
     values = frame.attrs.get(VALUES, {})
-    columns = (_learned(name, frame.iloc[:, j], tuple(values.get(name, ()))) for j, name in enumerate(names))
-    return FrameColumns(tuple(columns))
+    return FrameColumns(
+        tuple(_learned(name, cells, tuple(values.get(name, ()))) for name, cells in _named(frame).items())
+    )
+
+
+def _named(frame: pd.DataFrame) -> dict[str, "pd.Series[Any]"]:
+    """Return the columns of a frame by name; refuse a name that comes twice."""
+    columns = {str(name): frame.iloc[:, j] for j, name in enumerate(frame.columns)}
+    if len(columns) < frame.shape[1]:
+        raise user_error("two columns have the same name", "give every column a name of its own")
+    return columns
 
 
 def texts_of(cells: "pd.Series[Any]") -> "pd.Series[str]":
@@ -178,23 +184,18 @@ def to_table(frame: Any) -> Table:
     if rows.empty:
         raise user_error("the frame has no rows, or no columns", "give one row per person")
     columns = []
-    for name, cells in zip(
-        map(str, rows.columns), (rows.iloc[:, j] for j in range(rows.shape[1])), strict=True
-    ):
+    for name, cells in _named(rows).items():
         levels = None
         if isinstance(cells.dtype, pd.CategoricalDtype):
             levels = tuple(str(level) for level in cells.cat.remove_unused_categories().cat.categories)
         elif pd.api.types.is_numeric_dtype(cells) and cells.nunique() > MANY:
             what = f'column "{name}" has {cells.nunique()} different numbers, each of which would be a level'
             raise user_error(what, f'cut it into bins, as in pd.cut(frame["{name}"], 5), or leave it out')
-        text = cells.astype(object).where(cells.notna(), "").map(str)
+        text = texts_of(cells)
         if levels is not None and (text == "").any():
             levels = tuple(dict.fromkeys(("", *levels)))
         try:
-            columns.append(coded(name, text, levels or by_byte_value(text)))
+            columns.append(coded(name, text, levels or None))
         except Misfit as misfit:
             raise user_error(misfit.what, misfit.fix) from None
-    names = [column.name for column, _ in columns]
-    if len(set(names)) < len(names):
-        raise user_error("two columns have the same name", "give every column a name of its own")
     return table_of(columns)
