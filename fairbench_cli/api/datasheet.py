@@ -172,21 +172,19 @@ def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: 
     names = _single(card, table.columns)
     cells, at = _crossed([table[name] for name in names])
     counts = np.stack([np.bincount(at, y == side, len(cells)).astype(np.float64) for side in (0, 1)], -1)
-    everybody, attributes, intersections = _rates(card, table.columns, names, cells, counts, measured=True)
+    rates = _rates(card, table.columns, names, cells, counts, measured=True)
     strata = [_strata(card, table, tuple(map(str.strip, text.split(",")))) for text in explain]
     return Datasheet(
         card,
         "files",
         len(table),
         table.columns,
-        everybody,
-        attributes,
-        intersections,
-        unknown_policies(card, found),
-        tuple(_explained(dataset, one, strata) for one in attributes) if strata else (),
-        check_rows(rows),
-        found.sha256,
-        network,
+        *rates,
+        unknown=unknown_policies(card, found),
+        explanations=tuple(_explained(dataset, one, strata) for one in rates[1]) if strata else (),
+        checked=check_rows(rows),
+        sha256=found.sha256,
+        network=network,
     )
 
 
@@ -301,7 +299,7 @@ def _strata(card: Card, table: Table, by: tuple[str, ...]) -> _Strata:
             raise user_error(f'{card.name} has no column "{name}"', suggest(name, table.names), "--explain")
         if name == card.label.column:
             raise user_error(f'"{name}" is the label', "explain by another column", "--explain")
-        column = table.columns[table.index(name)]
+        column = table.column(name)
         columns.append(table[name])
         levels.append(column.levels)
         if column.kind == "number" and len(column.levels) > MOST_CODES:

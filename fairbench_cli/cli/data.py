@@ -13,8 +13,8 @@ from fairbench_cli.cli.console import KEPT, fold, out, print_rows, say, talk
 from fairbench_cli.cli.options import DataDir, to
 
 if TYPE_CHECKING:
+    from fairbench_cli.data.checks.check import TwoVersions
     from fairbench_cli.data.checks.rows import Finding
-    from fairbench_cli.data.checks.versions import TwoVersions
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
 
@@ -209,9 +209,8 @@ def check(
 
     Exit code 0: no warning; 1: warnings; 2: the data cannot be read.
     """
-    from fairbench_cli.data.checks.check import check_rows
+    from fairbench_cli.data.checks.check import check_rows, compare_versions
     from fairbench_cli.data.checks.rows import raw_rows
-    from fairbench_cli.data.checks.versions import compare_versions
     from fairbench_cli.data.locate import find_files
 
     card, found = find_files(name, data_dir)

@@ -47,7 +47,7 @@ from fairbench_cli.data.table import (
     joint_column,
     table_of,
     to_sample,
-    with_columns,
+    with_joint,
 )
 
 FilePart = tuple[Path, TextCells]
@@ -369,9 +369,7 @@ class Dataset:
         roles = self.roles(self.card.attribute(attribute))
         drawn = split_seed(int(seed), name or self.card.name, int(repeat))
         parts = divided_rows(rows, size, np.random.default_rng(drawn))
-        table = self.table
-        if roles.of:
-            table = with_columns(table, [joint_column(table, roles.attribute, roles.of)])
+        table = with_joint(self.table, roles.attribute, roles.of)
         frame = self.raw if raw else table.to_frame(typed=True)
         if raw and roles.of:
             frame = frame.assign(**{roles.attribute: table.to_frame()[roles.attribute].astype(str)})
@@ -397,9 +395,7 @@ class Dataset:
     def base_rates(self, attribute: str | None = None) -> "pd.Series[float]":
         """Return the share of favourable outcomes by level of a protected attribute; raises as `sample`."""
         name, label = self.card.attribute(attribute), self.card.label
-        of = self.card.protected[name].of
-        table = with_columns(self.table, [joint_column(self.table, name, of)]) if of else self.table
-        frame = table.to_pandas()
+        frame = with_joint(self.table, name, self.card.protected[name].of or ()).to_pandas()
         favourable = (frame[label.column] == label.favourable).astype(float).rename("base rate")
         return favourable.groupby(frame[name], observed=True).mean()
 
@@ -441,7 +437,7 @@ class Dataset:
         return replace(roles, deprived=deprived, favoured=favoured)
 
     def _occurring(self, column: str) -> set[str]:
-        levels = self.table.columns[self.table.index(column)].levels
+        levels = self.table.column(column).levels
         return {levels[code] for code in np.unique(self.table[column])}
 
 

@@ -13,7 +13,7 @@ from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.recognise import named_like_harm
-from fairbench_cli.data.table import Roles, Rows, joint_column
+from fairbench_cli.data.table import Roles, Rows, with_joint
 
 Side = Literal["deprived", "favoured"]
 
@@ -211,11 +211,10 @@ def unknown_policies(card: Card, found: LocatedFiles) -> tuple[UnknownOutcomes, 
 
 def _by(name: str, dataset: Dataset) -> UnknownOutcomes:
     """Return the unknown outcomes by a protected attribute, of rows that have them as a level."""
-    roles, table = dataset.roles(name), dataset.table
-    column, codes = (
-        joint_column(table, name, roles.of) if roles.of else (table.columns[table.index(name)], table[name])
-    )
-    outcomes = table.columns[table.index(roles.label)].levels
+    roles = dataset.roles(name)
+    table = with_joint(dataset.table, name, roles.of)
+    column, codes = table.column(name), table[name]
+    outcomes = table.column(roles.label).levels
     kind = np.array([{roles.favourable: 1, UNKNOWN: 2}.get(level, 0) for level in outcomes])
     flat = np.bincount(codes.astype(np.intp) * 3 + kind[table[roles.label]], minlength=3 * len(column.levels))
     bad, good, unknown = flat.reshape(-1, 3).T

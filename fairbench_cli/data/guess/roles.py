@@ -220,13 +220,13 @@ def shares(table: RawCells, name: str, favourable: Mask | None = None) -> str:
         numbers = known.astype(np.float64)
         return f"numbers from {numbers.min():g} to {numbers.max():g}"
     counts = known.value_counts()
-    said = [f"{value} ({percent_words(n / len(known))})" for value, n in counts.items()]
-    if favourable is not None:
-        rates = {value: favourable[(table.cells[name] == value).to_numpy()].mean() for value in counts.index}
-        said = [
-            f"{value} ({percent_words(n / len(known))}, {percent_words(rates[value])} favourable)"
-            for value, n in counts.items()
-        ]
+    said = []
+    for value, count in counts.items():
+        words = percent_words(count / len(known))
+        if favourable is not None:
+            rate = favourable[(table.cells[name] == value).to_numpy()].mean()
+            words += f", {percent_words(rate)} favourable"
+        said.append(f"{value} ({words})")
     more = f", … {len(said) - MOST_SHOWN} more" if len(said) > MOST_SHOWN else ""
     return ", ".join(said[:MOST_SHOWN]) + more
 
