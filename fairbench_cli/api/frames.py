@@ -1,7 +1,6 @@
 """Frames and arrays as tables: the columns are learned from training rows, and later rows fitted to them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,53 +13,27 @@ from fairbench_cli.data.load import MANY
 from fairbench_cli.data.table import VALUES, Coded, Column, Table, table_of
 
 
-@dataclass(frozen=True)
-class FrameColumns:
-    """The columns of training rows, to which other rows are fitted.
+def learned(frame: pd.DataFrame) -> tuple[Column, ...]:
+    """Return the columns of a frame of training rows, to which other rows are `fitted`.
 
     Numbers are numbers, and may be others in other rows. All else are levels by their text: of a pandas
     categorical those that it declares, in its order, and bins where it is ordered; otherwise those that
     occur, by their bytes. A missing value is the level "".
 
-    Parameters
-    ----------
-    columns : tuple of Column
-        In the order of the frame.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"age": [20.0, 40.0], "sex": ["m", "f"]})
-    >>> known = learned(frame)
-    >>> known.table(pd.DataFrame({"age": [25], "sex": ["f"]})).columns[0].levels
-    ('25',)
-    """
-
-    columns: tuple[Column, ...]
-
-    def table(self, frame: pd.DataFrame) -> Table:
-        """Return rows with these columns.
-
-        Raises
-        ------
-        UserError
-            When a value is no level of its column, or no number.
-        """
-        cells = zip(self.columns, (frame.iloc[:, j] for j in range(frame.shape[1])), strict=True)
-        return table_of([_fitted(column, own) for column, own in cells])
-
-
-def learned(frame: pd.DataFrame) -> FrameColumns:
-    """Return the columns of a frame of training rows.
-
     Raises
     ------
     UserError
         When two columns have one name, or one has more than 32,768 levels or different numbers.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"age": [20.0, 40.0], "sex": ["m", "f"]})
+    >>> age, sex = learned(frame)
+    >>> fitted(age, pd.Series([25]))[0].levels, sex.levels
+    (('25',), ('f', 'm'))
     """
     values = frame.attrs.get(VALUES, {})
-    return FrameColumns(
-        tuple(_learned(name, cells, tuple(values.get(name, ()))) for name, cells in _named(frame).items())
-    )
+    return tuple(_learned(name, cells, tuple(values.get(name, ()))) for name, cells in _named(frame).items())
 
 
 def _named(frame: pd.DataFrame) -> dict[str, "pd.Series[Any]"]:
@@ -103,8 +76,14 @@ def _learned(name: str, cells: "pd.Series[Any]", values: tuple[float, ...]) -> C
     return Column(name, levels)
 
 
-def _fitted(column: Column, cells: "pd.Series[Any]") -> Coded:
-    """Return a column with the codes of its cells; of numbers that are new a column of their own."""
+def fitted(column: Column, cells: "pd.Series[Any]") -> Coded:
+    """Return a learned column with the codes of cells; of numbers that are new a column of their own.
+
+    Raises
+    ------
+    UserError
+        When a value is no level of the column, or no number.
+    """
     if column.kind == "number":
         if not is_number_column(cells):
             what = f'column "{column.name}" holds numbers in training, and here {cells.dtype}'
