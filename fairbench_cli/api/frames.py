@@ -8,7 +8,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import ArgumentError, Problem, user_error
-from fairbench_cli.data.columns import Misfit, coded, keep_numbers
+from fairbench_cli.data.columns import Misfit, coded, keep_numbers, some_of
 from fairbench_cli.data.load import MANY
 from fairbench_cli.data.table import VALUES, Coded, Column, Table, table_of
 
@@ -96,7 +96,7 @@ def fitted(column: Column, cells: "pd.Series[Any]") -> Coded:
     try:
         _, codes = coded(column.name, texts_of(cells), column.levels)
     except Misfit as misfit:
-        listed = f"{', '.join(column.levels[:10])}{', …' if len(column.levels) > 10 else ''}"
+        listed = some_of(column.levels)
         what = f'column "{column.name}" has "{misfit.cell}", which no training row has ({listed})'
         fix = f'let it be a category before rows are divided: X["{column.name}"].astype("category")'
         raise user_error(what, fix) from None

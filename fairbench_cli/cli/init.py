@@ -1,5 +1,6 @@
 """``fairbench init``: a card and a config for a table that has none."""
 
+import os
 import re
 import shlex
 import sys
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.base.text import shown_path
 from fairbench_cli.cli.console import print_table, talk
 from fairbench_cli.document.model import plain_table
@@ -60,7 +62,6 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Write a commented card and a config for a table; asks for what the flags leave open."""
-    from fairbench_cli.base.files import make_folder, write_text
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.data.guess import card as guess
     from fairbench_cli.data.guess.cells import counts_of, layout_of, named_cells, raw_cells
@@ -213,8 +214,6 @@ def _name(stem: str) -> str:
 
 def _relative(target: Path, file: Path) -> str:
     """Return how a file names another: relative to its own folder, unless that is far away."""
-    import os
-
     path = Path(os.path.relpath(target.resolve(), file.parent.resolve())).as_posix()
     if path.startswith("../../"):
         return target.resolve().as_posix()

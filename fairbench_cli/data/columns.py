@@ -71,11 +71,15 @@ def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> Cod
     code = {level: k for k, level in enumerate(levels)}
     for value in distinct:
         if value not in code:
-            known = ", ".join(levels[:10]) + (", …" if len(levels) > 10 else "")
             what = f'column "{name}" has "{value}", which is not one of its levels'
-            raise Misfit(what, f"add it to `levels`, or `recode` it to one of: {known}", str(value))
+            raise Misfit(what, f"add it to `levels`, or `recode` it to one of: {some_of(levels)}", str(value))
     codes: Codes = np.array([code[value] for value in distinct], dtype=np.int16)[first_seen]
     return Column(name, levels), codes
+
+
+def some_of(levels: Sequence[str]) -> str:
+    """Return levels for a message, ten at most."""
+    return ", ".join(levels[:10]) + (", …" if len(levels) > 10 else "")
 
 
 def categories_of(texts: Sequence[str] | NDArray[Any]) -> Cells:

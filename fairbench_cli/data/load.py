@@ -30,6 +30,7 @@ from fairbench_cli.data.columns import (
     occurring,
     relabelled,
     replaced,
+    some_of,
     with_missing,
 )
 from fairbench_cli.data.files import TextCells, read_cells, separator_of
@@ -597,8 +598,9 @@ def _encode_like(card: Card, column: Column, cells: Cells, test: Cells) -> Coded
         level = misfit.cell
         cell = next((str(cell) for cell, text in zip(test, texts, strict=True) if text == level), level)
         what = f'column "{column.name}" has "{cell}" in the test rows, and no other row has that level'
-        listed = ", ".join(column.levels[:10]) + (", …" if len(column.levels) > 10 else "")
-        fix = f"`recode` it in the card to one of: {listed}; or leave its rows out of the file"
+        fix = (
+            f"`recode` it in the card to one of: {some_of(column.levels)}; or leave its rows out of the file"
+        )
         raise Misfit(what, fix, cell) from None
 
 
