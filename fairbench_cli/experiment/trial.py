@@ -32,9 +32,8 @@ from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import find_card, read_card, shipped_network
-from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
-from fairbench_cli.data.table import Sample, to_sample
+from fairbench_cli.data.table import Representation, Sample, represent, to_sample
 from fairbench_cli.experiment.config import components
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Fitted, Status

@@ -26,7 +26,7 @@ from fairbench_cli.base.validation import (
     wording,
 )
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.represent import Representation
+from fairbench_cli.data.table import Representation
 from fairbench_cli.experiment.config.metrics import OwnMetric, find_metric
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.metric import Metric
