@@ -19,10 +19,16 @@ from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.report.baselines import short_of
-from fairbench_cli.report.contrasts import Contrast, contrasts_of
 from fairbench_cli.report.kinds import Kind, kinds, own_frame
 from fairbench_cli.report.paired import APART, LEVEL, paired_of, pareto_frame, pareto_of
-from fairbench_cli.report.remedies import ACCURACY, FAIRNESS, fairness_metric, remedies_of
+from fairbench_cli.report.remedies import (
+    ACCURACY,
+    FAIRNESS,
+    Contrast,
+    contrasts_of,
+    fairness_metric,
+    remedies_of,
+)
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,
     TECHNIQUE,
@@ -121,7 +127,7 @@ class TechniqueFinding:
     true, recorded : AccuracyChange
         In a world: its accuracy on true labels and on recorded ones, less that of the plain model.
     contrast : str
-        What these two are together, a `contrasts.Contrast`; empty where there are not both.
+        What these two are together, a `remedies.Contrast`; empty where there are not both.
     """
 
     technique: str
