@@ -128,13 +128,6 @@ class MetricReading:
         way = "more" if side > 0 else "less"
         return f"{deprived} are {event} {number} points {way} often than {favoured}"
 
-    def left(self, value: float, plain: float) -> str:
-        """Write what is left of the plain model's gap: "3.4 points left", "1.1 points the other way"."""
-        if self.form != "points":
-            return f"now {self.size(value)}"
-        turned = self.signed and self.side(value) * self.side(plain) < 0
-        return f"{self.size(value)} {'the other way' if turned else 'left'}"
-
 
 def reading_of(metric: Metric) -> MetricReading:
     """Return how a metric is said, by what its name stands for.

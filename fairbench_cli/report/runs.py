@@ -301,17 +301,14 @@ def _document(
     part = frame[frame["metric"].isin(metrics)]
     part = part.sort_values("metric", key=lambda own: own.map(metrics.index), kind="stable")
     part = part[(part["pairing"] != SAME_KEY).groupby([part[name] for name in BLOCK]).transform("any")]
-    ends = ["population_low", "population_high"]
-    columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", *ends, "population_verdict"]
     texts: Cells = {}
-    for *place, metric, beta, difference, low, high, verdict in part[columns].itertuples(
-        index=False, name=None
-    ):
-        block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
+    for row in part.to_dict("records"):
+        block, own = (tuple(row[name] for name in names) for names in (BLOCK, TECHNIQUE))
+        low, high, verdict = (row[f"population_{name}"] for name in ("low", "high", "verdict"))
         interval = "" if brief or np.isnan(low) else f"[{low:+.3f}, {high:+.3f}]"
-        word = "" if verdict == "no difference" else verdict
-        text = IDENTICAL if verdict == IDENTICAL else written(difference, word=f"{interval} {word}".strip())
-        texts[block, (technique_label(*own), metric), beta] = text
+        word = f"{interval} {'' if verdict == 'no difference' else verdict}".strip()
+        text = IDENTICAL if verdict == IDENTICAL else written(row["difference"], word=word)
+        texts[block, (technique_label(*own), row["metric"]), row["beta"]] = text
     cells = frame.drop_duplicates(COMPARED)
     other = int((cells["same_key"] & (cells["pairing"] != SAME_KEY)).sum())
     counted = cells["pairing"].value_counts()
