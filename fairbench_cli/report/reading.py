@@ -18,6 +18,7 @@ _FORMS: dict[str, tuple[Literal["points", "times"], bool]] = {
 }
 _RATED = {f"{rate}{ending}": (rate, *form) for rate in RATES for ending, form in _FORMS.items()}
 NO_NUMBER = "–"
+MOST_NAMES = 3  # in a clause
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ def reading_of(metric: Metric) -> MetricReading:
     return MetricReading(metric.name, form, rate, is_signed, turned, shift, metric.ideal)
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Join texts with commas; the last ones are counted where there are more than `most`.
 
     >>> listed(["a", "b", "c"], 2), listed(["a", "b"], 2)
