@@ -247,20 +247,20 @@ def scatter(x: Axis, y: Axis, points: Iterable[Point], look: int) -> str:
 def line(x: Axis, y: Axis, points: Sequence[Point], look: int, said: str) -> str:
     """Return a line through points."""
     colour, dashes, _ = LINES[look % len(LINES)]
-    kind, d = f"line l{look % len(LINES)}", _through(x, y, ((a, b) for a, b, _ in points))
+    kind, d = f"line l{look % len(LINES)}", _through((x.at(a), y.at(b)) for a, b, _ in points)
     return stroke(kind, d, said, colour, 1.8, dashes) if points else ""
 
 
 def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> str:
     """Return the band of a line: from a lower to an upper value at each place."""
     way = [(a, low) for a, low, _ in limits] + [(a, high) for a, _, high in reversed(limits)]
-    d, i = f"{_through(x, y, way)}z", look % len(LINES)
-    return element("path", f"area a{i}", said, d=d, fill=LINES[i][0], fill_opacity=0.13) if way else ""
+    d, i = _through((x.at(a), y.at(b)) for a, b in way), look % len(LINES)
+    return element("path", f"area a{i}", said, d=f"{d}z", fill=LINES[i][0], fill_opacity=0.13) if way else ""
 
 
-def _through(x: Axis, y: Axis, places: Iterable[tuple[float, float]]) -> str:
-    """Return the path through some places."""
-    return "M" + "L".join(short(x.at(a), y.at(b)) for a, b in places)
+def _through(places: Iterable[tuple[float, float]]) -> str:
+    """Return the path through some places of a picture."""
+    return "M" + "L".join(short(a, b) for a, b in places)
 
 
 def _grid(x: Axis, y: Axis) -> Iterator[str]:
@@ -355,7 +355,7 @@ def _known_lines(x: Axis, y: Axis, known: Sequence[ChartLine]) -> Iterator[str]:
     """Yield thin lines, named at their ends; those that end at about the same place together."""
     ends: list[tuple[float, list[str]]] = []
     for each in known:
-        d = _through(x, y, ((a, b) for a, b, _ in each.points))
+        d = _through((x.at(a), y.at(b)) for a, b, _ in each.points)
         yield stroke("way known", d, each.name, SOFT, 1.2, "1 3")
         level = y.at(each.points[-1][1])
         near = next((names for at, names in ends if abs(at - level) < LINE), None)
@@ -523,7 +523,7 @@ def _way(places: Sequence[tuple[float, float]], said: Sequence[str], look: int |
         i, dashes = look % len(LINES), ""
         kind, colour, form = f"l{i}", LINES[i][0], LINES[i][2]
     if len(places) > 1:
-        yield stroke(f"way {kind}", _through(PLACES, PLACES, places), "", colour, 1, dashes)
+        yield stroke(f"way {kind}", _through(places), "", colour, 1, dashes)
     last = len(SHADES) - 1
     for k, ((a, b), words) in enumerate(zip(places, said, strict=True)):
         shade = last if len(places) < 2 else k * last // (len(places) - 1)

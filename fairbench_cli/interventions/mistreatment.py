@@ -15,6 +15,7 @@ from fairbench_cli.data.table import Floats, Labels, Rows
 Constraint = Literal["fpr", "fnr", "both"]
 Average = Literal["label", "group"]
 Rates = tuple[str, ...]  # of "fpr", "fnr"
+LABEL = {"fpr": 0, "fnr": 1}  # of the rows that a rate is about
 ON_KINK = 1e-9
 EXACT = 1e-12
 
@@ -114,15 +115,15 @@ def problem(
     sums = np.zeros((2, 2, len(patterns)))
     np.add.at(sums, (s, y, pattern), weights)
     total = float(weights.sum())
-    asked = ("fpr", "fnr") if constraint == "both" else (constraint,)
-    # A rate is about one label: which is it, and does each group have rows with it?
-    about = {rate: label for label, rate in enumerate(("fpr", "fnr")) if sums[:, label].sum(axis=1).min() > 0}
-    rates = tuple(rate for rate in about if rate in asked)
+    by_label = [sums[:, label].sum(axis=1) for label in (0, 1)]  # weights of each group's rows with a label
+    rates: Rates = tuple(
+        rate for rate in LABEL if constraint in (rate, "both") and by_label[LABEL[rate]].min() > 0
+    )
     up = np.zeros((len(rates), len(patterns)))
     down = np.zeros_like(up)
     for j, rate in enumerate(rates):
-        label = about[rate]
-        of_group = sums.sum(axis=(1, 2)) if average == "group" else sums[:, label].sum(axis=1)
+        label = LABEL[rate]
+        of_group = sums.sum(axis=(1, 2)) if average == "group" else by_label[label]
         slope = (of_group[0] * sums[1, label] - of_group[1] * sums[0, label]) / of_group.sum() ** 2
         if rate == "fpr":
             up[j] = -slope

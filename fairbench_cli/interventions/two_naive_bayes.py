@@ -61,10 +61,13 @@ class TwoNaiveBayes:
         features = train.features.without(*hidden)
         tables = log_ratios(replace(train, features=features), self.beta)
         ratio = sum_of_ratios(tables, features.codes, train.s)
-        states = list(moves(train, ratio, self.delta, self.alpha))
-        first, last = states[0], states[-1]
+        states = moves(train, ratio, self.delta, self.alpha)
+        first = last = next(states)
+        steps = 0
+        for state in states:  # there may be many: but these two, none is kept
+            steps, last = steps + 1, state
         facts = {
-            "steps": len(states) - 1,
+            "steps": steps,
             "predicted_discrimination_before": first.discrimination,
             "predicted_discrimination_after": last.discrimination,
             "accepted_before": sum(first.accepted_by_group),
@@ -75,7 +78,7 @@ class TwoNaiveBayes:
         if last.discrimination > 0:
             reason = "a count of rows is used up before the groups are accepted equally often"
             return Fitted(model, "degraded", reason, facts)
-        if len(states) == 1:
+        if steps == 0:
             return Fitted(model, "noop", "the first predictions do not favour the favoured group", facts)
         return Fitted(model, facts=facts)
 

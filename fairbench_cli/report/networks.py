@@ -209,11 +209,11 @@ def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
 
 def _role(name: str, marks: Marks) -> str:
     """Return what a node is, in a few words."""
-    added = marks.added.get(name, "edited by β" if name in marks.edited else "")
-    column = name.rpartition(".")[0] if name in marks.added and name.endswith(".true") else name
-    if column == marks.outcome:
-        return ", ".join(["outcome", *[added] * (name in marks.added)])
-    return ", ".join(filter(None, ("protected" if column == marks.protected else "", added)))
+    added = marks.added.get(name, "")
+    column = name.removesuffix(".true") if added else name
+    whose = "outcome" if column == marks.outcome else "protected" if column == marks.protected else ""
+    edited = "edited by β" if name in marks.edited and whose != "outcome" else ""
+    return ", ".join(filter(None, (whose, added or edited)))
 
 
 def _bent(start: tuple[float, float], end: tuple[float, float]) -> str:

@@ -6,6 +6,7 @@ The page's script draws forests, planes and curves alike.
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -58,10 +59,15 @@ class Shown:
         """Return the place of a metric."""
         return [scale.name for scale in self.scales].index(metric)
 
-    @property
+    @cached_property
     def m(self) -> int:
         """The place of the metric that is chosen."""
         return self.at(self.metric)
+
+    @cached_property
+    def accuracy(self) -> int:
+        """The place of accuracy."""
+        return self.at(ACCURACY)
 
     @property
     def scale(self) -> Scale:
@@ -77,7 +83,7 @@ class Shown:
         """Return an accuracy and how much it differs, as a forest of another metric has them at its side."""
         if self.metric == ACCURACY:
             return []
-        scale = self.scales[self.at(ACCURACY)]
+        scale = self.scales[self.accuracy]
         small = "" if mean is None or change is None else scale.written(change, "+")
         return [("-" if mean is None else f"{scale.written(mean)} %", small)]
 
@@ -92,7 +98,7 @@ def drawn_forest(panel: Data, shown: Shown, beta: int) -> str:
         said = f"{WORDS['L']}: {written} {scale.unit}"
         rows.append(ForestRow("labels", "labels", said, [(written, ""), *side], at=scale.place(labels)))
     for r, (name, words) in enumerate(KNOWN.items()):
-        value, right = (at(panel["known"][each], r * count + beta) for each in (m, shown.at(ACCURACY)))
+        value, right = (at(panel["known"][each], r * count + beta) for each in (m, shown.accuracy))
         if value is not None:
             said = f"{name}: {scale.with_unit(value)}; {words}"
             texts = [(scale.written(value), ""), *shown.aside(right)]
@@ -110,7 +116,7 @@ def forest_row(panel: Data, shown: Shown, t: int, beta: int) -> ForestRow:
     scale, m, i = shown.scale, shown.m, t * len(panel["betas"]) + beta
     name, mean = panel["techniques"][t], at(panel["mean"][m], i)
     against = panel["against"].get(shown.base)
-    change = None if against is None else at(against["difference"][shown.at(ACCURACY)], i)
+    change = None if against is None else at(against["difference"][shown.accuracy], i)
     side = shown.aside(_accuracy(panel, shown, i), change)
     if mean is None:
         why = panel["why"].get(str(i), "no finite value")
@@ -161,13 +167,13 @@ def number_cells(panel: Data, shown: Shown, t: int, beta: int) -> list[TableCell
         TableCell(scale.written(mean), _span(scale, panel, m, i), mean),
         change,
         TableCell(words, panel["same"].get(str(i), "")),
-        TableCell("" if own is None else f"{shown.scales[shown.at(ACCURACY)].written(own)} %", value=own),
+        TableCell("" if own is None else f"{shown.scales[shown.accuracy].written(own)} %", value=own),
         of,
     ]
 
 
 def _accuracy(panel: Data, shown: Shown, i: int) -> Whole:
-    return at(panel["mean"][shown.at(ACCURACY)], i)
+    return at(panel["mean"][shown.accuracy], i)
 
 
 def _span(scale: Scale, numbers: Data, m: int, i: int, sign: str = "") -> str:

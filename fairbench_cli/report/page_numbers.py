@@ -55,6 +55,7 @@ Whole = int | None
 Data = dict[str, Any]
 """A panel as the page's script reads it."""
 Place = tuple[Any, ...]
+Key = tuple[Place, Place, float, str]  # place, technique, β, metric
 Cells = dict[Place, tuple[dict[Place, int], dict[float, int]]]  # by place: techniques, and β, by number
 
 
@@ -305,7 +306,8 @@ def panels_of(
     order = {name: i for i, name in enumerate(metrics_of(results))}
     cells: Cells = {}
     listed: dict[Place, dict[Place, int]] = {}  # worlds of the same panel have the same techniques
-    for place, technique, beta, _ in _keys(results.rows):
+    keys = list(_keys(results.rows))
+    for place, technique, beta, _ in keys:
         apart = tuple(value for name, value in zip(BLOCK, place, strict=True) if name != "world")
         techniques, betas = cells.setdefault(place, (listed.setdefault(apart, {}), {}))
         techniques.setdefault(technique, len(techniques))
@@ -314,7 +316,7 @@ def panels_of(
         cells[place] = techniques, {beta: i for i, beta in enumerate(sorted(betas))}
     found = mean_and_interval(results.values)
     numbers = np.stack([found[name] for name in ("mean", "low", "high", "n_ok")], axis=1)
-    arrays = _laid_out(results.rows, numbers, cells, order, np.nan)
+    arrays = _laid_out(keys, numbers, cells, order, np.nan)
     called = names_of(run.plan.config)
     against = {
         called.technique(base.intervention, base.parameters, bool(base.seen)): _against(
@@ -400,7 +402,7 @@ def metrics_of(results: Results) -> list[str]:
     return list(dict.fromkeys(results.rows["metric"]))
 
 
-def _keys(frame: pd.DataFrame) -> Iterable[tuple[Place, Place, float, str]]:
+def _keys(frame: pd.DataFrame) -> Iterable[Key]:
     """Yield place, technique, β and metric of rows."""
     columns = [[*frame[name]] for name in (*BLOCK, *TECHNIQUE, "beta", "metric")]
     a, b = len(BLOCK), len(BLOCK) + len(TECHNIQUE)
@@ -416,10 +418,11 @@ def _against(
     """Return the differences of a frame by place."""
     numbers = frame[["difference", "population_low", "population_high"]].to_numpy(dtype=float)
     letters = np.array([[_LETTER[kind]] for kind in kinds], dtype=object).reshape(-1, 1)
-    differences = _laid_out(frame, numbers, cells, order, np.nan)
-    words = _laid_out(frame, letters, cells, order, "-")
+    keys = list(_keys(frame))
+    differences = _laid_out(keys, numbers, cells, order, np.nan)
+    words = _laid_out(keys, letters, cells, order, "-")
     bases: dict[Place, list[int | None]] = {place: [None] * len(cells[place][0]) for place in differences}
-    for (place, technique, _, _), seen in zip(_keys(frame), frame["baseline_include_protected"], strict=True):
+    for (place, technique, _, _), seen in zip(keys, frame["baseline_include_protected"], strict=True):
         techniques, _ = cells[place]
         bases[place][techniques[technique]] = techniques[base.intervention, base.parameters, bool(seen)]
     return {
@@ -429,11 +432,11 @@ def _against(
 
 
 def _laid_out(
-    frame: pd.DataFrame, values: Any, cells: Cells, order: Mapping[str, int], empty: Any
+    keys: Iterable[Key], values: Any, cells: Cells, order: Mapping[str, int], empty: Any
 ) -> dict[Place, Any]:
     """Return values of rows, shape (rows, n), by place: arrays of shape (n, metrics, techniques, β)."""
     found: dict[Place, Any] = {}
-    for (place, technique, beta, metric), own in zip(_keys(frame), values, strict=True):
+    for (place, technique, beta, metric), own in zip(keys, values, strict=True):
         techniques, betas = cells[place]
         if place not in found:
             shape = values.shape[1], len(order), len(techniques), len(betas)

@@ -65,11 +65,7 @@ def _table(
     known = [*(() if again else _of_record(groups, worlds)), *_of_rules(groups, worlds)]
     rows = [(TableCell(name), *cells) for name, cells in known if any(cell.text != "-" for cell in cells)]
     title = f"{rules[:1].upper()}{rules[1:]}"
-    drawn = (
-        "Where a number has ±, it is of draws from the network, with its standard error; all else is exact."
-    )
-    exact = all(one.how == "exact" for one in worlds)
-    how = "Exact, by inference on the network; nothing is trained." if exact else drawn
+    how = EXACT if all(one.how == "exact" for one in worlds) else DRAWN
     return TextTable(title, (strength or "what", *heads), tuple(rows), how, words=1)
 
 

@@ -292,10 +292,11 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
 
 def _by_group(values: Floats, group: Ints, groups: int) -> Floats:
     """Sum values by group: (..., entries, rates) becomes (..., groups, rates)."""
-    columns = np.moveaxis(values, -2, -1)
-    sums = [np.bincount(group, column, minlength=groups) for column in columns.reshape(-1, len(group))]
-    found = np.reshape(sums, (*columns.shape[:-1], groups))
-    return np.ascontiguousarray(np.moveaxis(found, -1, -2))
+    found = np.zeros((*values.shape[:-2], groups, values.shape[-1]))
+    for at in np.ndindex(values.shape[:-2]):
+        for m, column in enumerate(values[at].T):
+            found[at][:, m] = np.bincount(group, column, minlength=groups)
+    return found
 
 
 def _by_person(values: Floats, clusters: Clusters) -> Floats:

@@ -224,7 +224,16 @@ def _decided(
     elif verdict == "undecided":
         reason = "chance" if judged.p_value else "few" if math.isnan(known.low) else "wide"
     p_holm = math.nan if math.isnan(tested.p) else p_holm
-    return RequestedTest(*(*vars(pair).values(), name, test, tested.known, tested.p, p_holm, verdict, reason))
+    return RequestedTest(
+        **vars(pair),
+        metric=name,
+        tested=test,
+        value=tested.known,
+        p=tested.p,
+        p_holm=p_holm,
+        verdict=verdict,
+        reason=reason,
+    )
 
 
 def _pairs(part: Slice, config: AuditConfig) -> _Pairs:

@@ -212,8 +212,14 @@ def _with_people(
 ) -> Explanation:
     """Return an explanation with what the rows of the group and of its reference add to it.
 
-    Whether the reference is the `rest`, all other groups, is no matter of its name, which a group may have.
-    `many` comparisons share the time there is for neighbours; a unit of weight is `worth` so many rows.
+    Parameters
+    ----------
+    rest : bool
+        Whether the reference is all other groups: its name alone does not say so, a group may have the same.
+    many : int
+        How many comparisons share the time there is for neighbours.
+    worth : float
+        Rows that a unit of weight is worth.
     """
     people = behind.people
     hidden = {found.attribute} if config.attributes is None else set(behind.strata)

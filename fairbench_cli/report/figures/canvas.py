@@ -84,8 +84,8 @@ def figure_bytes(figure: Figure, ending: str, *, titles: bool = True) -> bytes:
     lows = [text.get_position()[1] * height - LINE[float(text.get_fontsize())] for text in heads]
     kept = Bbox([(0, 0), (width, min(height, min(lows, default=height) + EDGE))])
     buffer = BytesIO()
-    look: Look = {"dpi": DOTS_PER_INCH, "bbox_inches": kept if heads else None}
-    figure.savefig(buffer, format=ending, metadata=UNDATED[ending], **look)
+    box = kept if heads else None
+    figure.savefig(buffer, format=ending, dpi=DOTS_PER_INCH, metadata=UNDATED[ending], bbox_inches=box)
     return buffer.getvalue()
 
 
