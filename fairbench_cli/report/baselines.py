@@ -20,17 +20,10 @@ import pandas as pd
 
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
+from fairbench_cli.report import population
 from fairbench_cli.report.frontier import ABOVE, BELOW, NEITHER, distance_frame
 from fairbench_cli.report.inference import PairedTest, RowVariance, paired_test, slopes
 from fairbench_cli.report.paired import adjusted, paired_of, verdicts
-from fairbench_cli.report.population import (
-    FRESH,
-    FROM_COUNTS,
-    ROW_BY_ROW,
-    SPLITS,
-    decisions_of,
-    of_two_models,
-)
 from fairbench_cli.report.repeats import (
     SITUATION,
     TECHNIQUE,
@@ -417,19 +410,19 @@ def _in_population(
 ) -> tuple[PairedTest, list[str]]:
     """Test whether mean differences, shape (2, tested, repeats), are 0 in the population, and say by what."""
     if data.design.kind != "shared":
-        same = FRESH if data.design.kind == "drawn" else SPLITS
+        same = population.FRESH if data.design.kind == "drawn" else population.SPLITS
         return paired_test(differences, data.design.ratio), [same] * len(tested)
-    decided_of, basis = decisions_of(data), [""] * len(tested)
+    decided_of, basis = population.decisions_of(data), [""] * len(tested)
     variance, freedom = np.full((2, 2, len(tested)), np.nan)
     for i, pair in enumerate(tested):
         repeats = np.flatnonzero(np.isfinite(differences[0, i]))
         if len(repeats):
             up, down = found.slopes((i, repeats))
             slope = up / len(repeats), down / len(repeats)
-            rows = of_two_models(data, compared, decided_of, pair, repeats, slope)
+            rows = population.of_two_models(data, compared, decided_of, pair, repeats, slope)
             variance[:, i], freedom[:, i] = rows.variance, rows.freedom
             kept = all(decided_of(cell).rows is not None for cell in pair)
-            basis[i] = ROW_BY_ROW if kept else FROM_COUNTS
+            basis[i] = population.ROW_BY_ROW if kept else population.FROM_COUNTS
     return paired_test(differences, data.design.ratio, RowVariance(variance, freedom)), basis
 
 
