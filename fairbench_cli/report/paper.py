@@ -13,13 +13,7 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report.paired import LEVEL, adjusted, away_from_ideals, own_paired_of
 from fairbench_cli.report.population import over_population
-from fairbench_cli.report.repeats import (
-    CELL_COLUMNS,
-    SITUATION,
-    TECHNIQUE,
-    key_of,
-    mean_and_interval,
-)
+from fairbench_cli.report.repeats import CELL_COLUMNS, SITUATION, TECHNIQUE, key_of, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import (
     ABOUT_LABELS,
@@ -58,20 +52,22 @@ def paper_table(name: str, run: RunResults) -> Document:
     """
     cells: Cells = {}
     metrics = TABLES[name].metrics
-    own = _own_of(run, metrics)
+    own = run.own.take(run.own.rows["metric"].isin(metrics).to_numpy())
     paired = own_paired_of(run)
     verdicts = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["population_verdict"].to_dict()
     keys = list(own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
     best = {key for key, is_best in zip(keys, best_of(own), strict=True) if is_best}
     constant = {key for key, repeats in zip(keys, own.constant, strict=True) if repeats.any()}
     labels = {LABELS: run} | {f"{one.labels} labels": one for one in run.on_all if one is not run}
-    for cell in run.plan.cells:
-        place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
+    places = [
+        (cell, tuple(cell["attribute" if column == "compared" else column] for column in BLOCK))
+        for cell in run.plan.cells
+    ]
+    for cell, place in places:
         for called, counted in labels.items():
             for metric in metrics:
                 cells[place, (called, metric), cell["beta"]] = labels_cell(counted, cell, metric)
-    for cell in run.plan.cells:
-        place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
+    for cell, place in places:
         if cell["intervention"] == TRUTH and run.labels == "recorded":
             continue  # it is no model of the world that records them
         technique = technique_label(*(cell[column] for column in TECHNIQUE))
@@ -198,7 +194,3 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
 
 def _key(*parts: str) -> str:
     return "/".join(slugs([(part,)])[0] for part in parts)
-
-
-def _own_of(run: RunResults, metrics: tuple[str, ...]) -> Results:
-    return run.own.take(run.own.rows["metric"].isin(metrics).to_numpy())
