@@ -18,6 +18,7 @@ import pandas as pd
 from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import find
 from fairbench_cli.report.baselines import short_of
 from fairbench_cli.report.contrasts import Contrast, contrasts_of
 from fairbench_cli.report.kinds import Kind, kinds, own_frame
@@ -283,9 +284,15 @@ class RunAnswer:
 
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
 def answer_of(run: RunResults) -> RunAnswer:
-    """Return what a run found, from its results, `paired_of` and `pareto_of`; the run has both metrics."""
+    """Return what a run found, from its results, `paired_of` and `pareto_of`; the run has both metrics.
+
+    The metric is `fairness_metric`, or discrimination where that is of rows and known of no group asked for.
+    """
     metric = fairness_metric(run.plan.config)
     results = run.asked((metric.name, ACCURACY))
+    if metric.name not in set(results.rows["metric"]):  # of rows, and none of its groups is asked for
+        metric = find(FAIRNESS)
+        results = run.asked((metric.name, ACCURACY))
     own, paired = own_frame(results), paired_of(run)
     paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
     paired = paired.assign(kind=kinds(paired, own))

@@ -348,7 +348,7 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
     metrics = [config.metric(name) for name in names]
     for data in run.datasets:
         for cell, swept in zip(data.cells, data.swept, strict=True):
-            for compared in data.asked(run.attributes) if len(swept.n) else ():
+            for compared in data.asked(run.attributes) if names and len(swept.n) else ():
                 levels = data.levels(swept, compared)
                 own = {name: cell[name] for name in CELL_COLUMNS} | {"compared": compared}
                 # One frame a cell: frames take longer to make than numbers.

@@ -3,7 +3,10 @@
 import csv
 import io
 import itertools
+import json
+import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +21,9 @@ from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import RATES
+from fairbench_cli.report.answer import answer_of
 from fairbench_cli.report.repeats import COUNT_COLUMNS
+from fairbench_cli.report.results import run_results
 from fairbench_cli.report.write import write_report
 
 PROTECTED = [
@@ -202,3 +207,26 @@ def test_report_takes_attributes(finished, say, tmp_path):
     refused = say("report", tmp_path / "copy", "--attribute", "height")
     assert refused.code == 2
     assert refused.err.splitlines()[0] == '--attribute: error: no protected attribute "height" in this run'
+
+
+ASKED = ("attributes, metric", [(("sex", "race"), "propensity-difference"), (("race",), "discrimination")])
+
+
+@pytest.mark.parametrize(*ASKED)
+def test_an_answer_is_about_a_metric_that_its_groups_have(tmp_path, attributes, metric):
+    """A metric of rows is known of a cell's own attribute alone."""
+    plan, records = made_up(metrics=("propensity-difference",))
+    rng = np.random.default_rng(1)
+    records = {
+        key: replace(one, values={"propensity-difference": float(rng.random())})
+        for key, one in records.items()
+    }
+    write_report(tmp_path, plan, records, attributes=attributes)
+    metrics = ("propensity-difference", "accuracy", "discrimination", "impact-ratio")
+    answer = answer_of(run_results(tmp_path, plan, records, metrics, attributes))
+    assert answer.metric.name == metric
+    assert {one.compared for one in answer.settings} == {name.replace("×", " × ") for name in attributes}
+    page = (tmp_path / "report.html").read_text()
+    data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
+    assert data
+    assert json.loads(data[1])["chosen"]["metric"] == metric
