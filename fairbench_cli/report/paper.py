@@ -59,15 +59,13 @@ def paper_table(name: str, run: RunResults) -> Document:
     best = {key for key, is_best in zip(keys, best_of(own), strict=True) if is_best}
     constant = {key for key, repeats in zip(keys, own.constant, strict=True) if repeats.any()}
     labels = {LABELS: run} | {f"{one.labels} labels": one for one in run.on_all if one is not run}
-    places = [
-        (cell, tuple(cell["attribute" if column == "compared" else column] for column in BLOCK))
-        for cell in run.plan.cells
-    ]
-    for cell, place in places:
+    for cell in run.plan.cells:
+        place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
         for called, counted in labels.items():
             for metric in metrics:
                 cells[place, (called, metric), cell["beta"]] = labels_cell(counted, cell, metric)
-    for cell, place in places:
+    for cell in run.plan.cells:
+        place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
         if cell["intervention"] == TRUTH and run.labels == "recorded":
             continue  # it is no model of the world that records them
         technique = technique_label(*(cell[column] for column in TECHNIQUE))
