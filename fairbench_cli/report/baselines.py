@@ -32,7 +32,13 @@ from fairbench_cli.report.population import (
     decisions_of,
     of_two_models,
 )
-from fairbench_cli.report.repeats import SITUATION, CellKey, DatasetRepeats, is_baseline, mean_and_interval
+from fairbench_cli.report.repeats import (
+    SITUATION,
+    CellKey,
+    DatasetRepeats,
+    is_baseline,
+    mean_and_interval,
+)
 from fairbench_cli.report.results import COMPARED, RunResults
 from fairbench_cli.report.tables import BLOCK, LABELS, labels_of
 
