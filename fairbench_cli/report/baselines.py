@@ -13,6 +13,7 @@ difference of rates falls in proportion.
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,6 @@ from fairbench_cli.report.inference import PairedTest, RowVariance, paired_test,
 from fairbench_cli.report.paired import adjusted, paired_of, verdicts
 from fairbench_cli.report.repeats import (
     SITUATION,
-    TECHNIQUE,
     CellKey,
     DatasetRepeats,
     is_baseline,
@@ -350,34 +350,21 @@ def _constant_accuracy(majority: bool, counts: Counts) -> Floats:
 
 
 def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
-    """Yield the rows of a data set, by groups compared, before anything is adjusted."""
-    tested = [
-        (cell, base)
-        for cell, base in enumerate(data.untouched())
-        if base is not None and not is_baseline(*(data.cells[cell][name] for name in TECHNIQUE[:2]))
-    ]
+    """Yield the rows of a data set, by labels judged on and groups compared, before anything is adjusted."""
     of_labels: dict[tuple[str, float], list[tuple[int, int]]] = {}
-    for pair in tested:
-        world = data.cells[pair[0]]["world"], data.cells[pair[0]]["beta"]
-        of_labels.setdefault(("", 0.0) if run.labels == "true" else world, []).append(pair)
-    for pairs in of_labels.values():
-        yield from _distances_of(run, data, pairs)
-
-
-def _distances_of(
-    run: RunResults, data: DatasetRepeats, tested: list[tuple[int, int]]
-) -> Iterator[pd.DataFrame]:
-    """Yield the rows of some cells, each with its ``none``, that are judged on the same labels."""
-    cells, bases = np.array(tested).T
-    accepted = data.counts.predicted[cells].sum(-2)  # by decision
-    for compared in data.asked(run.attributes):
+    for i, (cell, base) in enumerate(zip(data.cells, data.untouched(), strict=True)):
+        if base is not None and not is_baseline(cell["intervention"], cell["parameters"]):
+            labels = ("", 0.0) if run.labels == "true" else (cell["world"], cell["beta"])
+            of_labels.setdefault(labels, []).append((i, base))
+    for tested, compared in product(of_labels.values(), data.asked(run.attributes)):
+        cells, bases = np.array(tested).T
+        accepted = data.counts.predicted[cells].sum(-2)  # by decision
         own = Baselines(data, (), data.levels(labels_of(run, data, data.cells[cells[0]]), compared))
         pairs = data.pair(data.counts, compared)
         techniques, nones = (replace(pairs, n=pairs.n[at]) for at in (cells, bases))
         found = LineComparison(techniques, nones, own.majority)
         both = np.where(np.isfinite(found.excess), 1.0, np.nan)
-        of_all = {"share": 1 - found.kept_and_price[0], "mutated_accuracy": found.line}
-        numbers = found.numbers | of_all
+        numbers = found.numbers | {"share": 1 - found.kept_and_price[0], "mutated_accuracy": found.line}
         to_constant = numbers["accuracy"] - numbers["constant_accuracy"]
         differences = np.stack([found.excess, to_constant * both])
         on_rows = paired_test(differences)

@@ -14,13 +14,7 @@ from fairbench_cli.measures.registry import measure
 from fairbench_cli.report import tables
 from fairbench_cli.report.paired import LEVEL, adjusted, away_from_ideals, own_paired_of
 from fairbench_cli.report.population import over_population
-from fairbench_cli.report.repeats import (
-    CELL_COLUMNS,
-    SITUATION,
-    TECHNIQUE,
-    key_of,
-    mean_and_interval,
-)
+from fairbench_cli.report.repeats import CELL_COLUMNS, SITUATION, TECHNIQUE, key_of, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
 
 MARKS = (
@@ -41,7 +35,7 @@ def paper_table(name: str, run: RunResults) -> Document:
     """
     cells: tables.Cells = {}
     metrics = TABLES[name].metrics
-    own = _own_of(run, metrics)
+    own = run.own.take(run.own.rows["metric"].isin(metrics).to_numpy())
     paired = own_paired_of(run)
     verdicts = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["population_verdict"].to_dict()
     keys = list(own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
@@ -181,7 +175,3 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
 
 def _key(*parts: str) -> str:
     return "/".join(slugs([(part,)])[0] for part in parts)
-
-
-def _own_of(run: RunResults, metrics: tuple[str, ...]) -> Results:
-    return run.own.take(run.own.rows["metric"].isin(metrics).to_numpy())

@@ -137,15 +137,9 @@ def write_report(
     kept = write_predictions(folder, plan, records)
     shown_tables = [*differences, *(made[name] for name in chosen or ([] if differences else asked))]
     csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
-    names = (
-        PAGE,
-        ANSWER,
-        csv,
-        "tables/",
-        *["figures/"] * bool(config.figures),
-        *["predictions/"] * bool(kept),
-    )
-    return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), names)
+    names = [PAGE, ANSWER, csv, "tables/", *["figures/"] * bool(config.figures)]
+    names += ["predictions/"] * bool(kept)
+    return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), tuple(names))
 
 
 def _on_all_labels(run: RunResults, frame_of: Callable[[RunResults], pd.DataFrame]) -> pd.DataFrame:
