@@ -16,13 +16,12 @@ from fairbench_cli.audit.scan.strata import MOST_STRATA
 from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.check import Checked, check_rows
-from fairbench_cli.data.checks.groups import Side
+from fairbench_cli.data.checks.groups import Side, UnknownOutcomes, unknown_policies
 from fairbench_cli.data.checks.rows import raw_rows
 from fairbench_cli.data.croissant import croissant, named_columns
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import LocatedFiles, find_file, find_places, has_network, locate
 from fairbench_cli.data.table import Codes, Column, Floats, Rows, Table
-from fairbench_cli.data.unknown import UnknownOutcomes, unknown_policies
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rows import RANGES, crossed, ranges
@@ -158,7 +157,7 @@ def _opened(
 def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
     names, rows = _single(card, net.columns), int(meta.source.get("rows", 0))
     joint = posterior(net, [*names, card.label.column]).table * rows
-    favourable = joint[..., net.columns[net.index(card.label.column)].levels.index(card.label.favourable)]
+    favourable = joint[..., net.levels_of(card.label.column).index(card.label.favourable)]
     counts = np.stack([joint.sum(-1) - favourable, favourable], -1).reshape(-1, 2)
     cells = np.argwhere(np.ones(favourable.shape, dtype=bool))
     rates = _rates(card, net.columns, names, cells, counts, measured=False)
@@ -173,21 +172,19 @@ def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: 
     names = _single(card, table.columns)
     cells, at = _crossed([table[name] for name in names])
     counts = np.stack([np.bincount(at, y == side, len(cells)).astype(np.float64) for side in (0, 1)], -1)
-    everybody, attributes, intersections = _rates(card, table.columns, names, cells, counts, measured=True)
+    rates = _rates(card, table.columns, names, cells, counts, measured=True)
     strata = [_strata(card, table, tuple(map(str.strip, text.split(",")))) for text in explain]
     return Datasheet(
         card,
         "files",
         len(table),
         table.columns,
-        everybody,
-        attributes,
-        intersections,
-        unknown_policies(card, found),
-        tuple(_explained(dataset, one, strata) for one in attributes) if strata else (),
-        check_rows(rows),
-        found.sha256,
-        network,
+        *rates,
+        unknown=unknown_policies(card, found),
+        explanations=tuple(_explained(dataset, one, strata) for one in rates[1]) if strata else (),
+        checked=check_rows(rows),
+        sha256=found.sha256,
+        network=network,
     )
 
 
@@ -302,7 +299,7 @@ def _strata(card: Card, table: Table, by: tuple[str, ...]) -> _Strata:
             raise user_error(f'{card.name} has no column "{name}"', suggest(name, table.names), "--explain")
         if name == card.label.column:
             raise user_error(f'"{name}" is the label', "explain by another column", "--explain")
-        column = table.columns[table.index(name)]
+        column = table.column(name)
         columns.append(table[name])
         levels.append(column.levels)
         if column.kind == "number" and len(column.levels) > MOST_CODES:

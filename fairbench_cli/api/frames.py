@@ -1,7 +1,6 @@
 """Frames and arrays as tables: the columns are learned from training rows, and later rows fitted to them."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,60 +8,40 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import ArgumentError, Problem, user_error
-from fairbench_cli.data.columns import Misfit, by_byte_value, coded, keep_numbers
+from fairbench_cli.data.columns import Misfit, coded, keep_numbers, some_of
 from fairbench_cli.data.load import MANY
-from fairbench_cli.data.table import VALUES, Codes, Column, Table, table_of
+from fairbench_cli.data.table import VALUES, Coded, Column, Table, table_of
 
 
-@dataclass(frozen=True)
-class FrameColumns:
-    """The columns of training rows, to which other rows are fitted.
+def learned(frame: pd.DataFrame) -> tuple[Column, ...]:
+    """Return the columns of a frame of training rows, to which other rows are `fitted`.
 
     Numbers are numbers, and may be others in other rows. All else are levels by their text: of a pandas
     categorical those that it declares, in its order, and bins where it is ordered; otherwise those that
     occur, by their bytes. A missing value is the level "".
 
-    Parameters
-    ----------
-    columns : tuple of Column
-        In the order of the frame.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"age": [20.0, 40.0], "sex": ["m", "f"]})
-    >>> known = learned(frame)
-    >>> known.table(pd.DataFrame({"age": [25], "sex": ["f"]})).columns[0].levels
-    ('25',)
-    """
-
-    columns: tuple[Column, ...]
-
-    def table(self, frame: pd.DataFrame) -> Table:
-        """Return rows with these columns.
-
-        Raises
-        ------
-        UserError
-            When a value is no level of its column, or no number.
-        """
-        cells = zip(self.columns, (frame.iloc[:, j] for j in range(frame.shape[1])), strict=True)
-        return table_of([_fitted(column, own) for column, own in cells])
-
-
-def learned(frame: pd.DataFrame) -> FrameColumns:
-    """Return the columns of a frame of training rows.
-
     Raises
     ------
     UserError
         When two columns have one name, or one has more than 32,768 levels or different numbers.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"age": [20.0, 40.0], "sex": ["m", "f"]})
+    >>> age, sex = learned(frame)
+    >>> fitted(age, pd.Series([25]))[0].levels, sex.levels
+    (('25',), ('f', 'm'))
     """
-    names = [str(name) for name in frame.columns]
-    if len(set(names)) < len(names):
-        raise user_error("two columns have the same name", "give every column a name of its own")
     values = frame.attrs.get(VALUES, {})
-    columns = (_learned(name, frame.iloc[:, j], tuple(values.get(name, ()))) for j, name in enumerate(names))
-    return FrameColumns(tuple(columns))
+    return tuple(_learned(name, cells, tuple(values.get(name, ()))) for name, cells in _named(frame).items())
+
+
+def _named(frame: pd.DataFrame) -> dict[str, "pd.Series[Any]"]:
+    """Return the columns of a frame by name; refuse a name that comes twice."""
+    columns = {str(name): frame.iloc[:, j] for j, name in enumerate(frame.columns)}
+    if len(columns) < frame.shape[1]:
+        raise user_error("two columns have the same name", "give every column a name of its own")
+    return columns
 
 
 def texts_of(cells: "pd.Series[Any]") -> "pd.Series[str]":
@@ -97,8 +76,14 @@ def _learned(name: str, cells: "pd.Series[Any]", values: tuple[float, ...]) -> C
     return Column(name, levels)
 
 
-def _fitted(column: Column, cells: "pd.Series[Any]") -> tuple[Column, Codes]:
-    """Return a column with the codes of its cells; of numbers that are new a column of their own."""
+def fitted(column: Column, cells: "pd.Series[Any]") -> Coded:
+    """Return a learned column with the codes of cells; of numbers that are new a column of their own.
+
+    Raises
+    ------
+    UserError
+        When a value is no level of the column, or no number.
+    """
     if column.kind == "number":
         if not is_number_column(cells):
             what = f'column "{column.name}" holds numbers in training, and here {cells.dtype}'
@@ -111,7 +96,7 @@ def _fitted(column: Column, cells: "pd.Series[Any]") -> tuple[Column, Codes]:
     try:
         _, codes = coded(column.name, texts_of(cells), column.levels)
     except Misfit as misfit:
-        listed = f"{', '.join(column.levels[:10])}{', …' if len(column.levels) > 10 else ''}"
+        listed = some_of(column.levels)
         what = f'column "{column.name}" has "{misfit.cell}", which no training row has ({listed})'
         fix = f'let it be a category before rows are divided: X["{column.name}"].astype("category")'
         raise user_error(what, fix) from None
@@ -178,23 +163,18 @@ def to_table(frame: Any) -> Table:
     if rows.empty:
         raise user_error("the frame has no rows, or no columns", "give one row per person")
     columns = []
-    for name, cells in zip(
-        map(str, rows.columns), (rows.iloc[:, j] for j in range(rows.shape[1])), strict=True
-    ):
+    for name, cells in _named(rows).items():
         levels = None
         if isinstance(cells.dtype, pd.CategoricalDtype):
             levels = tuple(str(level) for level in cells.cat.remove_unused_categories().cat.categories)
         elif pd.api.types.is_numeric_dtype(cells) and cells.nunique() > MANY:
             what = f'column "{name}" has {cells.nunique()} different numbers, each of which would be a level'
             raise user_error(what, f'cut it into bins, as in pd.cut(frame["{name}"], 5), or leave it out')
-        text = cells.astype(object).where(cells.notna(), "").map(str)
+        text = texts_of(cells)
         if levels is not None and (text == "").any():
             levels = tuple(dict.fromkeys(("", *levels)))
         try:
-            columns.append(coded(name, text, levels or by_byte_value(text)))
+            columns.append(coded(name, text, levels or None))
         except Misfit as misfit:
             raise user_error(misfit.what, misfit.fix) from None
-    names = [column.name for column, _ in columns]
-    if len(set(names)) < len(names):
-        raise user_error("two columns have the same name", "give every column a name of its own")
     return table_of(columns)

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, get_args
 
-import numpy as np
 import pandas as pd
 
 from fairbench_cli.api.frames import to_table
@@ -16,7 +15,7 @@ from fairbench_cli.data.card import Card, find_card, read_card
 from fairbench_cli.data.load import Dataset, load, table_from_csv
 from fairbench_cli.data.locate import file_sha256, find_files
 from fairbench_cli.data.roles import checked_roles
-from fairbench_cli.data.table import Roles, Table
+from fairbench_cli.data.table import Roles, Table, with_columns
 from fairbench_cli.experiment.config.components import ComponentSpec
 from fairbench_cli.experiment.config.worlds import read_world
 from fairbench_cli.network.bias import Groups, shift
@@ -88,13 +87,12 @@ class Network:
         """
         if column not in self.net.names:
             raise user_error(f'the network has no column "{column}"', suggest(column, self.net.names))
-        levels = self.net.columns[self.net.index(column)].levels
-        parents = [self.net.columns[i] for i in self.net.parents[self.net.index(column)]]
+        levels, parents = self.net.levels_of(column), self.net.parents_of(column)
         rows = self.net.cpt(column).reshape(-1, len(levels))
         frame = pd.DataFrame(rows, columns=pd.Index(levels, name=column))
         if parents:
-            names = [parent.name for parent in parents]
-            frame.index = pd.MultiIndex.from_product([parent.levels for parent in parents], names=names)
+            levels_of_parents = [self.net.levels_of(parent) for parent in parents]
+            frame.index = pd.MultiIndex.from_product(levels_of_parents, names=parents)
         return frame
 
     def query(
@@ -123,15 +121,12 @@ class Network:
             For an unknown engine.
         """
         _refuse_unknown("engine", engine, get_args(Engine))
-        asked = [of] if isinstance(of, str) else list(of)
+        asked, known = [of] if isinstance(of, str) else list(of), given or {}
         try:
-            found = posterior(
-                self.net, asked, {**self.inclusion(asked, given or {}), **(given or {})}, engine
-            )
+            found = posterior(self.net, asked, {**self.inclusion(asked, known), **known}, engine)
         except UserError as error:
             raise UserError(*error.problems, surface="python") from None
-        levels = [self.net.columns[self.net.index(name)].levels for name in asked]
-        index = pd.MultiIndex.from_product(levels, names=asked)
+        index = pd.MultiIndex.from_product([self.net.levels_of(name) for name in asked], names=asked)
         single = index if len(asked) > 1 else index.get_level_values(0)
         answer = pd.Series(found.table.ravel(), index=single, name="probability")
         answer.attrs["evidence"] = found.evidence
@@ -180,9 +175,8 @@ class Network:
         if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta <= 1:
             raise ArgumentError(Problem(f"beta is {beta!r}", "give a number from 0 to 1"))
         if self.biased is not None:
-            raise ArgumentError(
-                Problem("this is a world, which has its bias already", "tilt its network first")
-            )
+            what = "this is a world, which has its bias already"
+            raise ArgumentError(Problem(what, "tilt its network first"))
         names = [attribute] if attribute is None or isinstance(attribute, str) else attribute
         named = names.items() if isinstance(names, Mapping) else [(name, 1.0) for name in names]
         net, tilts = self.net, [*self.meta.source.get("tilts", ())]
@@ -193,11 +187,8 @@ class Network:
                 if column not in net.parents_of(roles.label):
                     what = f"{column} is no parent of the outcome {roles.label}, so β has nothing to edit"
                     arc = f'require_arcs=[("{column}", "{roles.label}")]'
-                    fix = (
-                        "learn a network with the arc: ",
-                        Flag("require-arc", f"{column}>{roles.label}", arc),
-                    )
-                    raise UserError(Problem(what, fix), surface="python")
+                    flag = Flag("require-arc", f"{column}>{roles.label}", arc)
+                    raise UserError(Problem(what, ("learn a network with the arc: ", flag)), surface="python")
             net = shift(net, roles.label, roles.favourable, groups, beta * share, both=both)
             tilts.append({"beta": beta * share, "attribute": roles.attribute, "both": both})
         source = {**self.meta.source, "tilts": tilts}
@@ -227,8 +218,8 @@ class Network:
         if self.biased is not None:
             what, fix = "this is a world already", "name all mechanisms in one list"
             raise ArgumentError(Problem(what, fix))
-        roles, levels = self.roles(attribute), {column.name: column.levels for column in self.net.columns}
-        groups = self._card.groups(roles.attribute, levels)
+        roles = self.roles(attribute)
+        groups = self._card.groups(roles.attribute, self._levels)
         try:
             specs = read_world(plain_value(bias))
             built = [spec.build(MECHANISMS) for spec in specs]
@@ -241,7 +232,11 @@ class Network:
         """Return the groups of an attribute that β acts on, by column."""
         if self.biased is not None:
             return {}
-        return self._card.bias_groups(attribute, {one.name: one.levels for one in self.net.columns})
+        return self._card.bias_groups(attribute, self._levels)
+
+    @property
+    def _levels(self) -> dict[str, tuple[str, ...]]:
+        return {column.name: column.levels for column in self.net.columns}
 
     def sample(self, n: int, seed: int = 0, *, truth: bool = False) -> Table:
         """Return `n` rows; the same seed gives the same rows, and under another β only the outcome moves.
@@ -270,11 +265,10 @@ class Network:
         rows = draw(self.biased, int(n), int(seed))
         if not truth:
             return rows.recorded
-        others = [name for name in rows.true.names if name in {*self.biased.altered, *self.biased.omitted}]
-        at = [rows.true.names.index(name) for name in others]
-        columns = tuple(replace(rows.true.columns[j], name=f"{rows.true.names[j]}.true") for j in at)
-        codes = np.column_stack([rows.recorded.codes, rows.true.codes[:, at]])
-        return Table((*rows.recorded.columns, *columns), codes)
+        differing = {*self.biased.altered, *self.biased.omitted}
+        others = [column for column in rows.true.columns if column.name in differing]
+        true = [(replace(column, name=f"{column.name}.true"), rows.true[column.name]) for column in others]
+        return with_columns(rows.recorded, true) if true else rows.recorded
 
     def dataset(self, n: int, seed: int = 0) -> Dataset:
         """Return the rows of `sample` as a data set, which knows the outcome and who is deprived.
@@ -296,17 +290,15 @@ class Network:
         ArgumentError
             When no deprived group is given.
         """
-        levels = {column.name: column.levels for column in self.net.columns}
         name = self._card.attribute(attribute)
-        return checked_roles(self._card, name, self.net.columns, levels.__getitem__, "network")
+        return checked_roles(self._card, name, self.net.columns, self.net.levels_of, "network")
 
     @property
     def _card(self) -> Card:
         if self.card is None:
             what = "the network does not say which column is the outcome and who is deprived"
-            fix = (
-                "say it to learn(): label=, favourable=, attribute=, deprived=; or load_network(path, card=…)"
-            )
+            given = ", ".join(f"{key}=" for key in ROLES)
+            fix = f"say it to learn(): {given}; or load_network(path, card=…)"
             raise ArgumentError(Problem(what, fix))
         return self.card
 
@@ -322,9 +314,8 @@ class Network:
         """
         if self.biased is not None:
             what = "a file holds a network, and this is a world"
-            raise ArgumentError(
-                Problem(what, "save the network itself; call `world` on it when it is loaded")
-            )
+            fix = "save the network itself; call `world` on it when it is loaded"
+            raise ArgumentError(Problem(what, fix))
         save(self.net, path, self.meta)
 
     def figure(self, attribute: str | None = None) -> Any:
@@ -367,8 +358,7 @@ class Network:
 
     def _repr_html_(self) -> str:
         rows = {
-            column.name: (len(column.levels), ", ".join(self.net.parents_of(column.name)))
-            for column in self.net.columns
+            name: (len(levels), ", ".join(self.net.parents_of(name))) for name, levels in self._levels.items()
         }
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=["levels", "parents"])
         return f"<p>Network of {self._name}: {self._facts}</p>{frame.to_html(border=0)}"
@@ -505,14 +495,23 @@ def _arc(arc: str | tuple[str, str]) -> tuple[str, str]:
 
 def _with_roles(net: BayesNet, meta: Meta, given: dict[str, Any]) -> Network:
     """Return a network with label and groups as they are given, checked; its file keeps them."""
-    levels = {column.name: column.levels for column in net.columns}
-    deprived = _one_or_more(given["deprived"])
-    others = tuple(level for level in levels.get(str(given["attribute"]), ()) if level not in deprived)
-    favoured = _one_or_more(given["favoured"]) if "favoured" in given else others
     label, favourable, attribute = (str(given[key]) for key in ("label", "favourable", "attribute"))
-    roles = Roles(label, favourable, attribute, deprived, favoured)
-    source = {**meta.source, "roles": {**vars(roles), "deprived": list(deprived), "favoured": list(favoured)}}
-    found = Network(net, replace(meta, source=source), _card_of(roles, str(meta.source["dataset"])))
+    levels = net.levels_of(attribute) if attribute in net.names else ()
+    deprived = _one_or_more(given["deprived"])
+    others = [level for level in levels if level not in deprived]
+    favoured = _one_or_more(given["favoured"]) if "favoured" in given else others
+    name = str(meta.source["dataset"])
+    card = Card.model_validate(
+        {
+            "name": name,
+            "files": [{"name": name}],
+            "label": {"column": label, "favourable": favourable},
+            "protected": {attribute: {"deprived": deprived, "favoured": favoured}},
+        }
+    )
+    roles = Roles(label, favourable, attribute, tuple(deprived), tuple(favoured))
+    source = {**meta.source, "roles": {**vars(roles), "deprived": deprived, "favoured": favoured}}
+    found = Network(net, replace(meta, source=source), card)
     found.roles()  # checked
     return found
 
@@ -522,20 +521,6 @@ def _refuse_unknown(key: str, value: str, known: tuple[str, ...]) -> None:
         raise ArgumentError(Problem(f"{key} is {value!r}", suggest(str(value), known)))
 
 
-def _one_or_more(values: Any) -> tuple[str, ...]:
+def _one_or_more(values: Any) -> list[str]:
     many = isinstance(values, Iterable) and not isinstance(values, str)
-    return tuple(map(str, values)) if many else (str(values),)
-
-
-def _card_of(roles: Roles, name: str) -> Card:
-    """Return a card that says of a frame what `roles` say."""
-    return Card.model_validate(
-        {
-            "name": name,
-            "files": [{"name": name}],
-            "label": {"column": roles.label, "favourable": roles.favourable},
-            "protected": {
-                roles.attribute: {"deprived": list(roles.deprived), "favoured": list(roles.favoured)}
-            },
-        }
-    )
+    return [str(value) for value in values] if many else [str(values)]

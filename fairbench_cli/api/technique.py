@@ -1,7 +1,7 @@
 """Techniques as scikit-learn classifiers: `fit` and `predict` with groups, cloned and searched as any."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -22,14 +22,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from fairbench_cli.api.frames import (
-    FrameColumns,
-    is_number_column,
-    is_one_of,
-    learned,
-    texts_of,
-    to_pandas,
-)
+from fairbench_cli.api.frames import fitted, is_number_column, is_one_of, learned, texts_of, to_pandas
 from fairbench_cli.api.objects import component_of, in_lists, parameters_given, plain_value
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.base.parameters import parameters_of
@@ -39,7 +32,7 @@ from fairbench_cli.base.validation import findings_of
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.table import Codes, Column, Floats, Sample, with_columns
+from fairbench_cli.data.table import Column, Floats, Sample, table_of, with_columns
 from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries
 from fairbench_cli.experiment.plan import component_seed
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
@@ -80,24 +73,17 @@ class GroupColumn:
     place: int | None
 
 
-def technique(
-    name: Any,
-    /,
-    *,
-    estimator: Any = "c45",
-    sensitive_features: str | int | None = None,
-    deprived: Any = None,
-    favourable: Any = None,
-    include_protected: bool = False,
-    encoding: Choice = "one-hot",
-    random_state: Any = 0,
-    **parameters: Any,
-) -> "TechniqueClassifier":
-    """Return a technique as a scikit-learn classifier.
+def _can(what: str) -> Callable[["TechniqueClassifier"], bool]:
+    """Return whether a model has scores or chances; before it is fitted it may."""
+    return lambda own: getattr(own, f"has_{what}_", True)
+
+
+class TechniqueClassifier(ClassifierMixin, BaseEstimator):
+    """A technique as a scikit-learn classifier, to be cloned, searched and validated as any.
 
     Parameters
     ----------
-    name : str, class, function or object
+    technique : str, class, function or object
         One of ``fairbench list interventions``, or what a config may name: ``"./mine.py:Promoting"``,
         ``"fairlearn.preprocessing:CorrelationRemover"``; or the class, function or object itself.
     estimator : str, mapping or scikit-learn estimator
@@ -120,40 +106,6 @@ def technique(
     **parameters
         Of the technique.
 
-    Raises
-    ------
-    UserError
-        When there is no such technique or classifier, or it does not take such parameters; at `fit`.
-
-    Examples
-    --------
-    >>> X = pd.DataFrame({"age": [20, 30, 40, 50] * 5, "sex": ["f", "m"] * 10})
-    >>> y = ["no", "yes", "no", "yes", "yes"] * 4
-    >>> fair = technique("reweighing", estimator="naive-bayes", sensitive_features="sex", deprived="f")
-    >>> fair.fit(X, y).predict(X[:2]).tolist()
-    ['yes', 'yes']
-    """
-    return TechniqueClassifier(
-        name,
-        estimator=estimator,
-        sensitive_features=sensitive_features,
-        deprived=deprived,
-        favourable=favourable,
-        include_protected=include_protected,
-        encoding=encoding,
-        random_state=random_state,
-        **parameters,
-    )
-
-
-def _can(what: str) -> Callable[["TechniqueClassifier"], bool]:
-    """Return whether a model has scores or chances; before it is fitted it may."""
-    return lambda own: getattr(own, f"has_{what}_", True)
-
-
-class TechniqueClassifier(ClassifierMixin, BaseEstimator):
-    """A technique that scikit-learn can clone, search and validate; `technique` says what is given.
-
     Attributes
     ----------
     classes_ : array, shape (2,)
@@ -166,6 +118,19 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         Numbers that say what was done.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
+
+    Raises
+    ------
+    UserError
+        When there is no such technique or classifier, or it does not take such parameters; at `fit`.
+
+    Examples
+    --------
+    >>> X = pd.DataFrame({"age": [20, 30, 40, 50] * 5, "sex": ["f", "m"] * 10})
+    >>> y = ["no", "yes", "no", "yes", "yes"] * 4
+    >>> fair = technique("reweighing", estimator="naive-bayes", sensitive_features="sex", deprived="f")
+    >>> fair.fit(X, y).predict(X[:2]).tolist()
+    ['yes', 'yes']
     """
 
     def __init__(
@@ -242,15 +207,12 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         group = self._group_column(frame, sensitive_features, spec)
         self.columns_, self.group_ = learned(frame), group
         self.deprived_ = None if group is None else self._deprived_levels(frame, sensitive_features, group)
-        train = self._sample(frame, sensitive_features)
-        train = Sample(
-            train.features,
-            train.attribute,
-            labels,
-            train.s,
-            self._weights(sample_weight, len(frame)),
-            bool(self.outcomes_[0] == self.favourable_),
-            tuple(map(str, self.outcomes_)),
+        train = replace(
+            self._sample(frame, sensitive_features),
+            y=labels,
+            weights=self._weights(sample_weight, len(frame)),
+            favourable_first=bool(self.outcomes_[0] == self.favourable_),
+            outcomes=tuple(map(str, self.outcomes_)),
         )
         classifier, classifier_spec = self._classifier()
         seed = self.random_state
@@ -343,21 +305,20 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
     def _frame(self, X: Any, *, reset: bool, y: Any = None) -> pd.DataFrame:
         """Return rows as a data frame, checked as scikit-learn does it."""
         more = {"y": y} if reset else {}
-        if hasattr(X, "columns") or hasattr(X, "column_names"):
+        has_names = hasattr(X, "columns") or hasattr(X, "column_names")
+        if has_names:
             frame = to_pandas(X)
             validate_data(self, frame, reset=reset, skip_check_array=True, **more)
+        elif getattr(getattr(X, "dtype", None), "kind", "") == "O" and any(
+            isinstance(value, str) for value in np.ravel(X)[:1000]
+        ):
+            frame = pd.DataFrame(X).infer_objects()
+            validate_data(self, np.asarray(X), reset=reset, skip_check_array=True, **more)
+        elif reset:
+            frame = pd.DataFrame(validate_data(self, X, y, reset=True)[0])
         else:
-            if getattr(getattr(X, "dtype", None), "kind", "") == "O" and any(
-                isinstance(value, str) for value in np.ravel(X)[:1000]
-            ):
-                frame = pd.DataFrame(X).infer_objects()
-                validate_data(self, np.asarray(X), reset=reset, skip_check_array=True, **more)
-            else:
-                if reset:
-                    X, _ = validate_data(self, X, y, reset=True, ensure_min_samples=1)
-                else:
-                    X = validate_data(self, X, reset=False)
-                frame = pd.DataFrame(X)
+            frame = pd.DataFrame(validate_data(self, X, reset=False))
+        if not has_names:
             frame.columns = [f"x{j}" for j in range(frame.shape[1])]
         for name in frame.columns:
             if is_number_column(frame[name]):
@@ -416,15 +377,18 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         if named is None:
             name = getattr(given, "name", None)
             if name not in frame.columns or hasattr(name, "__index__"):
-                (column,) = learned(_groups_frame(given, len(frame), name)).columns
-                return GroupColumn(column, None)
+                cells = _groups(given, len(frame)).to_frame(name if isinstance(name, str) else GROUP)
+                return GroupColumn(learned(cells)[0], None)
             _require_same(frame[name], given)
             named = name
-        place = named if isinstance(named, int) else _place(frame, str(named))
+        names = [str(own) for own in frame.columns]
+        if not isinstance(named, int) and str(named) not in names:
+            raise ArgumentError(Problem(f'X has no column "{named}"', suggest(str(named), names)))
+        place = named if isinstance(named, int) else names.index(str(named))
         if not 0 <= place < frame.shape[1]:
             what = f"sensitive_features is column {named}, and X has {frame.shape[1]}"
             raise ArgumentError(Problem(what, "count from 0"))
-        return GroupColumn(learned(frame.iloc[:, [place]]).columns[0], place)
+        return GroupColumn(learned(frame.iloc[:, [place]])[0], place)
 
     def _deprived_levels(self, frame: pd.DataFrame, given: Any, group: GroupColumn) -> Any:
         """Return the deprived levels as texts, or the function that tells them."""
@@ -440,7 +404,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         values = [self.deprived] if one else list(self.deprived)
         if not values:
             raise ArgumentError(Problem("deprived names no group", f"name it or them: {min(levels)!r}"))
-        cells = frame.iloc[:, group.place] if group.place is not None else _series(given, "")
+        cells = frame.iloc[:, group.place] if group.place is not None else _series(given)
         for value in values:
             if str(value) not in levels and not is_one_of(cells, [value]).any():
                 fix = suggest(str(value), levels)
@@ -453,15 +417,17 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
 
     def _sample(self, frame: pd.DataFrame, given: Any) -> Sample:
         """Return rows as a sample; labels that are not known are 0."""
-        table, group = self.columns_.table(frame), self.group_
+        cells_of = (frame.iloc[:, j] for j in range(frame.shape[1]))
+        table = table_of([fitted(*column) for column in zip(self.columns_, cells_of, strict=True)])
+        group = self.group_
         none = np.zeros(len(frame), np.int8)
         if group is None:
             return Sample(table, "", none, none + np.int8(1))
         if group.place is None and given is None:
             return RowsWithoutGroups(table, group.column.name, none, none)
         if group.place is None:
-            cells = _groups_frame(given, len(frame), group.column.name).iloc[:, 0]
-            table = with_columns(table, [_coded(group.column, cells)])
+            cells = _groups(given, len(frame))
+            table = with_columns(table, [fitted(group.column, cells)])
         else:
             cells = frame.iloc[:, group.place]
             if given is not None:
@@ -486,11 +452,8 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
     def _takes(self) -> Mapping[str, Any] | None:
         """Return the parameters of the technique by name; None where that is not known."""
         if isinstance(self.technique, str):
-            return (
-                parameters_of(INTERVENTIONS[self.technique].load()).types
-                if self.technique in INTERVENTIONS
-                else None
-            )
+            known = self.technique in INTERVENTIONS
+            return parameters_of(INTERVENTIONS[self.technique].load()).types if known else None
         found = parameters_of(self.technique if callable(self.technique) else type(self.technique))
         return None if found.open else {**found.types, **INTERVENTIONS.foreign.options_of(self.technique)}
 
@@ -513,6 +476,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             parameters = parameters | {"encoding": self.encoding}
         spec = ComponentSpec(short(name), tuple(sorted(parameters.items())))
         return ForeignEstimator(partial(clone, given), {}, self.encoding), spec
+
+
+technique = TechniqueClassifier
 
 
 def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tuple[Any, ComponentSpec]:
@@ -545,40 +511,27 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
     return (thing if made is not thing and not parameters else kind.foreign.make(made, given)), spec
 
 
-def _groups_frame(given: Any, rows: int, name: Any) -> pd.DataFrame:
-    """Return groups as a frame of one column."""
-    cells = _series(given, name)
+def _groups(given: Any, rows: int) -> "pd.Series[Any]":
+    """Return the groups of some rows, one each."""
+    cells = _series(given)
     if len(cells) != rows:
         what = f"sensitive_features are {len(cells)}, and X has {rows} rows"
         raise ArgumentError(Problem(what, "give the group of each row"))
-    return pd.DataFrame({str(name) if isinstance(name, str) else GROUP: cells})
+    return cells
 
 
-def _series(given: Any, name: Any) -> "pd.Series[Any]":
+def _series(given: Any) -> "pd.Series[Any]":
     """Return groups as a series without the index of their rows."""
     if getattr(given, "ndim", 1) != 1:
         if given.shape[1] != 1:
             what = f"sensitive_features are {given.shape[1]} columns"
             raise ArgumentError(Problem(what, "give one; of several join the texts, such as race + sex"))
         given = given.iloc[:, 0] if hasattr(given, "iloc") else given[:, 0]
-    values = given.reset_index(drop=True) if hasattr(given, "iloc") else pd.Series(list(given))
-    return values.rename(name)
+    return given.reset_index(drop=True) if hasattr(given, "iloc") else pd.Series(list(given))
 
 
 def _require_same(cells: "pd.Series[Any]", given: Any) -> None:
     """Raise an error if groups that are given are not those of a column of X."""
-    if texts_of(_series(cells, "")).tolist() != texts_of(_series(given, "")).tolist():
+    if texts_of(_series(cells)).tolist() != texts_of(_series(given)).tolist():
         what = f'sensitive_features are the column "{cells.name}" of X, and are given as other values'
         raise ArgumentError(Problem(what, "leave them out, or give them another name"))
-
-
-def _coded(column: Column, cells: "pd.Series[Any]") -> tuple[Column, Codes]:
-    table = FrameColumns((column,)).table(cells.to_frame())
-    return table.columns[0], table.codes[:, 0]
-
-
-def _place(frame: pd.DataFrame, name: str) -> int:
-    names = [str(own) for own in frame.columns]
-    if name not in names:
-        raise ArgumentError(Problem(f'X has no column "{name}"', suggest(name, names)))
-    return names.index(name)

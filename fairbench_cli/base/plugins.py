@@ -267,7 +267,9 @@ def _import_error(name: str, error: BaseException, path: Path | None = None) -> 
     own = [frame for frame in frames if path is None or frame[0] == str(path)]
     (file, line), message = (own or frames)[-1], str(error)
     if isinstance(error, SyntaxError):
-        file, line, message = error.filename or file, error.lineno if error.filename else line, error.msg
+        message = error.msg
+        if error.filename:
+            file, line = error.filename, error.lineno
     what = f"cannot import {name}: {file}:{line}: {type(error).__name__}: {message}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         return user_error(what, f"pip install {error.name.partition('.')[0]}, or correct the import")

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.errors import Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.base.text import percent_words
-from fairbench_cli.cli.console import KEPT, fold, out, print_rows, say, talk
+from fairbench_cli.cli.console import KEPT, fold, out, print_document, print_rows, print_text, say, talk
 from fairbench_cli.cli.options import DataDir, to
 
 if TYPE_CHECKING:
+    from fairbench_cli.data.checks.check import TwoVersions
     from fairbench_cli.data.checks.rows import Finding
-    from fairbench_cli.data.checks.versions import TwoVersions
 
 app = typer.Typer(no_args_is_help=True, help="Look at data sets, check, download and verify their files.")
 
@@ -81,10 +82,7 @@ def show(
     from fairbench_cli.audit.parts.part import View
     from fairbench_cli.audit.show.document import SHOWN
     from fairbench_cli.audit.show.tables import json_text
-    from fairbench_cli.base.errors import shown, suggest
-    from fairbench_cli.base.files import make_folder, write_text
     from fairbench_cli.cli.activity import Activity
-    from fairbench_cli.cli.console import print_document, print_text
 
     kind = format_ or ("console" if output is None else ENDINGS.get(output.suffix.lower(), ""))
     if output is not None and kind in ("", "console"):
@@ -178,7 +176,6 @@ def export(
 ) -> None:
     """Write the rows that an experiment sees: every column's levels, the label as 1 (favourable) and 0."""
     from fairbench_cli.api.data import load
-    from fairbench_cli.base.files import make_folder, write_text
 
     dataset = load(name, data_dir=data_dir)
     frame, label = dataset.table.to_frame(), dataset.card.label
@@ -209,9 +206,8 @@ def check(
 
     Exit code 0: no warning; 1: warnings; 2: the data cannot be read.
     """
-    from fairbench_cli.data.checks.check import check_rows
+    from fairbench_cli.data.checks.check import check_rows, compare_versions
     from fairbench_cli.data.checks.rows import raw_rows
-    from fairbench_cli.data.checks.versions import compare_versions
     from fairbench_cli.data.locate import find_files
 
     card, found = find_files(name, data_dir)
@@ -224,10 +220,10 @@ def check(
     if checked.known:
         say("Known traps, named on the card, with what shows them in [brackets]:")
     for known in checked.known:
-        shown = [str(one) for one in known.found[:3]]
-        more = len(known.found) - len(shown)
-        shown += [f"and {more} more"] if more else []
-        fold(f"{known.trap.kind}: {known.trap.note.strip()} [{'; '.join(shown)}]", indent="  ")
+        some = [str(one) for one in known.found[:3]]
+        more = len(known.found) - len(some)
+        some += [f"and {more} more"] if more else []
+        fold(f"{known.trap.kind}: {known.trap.note.strip()} [{'; '.join(some)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
             [leak.column, leak.how, percent_words(leak.accuracy), percent_words(max(leak.explained, 0))]

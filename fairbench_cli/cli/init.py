@@ -1,5 +1,6 @@
 """``fairbench init``: a card and a config for a table that has none."""
 
+import os
 import re
 import shlex
 import sys
@@ -11,14 +12,17 @@ from typing import TYPE_CHECKING, Annotated, TypeVar
 import typer
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
+from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.base.text import shown_path
+from fairbench_cli.cli.console import print_table, talk
+from fairbench_cli.document.model import plain_table
 
 if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
 
-    from fairbench_cli.data.guess.layout import FileLayout
-    from fairbench_cli.data.guess.roles import GivenRoles, Group, Mask, RawCells
-    from fairbench_cli.data.guess.write import Guessed
+    from fairbench_cli.data.guess.card import Guessed
+    from fairbench_cli.data.guess.cells import Mask, RawCells
+    from fairbench_cli.data.guess.roles import GivenRoles, Group
 
 T = TypeVar("T")
 
@@ -58,19 +62,9 @@ def init(
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
 ) -> None:
     """Write a commented card and a config for a table; asks for what the flags leave open."""
-    from fairbench_cli.base.files import make_folder, write_text
     from fairbench_cli.cli.activity import Activity
-    from fairbench_cli.cli.console import talk
-    from fairbench_cli.data.guess.columns import (
-        counts_of,
-        gaps_of,
-        guess_columns,
-        has_decimal_commas,
-        with_points,
-    )
-    from fairbench_cli.data.guess.layout import layout_of, named_cells
-    from fairbench_cli.data.guess.roles import RawCells
-    from fairbench_cli.data.guess.write import Guessed, card_text, config_text
+    from fairbench_cli.data.guess import card as guess
+    from fairbench_cli.data.guess.cells import counts_of, layout_of, named_cells, raw_cells
 
     _look_at(data)
     card = card or data.with_name(f"{data.stem}.yaml")
@@ -81,27 +75,21 @@ def init(
     with Activity(f"reading {data}") as activity:
         cells = named_cells(data, layout, names)
         activity.tell(f"looking at {cells.shape[1]} columns of {len(cells):,} rows")
-        comma = has_decimal_commas(cells, layout.separator)
-        gaps = gaps_of(cells, comma=comma)
-        cells = with_points(cells, gaps) if comma else cells
-    _say_layout(data, layout, cells, asked=sys.stdin.isatty())
+        table = raw_cells(cells, layout)
+    _say_layout(data, table, asked=sys.stdin.isatty())
     given = {re.split("[=<>]", one)[0].strip() for one in (label or "", *(protected or ()))}
-    counts = counts_of(cells)
-    counts = None if counts in given else counts
-    if counts is not None:
-        people = cells[counts].astype(float).astype(int)
-        cells = cells.drop(columns=counts).loc[cells.index.repeat(people)].reset_index(drop=True)
-        talk(f"{counts} counts the people of each row: {len(cells):,}")
-    used = RawCells(cells[[name for name in cells.columns if name]], gaps)
-    roles = _roles(used, label, favourable, protected or [])
-    with Activity(f"looking what {cells.shape[1]} columns of {len(cells):,} rows are"):
-        guesses = guess_columns(used, roles)
-    file = _relative(data, card)
-    guessed = Guessed(_name(card.stem), file, layout, comma, RawCells(cells, gaps), roles, guesses, counts)
+    counts = counts_of(table.cells)
+    if counts is not None and counts not in given:
+        table = table.by_person(counts)
+        talk(f"{counts} counts the people of each row: {len(table.cells):,}")
+    roles = _roles(table.named, label, favourable, protected or [])
+    with Activity(f"looking what {table.cells.shape[1]} columns of {len(table.cells):,} rows are"):
+        guesses = guess.guess_columns(table.named, roles)
+    guessed = guess.Guessed(_name(card.stem), _relative(data, card), table, roles, guesses)
     for folder in (card.parent, config.parent):
         make_folder(folder)
-    write_text(card, card_text(guessed))
-    write_text(config, config_text(guessed, _relative(card, config)))
+    write_text(card, guess.card_text(guessed))
+    write_text(config, guess.config_text(guessed, _relative(card, config)))
     _say_columns(guessed)
     with Activity(f"checking {card}, as a run does"):
         _check(card, config)
@@ -127,7 +115,6 @@ def _roles(
 
 def _asked(table: "RawCells", outcome: "Group | None", groups: "list[Group]") -> "GivenRoles":
     """Return label and groups; what is missing is asked for."""
-    from fairbench_cli.cli.console import talk
     from fairbench_cli.data.guess import roles
 
     if outcome is None:
@@ -162,7 +149,6 @@ def _columns(table: "RawCells", outcome: "Group", text: str) -> "list[Group]":
 
 def _deprived(table: "RawCells", group: "Group", good: "Mask") -> "Group":
     """Return a protected attribute with its deprived group, asked for if it is missing."""
-    from fairbench_cli.cli.console import talk
     from fairbench_cli.data.guess import roles
 
     name = group.column
@@ -175,8 +161,6 @@ def _deprived(table: "RawCells", group: "Group", good: "Mask") -> "Group":
 
 def _ask(question: str, read: Callable[[str], T], default: str | None) -> T:
     """Return the answer to a question, asked until it can be read."""
-    from fairbench_cli.cli.console import talk
-
     while True:
         answer = typer.prompt(question, default=default, err=True)
         try:
@@ -209,7 +193,7 @@ def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
 
 
 def _separator(given: str | None) -> str | None:
-    from fairbench_cli.data.guess.layout import SEPARATOR_NAMES
+    from fairbench_cli.data.guess.cells import SEPARATOR_NAMES
 
     found = SEPARATOR_NAMES.get(given or "", given)
     if found is not None and len(found) != 1:
@@ -230,19 +214,16 @@ def _name(stem: str) -> str:
 
 def _relative(target: Path, file: Path) -> str:
     """Return how a file names another: relative to its own folder, unless that is far away."""
-    import os
-
     path = Path(os.path.relpath(target.resolve(), file.parent.resolve())).as_posix()
     if path.startswith("../../"):
         return target.resolve().as_posix()
     return path if path.startswith("../") or target.suffix not in (".yaml", ".yml") else f"./{path}"
 
 
-def _say_layout(data: Path, layout: "FileLayout", cells: "pd.DataFrame", *, asked: bool) -> None:
-    from fairbench_cli.cli.console import print_table, talk
-    from fairbench_cli.data.guess.layout import SEPARATOR_NAMES
-    from fairbench_cli.document.model import plain_table
+def _say_layout(data: Path, table: "RawCells", *, asked: bool) -> None:
+    from fairbench_cli.data.guess.cells import SEPARATOR_NAMES
 
+    cells, layout = table.cells, table.layout
     by = {separator: name for name, separator in SEPARATOR_NAMES.items()}
     cut = f"cells separated by {by.get(layout.separator, layout.separator)}"
     kind = {"csv": cut, "arff": "ARFF", "parquet": "Parquet"}[layout.format]
@@ -264,9 +245,7 @@ def _preview(cells: "pd.Series[str]", most: int = 5) -> str:
 
 
 def _say_columns(guessed: "Guessed") -> None:
-    from fairbench_cli.cli.console import print_table
-    from fairbench_cli.data.guess.columns import flow
-    from fairbench_cli.document.model import plain_table
+    from fairbench_cli.data.guess.card import flow
 
     rows = []
     for column in guessed.columns:

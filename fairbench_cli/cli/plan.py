@@ -30,7 +30,8 @@ def plan(
     from fairbench_cli.experiment.running.run import prepare, read_shard
 
     with Activity("reading") as activity:
-        given, part = read_config(config, tuple(set_ or ())), None if shard is None else read_shard(shard)
+        given = read_config(config, tuple(set_ or ()))
+        part = None if shard is None else read_shard(shard)
         filters, tell = tuple(only or ()), activity.tell
         prepared = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
     left = prepared.todo.by_key()

@@ -393,6 +393,10 @@ class Card(StrictModel):
         """The columns that are made of a column of the file, and of which one."""
         return {name: column.source for name, column in self.columns.items() if column.source is not None}
 
+    def column(self, name: str) -> ColumnCard:
+        """Return what the card says of a column: of one that it does not list, nothing."""
+        return self.columns.get(name) or ColumnCard()
+
     def drops(self, name: str) -> bool:
         """Return whether a column is left out of the table."""
         column = self.columns.get(name)
@@ -527,7 +531,7 @@ def _contradictions(card: Card) -> Iterator[Problem]:
             what = f'if_missing of column "{name}" needs to know which cells are missing values'
             fix = 'write them under `missing`, for example missing: ["", "?"]'
             yield Problem(what, fix, card.where("columns", name, "if_missing"))
-    if card.columns.get(card.label.column, ColumnCard()).if_missing:
+    if card.column(card.label.column).if_missing:
         what = "a label that is missing cannot be filled in"
         fix = "remove if_missing and write missing_rows: drop"
         yield Problem(what, fix, card.where("columns", card.label.column, "if_missing"))
@@ -567,8 +571,7 @@ def _contradictions(card: Card) -> Iterator[Problem]:
 
 def _label_contradictions(card: Card) -> Iterator[Problem]:
     """Yield why the unknown outcomes of a card cannot become what it says."""
-    kind, policy = card.columns.get(card.label.column, ColumnCard()).kind, card.label.unknown_as
-    if kind in ("integer", "real") and policy == "unfavourable":
+    if card.column(card.label.column).is_number and card.label.unknown_as == "unfavourable":
         what = f'unknown_as: unfavourable needs a label of categories, and "{card.label.column}" is a number'
         yield Problem(what, "write unknown_as: level", card.where("label", "unknown_as"))
 

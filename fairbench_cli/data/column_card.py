@@ -135,12 +135,22 @@ class ColumnCard(StrictModel):
         default=None, description="what becomes of this column's missing cells; default: as missing_rows says"
     )
 
+    @property
+    def is_number(self) -> bool:
+        """Whether its cells are numbers."""
+        return self.kind in ("integer", "real")
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether its numbers become levels."""
+        return self.bins is not None or self.cap is not None
+
     @model_validator(mode="after")
     def _consistent(self) -> "ColumnCard":
-        number = self.kind in ("integer", "real")
-        if not number and (self.bins or self.network_bins or self.cap is not None):
+        number = self.is_number
+        if not number and (self.is_cut or self.network_bins):
             raise mistake("bins and cap are for numbers", "add kind: integer or kind: real")
-        if self.network_bins and (self.bins or self.cap is not None):
+        if self.network_bins and self.is_cut:
             raise mistake("network_bins are for a column that else stays a number", "remove them")
         if self.bins is not None and self.cap is not None:
             raise mistake("bins and cap exclude each other", "keep one")
@@ -153,7 +163,7 @@ class ColumnCard(StrictModel):
                 raise mistake(f"{key} has no effect on a dropped column", "remove one of the two")
         if self.if_missing == "median" and not number:
             raise mistake("categories have no median", "write if_missing: mode, or if_missing: level")
-        if self.if_missing == "level" and number and self.bins is None and self.cap is None:
+        if self.if_missing == "level" and number and not self.is_cut:
             what = "a column that stays a number has no level for missing cells"
             raise mistake(what, "write if_missing: median, or cut it: bins: {quantiles: 5}")
         return self

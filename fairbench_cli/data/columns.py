@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.data.column_card import BinsCard
-from fairbench_cli.data.table import Codes, Column, Floats
+from fairbench_cli.data.table import Coded, Codes, Column, Floats
 
 if TYPE_CHECKING:  # workers that repair columns do not need it
     import pandas as pd
@@ -50,7 +50,7 @@ def by_byte_value(cells: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(cells), key=str.encode))
 
 
-def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> tuple[Column, Codes]:
+def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> Coded:
     """Return cells as codes of the given levels, or of those that occur, by byte value.
 
     Raises
@@ -71,11 +71,15 @@ def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> tup
     code = {level: k for k, level in enumerate(levels)}
     for value in distinct:
         if value not in code:
-            known = ", ".join(levels[:10]) + (", …" if len(levels) > 10 else "")
             what = f'column "{name}" has "{value}", which is not one of its levels'
-            raise Misfit(what, f"add it to `levels`, or `recode` it to one of: {known}", str(value))
+            raise Misfit(what, f"add it to `levels`, or `recode` it to one of: {some_of(levels)}", str(value))
     codes: Codes = np.array([code[value] for value in distinct], dtype=np.int16)[first_seen]
     return Column(name, levels), codes
+
+
+def some_of(levels: Sequence[str]) -> str:
+    """Return levels for a message, ten at most."""
+    return ", ".join(levels[:10]) + (", …" if len(levels) > 10 else "")
 
 
 def categories_of(texts: Sequence[str] | NDArray[Any]) -> Cells:
@@ -170,7 +174,7 @@ def _distinct(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
     return _factorised(cells.to_numpy(dtype=object))
 
 
-def occurring(column: Column, codes: Codes) -> tuple[Column, Codes]:
+def occurring(column: Column, codes: Codes) -> Coded:
     """Return a column less the levels without a row: bins that nobody is in, what an ARFF file only declares.
 
     An empty level would only weigh on a network's score, whose penalty counts levels.
@@ -232,9 +236,7 @@ MISSING = "missing"  # the level of missing cells
 GAPS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "<NA>")
 
 
-def with_missing(
-    column: Column, codes: Codes, gap: NDArray[np.bool_], called: str = MISSING
-) -> tuple[Column, Codes]:
+def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_], called: str = MISSING) -> Coded:
     """Return a column with one more level, "missing", in the rows of a gap; it is then nominal.
 
     Parameters
@@ -269,7 +271,7 @@ def imputed(cells: Cells, how: Literal["median", "mode"]) -> str:
 
 def bin_numbers(
     name: str, numbers: Floats, bins: BinsCard, *, whole: bool, like: Floats | None = None
-) -> tuple[Column, Codes]:
+) -> Coded:
     """Return numbers cut into bins.
 
     Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``; the end bins of given edges
@@ -330,9 +332,7 @@ def _quantile_edges(numbers: Floats, count: int) -> Floats:
     return edges
 
 
-def _cut_at(
-    name: str, numbers: Floats, inner: tuple[float, ...], *, whole: bool, left: bool
-) -> tuple[Column, Codes]:
+def _cut_at(name: str, numbers: Floats, inner: tuple[float, ...], *, whole: bool, left: bool) -> Coded:
     """Return numbers cut at the given edges."""
     codes: Codes = np.searchsorted(inner, numbers, side="right" if left else "left").astype(np.int16)
     first, last = edge_word(inner[0]), edge_word(inner[-1])
@@ -363,7 +363,7 @@ def _range(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
 
 
-def cap_numbers(name: str, numbers: Floats, cap: int) -> tuple[Column, Codes]:
+def cap_numbers(name: str, numbers: Floats, cap: int) -> Coded:
     """Return whole numbers as levels, with everything from `cap` on in one.
 
     Raises
@@ -383,7 +383,7 @@ def cap_numbers(name: str, numbers: Floats, cap: int) -> tuple[Column, Codes]:
     return Column(name, levels, "bins", values), np.minimum(numbers, cap).astype(np.int16)
 
 
-def keep_numbers(name: str, numbers: Floats) -> tuple[Column, Codes]:
+def keep_numbers(name: str, numbers: Floats) -> Coded:
     """Return numbers as they are, every distinct one a level.
 
     Raises

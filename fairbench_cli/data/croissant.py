@@ -162,7 +162,7 @@ def _records(card: Card, file: str, columns: Sequence[Column]) -> dict[str, Any]
     fields = []
     columns = (*columns, Column(card.counts, ())) if card.counts else columns
     for column, at in zip(columns, slugs([column.name] for column in columns), strict=True):
-        own = card.columns.get(column.name, ColumnCard())
+        own = card.column(column.name)
         kind = "sc:Integer" if column.name == card.counts else TYPES.get(own.kind, "sc:Text")
         found: dict[str, Any] = {"@type": "cr:Field", "@id": f"{file}/rows/{at}", "name": column.name}
         place = {"fileObject": {"@id": file}, "extract": {"column": own.source or column.name}}

@@ -14,10 +14,10 @@ from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, 
 from fairbench_cli.base.strict_yaml import Place, yaml_word
 from fairbench_cli.base.twins import NO_VALUE
 from fairbench_cli.data.card import UNKNOWN, Card
-from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import (
     GAPS,
     MISSING,
+    Cells,
     Misfit,
     as_numbers,
     bin_numbers,
@@ -30,16 +30,16 @@ from fairbench_cli.data.columns import (
     occurring,
     relabelled,
     replaced,
+    some_of,
     with_missing,
 )
-from fairbench_cli.data.doubts import doubtful_values
 from fairbench_cli.data.files import TextCells, read_cells, separator_of
 from fairbench_cli.data.locate import LocatedFiles, file_sha256
-from fairbench_cli.data.roles import absent, checked_roles, joint_as_column
+from fairbench_cli.data.roles import absent, checked_roles, doubtful_values, joint_as_column
 from fairbench_cli.data.split import TrainTestSplit, divided_rows, split_seed, training_size
 from fairbench_cli.data.table import (
     VALUES,
-    Codes,
+    Coded,
     Column,
     Floats,
     Roles,
@@ -48,7 +48,7 @@ from fairbench_cli.data.table import (
     joint_column,
     table_of,
     to_sample,
-    with_columns,
+    with_joint,
 )
 
 FilePart = tuple[Path, TextCells]
@@ -151,7 +151,7 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
             fix = suggest(name, known) if len(known) > 1 else single
             problems.append(Problem(f'{files} has no column "{name}"', fix, card.where(*place)))
         raise UserError(*problems)
-    numbers = [name for name, column in card.columns.items() if column.kind in ("integer", "real")]
+    numbers = [name for name, column in card.columns.items() if column.is_number]
     numbers += [name for name in card.keep_between if name not in numbers]
     if card.decimal == ",":
         _refuse_points(card, frame[numbers], parts)
@@ -174,7 +174,7 @@ def _with_point(cell: str) -> str:
 def _refuse_points(card: Card, numbers: pd.DataFrame, parts: list[FilePart]) -> None:
     """Refuse points among numbers with a decimal comma: 1.234 may be 1234 or 1,234."""
     for name, cells in numbers.items():
-        recode = card.columns.get(str(name), ColumnCard()).recode
+        recode = card.column(str(name)).recode
         points = cells[cells.str.contains(".", regex=False) & ~cells.isin({*GAPS, *card.missing, *recode})]
         if not points.empty:
             cell = str(points.iloc[0])
@@ -370,9 +370,7 @@ class Dataset:
         roles = self.roles(self.card.attribute(attribute))
         drawn = split_seed(int(seed), name or self.card.name, int(repeat))
         parts = divided_rows(rows, size, np.random.default_rng(drawn))
-        table = self.table
-        if roles.of:
-            table = with_columns(table, [joint_column(table, roles.attribute, roles.of)])
+        table = with_joint(self.table, roles.attribute, roles.of)
         frame = self.raw if raw else table.to_frame(typed=True)
         if raw and roles.of:
             frame = frame.assign(**{roles.attribute: table.to_frame()[roles.attribute].astype(str)})
@@ -398,9 +396,7 @@ class Dataset:
     def base_rates(self, attribute: str | None = None) -> "pd.Series[float]":
         """Return the share of favourable outcomes by level of a protected attribute; raises as `sample`."""
         name, label = self.card.attribute(attribute), self.card.label
-        of = self.card.protected[name].of
-        table = with_columns(self.table, [joint_column(self.table, name, of)]) if of else self.table
-        frame = table.to_pandas()
+        frame = with_joint(self.table, name, self.card.protected[name].of or ()).to_pandas()
         favourable = (frame[label.column] == label.favourable).astype(float).rename("base rate")
         return favourable.groupby(frame[name], observed=True).mean()
 
@@ -442,7 +438,7 @@ class Dataset:
         return replace(roles, deprived=deprived, favoured=favoured)
 
     def _occurring(self, column: str) -> set[str]:
-        levels = self.table.columns[self.table.index(column)].levels
+        levels = self.table.column(column).levels
         return {levels[code] for code in np.unique(self.table[column])}
 
 
@@ -471,9 +467,8 @@ def load(
     ]
     columns = []
     for name in frame.columns:
-        own = card.columns.get(name, ColumnCard())
         try:
-            columns.append(_encode(card, own, frame[name], _declared(parts, name)))
+            columns.append(_encode(card, frame[name], _declared(parts, name)))
         except Misfit as misfit:
             problems.append(Problem(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)))
     if problems:
@@ -499,9 +494,6 @@ def _takers(card: Card) -> tuple[str, str]:
     return f"check {', '.join(f'`{key}`' for key in keys)} of the card", card.where(keys[0])
 
 
-Coded = tuple[Column, Codes]
-
-
 def _with_test_rows(
     card: Card, frame: pd.DataFrame, columns: list[Coded], read: ReadFiles, test: LocatedFiles, *, same: bool
 ) -> tuple[list[Coded], list[Coded]]:
@@ -521,16 +513,15 @@ def _with_test_rows(
         raise user_error("no test rows are left", _takers(card)[0], str(test.paths[0]))
     both, tested, problems = [], [], []
     for column, codes in columns:
-        own = card.columns.get(column.name, ColumnCard())
+        cells, test_cells = frame[column.name], rows[column.name]
         try:
             if column.kind == "number":
-                numbers = _tested_numbers(card, own, frame[column.name], rows[column.name])
-                joint, every = keep_numbers(column.name, numbers)
+                joint, every = keep_numbers(column.name, _tested_numbers(card, cells, test_cells))
                 both.append((joint, every[: len(frame)]))
                 tested.append((joint, every[len(frame) :]))
             else:
                 both.append((column, codes))
-                tested.append(_encode_like(card, own, column, frame[column.name], rows[column.name]))
+                tested.append(_encode_like(card, column, cells, test_cells))
         except Misfit as misfit:
             where = _spot(card, parts, column.name, misfit.cell)
             problems.append(Problem(misfit.what, misfit.fix, where))
@@ -539,70 +530,77 @@ def _with_test_rows(
     return both, tested
 
 
-def _tested_numbers(card: Card, own: ColumnCard, cells: "pd.Series[str]", test: "pd.Series[str]") -> Floats:
+def _numbers(card: Card, cells: Cells) -> Floats:
+    """Return the cells of a column as numbers, whole ones where the card says so."""
+    name = str(cells.name)
+    return as_numbers(name, cells, whole=card.column(name).kind == "integer")
+
+
+def _tested_numbers(card: Card, cells: Cells, test: Cells) -> Floats:
     """Return a column of numbers: of all rows, then of the test rows."""
-    filled = [_filled(card, own, part, cells) for part in (cells, test)]
+    filled = [_filled(card, part, cells) for part in (cells, test)]
     for part in filled:
-        _refuse_gaps(card, own, part)
-    return np.concatenate([as_numbers(str(cells.name), part, whole=own.kind == "integer") for part in filled])
+        _refuse_gaps(card, part)
+    return np.concatenate([_numbers(card, part) for part in filled])
 
 
-def _filled(
-    card: Card, own: ColumnCard, cells: "pd.Series[str]", known: "pd.Series[str]"
-) -> "pd.Series[str]":
+def _filled(card: Card, cells: Cells, known: Cells) -> Cells:
     """Return cells with what the known ones give for the missing, where the card asks for that."""
-    if own.if_missing not in ("median", "mode"):
+    how = card.column(str(cells.name)).if_missing
+    if how not in ("median", "mode"):
         return cells
     gap = cells.isin(card.missing)
-    return replaced(cells, gap, filling(card, known, own.if_missing)) if gap.any() else cells
+    return replaced(cells, gap, filling(card, known, how)) if gap.any() else cells
 
 
-def _refuse_gaps(card: Card, own: ColumnCard, cells: "pd.Series[str]") -> "pd.Series[bool]":
+def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
     """Return which cells of a column of numbers are missing, and a level; refuse others that are missing."""
     if (level := _gap_level(card, cells)) == UNKNOWN:
         return cells == level
-    gap = cells.isin(card.missing)
-    homeless = cells.isin(GAPS) & ~gap if own.if_missing == "level" else cells.isin(GAPS) | gap
-    if homeless.any():
-        raise _no_level(card, own, str(cells.name), str(cells[homeless].iloc[0]))
-    return gap
+    name = str(cells.name)
+    column, gap = card.column(name), cells.isin(card.missing)
+    homeless = cells.isin(GAPS) & ~gap if column.if_missing == "level" else cells.isin(GAPS) | gap
+    if not homeless.any():
+        return gap
+    cell = str(cells[homeless].iloc[0])
+    kind = "whole numbers" if column.kind == "integer" else "numbers"
+    ways = "if_missing: level (or median)" if column.is_cut else "if_missing: median"
+    fix = f"give column {name} {ways}, or leave its rows out with missing_rows: drop"
+    if cell not in card.missing:
+        fix = f"write missing: {shown([*card.missing, cell])} in the card, and {fix}"
+    raise Misfit(f'column "{name}" should hold {kind} but has "{cell}"', fix, cell)
 
 
-def _gap_level(card: Card, cells: "pd.Series[str]") -> str:
+def _gap_level(card: Card, cells: Cells) -> str:
     """Return what the level of a column's missing cells is called."""
     return UNKNOWN if cells.name == card.label.column and card.label.unknown else MISSING
 
 
-def _encode_like(
-    card: Card, own: ColumnCard, column: Column, cells: "pd.Series[str]", test: "pd.Series[str]"
-) -> Coded:
+def _encode_like(card: Card, column: Column, cells: Cells, test: Cells) -> Coded:
     """Return test rows as codes of a column's levels, given the cells that the column was made of."""
-    test = _filled(card, own, test, cells)
-    if own.kind in ("integer", "real"):
-        whole, gap = own.kind == "integer", _refuse_gaps(card, own, test)
-        known = cells[~cells.isin(card.missing)]
-        known_numbers = as_numbers(column.name, known, whole=whole)
-        numbers = as_numbers(column.name, test[~gap], whole=whole)
-        like, codes = _numbers(own, test[~gap], known_numbers) if len(numbers) else (column, numbers)
-        # A bin that nobody else is in is the nearest that somebody is in, of two the lower.
-        there = np.array([place for place, level in enumerate(like.levels) if level in column.levels])
-        nearest = there[np.abs(there[:, None] - codes).argmin(axis=0)]
-        named = iter([like.levels[place] for place in nearest])
-        texts = pd.Series(
-            [_gap_level(card, test) if missing else next(named) for missing in gap],
-            index=test.index,
-            name=column.name,
-        )
-    else:
-        texts = replaced(test, test.isin(card.missing), MISSING) if own.if_missing == "level" else test
+    said = card.column(column.name)
+    texts = test = _filled(card, test, cells)
+    if said.is_number:
+        gap = _refuse_gaps(card, test)
+        known = _numbers(card, cells[~cells.isin(card.missing)])
+        texts = pd.Series(_gap_level(card, test), index=test.index, dtype=object, name=column.name)
+        if not gap.all():
+            like, codes = _levels_of_numbers(card, test[~gap], known)
+            # A bin that nobody else is in is the nearest that somebody is in, of two the lower.
+            there = np.array([place for place, level in enumerate(like.levels) if level in column.levels])
+            nearest = there[np.abs(there[:, None] - codes).argmin(axis=0)]
+            texts[~gap] = np.array(like.levels, dtype=object)[nearest]
+    elif said.if_missing == "level":
+        texts = replaced(test, test.isin(card.missing), MISSING)
     try:
         return column, coded(column.name, texts, column.levels)[1]
     except Misfit as misfit:
         level = misfit.cell
         cell = next((str(cell) for cell, text in zip(test, texts, strict=True) if text == level), level)
         what = f'column "{column.name}" has "{cell}" in the test rows, and no other row has that level'
-        listed = ", ".join(column.levels[:10]) + (", …" if len(column.levels) > 10 else "")
-        fix = f"`recode` it in the card to one of: {listed}; or leave its rows out of the file"
+        fix = (
+            f"`recode` it in the card to one of: {some_of(column.levels)}; or leave its rows out of the file"
+        )
         raise Misfit(what, fix, cell) from None
 
 
@@ -619,18 +617,17 @@ def _rows(card: Card, read: ReadFiles) -> ReadFiles:
     return parts, frame.loc[complete_rows(card, frame), [name for name in order if not card.drops(name)]]
 
 
-def _raw(card: Card, cells: "pd.Series[str]") -> "pd.Series":
+def _raw(card: Card, cells: Cells) -> "pd.Series":
     """Return the cells of a column as numbers or text; missing ones are missing."""
-    own = card.columns.get(str(cells.name), ColumnCard())
-    gap = cells.isin(card.missing)
-    if own.kind in ("integer", "real") and _gap_level(card, cells) == UNKNOWN:
-        gap = cells == UNKNOWN
-    if own.kind not in ("integer", "real"):
+    column, gap = card.column(str(cells.name)), cells.isin(card.missing)
+    if not column.is_number:
         return cells.astype(object).mask(gap).infer_objects()
-    whole = own.kind == "integer"
+    if _gap_level(card, cells) == UNKNOWN:
+        gap = cells == UNKNOWN
     numbers = np.full(len(cells), np.nan)
-    numbers[~gap] = as_numbers(str(cells.name), cells[~gap], whole=whole)
-    return pd.Series(numbers.astype(np.int64) if whole and not gap.any() else numbers, name=cells.name)
+    numbers[~gap] = _numbers(card, cells[~gap])
+    whole = column.kind == "integer" and not gap.any()
+    return pd.Series(numbers.astype(np.int64) if whole else numbers, name=cells.name)
 
 
 def complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> NDArray[np.bool_]:
@@ -648,12 +645,12 @@ def complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> N
     if card.label.unknown and card.label.unknown_as == "leave-out":
         stays &= (frame[card.label.column] != UNKNOWN).to_numpy(dtype=bool)
     for name in frame.columns if card.missing_rows == "drop" else ():
-        if not card.drops(name) and card.columns.get(name, ColumnCard()).if_missing is None:
+        if not card.drops(name) and card.column(name).if_missing is None:
             stays &= ~frame[name].isin(card.missing).to_numpy(dtype=bool)
     return stays
 
 
-def filling(card: Card, cells: "pd.Series[str]", how: Literal["median", "mode"]) -> str:
+def filling(card: Card, cells: Cells, how: Literal["median", "mode"]) -> str:
     """Return the cell that stands for the missing ones of a column, computed from all its other rows.
 
     Raises
@@ -669,72 +666,59 @@ def filling(card: Card, cells: "pd.Series[str]", how: Literal["median", "mode"])
     return imputed(there, how)
 
 
-def _encode(
-    card: Card, own: ColumnCard, cells: "pd.Series[str]", declared: tuple[str, ...] | None
-) -> tuple[Column, Codes]:
+def _encode(card: Card, cells: Cells, declared: tuple[str, ...] | None) -> Coded:
+    """Return a column of all rows and its codes; `declared` are the levels that the files name."""
     name = str(cells.name)
-    cells = _filled(card, own, cells, cells)
-    if own.kind in ("integer", "real"):
-        gap = _refuse_gaps(card, own, cells)
+    said, cells = card.column(name), _filled(card, cells, cells)
+    if said.is_number:
+        gap = _refuse_gaps(card, cells)
         if gap.all():
             raise Misfit(f'column "{name}" has no number in any row', "drop it")
-        column, codes = _numbers(own, cells[~gap])
+        column, codes = _levels_of_numbers(card, cells[~gap])
         level = _gap_level(card, cells)
         return with_missing(column, codes, gap.to_numpy(dtype=bool), level) if gap.any() else (column, codes)
-    levels = own.levels
-    if own.if_missing == "level":
+    levels = said.levels
+    if said.if_missing == "level":
         gap = cells.isin(card.missing)
         cells = replaced(cells, gap, MISSING)
         levels = (*levels, MISSING) if levels and gap.any() and MISSING not in levels else levels
     unknown = card.label.unknown if name == card.label.column else ()
-    own_level = (UNKNOWN,) if unknown and card.label.unknown_as == "level" else ()
+    more = (UNKNOWN,) if unknown and card.label.unknown_as == "level" else ()
     if levels and unknown:
-        levels = (*(level for level in levels if level not in (*unknown, UNKNOWN)), *own_level)
+        levels = (*(level for level in levels if level not in (*unknown, UNKNOWN)), *more)
     if levels is None and declared is not None:
-        named = tuple(dict.fromkeys((*(own.recode.get(level, level) for level in declared), *own_level)))
-        if own.if_missing == "level":
+        named = tuple(dict.fromkeys((*(said.recode.get(level, level) for level in declared), *more)))
+        if said.if_missing == "level":
             named = (*(level for level in named if level not in card.missing), MISSING)
         return occurring(*coded(name, cells, named))
     return coded(name, cells, levels)
 
 
-def _numbers(own: ColumnCard, cells: "pd.Series[str]", like: Floats | None = None) -> tuple[Column, Codes]:
+def _levels_of_numbers(card: Card, cells: Cells, like: Floats | None = None) -> Coded:
     """Return the column of cells that are numbers; with `like` in the bins of these, empty ones too."""
-    name, whole = str(cells.name), own.kind == "integer"
-    numbers = as_numbers(name, cells, whole=whole)
-    if own.bins is not None:
-        cut = bin_numbers(name, numbers, own.bins, whole=whole, like=like)
+    name, numbers = str(cells.name), _numbers(card, cells)
+    said = card.column(name)
+    if said.bins is not None:
+        cut = bin_numbers(name, numbers, said.bins, whole=said.kind == "integer", like=like)
         return cut if like is not None else occurring(*cut)
-    if own.cap is not None:
-        return occurring(*cap_numbers(name, numbers, own.cap))
+    if said.cap is not None:
+        return occurring(*cap_numbers(name, numbers, said.cap))
     return keep_numbers(name, numbers)
 
 
-def level_texts(card: Card, cells: pd.DataFrame, name: str) -> "pd.Series[str]":
+def level_texts(card: Card, cells: pd.DataFrame, name: str) -> Cells:
     """Return the levels of a column of all rows, those left out too; a missing number is ``""``."""
-    own = card.columns.get(name, ColumnCard())
-    if own.kind not in ("integer", "real"):
+    said = card.column(name)
+    if not said.is_number:
         return cells[name]
     unknown = {UNKNOWN} if name == card.label.column and card.label.unknown else set()
     there = ~cells[name].isin({"", *card.missing} | unknown)
-    if own.bins is not None and own.bins.edges is None:
+    if said.bins is not None and said.bins.edges is None:
         there &= complete_rows(card, cells)  # bins are made from these rows
-    column, codes = _numbers(own, cells[name][there])
+    column, codes = _levels_of_numbers(card, cells[name][there])
     texts = np.full(len(cells), "", dtype=object)
     texts[there.to_numpy(dtype=bool)] = np.array(column.levels, dtype=object)[codes]
     return pd.Series(texts, index=cells.index, name=name)
-
-
-def _no_level(card: Card, own: ColumnCard, name: str, cell: str) -> Misfit:
-    """Return the mistake of a missing cell in a column of numbers that says nothing about it."""
-    kind = "whole numbers" if own.kind == "integer" else "numbers"
-    cut = own.bins is not None or own.cap is not None
-    ways = "if_missing: level (or median)" if cut else "if_missing: median"
-    listed = (
-        "" if cell in card.missing else f"write missing: {shown([*card.missing, cell])} in the card, and "
-    )
-    fix = f"{listed}give column {name} {ways}, or leave its rows out with missing_rows: drop"
-    return Misfit(f'column "{name}" should hold {kind} but has "{cell}"', fix, cell)
 
 
 def _declared(parts: list[FilePart], name: str) -> tuple[str, ...] | None:
@@ -745,7 +729,7 @@ def _declared(parts: list[FilePart], name: str) -> tuple[str, ...] | None:
 
 def _spot(card: Card, parts: list[FilePart], name: str, cell: str | None) -> str:
     """Return ``file:line`` of the first cell that shows a problem, or the card's line for the column."""
-    recode = card.columns.get(name, ColumnCard()).recode
+    recode = card.column(name).recode
     for path, part in parts if cell is not None else []:
         for line, value in zip(part.lines, part.frame[name], strict=True):
             if recode.get(value, value) == cell:

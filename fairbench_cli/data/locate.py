@@ -97,7 +97,7 @@ def file_sha256(path: Path) -> str:
 
 def _missing(card: Card, file: DataFile, places: list[Path], otherwise: str) -> Problem:
     looked = ", ".join(dict.fromkeys(str(folder) for folder in places))
-    fetch = f"run `{_fetch(card)}`, or " if file.url else ""
+    fetch = f"run `fairbench data fetch {card.reference}`, or " if file.url else ""
     what = f"data file {file.name} of {card.name} not found (looked in {looked})"
     return Problem(what, f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA{otherwise}")
 
@@ -108,13 +108,10 @@ def has_network(card: Card) -> bool:
 
 
 def _other(card: Card, file: DataFile, path: Path, digest: str) -> Problem:
-    fetch = f"delete it and run `{_fetch(card)}`" if file.url else "correct the sha256 on the card"
+    again = f"delete it and run `fairbench data fetch {card.reference}`"
+    fetch = again if file.url else "correct the sha256 on the card"
     what = f"not the file that card {card.name} describes: sha256 {digest}, expected {file.sha256}"
     return Problem(what, f"{fetch}, or name another --data-dir", str(path))
-
-
-def _fetch(card: Card) -> str:
-    return f"fairbench data fetch {card.reference}"
 
 
 def fetch(card: Card, say: Callable[[str], None], folder: Path | None = None) -> list[Path]:

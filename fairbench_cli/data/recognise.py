@@ -60,6 +60,11 @@ _SCORE = re.compile(rf"(?:^|[\W_])(?:{_WORDS})\d*(?=$|[\W_])", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z](?:Score|Probability|Prob|Prediction|Predicted|Decile)s?(?=$|[A-Z\W_])")
 
 
+def words_of(name: str) -> list[str]:
+    """Return the words of a name in small letters: "dateOfBirth_2" is date, of and birth."""
+    return re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+
+
 def named_like_identifiers(name: str) -> bool:
     """Return whether a column is called like one that only names the row.
 
@@ -91,8 +96,7 @@ def named_like_protected(name: str) -> bool:
     >>> [named_like_protected(name) for name in ("education", "page", "agency", "donation", "tracing")]
     [False, False, False, False, False]
     """
-    plain = "".join(letter for letter in normalize("NFKD", name) if not combining(letter))
-    words = re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", plain).lower())
+    words = words_of("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
     return any(_PROTECTED.match(word) for word in words) or words in (["group"], ["groups"])
 
 
@@ -106,10 +110,9 @@ def named_like_harm(text: str) -> bool:
     >>> any(named_like_harm(text) for text in texts)
     False
     """
-    words = re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", text).lower())
-    return not {"no", "non", "not", "without", "never", "free"} & set(words) and any(
-        _HARM.match(word) for word in words
-    )
+    words = words_of(text)
+    denied = {"no", "non", "not", "without", "never", "free"} & set(words)
+    return not denied and any(_HARM.match(word) for word in words)
 
 
 def is_date(text: str) -> bool:

@@ -1,12 +1,20 @@
-"""The groups that a card names, checked against the columns of data or of a network."""
+"""The groups and labels that a card names, checked against data or a network, and values that it may mean."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from typing import Literal
+import json
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
-from fairbench_cli.base.errors import Problem, UserError, suggest
-from fairbench_cli.base.strict_yaml import Place
+from fairbench_cli.base.errors import Problem, UserError, shown, suggest
+from fairbench_cli.base.strict_yaml import Place, yaml_word
+from fairbench_cli.base.twins import MOST_NAMED, NO_VALUE, twins_among
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.table import Column, Roles
+
+if TYPE_CHECKING:  # workers check groups of networks without it
+    import pandas as pd
 
 
 def absent(
@@ -112,3 +120,115 @@ def _badly_shared(card: Card, roles: Roles, levels: Iterable[str]) -> Iterator[P
         yield Problem(f'"{level}" of {name} is in neither group', fix, where)
     if not favoured:
         yield Problem(f"nobody is left to be favoured: every level of {name} is deprived", fix, where)
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A value that would count as something that is likely not meant.
+
+    Parameters
+    ----------
+    column, value : str
+        The column, and one value that shows it.
+    what, fix : str
+        What is wrong, and what to do.
+    """
+
+    column: str
+    value: str
+    what: str
+    fix: str
+
+
+def doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Doubt]:
+    """Yield the doubtful values of the label, of protected attributes and of what β edits.
+
+    It is about those that the card does not name, as a group or among the `levels` of the column. A label
+    must not be a twin of the favourable one or mean no value, such as ``inf``: it would be unfavourable.
+    Levels of an attribute must not be twins: each would be a group, favoured where the card does not say.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Cells as text, recoded, in the rows that are used.
+    """
+    for name, named in _named(card).items():
+        own = card.column(name)
+        if name not in frame.columns or own.kind != "nominal":
+            continue
+        rows = {str(value): int(n) for value, n in frame[name].astype(object).value_counts().items()}
+        known = named | set(own.levels or ())
+        label = name == card.label.column
+        for twins in twins_among(rows):
+            new = [value for value in twins.values if value not in known]
+            if not new or not (known & set(twins.values) or name in card.protected):
+                continue
+            kept = next((value for value in twins.values if value in known), twins.values[0])
+            others = [value for value in twins.values if value != kept]
+            which = "the favourable " if label else ""
+            what = f'column "{name}" has {counted(others, rows)} next to {which}{counted([kept], rows)}'
+            meant = (
+                "name each of them in the card" if name in card.protected else f"list all: {_levels(rows)}"
+            )
+            fix = f"{recoding(name, others, kept)}; if they are meant to differ, {meant}"
+            yield Doubt(
+                name, next(value for value in others if value in new), f"{what}: they {twins.how}", fix
+            )
+        if label:
+            yield from _no_outcomes(card, name, rows, known)
+
+
+def _no_outcomes(card: Card, name: str, rows: Mapping[str, int], known: set[str]) -> Iterator[Doubt]:
+    """Yield the labels that mean no value; those that the card calls missing are found elsewhere."""
+    found = [v for v in rows if v.lower() in NO_VALUE and v not in known and v not in ("", *card.missing)]
+    if found:
+        what = f'column "{name}" has {counted(found, rows)}, which would count as unfavourable'
+        listed = shown([*found, *card.missing])
+        fix = f"leave the rows out with missing: {listed} and missing_rows: drop; or, if it is an outcome"
+        yield Doubt(name, found[0], what, f"{fix}, list {_levels(rows)}")
+
+
+def _named(card: Card) -> dict[str, set[str]]:
+    """Return the values that a card gives a meaning, by column."""
+    named: dict[str, set[str]] = defaultdict(set)
+    named[card.label.column].add(card.label.favourable)
+    for name, protected in card.protected.items():
+        if protected.of is None:
+            named[name] |= {*protected.deprived, *(protected.favoured or ())}
+        if protected.bias is not None:
+            named[protected.bias.column] |= {*protected.bias.deprived, *protected.bias.favoured}
+    return named
+
+
+def recoding(column: str, values: Iterable[str], into: str) -> str:
+    r"""Return what to write in a card so that values become another one.
+
+    >>> print(recoding("sex", ["m", "M."], "M"))
+    recode under `columns`: sex: {recode: {"m": "M", "M.": "M"}}
+    """
+    pairs = ", ".join(f"{_written(value)}: {_written(into)}" for value in values)
+    return f"recode under `columns`: {yaml_word(column)}: {{recode: {{{pairs}}}}}"
+
+
+def counted(values: Iterable[str], rows: Mapping[str, int]) -> str:
+    r"""Return values with their number of rows, in words.
+
+    >>> print(counted(["yes", "yes\u200b"], {"yes": 3, "yes\u200b": 1}))
+    "yes" (3 rows) and "yes\u200b" (1 row)
+    """
+    words = [f"{_written(value)} ({rows[value]:,} row{'' if rows[value] == 1 else 's'})" for value in values]
+    if len(words) > MOST_NAMED:
+        return f"{', '.join(words[:MOST_NAMED])} and {len(words) - MOST_NAMED} more"
+    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+
+
+def _levels(rows: Mapping[str, int]) -> str:
+    some = ", ".join(map(_written, list(rows)[:MOST_NAMED]))
+    more = ", …" if len(rows) > MOST_NAMED else ""
+    return f"all that there are in the card, levels: [{some}{more}]"
+
+
+def _written(value: str) -> str:
+    """Return a value in quotes, with escapes where it is not what it looks like; JSON and YAML read both."""
+    plain = value.isprintable() and unicodedata.is_normalized("NFKC", value)
+    return json.dumps(value, ensure_ascii=not plain)

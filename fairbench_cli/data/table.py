@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:  # `fairbench list` and the audit need no pandas
     import pandas as pd
+from collections.abc import Iterator, Mapping
+
+from fairbench_cli.base.errors import user_error
 
 Codes = NDArray[np.int16]
 Labels = NDArray[np.int8]
@@ -74,6 +77,10 @@ class Table:
         """Column names in order."""
         return tuple(column.name for column in self.columns)
 
+    def column(self, name: str) -> Column:
+        """Return the column called `name`; `KeyError` when there is none."""
+        return self.columns[self.index(name)]
+
     @property
     def level_counts(self) -> tuple[int, ...]:
         """Number of declared levels of each column."""
@@ -130,7 +137,11 @@ class Table:
         return f"<Table: {len(self)} rows, {len(self.columns)} columns: {', '.join(self.names)}>"
 
 
-def table_of(columns: Sequence[tuple[Column, Codes]]) -> Table:
+Coded = tuple[Column, Codes]
+"""A column and the codes of its rows."""
+
+
+def table_of(columns: Sequence[Coded]) -> Table:
     """Return the table of some columns and their codes."""
     named, codes = zip(*columns, strict=True)
     return Table(named, np.asfortranarray(np.column_stack(codes)))
@@ -228,7 +239,7 @@ def to_sample(table: Table, roles: Roles) -> Sample:
         table = with_columns(table, [joint])
     y = _is_one_of(table, roles.label, (roles.favourable,))
     s = _is_one_of(table, roles.attribute, roles.favoured)
-    outcomes = table.columns[table.index(roles.label)].levels
+    outcomes = table.column(roles.label).levels
     first = outcomes[0] == roles.favourable
     features = table.without(roles.label)
     return Sample(
@@ -310,9 +321,7 @@ def joint_levels(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple("-".join(parts) for parts in product(*levels))
 
 
-def joint_column(
-    table: Table, name: str, of: Sequence[str], levels: Collection[str] | None = None
-) -> tuple[Column, Codes]:
+def joint_column(table: Table, name: str, of: Sequence[str], levels: Collection[str] | None = None) -> Coded:
     """Return the column of the joint levels of some columns.
 
     Parameters
@@ -333,7 +342,7 @@ def joint_column(
     >>> column.levels, codes.tolist()
     (('w-f', 'w-m'), [1, 0, 1])
     """
-    parts = [table.columns[table.index(part)].levels for part in of]
+    parts = [table.column(part).levels for part in of]
     every = joint_levels(parts)
     flat = np.ravel_multi_index([table[part] for part in of], [len(part) for part in parts])
     present = {every[code] for code in np.unique(flat)}
@@ -345,13 +354,83 @@ def joint_column(
     return Column(name, tuple(level for level in every if level in declared)), codes
 
 
-def with_columns(table: Table, more: Sequence[tuple[Column, Codes]]) -> Table:
+def with_columns(table: Table, more: Sequence[Coded]) -> Table:
     """Return a table with more columns at its end."""
     columns, codes = zip(*more, strict=True)
     return Table((*table.columns, *columns), np.asfortranarray(np.column_stack([table.codes, *codes])))
 
 
+def with_joint(table: Table, name: str, of: Sequence[str]) -> Table:
+    """Return a table with the column of a joint attribute, made `of` others; without these as it is."""
+    return with_columns(table, [joint_column(table, name, of)]) if of else table
+
+
 def _is_one_of(table: Table, name: str, levels: Sequence[str]) -> Labels:
-    known = table.columns[table.index(name)].levels
+    known = table.column(name).levels
     member = np.array([level in levels for level in known], dtype=np.int8)
     return member[table[name]]
+
+
+Representation = Literal["original", "numerical", "numerical-binary"]
+
+
+def represent(sample: Sample, how: Representation, favoured: Mapping[str, Collection[str]]) -> Sample:
+    """Return a sample with its features in another representation; outcome, groups and weights stay.
+
+    ``original`` changes nothing. ``numerical`` makes of every level of a column one column, ``column_level``,
+    that is 1 where a row has the level, else 0; numbers stay, and so do protected columns.
+    ``numerical-binary`` also makes a number of each protected column: 1 for the favoured, else 0. Columns
+    depend on the declared levels alone, so those of training and test rows are the same.
+
+    Source: Friedler et al. (2019), section 3.1.
+
+    Parameters
+    ----------
+    favoured : mapping
+        For each protected attribute, joint ones too, its favoured levels.
+
+    Raises
+    ------
+    KeyError
+        When the sample's attribute is not in `favoured`.
+    UserError
+        When two columns would have the same name.
+
+    >>> sex, job = Column("sex", ("f", "m")), Column("job", ("a", "b", "c"))
+    >>> rows = table_of([(sex, np.array([0, 1], np.int16)), (job, np.array([2, 0], np.int16))])
+    >>> sample = Sample(rows, "sex", np.array([0, 1], np.int8), np.array([0, 1], np.int8))
+    >>> represent(sample, "numerical", {"sex": ("m",)}).features.names
+    ('sex', 'job_a', 'job_b', 'job_c')
+    >>> represent(sample, "numerical-binary", {"sex": ("m",)}).features.codes.tolist()
+    [[0, 0, 0, 1], [1, 1, 0, 0]]
+    """
+    if how == "original":
+        return sample
+    if sample.attribute not in favoured:
+        raise KeyError(sample.attribute)
+    columns: list[Coded] = []
+    for column in sample.features.columns:
+        codes = sample.features[column.name]
+        if column.name not in favoured:
+            columns += [(column, codes)] if column.kind == "number" else _one_hot(column, codes)
+        elif how == "numerical":
+            columns.append((column, codes))
+        else:
+            columns.append(_indicator(column.name, column, codes, favoured[column.name]))
+    names = [column.name for column, _ in columns]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            what = f'two columns of numbers would be called "{name}"'
+            raise user_error(what, "recode a level in the card, or rename a column")
+    return replace(sample, features=table_of(columns))
+
+
+def _one_hot(column: Column, codes: Codes) -> Iterator[Coded]:
+    for level in column.levels:
+        yield _indicator(f"{column.name}_{level}", column, codes, (level,))
+
+
+def _indicator(name: str, column: Column, codes: Codes, levels: Collection[str]) -> Coded:
+    """Return the column that is 1 where a row has one of some levels, else 0."""
+    member = np.array([level in levels for level in column.levels], dtype=np.int16)
+    return Column(name, ("0", "1"), "number", (0.0, 1.0)), member[codes]

@@ -11,9 +11,19 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.split import divided_rows
-from fairbench_cli.data.table import Floats, Labels, Rows, Sample, Table, in_other_group, read_only, to_sample
+from fairbench_cli.data.table import (
+    Floats,
+    Labels,
+    Representation,
+    Rows,
+    Sample,
+    Table,
+    in_other_group,
+    read_only,
+    represent,
+    to_sample,
+)
 from fairbench_cli.experiment.config.components import classifier_parameters, own_parameters
 from fairbench_cli.experiment.config.metrics import on_record
 from fairbench_cli.experiment.datasets import Population

@@ -339,8 +339,9 @@ def run_there(run: SentRun, task: bytes, name: str, population: bytes) -> Answer
 
 def end_there(run: str) -> None:
     """End the processes of a run on the worker that this is called on, and remove its files."""
-    if run in _stations():
-        _stations().pop(run).end()
+    station = _stations().pop(run, None)
+    if station is not None:
+        station.end()
 
 
 CONNECTS_WITHIN = 10  # seconds
@@ -374,7 +375,7 @@ class Cluster:
         from distributed import as_completed
 
         self._client, self._address, self._say = client, address, say
-        code = {one.version: read_code(one) for _, one in config.plugins if one.path is not None}
+        code = {origin.version: read_code(origin) for _, origin in config.plugins if origin.path is not None}
         self._run = SentRun(uuid.uuid4().hex, fingerprint_of(config), pack(config), code)
         self._window = as_completed(loop=client.loop)
         self._out: dict[str, Sent] = {}

@@ -32,9 +32,8 @@ from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import find_card, read_card, shipped_network
-from fairbench_cli.data.represent import Representation, represent
 from fairbench_cli.data.roles import checked_roles
-from fairbench_cli.data.table import Sample, to_sample
+from fairbench_cli.data.table import Representation, Sample, represent, to_sample
 from fairbench_cli.experiment.config import components
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Fitted, Status
@@ -292,8 +291,9 @@ def _changes_nothing(trial: Trial) -> None:
         before = _bytes(given), _bytes(test)
         trial.ask(given, test, copied=False)
         for what, old, new in zip(("training", "test"), before, (_bytes(given), _bytes(test)), strict=True):
-            for name in [name for name in old if old[name] != new[name]]:
-                raise Misbehaviour(f"It changes {name} of the {what} rows. Change a copy: {name}.copy().")
+            for name in old:
+                if old[name] != new[name]:
+                    raise Misbehaviour(f"It changes {name} of the {what} rows. Change a copy: {name}.copy().")
 
 
 def _copy(rows: Sample) -> Sample:

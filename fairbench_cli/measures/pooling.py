@@ -136,8 +136,8 @@ def _posterior(above: Floats, other: Floats, confidence: float) -> Floats:
     """Return mean, lower and upper limit of each group's rate: a mixture of beta distributions."""
     from scipy.special import betainc, betaincinv, betaln
 
-    *prior, weight = _prior(above, other)
-    first, second = prior[0] + above[:, None], prior[1] + other[:, None]  # (groups, points)
+    first, second, weight = _prior(above, other)
+    first, second = first + above[:, None], second + other[:, None]  # (groups, points)
     norm = betaln(first, second)
     whole = first + second
     mean = first / whole @ weight

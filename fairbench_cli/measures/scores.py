@@ -447,7 +447,7 @@ def _likelihood(blocks: Iterable[ScoreCells], beta: Floats) -> Floats:
 
 def _step(now: Floats, fitted: NDArray[np.bool_]) -> Floats:
     """Return Newton's step of each group; 0 where there is no maximum to go to."""
-    u, v, a, b, d = now.T[1:6]
+    u, v, a, b, d = now.T[1:6]  # the gradient, and what is in `INFORMATION`
     determinant = a * d - b * b
     step = divide(np.stack([d * u - b * v, a * v - b * u], -1), determinant[:, None])
     return np.where(fitted[:, None] & np.isfinite(step), step, 0.0)

@@ -39,7 +39,10 @@ def difference_of_means_t(counts: Counts) -> Floats:
 
 def difference_of_means_p(counts: Counts) -> Floats:
     """P(|T| ≥ |t|) of difference-of-means-t, two-sided."""
-    return _student_p(difference_of_means_t(counts), _degrees(counts))
+    from scipy.special import stdtr
+
+    p: Floats = 2.0 * stdtr(_degrees(counts), -np.abs(difference_of_means_t(counts)))
+    return p
 
 
 _erfc = np.vectorize(math.erfc, otypes=[np.float64])  # an audit does without scipy, which is slow to load
@@ -259,7 +262,7 @@ def slope_t(rows: Rows) -> float:
 
 def slope_p(rows: Rows) -> float:
     """P(|T| ≥ |t|) of slope-t, two-sided."""
-    return float(_student_p(*_slope(rows, rows.predicted)))
+    return _student_p(*_slope(rows, rows.predicted))
 
 
 def slope_t_of_scores(rows: Rows) -> float:
@@ -269,7 +272,7 @@ def slope_t_of_scores(rows: Rows) -> float:
 
 def slope_p_of_scores(rows: Rows) -> float:
     """P(|T| ≥ |t|) of slope-t-of-scores, two-sided."""
-    return math.nan if rows.score is None else float(_student_p(*_slope(rows, rows.score)))
+    return math.nan if rows.score is None else _student_p(*_slope(rows, rows.score))
 
 
 def mann_whitney_u_of_scores(rows: Rows) -> float:
@@ -334,10 +337,10 @@ def _slope(rows: Rows, of: Floats) -> tuple[float, float]:
     return float(slope / math.sqrt(left @ left / degrees / (s @ s))), degrees
 
 
-def _student_p(t: Floats | float, degrees: Floats | float) -> Floats:
+def _student_p(t: float, degrees: float) -> float:
     from scipy.special import stdtr
 
-    return np.asarray(2.0 * stdtr(degrees, -np.abs(t)))
+    return float(2.0 * stdtr(degrees, -abs(t)))
 
 
 def _ranks(rows: Rows) -> tuple[float, float]:

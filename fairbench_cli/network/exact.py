@@ -415,8 +415,8 @@ Rule = Callable[[_People], Floats]
 
 def _rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tuple[str, Rule]]:
     """Yield the rules that the record gives, and two for somebody who knows the truth."""
-    yield "constant-accept", _thresholds(-np.inf, -np.inf)
-    yield "constant-refuse", _thresholds(np.inf, np.inf)
+    yield "constant-accept", lambda people: np.ones(len(people.score))
+    yield "constant-refuse", lambda people: np.zeros(len(people.score))
     yield "bayes", _thresholds(0.5, 0.5)
     yield "oracle-thresholds", _thresholds(*(_best(points) for points in truth.of_seen))
     corners = hull(_thinned(learned.of_seen[0])), hull(_thinned(learned.of_seen[1]))

@@ -65,21 +65,17 @@ def family_counts(
     A row's cell is numbered by mixed radix, the node itself running fastest. A family too large for a dense
     array is counted from the cells that occur; the counts and their order are the same.
     """
-    keys: Keys = np.zeros(len(columns[0]), dtype=np.int64)
-    size = 1
-    for parent in parents:
-        if size * levels[parent] > DENSE_CELLS:
+    first, *others = *parents, node
+    keys, size, dense = columns[first].copy(), levels[first], True
+    for j in others:
+        dense = size * levels[j] <= DENSE_CELLS
+        if not dense:
             keys, size = _renumber(keys)
-        keys *= levels[parent]
-        keys += columns[parent]
-        size *= levels[parent]
+        keys *= levels[j]
+        keys += columns[j]
+        size *= levels[j]
     r = levels[node]
-    dense = size * r <= DENSE_CELLS
-    if not dense:
-        keys, size = _renumber(keys)
-    keys *= r
-    keys += columns[node]
-    return _count_dense(keys, size, r) if dense else _count_sparse(keys, r)
+    return _count_dense(keys, size // r, r) if dense else _count_sparse(keys, r)
 
 
 def _renumber(keys: Keys) -> tuple[Keys, int]:

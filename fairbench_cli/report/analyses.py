@@ -16,20 +16,10 @@ from numpy.typing import NDArray
 from fairbench_cli.document.model import Document, Section, TableCell, plain_table
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.measures.counts import Floats
+from fairbench_cli.report import tables
 from fairbench_cli.report.inference import EQUAL, paired_test
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats
 from fairbench_cli.report.results import RunResults, summary_frame
-from fairbench_cli.report.tables import (
-    ABOUT_LABELS,
-    LABELS,
-    NO_BIAS,
-    caption,
-    distinct_models,
-    labels_cell,
-    mean_cell,
-    names_of,
-    spread_mark,
-)
 
 
 def two_metrics(config: ExperimentConfig) -> tuple[str, str]:
@@ -137,9 +127,9 @@ def in_columns(run: RunResults, pages: Sequence[str], columns: Sequence[str]) ->
         The columns of results that tell pages, and columns of a page, apart.
     """
     found: dict[Names, dict[tuple[str, str], dict[Names, dict[str, Any]]]] = {}
-    called = names_of(run.plan.config)
+    called = tables.names_of(run.plan.config)
     places: dict[str, int] = {}
-    for cell, classifier in distinct_models(run.plan, run.plan.cells):
+    for cell, classifier in tables.distinct_models(run.plan, run.plan.cells):
         own = found.setdefault(tuple(cell[name] for name in pages), {})
         row = called.technique(*(cell[name] for name in TECHNIQUE)), classifier
         places.setdefault(row[0], len(places))
@@ -182,30 +172,31 @@ def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: st
     blocks, metrics = [], two_metrics(run.plan.config)[::-1]
     used: set[str] = set()
     several, worlds = len({beta for *_, beta in found}) > 1, run.plan.has_worlds
-    called = names_of(run.plan.config).dataset
+    called = tables.names_of(run.plan.config).dataset
     for (*names, world, beta), rows in found.items():
         across = columns_of(rows)
         first = {one: next(own[one] for own in rows.values() if one in own) for one in across}
         texts: list[list[str | TableCell]] = [
-            [LABELS, "", metric, *(labels_cell(run, cell, metric) for cell in first.values())]
+            [tables.LABELS, "", metric, *(tables.labels_cell(run, cell, metric) for cell in first.values())]
             for metric in metrics
         ]
         texts += [
             [
                 *row,
                 metric,
-                *(mean_cell(run, own[one], metric) if one in own else TableCell("") for one in across),
+                *(tables.mean_cell(run, own[one], metric) if one in own else TableCell("") for one in across),
             ]
             for row, own in rows.items()
             for metric in metrics
         ]
         used |= {cell.text for row in texts for cell in row if isinstance(cell, TableCell)}
         words = [called(str(one)) for one in names if one != "original"]
-        words += [world or NO_BIAS] * worlds + [f"β = {beta:g}"] * several
+        words += [world or tables.NO_BIAS] * worlds + [f"β = {beta:g}"] * several
         heads = (*columns, *(", ".join(map(called, map(str, one))) for one in across))
-        table = plain_table("", heads, texts, len(columns), grouped=True, marks=spread_mark(run))
+        table = plain_table("", heads, texts, len(columns), grouped=True, marks=tables.spread_mark(run))
         blocks.append(Section(", ".join(words), tables=(table,)))
-    return Document(name, facts=(about, *caption(run.plan, used), ABOUT_LABELS), sections=tuple(blocks))
+    facts = about, *tables.caption(run.plan, used), tables.ABOUT_LABELS
+    return Document(name, facts=facts, sections=tuple(blocks))
 
 
 FEWEST = 3
@@ -416,15 +407,22 @@ def pairs_frame(run: RunResults) -> pd.DataFrame:
 
     ``n`` is the number of results in which both have a value. ``r`` is empty where there is no correlation.
     """
-    parts = []
-    for part, seen in every_part(run).items():
-        matrix = correlate(seen.values).matrix
-        names, there = matrix.index.to_numpy(), seen.values[matrix.index].notna().to_numpy(dtype=float)
-        i, j = np.triu_indices(len(names), k=1)
-        n = (there.T @ there)[i, j].astype(int)
-        columns = {"metric": names[i], "other": names[j], "r": matrix.to_numpy()[i, j], "n": n}
-        parts.append(pd.DataFrame({"representation": part} | columns))
-    return pd.concat(parts, ignore_index=True)
+    parts = [
+        _each_pair(correlate(seen.values).matrix, seen.values).assign(representation=part)
+        for part, seen in every_part(run).items()
+    ]
+    return pd.concat(parts, ignore_index=True)[["representation", *_PAIR]]
+
+
+_PAIR = ["metric", "other", "r", "n"]
+
+
+def _each_pair(matrix: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
+    """Return a row per two metrics of a matrix of correlations: the columns of `_PAIR`."""
+    names, there = matrix.index.to_numpy(), values[matrix.index].notna().to_numpy(dtype=float)
+    i, j = np.triu_indices(len(names), k=1)
+    n = (there.T @ there)[i, j].astype(int)
+    return pd.DataFrame({"metric": names[i], "other": names[j], "r": matrix.to_numpy()[i, j], "n": n})
 
 
 def metric_pairs_frame(run: RunResults) -> pd.DataFrame:
@@ -432,13 +430,11 @@ def metric_pairs_frame(run: RunResults) -> pd.DataFrame:
 
     ``n`` is the number of results in which both have a value; ``r`` is empty where there is no correlation.
     """
-    parts = [pd.DataFrame(columns=["dataset", "world", "beta", "metric", "other", "r", "n"])]
+    columns = ["dataset", "world", "beta", *_PAIR]
+    parts = [pd.DataFrame(columns=columns)]
     for (dataset, world, beta), seen in by_dataset(run).items():
-        matrix, there = seen.values.round(DIGITS).corr(min_periods=FEWEST), seen.values.notna().astype(int)
-        i, j = np.triu_indices(len(matrix), k=1)
-        names, n = matrix.index.to_numpy(), (there.T @ there).to_numpy()[i, j]
-        columns = {"metric": names[i], "other": names[j], "r": matrix.to_numpy()[i, j], "n": n}
-        parts.append(pd.DataFrame({"dataset": dataset, "world": world, "beta": beta} | columns))
+        matrix = seen.values.round(DIGITS).corr(min_periods=FEWEST)
+        parts.append(_each_pair(matrix, seen.values).assign(dataset=dataset, world=world, beta=beta)[columns])
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 

@@ -20,10 +20,16 @@ from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.baselines import short_of
-from fairbench_cli.report.contrasts import Contrast, contrasts_of
 from fairbench_cli.report.kinds import Kind, kinds, own_frame
 from fairbench_cli.report.paired import APART, LEVEL, paired_of, pareto_frame, pareto_of
-from fairbench_cli.report.remedies import ACCURACY, FAIRNESS, fairness_metric, remedies_of
+from fairbench_cli.report.remedies import (
+    ACCURACY,
+    FAIRNESS,
+    Contrast,
+    contrasts_of,
+    fairness_metric,
+    remedies_of,
+)
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,
     TECHNIQUE,
@@ -36,22 +42,15 @@ from fairbench_cli.report.repeats import (
 )
 from fairbench_cli.report.results import RunResults, labels_measured
 from fairbench_cli.report.tables import TRUTH, names_of, why_nothing
-from fairbench_cli.report.worlds import ExactWorld, ExactWorlds, facts_of_run
+from fairbench_cli.report.worlds import ExactWorld, facts_of_run
 
 NOT_RUN = "not run yet"
 SEEN = CELL_COLUMNS.index("include_protected")
 
 Outcome = Literal[
-    "best",
-    "front",
-    "several",
-    "overshoots",
-    "nothing shown",
-    "no gap shown",
-    "untested",
-    "no baseline",
+    "best", "front", "several", "overshoots", "nothing shown", "no gap shown", "untested", "no baseline",
     "no value",
-]
+]  # fmt: skip
 """What is said of a setting as a whole.
 
 best: a technique is better than the plain model, and shown to be ahead of any other that is. front: several
@@ -96,8 +95,6 @@ class TechniqueFinding:
         How many repeats were asked for, and how many gave a value of the metric.
     kind : str
         A `kinds.Kind`; of the plain model "constant", "no value", "untested" or "".
-    verdict : str
-        The ``population_verdict`` of the change, whatever the kind.
     reasons : tuple of (str, str, int)
         Why others gave none: status, reason and number of repeats, most frequent first.
     missing : str
@@ -122,7 +119,7 @@ class TechniqueFinding:
     true, recorded : AccuracyChange
         In a world: its accuracy on true labels and on recorded ones, less that of the plain model.
     contrast : str
-        What these two are together, a `contrasts.Contrast`; empty where there are not both.
+        What these two are together, a `remedies.Contrast`; empty where there are not both.
     """
 
     technique: str
@@ -131,7 +128,6 @@ class TechniqueFinding:
     repeats: int
     n: int = 0
     kind: Kind | Literal[""] = "no value"
-    verdict: str = ""
     reasons: tuple[tuple[str, str, int], ...] = ()
     missing: str = ""
     accepts_nobody: int = 0
@@ -297,41 +293,26 @@ def answer_of(run: RunResults) -> RunAnswer:
     paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
     paired = paired.assign(kind=kinds(paired, own))
     pareto = pareto_of(run) if metric.name == FAIRNESS else pareto_frame(results, (metric.name, ACCURACY))
-    found = CellRows(
-        _by_cell(own, "metric"),
-        _by_cell(paired, "metric"),
-        _by_cell(pareto),
-        short_of(run) if metric.name == FAIRNESS else {},
-        _of_accuracy(remedies_of(run), "labels") if run.plan.has_worlds else {},
-        _of_accuracy(contrasts_of(run)) if run.plan.has_worlds else {},
-    )
+    found = {
+        "own": _by_cell(own, "metric"),
+        "paired": _by_cell(paired, "metric"),
+        "pareto": _by_cell(pareto),
+        "remedies": _by_cell(remedies_of(run), "metric", "labels") if run.plan.has_worlds else {},
+        "contrasts": _by_cell(contrasts_of(run), "metric") if run.plan.has_worlds else {},
+    }
+    below = short_of(run) if metric.name == FAIRNESS else {}
     held = {(data.dataset, data.attribute): data for data in run.datasets}
     settings: list[RunSetting] = []
     for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
         cells = [cell for cell in run.plan.cells if (cell["dataset"], cell["attribute"]) == place]
         data = held.get(place)
         for compared in (place[1],) if data is None else data.asked(run.attributes):
-            settings += _settings(run, metric, cells, compared, data, found)
+            settings += _settings(run, metric, cells, compared, data, found, below)
     return RunAnswer(metric, tuple(settings), run.labels)
 
 
 Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
-
-
-@dataclass(frozen=True)
-class CellRows:
-    """The rows of `own_frame`, `paired_of` and `pareto_of`, by cell, groups compared and, of two, metric.
-
-    `below` are the clauses of `short_of`, by the values of `COMPARED`; `remedies` the rows of `remedies_of`
-    on accuracy, by labels too, and `contrasts` those of `contrasts_of` on it.
-    """
-
-    own: Rows
-    paired: Rows
-    pareto: Rows
-    below: Mapping[CellKey, tuple[str, ...]]
-    remedies: Rows
-    contrasts: Rows
+"""The rows of a frame by cell, groups compared and, of some, metric and labels."""
 
 
 def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
@@ -340,23 +321,19 @@ def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any,
     return dict(zip(keys, frame.to_dict("records"), strict=True))
 
 
-def _of_accuracy(frame: pd.DataFrame, *more: str) -> Rows:
-    """Return the rows of a frame that are about accuracy, as `_by_cell` does."""
-    return _by_cell(frame[frame["metric"] == ACCURACY], *more)
-
-
 def _settings(
     run: RunResults,
     metric: Metric,
     cells: Sequence[dict[str, Any]],
     compared: str,
     data: DatasetRepeats | None,
-    found: CellRows,
+    found: Mapping[str, Rows],
+    below: Mapping[CellKey, tuple[str, ...]],
 ) -> Iterator[RunSetting]:
     """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
-    called = names_of(run.plan.config)
+    called, facts = names_of(run.plan.config), facts_of_run(run)
     rows = {} if data is None else {key_of(cell): i for i, cell in enumerate(data.cells)}
     apart: dict[tuple[Any, ...], list[TechniqueFinding]] = {}
     for cell in cells:
@@ -367,16 +344,16 @@ def _settings(
             is_baseline(cell["intervention"], cell["parameters"]),
             repeats=run.plan.config.repeats,
             missing=NOT_RUN,
+            below=below.get((*place, compared, *key[2:]), ()),
         )
         if data is not None and key in rows:
             why = data.status[rows[key]], data.reason[rows[key]]
-            one = _found(one, (*key, compared), metric.name, why, found, called.techniques)
+            one = _found(one, compared, metric.name, why, found, called.techniques)
         apart.setdefault(tuple(cell[column] for column in _WITHIN), []).append(one)
-    facts = facts_of_run(run)
-    for within, findings in apart.items():
+    for (world, representation, classifier, parameters, beta), findings in apart.items():
         plain = next((one for one in findings if one.plain), None)
-        truths = [one for one in findings if one.intervention == TRUTH]
         seen = None if plain is None else bool(plain.key[SEEN])
+        truths = [one for one in findings if one.intervention == TRUTH]
         truth = next((one for one in truths if one.key[SEEN] == seen), next(iter(truths), None))
         constant = {one.technique for one in findings if one.constant}
         others = tuple(
@@ -384,56 +361,51 @@ def _settings(
             for one in findings
             if one is not plain and one.intervention != TRUTH
         )
-        outcome, best = _outcome(plain, others, metric)
-        world, representation, classifier, parameters, beta = within
+        labels = np.nan
+        if data is not None:
+            counts = data.labels if run.labels == "true" else data.labels_at(world, beta)
+            of_labels = labels_measured(metric.name, data.levels(counts, compared))
+            labels = float(mean_and_interval(of_labels)["mean"])
+        lost = AccuracyChange()
+        if plain is not None:
+            lost = _change_of(found["remedies"], (*plain.key, compared, ACCURACY, "true"), "lost")
+        # What is known to rules that see as much as the plain model, else to others.
+        at = *place, world, beta
+        exact = (facts.at(*at, seen) or facts.at(*at)) if world else None
         key = (*place, compared, world, representation, classifier, parameters)
         labelled = called.dataset(place[0]), called.classifier(classifier, parameters)
-        labels = np.nan if data is None else _of_labels(run, data, metric, compared, (world, beta))
-        row = found.remedies.get((*plain.key, compared, "true"), _NO_ROW) if plain is not None else _NO_ROW
+        outcome, best = _outcome(plain, others, metric)
         yield RunSetting(
-            *key, beta, *labelled, *groups, labels, plain, others, outcome, best, truth,
-            _change_of(row, "lost"), _exact(facts, *place, world, beta, seen) if world else None,
-        )  # fmt: skip
-
-
-def _exact(
-    facts: ExactWorlds, dataset: str, attribute: str, world: str, beta: float, seen: bool | None
-) -> ExactWorld | None:
-    """Return what is known of a world to rules that see as much as the plain model, else to others."""
-    place = dataset, attribute, world, beta
-    return facts.at(*place, seen) or facts.at(*place)
+            *key, beta, *labelled, *groups, labels, plain, others, outcome, best, truth, lost, exact
+        )
 
 
 _WITHIN = ["world", "representation", "classifier", "classifier_parameters", "beta"]
 
 
-def _of_labels(
-    run: RunResults, data: DatasetRepeats, metric: Metric, compared: str, world: tuple[str, float]
-) -> float:
-    """Return the mean metric of the labels of the test rows; NaN where labels have none."""
-    labels = data.labels if run.labels == "true" else data.labels_at(*world)
-    return float(mean_and_interval(labels_measured(metric.name, data.levels(labels, compared)))["mean"])
-
-
 def _found(
     one: TechniqueFinding,
-    place: tuple[Any, ...],
+    compared: str,
     metric: str,
     why: tuple[Texts, Texts],
-    found: CellRows,
+    found: Mapping[str, Rows],
     called: Mapping[str, str],
 ) -> TechniqueFinding:
     """Return a finding with what the frames say of it; `why` are the statuses and reasons of its repeats."""
-    own, accuracy = (found.own.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
-    change, cost = (found.paired.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
-    front = found.pareto.get(place, _NO_ROW)
+    place = (*one.key, compared)
+    own, accuracy = (found["own"].get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
+    change, cost = (found["paired"].get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
+    front = found["pareto"].get(place, _NO_ROW)
     n = own.get("n", 0)
     reasons = Counter((status, reason) for status, reason in zip(*why, strict=True) if status and reason)
+    ahead = filter(None, front.get("population_clearly_dominated_by", "").split(APART))
+    true, recorded = (
+        _change_of(found["remedies"], (*place, ACCURACY, labels), "change") for labels in ("true", "recorded")
+    )
     return replace(
         one,
         n=n,
         kind=change.get("kind") or _kind_alone(own),
-        verdict=change.get("population_verdict", ""),
         reasons=tuple((*each, times) for each, times in reasons.most_common()),
         missing="" if n else why_nothing([status for status in why[0] if status], one.repeats),
         accepts_nobody=own.get("accepts_nobody", 0),
@@ -445,22 +417,18 @@ def _found(
         change=_estimate(change, "difference", "population_low", "population_high"),
         cost=_estimate(cost, "difference", "population_low", "population_high"),
         accuracy_kind=cost.get("kind", ""),
-        dominated_by=tuple(
-            called.get(name, name)
-            for name in front.get("population_clearly_dominated_by", "").split(APART)
-            if name
-        ),
+        dominated_by=tuple(called.get(name, name) for name in ahead),
         front=bool(front.get("front", False)),
-        below=found.below.get((*place[:2], place[-1], *place[2:-1]), ()),
-        true=_change_of(found.remedies.get((*place, "true"), _NO_ROW), "change"),
-        recorded=_change_of(found.remedies.get((*place, "recorded"), _NO_ROW), "change"),
-        contrast=found.contrasts.get(place, _NO_ROW).get("contrast", ""),
+        true=true,
+        recorded=recorded,
+        contrast=found["contrasts"].get((*place, ACCURACY), _NO_ROW).get("contrast", ""),
     )
 
 
-def _change_of(row: Mapping[Any, Any], name: str) -> AccuracyChange:
-    """Return a difference of a row of `remedies_of`: ``change`` or ``lost``."""
-    kind = row.get("kind" if name == "change" else f"{name}_kind", "")
+def _change_of(rows: Rows, place: tuple[Any, ...], name: Literal["change", "lost"]) -> AccuracyChange:
+    """Return a difference of a row of `remedies_of`."""
+    row = rows.get(place, _NO_ROW)
+    kind = row.get("kind" if name == "change" else "lost_kind", "")
     return AccuracyChange(_estimate(row, name, f"{name}_low", f"{name}_high"), kind)
 
 

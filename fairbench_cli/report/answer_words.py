@@ -30,12 +30,11 @@ from fairbench_cli.report.answer_worlds import (
     statements_on_worlds,
 )
 from fairbench_cli.report.kinds import Kind
-from fairbench_cli.report.reading import MetricReading, listed, reading_of, signed
+from fairbench_cli.report.reading import MOST_NAMES, MetricReading, listed, reading_of, signed
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, names_of
 
 MOST_WORDS = 30  # of the headline
-MOST_NAMES = 3  # techniques named in a clause
 FEW = 4  # blocks of settings that are spoken of one by one
 MOST_LINES, WIDTH = 20, 80  # of an answer on a console
 NARROWED = ("best", "front", "several")
@@ -86,7 +85,8 @@ def _lines(texts: Iterable[str]) -> int:
 def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
     """Return the answer to a run in one or two sentences of at most `MOST_WORDS` words."""
     if answer.labels == "recorded":
-        return f"On recorded labels, not on true ones: {_uncapital(_counted(answer))}"
+        counted = _counted(answer)
+        return f"On recorded labels, not on true ones: {counted[0].lower()}{counted[1:]}"
     if answer.has_worlds:
         *longer, shortest = headline_of_worlds(answer)
         return next((text for text in longer if len(text.split()) <= MOST_WORDS), shortest)
@@ -109,10 +109,6 @@ def _begun(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}" if text.startswith(_FIXED) else text
 
 
-def _uncapital(text: str) -> str:
-    return f"{text[0].lower()}{text[1:]}"
-
-
 _FIXED = ("the ", "no ", "every ", "nothing ")
 
 
@@ -126,7 +122,7 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
     for one in main:
         on = f"on {_place(one, answer)}"
         if one.outcome == "overshoots":
-            parts.setdefault(f"{_listed(one.best)} overshoot{'s' * (len(one.best) == 1)}", []).append(on)
+            parts.setdefault(f"{listed(one.best)} overshoot{'s' * (len(one.best) == 1)}", []).append(on)
         elif one.outcome in NARROWED:
             on = f"on {_place(one, answer, _from_to(one, reading) if reading else '')}"
             best = one.outcome == "best"
@@ -238,7 +234,7 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
             missing = {one.plain.missing for one in settings if one.plain is not None}
             what = _WITHOUT["no value" if missing else "no baseline"] if missing != {NOT_RUN} else NOT_RUN
             without.setdefault(what, {})[settings[0].dataset_label] = None
-    return [*found, *(f"{_listed([*names], 99)}: {what}." for what, names in without.items())]
+    return [*found, *(f"{listed([*names], 99)}: {what}." for what, names in without.items())]
 
 
 def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
@@ -283,7 +279,7 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
         n = sum(any(map(chosen, setting.findings)) for setting in tried)
         names = [f"{name} ({times})" for name, times in often.most_common()]
         if often:
-            parts.append(f"{what} in {n}: {_listed(names, most)}")
+            parts.append(f"{what} in {n}: {listed(names, most)}")
         elif what == _NARROWER:
             parts.append("No technique is shown to narrow it")
     return f"{'. '.join(parts)}."
@@ -380,7 +376,7 @@ def _best(setting: RunSetting, reading: MetricReading, detail: int) -> tuple[lis
     if plain is None or not plain.n:
         values = [one for one in setting.findings if one.n and not one.constant]
         texts = [_value(one, reading) for one in values]
-        return [_listed(texts, most)] if texts else [], {one.technique for one in values}
+        return [listed(texts, most)] if texts else [], {one.technique for one in values}
     if not names or setting.outcome == "overshoots":
         tried = any(
             one.n and not one.plain and one.kind not in ("constant", "untested") for one in setting.findings
@@ -389,20 +385,18 @@ def _best(setting: RunSetting, reading: MetricReading, detail: int) -> tuple[lis
         nothing = f"No technique is shown to {'narrow' if shown else 'change'} it"
         return [nothing] if tried and setting.outcome != "overshoots" else [], set()
     findings = [setting.finding(name) for name in names]
-    listed = [_with_numbers(one, setting, reading) for one in findings]
+    texts = [_with_numbers(one, setting, reading) for one in findings]
     others = [one for one in setting.findings if one.better and one.technique not in names]
     if setting.outcome == "best":
         found = [f"Best: {findings[0].technique}, {_numbers(findings[0], setting, reading)}"]
     elif setting.outcome == "front":
         worth = "; which one is a matter of what accuracy is worth" if detail > 1 else ""
-        found = [f"On the front: {_listed(listed, most)}{worth}"]
+        found = [f"On the front: {listed(texts, most)}{worth}"]
     else:
-        found = [
-            f"{_listed(listed, most)} narrow it; none of them is shown to be ahead of the others on both"
-        ]
+        found = [f"{listed(texts, most)} narrow it; none of them is shown to be ahead of the others on both"]
     if others:
         found.append(
-            f"Also narrower: {_listed([_with_numbers(one, setting, reading) for one in others], most)}"
+            f"Also narrower: {listed([_with_numbers(one, setting, reading) for one in others], most)}"
         )
     return found, {*names, *(one.technique for one in others)}
 
@@ -471,7 +465,7 @@ def _overshoots(setting: RunSetting, reading: MetricReading | None, detail: int 
     texts = [one.technique for one in found]
     if reading is not None:
         texts = [_with_numbers(one, setting, reading) for one in found]
-    return [f"{_listed(texts, max(MOST_NAMES, _most(detail)))} overshoot{'s' * (len(found) == 1)}"]
+    return [f"{listed(texts, max(MOST_NAMES, _most(detail)))} overshoot{'s' * (len(found) == 1)}"]
 
 
 _OTHERS: dict[Kind, str] = {
@@ -498,11 +492,11 @@ def _others(setting: RunSetting, reading: MetricReading, named: Iterable[str], d
         texts = [_with_numbers(one, setting, reading) if numbers else one.technique for one in some]
         if some:
             limit = _margin(reading) if kind == "same" else ""
-            parts.append(f"{what}{limit}: {_listed(texts, _most(detail))}")
+            parts.append(f"{what}{limit}: {listed(texts, _most(detail))}")
     plains = [one for one in setting.findings if one.plain]
     more = [f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in plains]
     with_it = "; techniques that see as much are compared with it"
-    return parts + ([f"The other plain model: {_listed(more)}{with_it}"] if more else [])
+    return parts + ([f"The other plain model: {listed(more)}{with_it}"] if more else [])
 
 
 def _without_value(setting: RunSetting, *, brief: bool = False) -> list[str]:
@@ -511,7 +505,7 @@ def _without_value(setting: RunSetting, *, brief: bool = False) -> list[str]:
     for one in setting.findings:
         if not one.n:
             why.setdefault(_why(one, brief=brief), []).append(one.technique)
-    return [f"{_listed(names, 99)}: {reason}" for reason, names in why.items()]
+    return [f"{listed(names, 99)}: {reason}" for reason, names in why.items()]
 
 
 def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
@@ -643,10 +637,6 @@ def _place(setting: RunSetting, answer: RunAnswer, more: str = "") -> str:
     return f"{setting.dataset_label} ({inside})" if inside else setting.dataset_label
 
 
-def _listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    return listed(names, most)
-
-
 def limits_of(answer: RunAnswer, plan: RunPlan) -> tuple[str, ...]:
     """Return what the groups, β and test rows are, and how far the words go: a paragraph each."""
     return (_groups(answer, plan), _rows_and_beta(plan), _chance(plan, answer))
@@ -699,7 +689,7 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
 
 def _those(plan: RunPlan, chosen: Callable[[Mapping[str, Any]], bool]) -> str:
     """Name data sets, with the attribute where it is not so of all of theirs: "adult, compas (sex)"."""
-    return _listed(named_sources(plan.datasets, chosen, names_of(plan.config).dataset))
+    return listed(named_sources(plan.datasets, chosen, names_of(plan.config).dataset))
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:

@@ -13,6 +13,7 @@ difference of rates falls in proportion.
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -20,20 +21,12 @@ import pandas as pd
 
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
+from fairbench_cli.report import population
 from fairbench_cli.report.frontier import ABOVE, BELOW, NEITHER, distance_frame
 from fairbench_cli.report.inference import PairedTest, RowVariance, paired_test, slopes
 from fairbench_cli.report.paired import adjusted, paired_of, verdicts
-from fairbench_cli.report.population import (
-    FRESH,
-    FROM_COUNTS,
-    ROW_BY_ROW,
-    SPLITS,
-    decisions_of,
-    of_two_models,
-)
 from fairbench_cli.report.repeats import (
     SITUATION,
-    TECHNIQUE,
     CellKey,
     DatasetRepeats,
     is_baseline,
@@ -357,34 +350,21 @@ def _constant_accuracy(majority: bool, counts: Counts) -> Floats:
 
 
 def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
-    """Yield the rows of a data set, by groups compared, before anything is adjusted."""
-    tested = [
-        (cell, base)
-        for cell, base in enumerate(data.untouched())
-        if base is not None and not is_baseline(*(data.cells[cell][name] for name in TECHNIQUE[:2]))
-    ]
+    """Yield the rows of a data set, by labels judged on and groups compared, before anything is adjusted."""
     of_labels: dict[tuple[str, float], list[tuple[int, int]]] = {}
-    for pair in tested:
-        world = data.cells[pair[0]]["world"], data.cells[pair[0]]["beta"]
-        of_labels.setdefault(("", 0.0) if run.labels == "true" else world, []).append(pair)
-    for pairs in of_labels.values():
-        yield from _distances_of(run, data, pairs)
-
-
-def _distances_of(
-    run: RunResults, data: DatasetRepeats, tested: list[tuple[int, int]]
-) -> Iterator[pd.DataFrame]:
-    """Yield the rows of some cells, each with its ``none``, that are judged on the same labels."""
-    cells, bases = np.array(tested).T
-    accepted = data.counts.predicted[cells].sum(-2)  # by decision
-    for compared in data.asked(run.attributes):
+    for i, (cell, base) in enumerate(zip(data.cells, data.untouched(), strict=True)):
+        if base is not None and not is_baseline(cell["intervention"], cell["parameters"]):
+            labels = ("", 0.0) if run.labels == "true" else (cell["world"], cell["beta"])
+            of_labels.setdefault(labels, []).append((i, base))
+    for tested, compared in product(of_labels.values(), data.asked(run.attributes)):
+        cells, bases = np.array(tested).T
+        accepted = data.counts.predicted[cells].sum(-2)  # by decision
         own = Baselines(data, (), data.levels(labels_of(run, data, data.cells[cells[0]]), compared))
         pairs = data.pair(data.counts, compared)
         techniques, nones = (replace(pairs, n=pairs.n[at]) for at in (cells, bases))
         found = LineComparison(techniques, nones, own.majority)
         both = np.where(np.isfinite(found.excess), 1.0, np.nan)
-        of_all = {"share": 1 - found.kept_and_price[0], "mutated_accuracy": found.line}
-        numbers = found.numbers | of_all
+        numbers = found.numbers | {"share": 1 - found.kept_and_price[0], "mutated_accuracy": found.line}
         to_constant = numbers["accuracy"] - numbers["constant_accuracy"]
         differences = np.stack([found.excess, to_constant * both])
         on_rows = paired_test(differences)
@@ -417,19 +397,19 @@ def _in_population(
 ) -> tuple[PairedTest, list[str]]:
     """Test whether mean differences, shape (2, tested, repeats), are 0 in the population, and say by what."""
     if data.design.kind != "shared":
-        same = FRESH if data.design.kind == "drawn" else SPLITS
+        same = population.FRESH if data.design.kind == "drawn" else population.SPLITS
         return paired_test(differences, data.design.ratio), [same] * len(tested)
-    decided_of, basis = decisions_of(data), [""] * len(tested)
+    decided_of, basis = population.decisions_of(data), [""] * len(tested)
     variance, freedom = np.full((2, 2, len(tested)), np.nan)
     for i, pair in enumerate(tested):
         repeats = np.flatnonzero(np.isfinite(differences[0, i]))
         if len(repeats):
             up, down = found.slopes((i, repeats))
             slope = up / len(repeats), down / len(repeats)
-            rows = of_two_models(data, compared, decided_of, pair, repeats, slope)
+            rows = population.of_two_models(data, compared, decided_of, pair, repeats, slope)
             variance[:, i], freedom[:, i] = rows.variance, rows.freedom
             kept = all(decided_of(cell).rows is not None for cell in pair)
-            basis[i] = ROW_BY_ROW if kept else FROM_COUNTS
+            basis[i] = population.ROW_BY_ROW if kept else population.FROM_COUNTS
     return paired_test(differences, data.design.ratio, RowVariance(variance, freedom)), basis
 
 

@@ -122,18 +122,10 @@ def paired_test(differences: Floats, ratio: float = 0.0, rows: RowVariance | Non
     >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(3).tolist()
     ([2.0, 3.0, 3.0], [0.2, 0.2, 0.0], [0.295, 0.0, 1.0])
     """
-    there = np.isfinite(differences)
-    known = np.where(there, differences, 0.0)
-    n = there.sum(axis=-1).astype(np.float64)
-    enough = n >= 2
-    freedom = np.where(enough, n - 1, 1)
-    mean = np.where(n > 0, known.sum(axis=-1) / np.maximum(n, 1), np.nan)
-    apart = np.where(there, known - mean[..., None], 0.0)
-    between = (apart**2).sum(axis=-1) / freedom
+    n, mean, between, constant = _moments(differences)
     variance = between / np.maximum(n, 1) + ratio * between
-    constant = np.abs(apart).max(axis=-1, initial=0.0) <= EQUAL
     error = np.where(constant, 0.0, np.sqrt(variance))
-    return _tested(n, mean, error, freedom, enough, constant, rows)
+    return _tested(n, mean, error, np.maximum(n - 1, 1), constant, rows)
 
 
 def welch_test(
@@ -151,13 +143,7 @@ def welch_test(
     """
     sides = []
     for values in (ours, theirs):
-        there = np.isfinite(values)
-        n = there.sum(axis=-1).astype(np.float64)
-        known = np.where(there, values, 0.0)
-        mean = np.where(n > 0, known.sum(axis=-1) / np.maximum(n, 1), np.nan)
-        apart = np.where(there, known - mean[..., None], 0.0)
-        between = (apart**2).sum(axis=-1) / np.maximum(n - 1, 1)
-        same = np.abs(apart).max(axis=-1, initial=0.0) <= EQUAL
+        n, mean, between, same = _moments(values)
         sides.append((n, mean, np.where(same, 0.0, between)))
     (n, mean, own), (their_n, their_mean, their_own) = sides
     constant = own + their_own == 0
@@ -167,8 +153,18 @@ def welch_test(
         spread = sum(part**2 / np.maximum(k - 1, 1) for part, k in zip(parts, (n, their_n), strict=True))
         both = sum(parts)
         freedom = np.minimum(freedom, np.where(constant, 1.0, both**2 / np.where(constant, 1.0, spread)))
-    least = np.minimum(n, their_n)
-    return _tested(least, mean - their_mean, np.sqrt(both), freedom, least >= 2, constant, rows)
+    return _tested(np.minimum(n, their_n), mean - their_mean, np.sqrt(both), freedom, constant, rows)
+
+
+def _moments(values: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    """Return number, mean and variance of the finite values along the last axis; whether all are equal."""
+    there = np.isfinite(values)
+    known = np.where(there, values, 0.0)
+    n = there.sum(axis=-1).astype(np.float64)
+    mean = np.where(n > 0, known.sum(axis=-1) / np.maximum(n, 1), np.nan)
+    apart = np.where(there, known - mean[..., None], 0.0)
+    variance = (apart**2).sum(axis=-1) / np.maximum(n - 1, 1)
+    return n, mean, variance, np.abs(apart).max(axis=-1, initial=0.0) <= EQUAL
 
 
 def _tested(
@@ -176,7 +172,6 @@ def _tested(
     mean: Floats,
     error: Floats,
     freedom: Floats,
-    enough: NDArray[np.bool_],
     constant: NDArray[np.bool_],
     rows: RowVariance | None,
 ) -> PairedTest:
@@ -196,7 +191,7 @@ def _tested(
         wider = half > own_half
         own_error, own_freedom = np.where(wider, [np.sqrt(both), freedom], [own_error, own_freedom])
         p = np.where(np.isnan(rows.variance), np.nan, p)
-    half, p = np.where(enough, half, np.nan), np.where(enough, p, np.nan)
+    half, p = np.where(n >= 2, [half, p], np.nan)
     return PairedTest(n, mean, mean - half, mean + half, p, own_error, own_freedom)
 
 

@@ -28,6 +28,7 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report import page_charts, page_numbers
 from fairbench_cli.report.answer import answer_of, groups_in_words
 from fairbench_cli.report.answer_words import answer_document, each_setting
+from fairbench_cli.report.frontier import moved_of
 from fairbench_cli.report.kinds import kinds, own_frame
 from fairbench_cli.report.networks import network_charts, world_networks
 from fairbench_cli.report.page_numbers import SHARE, Data, PanelNumbers, Scale, metrics_of
@@ -364,7 +365,7 @@ def _curves(one: PanelParts) -> Section:
 def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | None:
     """Return what moved thresholds reach in a world, next to the techniques; None without a sweep."""
     asked = panel.of["compared"], "demographic-parity"
-    found = [own for own in run.moved if own.data is panel.data and (own.compared, own.held) == asked]
+    found = [own for own in moved_of(run) if own.data is panel.data and (own.compared, own.held) == asked]
     if not found:
         return None
     moved, beta = found[0], panel.betas[nearest(panel.betas, one.data["at"][one.beta])]

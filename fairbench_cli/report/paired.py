@@ -263,21 +263,18 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     baseline = Baseline() if versus is None else find_baseline(results, versus)
     frame = paired_frame(results, versus)
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
-    constant = set(
-        results.rows[COMPARED][results.constant.sum(axis=1) > 0].itertuples(index=False, name=None)
-    )
-    columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", "population_verdict"]
-    frame = frame.assign(
-        constant=[key in constant for key in frame[COMPARED].itertuples(index=False, name=None)]
-    )
+    constant = results.rows[COMPARED][results.constant.any(axis=1)].itertuples(index=False, name=None)
+    same_for_all = set(constant)
     texts: Cells = {}
-    for *place, metric, beta, difference, verdict, same in frame[[*columns, "constant"]].itertuples(
-        index=False, name=None
-    ):
-        block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
-        word = "constant" if same else "" if verdict == "no difference" else verdict
-        cell = TableCell(written(difference, word=word), against=SIDES.get(word, ""))
-        texts[block, (technique_label(*own), metric), beta] = cell
+    for row in frame.to_dict("records"):
+        block, own = (tuple(row[name] for name in names) for names in (BLOCK, TECHNIQUE))
+        word = row["population_verdict"]
+        if tuple(row[name] for name in COMPARED) in same_for_all:
+            word = "constant"
+        elif word == "no difference":
+            word = ""
+        cell = TableCell(written(row["difference"], word=word), against=SIDES.get(word, ""))
+        texts[block, (technique_label(*own), row["metric"]), row["beta"]] = cell
     called = names_of(run.plan.config).techniques.get(baseline.label, baseline.label)
     caption: tuple[str, ...] = (
         f"Mean differences to {called} over paired repeats; a minus sign is a lower value.",
@@ -434,15 +431,12 @@ def own_pareto_of(run: RunResults) -> pd.DataFrame:
 def pareto_table(name: str, run: RunResults) -> Document:
     """Lay out `pareto_of`: a row per technique, β across."""
     frame = pareto_of(run)
-    columns = [*BLOCK, "technique", "beta", "constant", "front", "population_clearly_dominated_by"]
+    dominated = np.where(frame["population_clearly_dominated_by"] == "", "dominated", "dominated clearly")
+    words = np.where(frame["constant"], "constant", np.where(frame["front"], "front", dominated))
     texts: Cells = {
-        (tuple(block), (technique, "Pareto"), beta): "constant"
-        if constant
-        else "front"
-        if front
-        else f"dominated{' clearly' if clearly else ''}"
-        for *block, technique, beta, constant, front, clearly in frame[columns].itertuples(
-            index=False, name=None
+        (tuple(block), (technique, "Pareto"), beta): str(word)
+        for (*block, technique, beta), word in zip(
+            frame[[*BLOCK, "technique", "beta"]].itertuples(index=False, name=None), words, strict=True
         )
     }
     caption = (

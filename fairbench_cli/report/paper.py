@@ -11,34 +11,11 @@ from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
+from fairbench_cli.report import tables
 from fairbench_cli.report.paired import LEVEL, adjusted, away_from_ideals, own_paired_of
 from fairbench_cli.report.population import over_population
-from fairbench_cli.report.repeats import (
-    CELL_COLUMNS,
-    SITUATION,
-    TECHNIQUE,
-    key_of,
-    mean_and_interval,
-)
+from fairbench_cli.report.repeats import CELL_COLUMNS, SITUATION, TECHNIQUE, key_of, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
-from fairbench_cli.report.tables import (
-    ABOUT_LABELS,
-    BLOCK,
-    LABELS,
-    LABELS_MEANT,
-    NO_BIAS,
-    NOT_RUN,
-    TRUTH,
-    Cells,
-    blocks_of,
-    caption,
-    labels_cell,
-    labels_of,
-    mean_cell,
-    names_of,
-    spread_mark,
-    technique_label,
-)
 
 MARKS = (
     "Bold: nearer to the ideal than all others in the column",
@@ -56,39 +33,39 @@ def paper_table(name: str, run: RunResults) -> Document:
     asked for, or one of `MARKS`. In print it has its standard deviation, is bold where it is the best of its
     column (`best_of`), and has a sign where its difference to ``none`` is shown.
     """
-    cells: Cells = {}
+    cells: tables.Cells = {}
     metrics = TABLES[name].metrics
-    own = _own_of(run, metrics)
+    own = run.own.take(run.own.rows["metric"].isin(metrics).to_numpy())
     paired = own_paired_of(run)
     verdicts = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["population_verdict"].to_dict()
     keys = list(own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
     best = {key for key, is_best in zip(keys, best_of(own), strict=True) if is_best}
     constant = {key for key, repeats in zip(keys, own.constant, strict=True) if repeats.any()}
-    labels = {LABELS: run} | {f"{one.labels} labels": one for one in run.on_all if one is not run}
+    labels = {tables.LABELS: run} | {f"{one.labels} labels": one for one in run.on_all if one is not run}
     for cell in run.plan.cells:
-        place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
+        place = tuple(cell["attribute" if column == "compared" else column] for column in tables.BLOCK)
         for called, counted in labels.items():
             for metric in metrics:
-                cells[place, (called, metric), cell["beta"]] = labels_cell(counted, cell, metric)
+                cells[place, (called, metric), cell["beta"]] = tables.labels_cell(counted, cell, metric)
     for cell in run.plan.cells:
-        place = tuple(cell["attribute" if column == "compared" else column] for column in BLOCK)
-        if cell["intervention"] == TRUTH and run.labels == "recorded":
+        place = tuple(cell["attribute" if column == "compared" else column] for column in tables.BLOCK)
+        if cell["intervention"] == tables.TRUTH and run.labels == "recorded":
             continue  # it is no model of the world that records them
-        technique = technique_label(*(cell[column] for column in TECHNIQUE))
+        technique = tables.technique_label(*(cell[column] for column in TECHNIQUE))
         for metric in metrics:
             key = *key_of(cell), metric
             verdict = verdicts.get((*key_of(cell), cell["attribute"], metric), "")
             cells[place, (technique, metric), cell["beta"]] = replace(
-                mean_cell(run, cell, metric),
+                tables.mean_cell(run, cell, metric),
                 best=key in best,
                 against="" if key in constant else SIDES.get(verdict, ""),
             )
     found = [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in cells.values()]
     words = [MARKS[0]] * any(cell.best for cell in found) + [MARKS[1]] * any(cell.against for cell in found)
     shown = [f"{'; '.join(words)}: {HOW}"] * bool(words)
-    facts = *caption(run.plan, {cell.text for cell in found}), ABOUT_LABELS
-    facts += tuple(f"{called}: {LABELS_MEANT[one.labels]}." for called, one in [*labels.items()][1:])
-    sections = blocks_of(run, cells, NOT_RUN, marks=[*spread_mark(run), *shown])
+    facts = *tables.caption(run.plan, {cell.text for cell in found}), tables.ABOUT_LABELS
+    facts += tuple(f"{called}: {tables.LABELS_MEANT[one.labels]}." for called, one in [*labels.items()][1:])
+    sections = tables.blocks_of(run, cells, tables.NOT_RUN, marks=[*tables.spread_mark(run), *shown])
     return Document(name, facts=facts, sections=sections)
 
 
@@ -104,7 +81,7 @@ def best_of(results: Results) -> NDArray[np.bool_]:
     rows, far = results.rows.reset_index(drop=True), away_from_ideals(results)
     far[~np.isfinite(far)] = np.nan
     able = ~np.isnan(far).all(axis=1) & (results.constant.sum(axis=1) == 0)
-    able &= (rows["intervention"] != TRUTH).to_numpy()
+    able &= (rows["intervention"] != tables.TRUTH).to_numpy()
     ours, theirs, columns = [], [], []
     for at in rows.groupby([*SITUATION, "compared", "metric"], sort=False).indices.values():
         among = at[able[at]]
@@ -122,7 +99,7 @@ def best_of(results: Results) -> NDArray[np.bool_]:
     worse = np.where(tests.mean < 0, tests.p, np.where(np.isnan(tests.p), np.nan, 1.0))
     firsts, sizes = np.array(columns).T
     p = np.maximum.reduceat(worse, np.concatenate([[0], np.cumsum(sizes)[:-1]]))
-    best[firsts] = adjusted(rows.iloc[firsts], p, [*BLOCK, "metric"])["p_holm"] < LEVEL
+    best[firsts] = adjusted(rows.iloc[firsts], p, [*tables.BLOCK, "metric"])["p_holm"] < LEVEL
     return best
 
 
@@ -172,24 +149,24 @@ def _plain(number: float) -> str:
 
 def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
     """Yield the key of each number, its values over the repeats, and the mean difference to none."""
-    names = names_of(run.plan.config)
-    tables = run.plan.config.tables or ("difference-to-none",)
-    metrics = dict.fromkeys(metric for name in tables for metric in TABLES[name].metrics)
+    names = tables.names_of(run.plan.config)
+    listed = run.plan.config.tables or ("difference-to-none",)
+    metrics = dict.fromkeys(metric for name in listed for metric in TABLES[name].metrics)
     paired = own_paired_of(run)
     differences = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["difference"].to_dict()
     labelled = set()
     for data in run.datasets:
         for cell in data.cells:
-            labels = data.levels(labels_of(run, data, cell), data.attribute)
+            labels = data.levels(tables.labels_of(run, data, cell), data.attribute)
             place = [names.dataset(data.dataset), data.attribute]
-            place += [cell["world"] or NO_BIAS] * run.plan.has_worlds
+            place += [cell["world"] or tables.NO_BIAS] * run.plan.has_worlds
             place += [cell["representation"]] * (cell["representation"] != "original")
             place.append(names.classifier(cell["classifier"], cell["classifier_parameters"]))
             technique = names.technique(*(cell[column] for column in TECHNIQUE))
             for metric in metrics:
                 if (*place, cell["beta"], metric) not in labelled:
                     labelled.add((*place, cell["beta"], metric))
-                    key = _key(*place, LABELS, f"{cell['beta']:g}", metric)
+                    key = _key(*place, tables.LABELS, f"{cell['beta']:g}", metric)
                     yield key, measure(run.results.metric(metric), labels), np.nan
                 key = _key(*place, technique, f"{cell['beta']:g}", metric)
                 difference = differences.get((*key_of(cell), data.attribute, metric), np.nan)
@@ -198,7 +175,3 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
 
 def _key(*parts: str) -> str:
     return "/".join(slugs([(part,)])[0] for part in parts)
-
-
-def _own_of(run: RunResults, metrics: tuple[str, ...]) -> Results:
-    return run.own.take(run.own.rows["metric"].isin(metrics).to_numpy())

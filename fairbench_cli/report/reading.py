@@ -18,6 +18,7 @@ _FORMS: dict[str, tuple[Literal["points", "times"], bool]] = {
 }
 _RATED = {f"{rate}{ending}": (rate, *form) for rate in RATES for ending, form in _FORMS.items()}
 NO_NUMBER = "–"
+MOST_NAMES = 3  # in a clause
 
 
 @dataclass(frozen=True)
@@ -128,13 +129,6 @@ class MetricReading:
         way = "more" if side > 0 else "less"
         return f"{deprived} are {event} {number} points {way} often than {favoured}"
 
-    def left(self, value: float, plain: float) -> str:
-        """Write what is left of the plain model's gap: "3.4 points left", "1.1 points the other way"."""
-        if self.form != "points":
-            return f"now {self.size(value)}"
-        turned = self.signed and self.side(value) * self.side(plain) < 0
-        return f"{self.size(value)} {'the other way' if turned else 'left'}"
-
 
 def reading_of(metric: Metric) -> MetricReading:
     """Return how a metric is said, by what its name stands for.
@@ -157,7 +151,7 @@ def reading_of(metric: Metric) -> MetricReading:
     return MetricReading(metric.name, form, rate, is_signed, turned, shift, metric.ideal)
 
 
-def listed(names: Sequence[str], most: int) -> str:
+def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
     """Join texts with commas; the last ones are counted where there are more than `most`.
 
     >>> listed(["a", "b", "c"], 2), listed(["a", "b"], 2)

@@ -21,7 +21,7 @@ TABLES = Registry(
         "pareto": "paired:pareto_table",
         "frontier": "frontier:frontier_table",
         "tuning": "tuning:tuning_table",
-        "worlds": "world_tables:worlds_table",
+        "worlds": "worlds:worlds_table",
     },
 )
 """Functions of a table's name and the `RunResults` that return a `Document`."""

@@ -18,7 +18,6 @@ from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.registry import METRICS, find, measure
 from fairbench_cli.measures.thresholds import RATES
-from fairbench_cli.report.moved import MovedThresholds, moved_thresholds
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,
     CellKey,
@@ -309,16 +308,6 @@ class RunResults:
                 data.cells, data.status, data.counts.n, data.done, data.swept, strict=True
             )
         }
-
-    @cached_property
-    def moved(self) -> list[MovedThresholds]:
-        """What moving thresholds reaches, by data set, groups compared and constraint; needs a sweep."""
-        return [
-            moved
-            for data in (self.datasets if self.plan.config.sweep else ())
-            for compared in data.asked(self.attributes)
-            for moved in moved_thresholds(data, compared)
-        ]
 
 
 def run_results(

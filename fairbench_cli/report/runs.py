@@ -12,19 +12,19 @@ import pandas as pd
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.outputs import TABLES
-from fairbench_cli.experiment.journal.folder import (
+from fairbench_cli.experiment.journal.changes import (
     SHOWN,
     RunChange,
     changed_config,
     changed_inputs,
     changed_versions,
-    read_manifest,
-    read_results,
 )
+from fairbench_cli.experiment.journal.folder import read_manifest, read_results
 from fairbench_cli.experiment.journal.journal import Damage, Reading
 from fairbench_cli.experiment.plan import RunPlan, facts_of, select
 from fairbench_cli.experiment.versions import Versions
 from fairbench_cli.measures.counts import Counts
+from fairbench_cli.report import tables
 from fairbench_cli.report.inference import RowDesign, row_design
 from fairbench_cli.report.paired import IDENTICAL, differences_frame, written
 from fairbench_cli.report.population import BASES
@@ -37,14 +37,6 @@ from fairbench_cli.report.repeats import (
     mean_and_interval,
 )
 from fairbench_cli.report.results import COMPARED, Results, RunResults, results_of
-from fairbench_cli.report.tables import (
-    BLOCK,
-    LABELS_MEANT,
-    NO_BIAS,
-    Cells,
-    blocks_of,
-    technique_label,
-)
 
 SAME_KEY, PAIRED, UNPAIRED = "same key", "paired", "unpaired"
 PAIRINGS = {
@@ -158,12 +150,12 @@ def _worlds_in_words(names: tuple[str, str], plans: Plans) -> Iterator[str]:
     """Yield which labels two runs with worlds are compared on, and the worlds that only one of them has."""
     if not any(plan.has_worlds for plan in plans):
         return
-    worlds = [dict.fromkeys(cell["world"] or NO_BIAS for cell in plan.cells) for plan in plans]
+    worlds = [dict.fromkeys(cell["world"] or tables.NO_BIAS for cell in plan.cells) for plan in plans]
     for name, own, others in zip(names, worlds, reversed(worlds), strict=True):
         alone = [world for world in own if world not in others]
         if alone:
             yield f"Only {name} has the world{'s' * (len(alone) > 1)} {', '.join(alone)}."
-    yield f"Labels of the test rows: {LABELS_MEANT[plans[0].config.test_labels]}."
+    yield f"Labels of the test rows: {tables.LABELS_MEANT[plans[0].config.test_labels]}."
 
 
 def _alike(metric: str, plan: RunPlan, other: RunPlan) -> bool:
@@ -300,18 +292,15 @@ def _document(
     metrics = metrics or list(dict.fromkeys(frame["metric"]))
     part = frame[frame["metric"].isin(metrics)]
     part = part.sort_values("metric", key=lambda own: own.map(metrics.index), kind="stable")
-    part = part[(part["pairing"] != SAME_KEY).groupby([part[name] for name in BLOCK]).transform("any")]
-    ends = ["population_low", "population_high"]
-    columns = [*BLOCK, *TECHNIQUE, "metric", "beta", "difference", *ends, "population_verdict"]
-    texts: Cells = {}
-    for *place, metric, beta, difference, low, high, verdict in part[columns].itertuples(
-        index=False, name=None
-    ):
-        block, own = tuple(place[: len(BLOCK)]), place[len(BLOCK) :]
+    part = part[(part["pairing"] != SAME_KEY).groupby([part[name] for name in tables.BLOCK]).transform("any")]
+    texts: tables.Cells = {}
+    for row in part.to_dict("records"):
+        block, own = (tuple(row[name] for name in names) for names in (tables.BLOCK, TECHNIQUE))
+        low, high, verdict = (row[f"population_{name}"] for name in ("low", "high", "verdict"))
         interval = "" if brief or np.isnan(low) else f"[{low:+.3f}, {high:+.3f}]"
-        word = "" if verdict == "no difference" else verdict
-        text = IDENTICAL if verdict == IDENTICAL else written(difference, word=f"{interval} {word}".strip())
-        texts[block, (technique_label(*own), metric), beta] = text
+        word = f"{interval} {'' if verdict == 'no difference' else verdict}".strip()
+        text = IDENTICAL if verdict == IDENTICAL else written(row["difference"], word=word)
+        texts[block, (tables.technique_label(*own), row["metric"]), row["beta"]] = text
     cells = frame.drop_duplicates(COMPARED)
     other = int((cells["same_key"] & (cells["pairing"] != SAME_KEY)).sum())
     counted = cells["pairing"].value_counts()
@@ -329,4 +318,4 @@ def _document(
             "difference shown. same: the same cell, and the same numbers.",
             *(text.replace("paired t-test", "t-test") for text in bases),
         )
-    return Document(f"{second} against {first}", facts=facts, sections=blocks_of(run, texts, ""))
+    return Document(f"{second} against {first}", facts=facts, sections=tables.blocks_of(run, texts, ""))

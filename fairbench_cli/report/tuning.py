@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from fairbench_cli.measures.registry import METRICS, distance, measure
 from fairbench_cli.report.inference import paired_test
 from fairbench_cli.report.paired import written
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats, key_of
-from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.results import NOTHING, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
 
 SHOWN = ("accuracy", "impact-ratio", "discrimination")
@@ -70,16 +71,10 @@ def curves_frame(run: RunResults) -> pd.DataFrame:
         metrics = tuple(dict.fromkeys([tuned.tuning.metric, *SHOWN]))
         values = np.stack([tuned.values(name) for name in metrics], axis=-1)  # repeats × candidates × metrics
         chosen = [at == curve.chosen for curve in tuned.curves.values() for at in range(len(candidates))]
-        each = len(candidates) * len(metrics)
-        own = {name: tuned.cell[name] for name in CELL_COLUMNS}
-        own |= {
-            "repeat": np.repeat(list(tuned.curves), each),
-            "candidate": np.tile(np.repeat(candidates, len(metrics)), len(values)),
-            "metric": np.tile(metrics, len(values) * len(candidates)),
-            "value": values.ravel(),
-            "chosen": np.repeat(chosen, len(metrics)),
-        }
-        parts.append(pd.DataFrame(own)[columns])
+        each = product(tuned.curves, candidates, metrics)
+        frame = pd.DataFrame(each, columns=["repeat", "candidate", "metric"])
+        frame = frame.assign(value=values.ravel(), chosen=np.repeat(chosen, len(metrics)))
+        parts.append(frame.assign(**{name: tuned.cell[name] for name in CELL_COLUMNS})[columns])
     return pd.concat(parts[1:] or parts, ignore_index=True)
 
 
@@ -106,10 +101,9 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
         entry = run.results.own.get(metric) or METRICS[metric]
         rival = on_test.get(_place(one))
         keys = [_untuned(one), key_of(one.cell), None if rival is None else key_of(rival.cell)]
-        found = [None if key is None else run.get(key, metric).values for key in keys]
-        given = [values for values in found if values is not None and len(values)]
-        there = np.all([np.isfinite(distance(entry, values)) for values in given], axis=0)
-        kept = [np.where(there, v, np.nan) if v is not None and len(v) else nothing for v in found]
+        found = [NOTHING.values if key is None else run.get(key, metric).values for key in keys]
+        there = np.all([np.isfinite(distance(entry, values)) for values in found if len(values)], axis=0)
+        kept = [np.where(there, values, np.nan) if len(values) else nothing for values in found]
         untuned, nested, leaky = (distance(entry, values) for values in kept)
         means = [float(np.mean(values[there])) if there.any() else np.nan for values in kept]
         numbers: list[float] = []

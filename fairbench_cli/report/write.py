@@ -20,14 +20,13 @@ from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.report import registry
 from fairbench_cli.report.answer_words import answer_document
 from fairbench_cli.report.baselines import baselines_frame, distances_of
-from fairbench_cli.report.contrasts import contrasts_of
 from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.paired import VERSUS, paired_of, pareto_of, versus_of
 from fairbench_cli.report.paper import NUMBERS, numbers_tex
 from fairbench_cli.report.predictions import write_predictions
-from fairbench_cli.report.remedies import remedies_of
+from fairbench_cli.report.remedies import contrasts_of, remedies_of
 from fairbench_cli.report.repeats import OF_WORLDS, groups_frame
 from fairbench_cli.report.results import RunResults, results_frame, run_results, summary_frame, sweep_frame
 from fairbench_cli.report.tuning import curves_frame, gains_frame
@@ -138,15 +137,9 @@ def write_report(
     kept = write_predictions(folder, plan, records)
     shown_tables = [*differences, *(made[name] for name in chosen or ([] if differences else asked))]
     csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
-    names = (
-        PAGE,
-        ANSWER,
-        csv,
-        "tables/",
-        *["figures/"] * bool(config.figures),
-        *["predictions/"] * bool(kept),
-    )
-    return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), names)
+    names = [PAGE, ANSWER, csv, "tables/", *["figures/"] * bool(config.figures)]
+    names += ["predictions/"] * bool(kept)
+    return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), tuple(names))
 
 
 def _on_all_labels(run: RunResults, frame_of: Callable[[RunResults], pd.DataFrame]) -> pd.DataFrame:

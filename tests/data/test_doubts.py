@@ -9,9 +9,9 @@ from conftest import LEARNED, two_lines, write_config
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.twins import twins_among
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.doubts import doubtful_values
 from fairbench_cli.data.load import load, read_parts
 from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.roles import doubtful_values
 
 ROWS = [(s, a, c, y) for s in "MF" for a in ("20", "30") for c in ("Ulm", "Bonn") for y in ("yes", "no")] * 40
 CARD = {

@@ -9,7 +9,7 @@ from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.checks.check import check
 from fairbench_cli.data.load import load, read_parts
 from fairbench_cli.data.locate import folders, locate
-from fairbench_cli.data.represent import represent
+from fairbench_cli.data.table import represent
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("FAIRBENCH_DATA"),

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.data.represent import represent
-from fairbench_cli.data.table import Column, Roles, table_of, to_sample
+from fairbench_cli.data.table import Column, Roles, represent, table_of, to_sample
 
 RACE = Column("race", ("b", "o", "w"))
 SEX = Column("sex", ("f", "m"))

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.checks.check import check
+from fairbench_cli.data.checks.check import check, compare_versions
 from fairbench_cli.data.checks.rows import raw_rows
-from fairbench_cli.data.checks.versions import compare_versions
 from fairbench_cli.data.locate import folders, locate
 
 # Cards as somebody writes them who has looked at a file's columns once, and knows nothing else of the data:

@@ -13,8 +13,8 @@ import fairbench_cli as fb
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
 from fairbench_cli.data.checks.check import check
+from fairbench_cli.data.checks.groups import UnknownOutcomes, unknown_policies
 from fairbench_cli.data.locate import find_files
-from fairbench_cli.data.unknown import UnknownOutcomes, unknown_policies
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
 

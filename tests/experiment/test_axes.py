@@ -9,7 +9,7 @@ import pytest
 from conftest import write_config
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.data.represent import represent
+from fairbench_cli.data.table import represent
 from fairbench_cli.experiment.cell import draw, run_repeat
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import populate, prepare_datasets

@@ -115,6 +115,7 @@ def test_the_same_twice_within_one_entry():
         ("- thing: 5", "thing must be a name or"),
         ("- thing: [level]", "thing must be a name or"),
         ("- thing: {lvl: 1}", 'thing has no parameter "lvl"\n  fix: did you mean "level"?'),
+        ("- thing: {1: 2}", 'thing has no parameter "1"\n  fix: use one of: '),
         ("- thing: {level: []}", "thing: level must not be empty"),
         ("- thing: {level: x}", 'thing: level must be a number, not "x"'),
         ("- thing: {level: '1'}", 'thing: level must be a number, not "1"'),

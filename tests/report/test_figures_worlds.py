@@ -17,13 +17,12 @@ from fairbench_cli.document.latex import latex
 from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.world import world_of
-from fairbench_cli.report.contrasts import own_contrasts
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.report.figures.network import draw_network
 from fairbench_cli.report.figures.worlds import CONTRASTS, Remedies
 from fairbench_cli.report.networks import Marks, added_nodes
 from fairbench_cli.report.registry import FIGURES, TABLES
-from fairbench_cli.report.remedies import remedies_of
+from fairbench_cli.report.remedies import own_contrasts, remedies_of
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS
 from fairbench_cli.report.worlds import facts_of_run

@@ -24,8 +24,15 @@ from fairbench_cli.measures.thresholds import (
 )
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.report.figures.fronts import draw_frontier
-from fairbench_cli.report.frontier import distance_frame, frontier_frame, frontier_table
-from fairbench_cli.report.moved import GAPS, TOLERANCES, halves
+from fairbench_cli.report.frontier import (
+    GAPS,
+    TOLERANCES,
+    distance_frame,
+    frontier_frame,
+    frontier_table,
+    halves,
+    moved_of,
+)
 from fairbench_cli.report.results import RunResults, run_results
 from fairbench_cli.report.write import write_report
 
@@ -173,7 +180,7 @@ def test_thresholds_are_those_of_none_of_the_same_representation():
 
 
 def test_none_is_never_above_its_own_thresholds():
-    for moved in RUN.moved:
+    for moved in moved_of(RUN):
         for place, cell in enumerate(moved.data.cells):
             if cell["intervention"] == "none":
                 assert (moved.own_accuracy[place] <= moved.reached[place] + 1e-12).all()
@@ -188,7 +195,7 @@ def test_the_halves_are_all_rows_and_thresholds_of_one_are_judged_on_the_other()
         for part in parts:
             assert (part >= -1e-9).all()
             assert np.allclose(part.sum(-1), part.sum(-1)[0])  # the same rows, whatever is decided
-    for moved in RUN.moved[:2]:
+    for moved in moved_of(RUN)[:2]:
         for place, base in enumerate(moved.baseline):
             if base is None:
                 assert np.isnan(moved.chosen_accuracy[place]).all()
@@ -204,7 +211,7 @@ def test_the_halves_are_all_rows_and_thresholds_of_one_are_judged_on_the_other()
                 assert np.allclose(rows, one.counts.n.sum(-1))
                 fewer = np.minimum(moved.chosen.counts.n[place, repeat, ..., 1], one.counts.n[..., 1])
                 assert (moved.chosen.both[place, repeat] <= fewer + 1e-9).all()
-    assert np.isnan(RUN.moved[2].chosen_accuracy).all()
+    assert np.isnan(moved_of(RUN)[2].chosen_accuracy).all()
 
 
 @pytest.mark.parametrize("test", ["original", "network"])

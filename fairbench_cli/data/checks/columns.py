@@ -13,8 +13,8 @@ from fairbench_cli.data.card import UNKNOWN
 from fairbench_cli.data.checks.rows import Finding, RawRows, drop
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import is_number
-from fairbench_cli.data.doubts import counted, recoding
 from fairbench_cli.data.recognise import COUNTS, named_like_identifiers, named_like_weights
+from fairbench_cli.data.roles import counted, recoding
 
 MOSTLY = 0.5  # of the cells
 SOME = 0.1  # of the rows; New York's four models are no people
@@ -42,7 +42,7 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
             what = f'has one value in all {len(cells):,} rows: "{values[0]}"'
             yield rows.finding("constant", name, what, drop(name))
             continue
-        kind = _kind(values) if rows.card.drops(name) else rows.card.columns.get(name, ColumnCard()).kind
+        kind = _kind(values) if rows.card.drops(name) else rows.card.column(name).kind
         most = len(cells) / 2 if kind == "nominal" else len(cells) - 1
         if name not in protected and kind in ("nominal", "integer") and len(values) > most:
             what = f"has {len(values):,} different values in {len(cells):,} rows"
@@ -82,7 +82,7 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
     card, file = rows.card, rows.file
     unlisted = {*rows.features} - {*card.columns} - {own.source for own in card.columns.values()}
     for name in (name for name in file.columns if name not in card.made):
-        meant = card.columns.get(name, ColumnCard()).recode
+        meant = card.column(name).recode
         gap = file[name].isin([cell for cell in rows.gaps if cell not in meant]).to_numpy(dtype=bool)
         if gap.mean() > MOSTLY:
             yield rows.finding(
@@ -150,7 +150,7 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
             fix = "find out what they are, or `recode` them to a level that says that nobody knows"
             yield rows.finding("undocumented", name, what, fix, "columns", name, "codes")
     for name in rows.file.columns:
-        own = card.columns.get(name, ColumnCard())
+        own = card.column(name)
         values = rows.file[name].unique() if own.kind == "nominal" and not card.drops(name) else ()
         for said in [own.codes.get(value, value) for value in values]:
             if any(pair <= set(re.findall(r"[^\W\d_]+", said.casefold())) for pair in OPPOSITES):
@@ -160,7 +160,7 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
     for name, protected in card.protected.items():
         if protected.of:
             continue
-        own = card.columns.get(name, ColumnCard())
+        own = card.column(name)
         levels = set(rows.cells[name][rows.complete]) - set(rows.gaps)
         if not (own.codes or protected.called) and levels and all(map(is_number, levels)):
             what = f"has levels that are bare numbers: {', '.join(sorted(levels)[:8])}"
@@ -197,7 +197,7 @@ def value_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield the nominal columns with values that are likely one, and a label of more than two values."""
     label = rows.card.label
     for name in [label.column, *rows.features]:
-        if rows.card.columns.get(name, ColumnCard()).kind != "nominal":
+        if rows.card.column(name).kind != "nominal":
             continue
         found = rows.cells[name][rows.complete].value_counts()
         counts = {str(value): int(n) for value, n in found.items() if n}

@@ -1,14 +1,19 @@
 """What of groups and labels misleads: gaps, few rows, rates in the wrong direction, unknown labels."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from fairbench_cli.base.text import percent_words
+from fairbench_cli.data.card import UNKNOWN, Card
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
-from fairbench_cli.data.column_card import ColumnCard
+from fairbench_cli.data.load import Dataset, load
+from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.recognise import named_like_harm
-from fairbench_cli.data.table import Roles
+from fairbench_cli.data.table import Roles, Rows, with_joint
 
 Side = Literal["deprived", "favoured"]
 
@@ -100,7 +105,7 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
         ):
             fix = "inject a known bias (`betas`, `sample.bias`), or take another attribute"
             yield rows.finding("small-gap", name, f"has hardly a gap ({good}): {rates}", fix, *place)
-    own = rows.card.columns.get(label.column, ColumnCard())
+    own = rows.card.column(label.column)
     said = own.codes.get(label.favourable, label.favourable)
     texts = (label.column, own.source or "") if said.casefold() in AFFIRMED else (said,)
     if bad := next(filter(named_like_harm, texts), None):
@@ -116,7 +121,7 @@ def unknown_findings(rows: RawRows) -> Iterator[Finding]:
         return
     by_group = []
     for roles in rows.roles:
-        if not roles.of and rows.card.columns.get(roles.attribute, ColumnCard()).kind == "nominal":
+        if not roles.of and rows.card.column(roles.attribute).kind == "nominal":
             levels = rows.recoded(roles.attribute)
             shares = [
                 f"{percent_words(unknown[levels.isin(group).to_numpy(dtype=bool)].mean())} of the {word}"
@@ -129,3 +134,106 @@ def unknown_findings(rows: RawRows) -> Iterator[Finding]:
     if label.unknown:
         fix = "see with `fairbench data show` what they may hide, and name them among the card's `traps`"
     yield rows.finding("unknown-outcomes", label.column, what, fix, "label", "column")
+
+
+Group = tuple[int, int]
+"""Favourable outcomes of some people, and how many people they are."""
+
+
+@dataclass(frozen=True)
+class PolicyCounts:
+    """Favourable outcomes under one reading of the unknown ones.
+
+    Parameters
+    ----------
+    policy : str
+        ``leave-out``, ``level`` or ``unfavourable``, as cards have them; or a bound: ``favourable`` (all
+        unknown outcomes are), ``lowest`` (those of the favoured group alone are) or ``highest`` (those of
+        the deprived group alone).
+    levels : dict
+        The counts by level of the protected attribute.
+    deprived, favoured : (int, int)
+        Those of the two groups.
+    """
+
+    policy: str
+    levels: Mapping[str, Group]
+    deprived: Group
+    favoured: Group
+
+    @property
+    def rows(self) -> int:
+        """How many rows count."""
+        return sum(n for _, n in self.levels.values())
+
+    @property
+    def rates(self) -> list[float]:
+        """The rates of the deprived group and of the favoured one; NaN where one has no row."""
+        return [k / n if n else float("nan") for k, n in (self.deprived, self.favoured)]
+
+
+@dataclass(frozen=True)
+class UnknownOutcomes:
+    """The unknown outcomes by level of a protected attribute, and what each reading makes of them.
+
+    Parameters
+    ----------
+    attribute : str
+        The protected attribute.
+    unknown : dict
+        By level, how many outcomes are not known, and how many people these are of.
+    policies : tuple of PolicyCounts
+        The three policies, then the bounds. As a level of its own an unknown outcome is not favourable, so
+        ``level`` and ``unfavourable`` have equal counts; they differ in what a network or classifier learns.
+        Whatever the unknown outcomes were, the gap is not below ``lowest`` and not above ``highest``.
+    """
+
+    attribute: str
+    unknown: Mapping[str, Group]
+    policies: tuple[PolicyCounts, ...]
+
+
+def unknown_policies(card: Card, found: LocatedFiles) -> tuple[UnknownOutcomes, ...]:
+    """Return what the unknown outcomes of a card's files may hide, one item a protected attribute.
+
+    There is none of a card that knows of no unknown outcomes. Its own policy does not matter.
+
+    Raises
+    ------
+    UserError
+        When the files do not fit the card.
+    """
+    if not card.label.unknown:
+        return ()
+    dataset = load(card.with_unknown_as("level"), found)
+    return tuple(_by(name, dataset) for name in card.protected)
+
+
+def _by(name: str, dataset: Dataset) -> UnknownOutcomes:
+    """Return the unknown outcomes by a protected attribute, of rows that have them as a level."""
+    roles = dataset.roles(name)
+    table = with_joint(dataset.table, name, roles.of)
+    column, codes = table.column(name), table[name]
+    outcomes = table.column(roles.label).levels
+    kind = np.array([{roles.favourable: 1, UNKNOWN: 2}.get(level, 0) for level in outcomes])
+    flat = np.bincount(codes.astype(np.intp) * 3 + kind[table[roles.label]], minlength=3 * len(column.levels))
+    bad, good, unknown = flat.reshape(-1, 3).T
+    people = bad + good + unknown
+    deprived, favoured = (
+        np.isin(column.levels, group).astype(np.intp) for group in (roles.deprived, roles.favoured)
+    )
+
+    def counts(policy: str, k: Rows, n: Rows = people) -> PolicyCounts:
+        levels = dict(zip(column.levels, zip(k.tolist(), n.tolist(), strict=True), strict=True))
+        groups = [(int(k @ side), int(n @ side)) for side in (deprived, favoured)]
+        return PolicyCounts(policy, levels, *groups)
+
+    policies = (
+        counts("leave-out", good, bad + good),
+        counts("level", good),
+        counts("unfavourable", good),
+        counts("favourable", good + unknown),
+        counts("lowest", good + unknown * favoured),
+        counts("highest", good + unknown * deprived),
+    )
+    return UnknownOutcomes(name, counts("", unknown).levels, policies)

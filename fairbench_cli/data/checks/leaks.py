@@ -14,7 +14,6 @@ import numpy as np
 
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, drop
-from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.recognise import named_like_scores
 from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.measures.rows import crossed
@@ -279,7 +278,7 @@ def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[
         return
     y = rows.favourable[rows.complete]
     for name in rows.features:
-        kind = rows.card.columns.get(name, ColumnCard()).kind
+        kind = rows.card.column(name).kind
         if kind == "nominal" and name not in leaking and name not in rows.card.protected:
             cells = rows.cells[name][rows.complete]
             for level, count in cells.value_counts().items():

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.twins import NO_VALUE
 from fairbench_cli.data.card import Card, TrapKind
-from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.columns import joined, relabelled
 from fairbench_cli.data.load import Dataset, complete_rows, level_texts, load, read_parts
 from fairbench_cli.data.locate import LocatedFiles
@@ -133,7 +132,7 @@ class RawRows:
 
     def recoded(self, name: str) -> "pd.Series[str]":
         """Return a column of the file, recoded, in all its rows."""
-        recode = self.card.columns.get(name, ColumnCard()).recode
+        recode = self.card.column(name).recode
         cells = self.file[name]
         return relabelled(cells, lambda cell: recode.get(cell, cell)) if recode else cells
 

@@ -15,11 +15,11 @@ from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import edge_word, is_number
-from fairbench_cli.data.recognise import named_like_protected
+from fairbench_cli.data.guess.cells import Mask, RawCells
+from fairbench_cli.data.recognise import named_like_protected, words_of
 
 LABEL, FAVOURABLE, PROTECTED = "--label", "--favourable", "--protected"
 
-Mask = NDArray[np.bool_]
 Sign = Literal["<", "<=", ">", ">="]
 _CUT = re.compile(r"(<=|>=|<|>)\s*(\S+)")
 # What a word of a column's name begins with, or is ($).
@@ -28,22 +28,6 @@ _LABELS = re.compile(
 )
 _GOOD = ("yes", "true", "1", "good", "approved", "accepted", "granted", "hired", "pass", "positive", "y", "+")
 MOST_SHOWN = 6  # values or columns in a message
-
-
-@dataclass(frozen=True, eq=False)
-class RawCells:
-    """The cells of a table without a card, as text, and those that mean a missing value."""
-
-    cells: pd.DataFrame
-    gaps: tuple[str, ...]
-
-    def filled(self, *names: str) -> Mask:
-        """Return which rows have a value in each of some columns."""
-        return ~self.cells[list(names)].isin(self.gaps).any(axis=1).to_numpy(dtype=bool)
-
-    def known(self, name: str) -> "pd.Series[str]":
-        """Return the cells of a column that hold a value."""
-        return self.cells[name][self.filled(name)]
 
 
 @dataclass(frozen=True)
@@ -158,7 +142,7 @@ def members_of(text: str, column: str, table: RawCells, flag: str) -> Group:
     for value in values:
         if value not in every:
             fix = suggest(value, every)
-            if is_numbers(known) and len(every) > MOST_SHOWN:
+            if _is_quantity(known):
                 example = shlex.quote(f"{column}<{_middle(known)}")
                 fix = f"it holds numbers: name a side of one, such as {example}"
             raise user_error(f'column "{column}" has no value "{value}"', fix, flag)
@@ -168,8 +152,8 @@ def members_of(text: str, column: str, table: RawCells, flag: str) -> Group:
 
 
 def _side(column: str, sign: str, number: str, known: "pd.Series[str]", flag: str) -> Group:
-    if not is_numbers(known):
-        example = next(value for value in known if not is_number(value))
+    example = next((value for value in known if not is_number(value)), None)
+    if example is not None:
         what = f'column "{column}" holds text such as "{example}", not numbers'
         named = f"{column}={example}" if flag == "--protected" else example
         raise user_error(what, f"name a value, such as {shlex.quote(named)}", flag)
@@ -186,9 +170,9 @@ def _side(column: str, sign: str, number: str, known: "pd.Series[str]", flag: st
     return Group(column, cut=cut)
 
 
-def is_numbers(cells: Iterable[str]) -> bool:
-    """Return whether all cells are numbers."""
-    return all(map(is_number, set(cells)))
+def _is_quantity(known: "pd.Series[str]") -> bool:
+    """Return whether cells are numbers, and more than one would list."""
+    return known.nunique() > MOST_SHOWN and all(map(is_number, set(known)))
 
 
 def _middle(known: "pd.Series[str]") -> str:
@@ -199,7 +183,11 @@ def label_candidates(table: RawCells) -> list[str]:
     """Return the columns that may be the outcome: those of two values, the likeliest names first."""
     two = [name for name in table.cells.columns if table.known(name).nunique() == 2]
     last = table.cells.columns[-1]
-    return sorted(two, key=lambda name: (not _named_like_labels(name), name != last))
+
+    def rank(name: str) -> tuple[bool, bool]:
+        return not any(map(_LABELS.match, words_of(name))), name != last
+
+    return sorted(two, key=rank)
 
 
 def protected_candidates(table: RawCells, label: str | None) -> list[str]:
@@ -208,11 +196,6 @@ def protected_candidates(table: RawCells, label: str | None) -> list[str]:
     named = [name for name in names if named_like_protected(name)]
     few = [name for name in names if 2 <= table.known(name).nunique() <= MOST_SHOWN]
     return named or few
-
-
-def _named_like_labels(name: str) -> bool:
-    parts = re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
-    return any(_LABELS.match(part) for part in parts)
 
 
 def favourable_guess(values: Iterable[str]) -> str | None:
@@ -232,17 +215,17 @@ def shares(table: RawCells, name: str, favourable: Mask | None = None) -> str:
     'f (66.7 %), m (33.3 %)'
     """
     known = table.known(name)
-    if is_numbers(known) and known.nunique() > MOST_SHOWN:
+    if _is_quantity(known):
         numbers = known.astype(np.float64)
         return f"numbers from {numbers.min():g} to {numbers.max():g}"
     counts = known.value_counts()
-    said = [f"{value} ({percent_words(n / len(known))})" for value, n in counts.items()]
-    if favourable is not None:
-        rates = {value: favourable[(table.cells[name] == value).to_numpy()].mean() for value in counts.index}
-        said = [
-            f"{value} ({percent_words(n / len(known))}, {percent_words(rates[value])} favourable)"
-            for value, n in counts.items()
-        ]
+    said = []
+    for value, count in counts.items():
+        words = percent_words(count / len(known))
+        if favourable is not None:
+            rate = favourable[(table.cells[name] == value).to_numpy()].mean()
+            words += f", {percent_words(rate)} favourable"
+        said.append(f"{value} ({words})")
     more = f", … {len(said) - MOST_SHOWN} more" if len(said) > MOST_SHOWN else ""
     return ", ".join(said[:MOST_SHOWN]) + more
 
@@ -311,7 +294,7 @@ def left_open(table: RawCells, outcome: Group | None, groups: Sequence[Group]) -
 def _protected_flag(table: RawCells, column: str, good: Mask | None) -> str:
     """Return a flag that names a deprived group: the value with the lowest rate, or the rarest one."""
     known = table.known(column)
-    if is_numbers(known) and known.nunique() > MOST_SHOWN:
+    if _is_quantity(known):
         return f"--protected {shlex.quote(f'{column}<{known.astype(float).median():g}')}"
     values = list(known.value_counts().index[::-1])
     if good is not None:
@@ -323,7 +306,7 @@ def _protected_flag(table: RawCells, column: str, good: Mask | None) -> str:
 def _favourable_flag(table: RawCells, column: str) -> str:
     known = table.known(column)
     guess = favourable_guess(known.unique()) or str(known.value_counts().index[-1])
-    if is_numbers(known) and known.nunique() > MOST_SHOWN:
+    if _is_quantity(known):
         guess = f">={known.astype(float).median():g}"
     return f"--favourable {shlex.quote(guess)}"
 

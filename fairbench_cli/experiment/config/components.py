@@ -26,7 +26,7 @@ from fairbench_cli.base.validation import (
     wording,
 )
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.represent import Representation
+from fairbench_cli.data.table import Representation
 from fairbench_cli.experiment.config.metrics import OwnMetric, find_metric
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.metric import Metric
@@ -363,13 +363,14 @@ def read_parameters(
     found: dict[str, list[Any]] = {}
     findings: list[Finding] = []
     types = (dict.fromkeys(given, Any) if takes.open else {}) | dict(takes.types)
-    for key in [key for key in types if key in given]:
-        check, listed = check_of(types[key]), given[key] if isinstance(given[key], list) else [given[key]]
+    for key in (key for key in types if key in given):
+        check, value = check_of(types[key]), given[key]
+        listed = value if isinstance(value, list | tuple) else [value]
         if not listed:
             findings.append(((key,), Problem(f"{name}: {key} must not be empty", "give at least one value")))
-        for i, value in enumerate(listed):
+        for i, single in enumerate(listed):
             try:
-                found.setdefault(key, []).append(check(value))
+                found.setdefault(key, []).append(check(single))
             except ValidationError as error:
                 what, fix = wording(error.errors()[0])
                 findings.append(((key, i), Problem(f"{name}: {key} {what}", fix)))
@@ -391,7 +392,7 @@ def read_tunings(
 ) -> tuple[list[Tuning], list[Finding]]:
     """Return the tunings that an intervention's entry asks for; or what is wrong with them.
 
-    Parameters of the classifier are left as they are: `checks` knows the classifiers.
+    Parameters of the classifier are left as they are: `read` knows the classifiers.
     """
     found: list[Tuning] = []
     findings: list[Finding] = []

@@ -36,7 +36,7 @@ from fairbench_cli.base.validation import (
     refused,
 )
 from fairbench_cli.data.card import Origin, UnknownAs, find_card, known_cards, read_card
-from fairbench_cli.data.represent import Representation
+from fairbench_cli.data.table import Representation
 from fairbench_cli.experiment.config.components import (
     DEFAULT_CLASSIFIERS,
     ComponentSpec,

@@ -15,7 +15,7 @@ from fairbench_cli.base.errors import shown
 from fairbench_cli.base.parameters import parameters_of
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.represent import Representation
+from fairbench_cli.data.table import Representation
 from fairbench_cli.experiment.config import config
 from fairbench_cli.experiment.config.components import (
     ALIAS,

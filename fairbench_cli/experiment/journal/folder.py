@@ -1,4 +1,4 @@
-"""A folder of results: who holds it, whether it is what its plan says, its sources, and what has changed."""
+"""A folder of results: whether it holds what its plan says, where all of it comes from, and who holds it."""
 
 import errno
 import json
@@ -8,14 +8,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from fairbench_cli.base.checksums import is_whole, signed
-from fairbench_cli.base.errors import shown, user_error
+from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import NO_LINK, read_text, write_json
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal import journal
@@ -232,6 +232,9 @@ def mixture_in_words(folder: Path) -> list[str]:
     return [f"these results mix versions: {listed}"] if mixed else []
 
 
+# `flock` on files that stay: the system frees it when its holder ends, however that ends. The text in a file
+# says who holds it and is for people alone. No program that is started meanwhile inherits the file: it would
+# keep the folder locked after the death of its parent.
 NAME = ".lock"
 NO_LOCKS = {errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK, errno.EINVAL}
 REMEDY = "wait until it has ended, or stop it; `--shard 0/2` and `--shard 1/2` divide one folder's work"
@@ -239,7 +242,7 @@ REMEDY = "wait until it has ended, or stop it; `--shard 0/2` and `--shard 1/2` d
 
 @contextmanager
 def locked(folder: Path, shard: str | None = None, warn: Callable[[str], None] = print) -> Iterator[None]:
-    """Hold the lock of a folder of results, which exists.
+    """Hold the lock of a folder of results, which exists, so that no two processes write to it unaware.
 
     Parameters
     ----------
@@ -311,101 +314,3 @@ def locked_if_results(folder: Path, warn: Callable[[str], None]) -> Iterator[Non
     """Hold the lock of a folder if it has a plan; what is no folder of results is left as it is."""
     with locked(folder, warn=warn) if (folder / "plan.json").is_file() else nullcontext():
         yield
-
-
-SHOWN = 12  # characters of a checksum
-
-
-@dataclass(frozen=True)
-class RunChange:
-    """What is another than it was; a network that no longer is what its data give."""
-
-    kind: Literal["config", "data", "network", "code", "versions"]
-    what: str
-
-    def __str__(self) -> str:
-        return f"{'data' if self.kind == 'network' else self.kind}: {self.what}"
-
-
-# The keys of a config that decide numbers and stand in no card.
-_DECIDING = ("seed", "sample", "test", "test_features", "protected_columns")
-
-# What decides the numbers of a data set (`PreparedDataset.decisive`), in words.
-_INPUTS = {
-    "card": "the card of {} is another one than the run's",
-    "columns": "the columns of {} are others than the run's",
-    "shipped": "the network that comes with {} is another one than the run's",
-    "network": "the network of {} is learned with other settings",
-}
-
-
-def changed_inputs(then: RunPlan, now: RunPlan, sources: Iterable[tuple[str, str]]) -> Iterator[RunChange]:
-    """Yield what of config, cards and data is another, for data sets, each with its attribute."""
-    old, new = then.config.plain(), now.config.plain()
-    for key in _DECIDING:
-        if old.get(key) != new.get(key):  # of what is in the one alone the other has the default
-            yield RunChange("config", f"{key} {shown(old.get(key))} → {shown(new.get(key))}")
-    for name, attribute in dict.fromkeys(sources):
-        before, after = then.dataset(name, attribute), now.dataset(name, attribute)
-        files = [(one.get("sha256") or {}) | (one.get("test_sha256") or {}) for one in (before, after)]
-        yield from _changed_files(name, *files)
-        given, found = (one.get("inputs", {}) for one in (before, after))  # old plans have none
-        for part, words in _INPUTS.items():
-            if found and part in given and given[part] != found.get(part):
-                yield RunChange("data", words.format(name))
-        if before["sample_size"] != after["sample_size"]:
-            what = f"size of {name} {before['sample_size']} → {after['sample_size']}"
-            yield RunChange("config", what)
-
-
-def _changed_files(name: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[RunChange]:
-    for file in [*before, *(file for file in after if file not in before)]:
-        old, new = (sums.get(file, "none")[:SHOWN] for sums in (before, after))
-        if old != new:
-            yield RunChange("data", f"{file} of {name} has other contents (sha256 {old}… → {new}…)")
-
-
-def changed_config(old: Any, new: Any, place: str = "") -> Iterator[RunChange]:
-    """Yield what differs between two configs as plain data: of lists what only one of them has.
-
-    >>> one, other = {"seed": 1, "sample": {"beta": [0, 1]}}, {"seed": 2, "sample": {"beta": [0]}}
-    >>> [str(change) for change in changed_config(one, other)]
-    ['config: seed 1 → 2', 'config: sample.beta without 1']
-    """
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in old | new:
-            yield from changed_config(old.get(key), new.get(key), f"{place}.{key}" if place else key)
-    elif isinstance(old, list) and isinstance(new, list):
-        gone, come = [one for one in old if one not in new], [one for one in new if one not in old]
-        before, after = _named(gone), _named(come)
-        both = [name for name in before if name in after]
-        for name in both:  # of one entry the options that changed
-            yield from changed_config(before[name], after[name], f"{place}.{name}")
-        for word, items in (("without", gone), ("with", come)):
-            others = [item for item in items if not (both and next(iter(item)) in both)]
-            yield from (RunChange("config", f"{place} {word} {shown(item)}") for item in others)
-        if old != new and not gone and not come:
-            yield RunChange("config", f"{place} in another order")
-    elif old != new:
-        yield RunChange("config", f"{place} {shown(old)} → {shown(new)}")
-
-
-def _named(items: list[Any]) -> dict[str, Any]:
-    """Return entries of the form `{name: options}` by name; nothing where some are not, or share a name."""
-    if not all(isinstance(item, dict) and len(item) == 1 for item in items):
-        return {}
-    found = {name: options for item in items for name, options in item.items()}
-    return found if len(found) == len(items) else {}
-
-
-def changed_versions(headers: Iterable[journal.JournalHeader | None], now: Versions) -> Iterator[RunChange]:
-    """Yield what the records under some headers were computed with and is of another version now."""
-    found: dict[tuple[str, str], tuple[str, str]] = {}
-    for header in filter(None, headers):
-        both = {name: (old, now.code[name]) for name, old in header.code.items() if name in now.code}
-        changed = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
-        found |= {("code", name): pair for name, pair in changed.items()}
-        found |= {("versions", name): pair for name, pair in now.differences(header.versions).items()}
-    for (kind, name), pair in found.items():
-        old, new = (version.removeprefix("sha256:")[:SHOWN] for version in pair)
-        yield RunChange("code" if kind == "code" else "versions", f"{name} {old} → {new}")

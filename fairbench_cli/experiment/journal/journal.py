@@ -250,11 +250,11 @@ class RepeatLine(BaseModel):
 
     def record(self) -> Repeat:
         """Return the repeat."""
-        size, given = len(self.counts or ()), dict(self)
-        given |= {name: _counts(given[name], size) for name in _COUNTS}
-        given["values"] = {name: _float(value) for name, value in self.values.items()}
-        given["tuning"] = None if self.tuning is None else self.tuning.curve()
-        return Repeat(**given)
+        row, size = vars(self), len(self.counts or ())
+        counts = {name: _counts(row[name], size) for name in _COUNTS}
+        values = {name: _float(value) for name, value in self.values.items()}
+        tuning = None if self.tuning is None else self.tuning.curve()
+        return Repeat(**row | counts | {"values": values, "tuning": tuning})
 
 
 def repeat_line(repeat: Repeat) -> bytes:
@@ -516,7 +516,7 @@ def read_journals(folder: Path) -> Reading:
             continue
         kept = found.predictions
         if isinstance(kept, RowsPlace) and kept.at + kept.bytes > sizes.get(kept.file, 0):
-            found = replace(found, predictions=None)
+            found = replace(found, predictions=None)  # the file is gone: the next run keeps them again
         place = found.key, found.repeat
         if lines.setdefault(place, line) is line:
             records[place] = found
@@ -550,14 +550,14 @@ def _walk(
             if brief and headed and not _is_like_header(line):
                 held += 1
                 continue
-            for found in _found(line, headed, path, number):
-                if isinstance(found, JournalHeader) or (isinstance(found, Damage) and found.header):
+            for found in _found(line, headed, folder, f"{name}:{number}"):
+                if isinstance(found, Repeat) or (isinstance(found, Damage) and not found.header):
+                    held += 1
+                else:
                     if held or headed:  # another one, where files were copied into one
                         files.append(JournalFile(name, header, held, headless))
-                    header, held = found if isinstance(found, JournalHeader) else None, 0
-                    headless = header is None
-                else:
-                    held += 1
+                    header = found if isinstance(found, JournalHeader) else None
+                    headless, held = header is None, 0
                 if not isinstance(found, JournalHeader):
                     yield (len(files), number), found
         files.append(JournalFile(name, header, held, headless))
@@ -574,13 +574,12 @@ def _is_like_header(line: bytes) -> bool:
     return line.startswith(HEAD) or sum(mark in line for mark in _MARKS) > 1
 
 
-def _found(line: bytes, headed: bool, path: Path, number: int) -> Iterator[Repeat | JournalHeader | Damage]:
-    """Yield what a line holds; before that, what is missing."""
-    where = f"{path.parent.name}/{path.name}:{number}"
+def _found(line: bytes, headed: bool, folder: Path, where: str) -> Iterator[Repeat | JournalHeader | Damage]:
+    """Yield what a line of a folder of journals holds; before that, what is missing."""
     try:
         body, checked = opened(line)
         if body.startswith(HEAD):
-            yield parse_header(body, checked, f"{path}:{number}")
+            yield parse_header(body, checked, f"{folder.parent / where}")
             return
         repeat = parse_repeat(body)
     except ValidationError:

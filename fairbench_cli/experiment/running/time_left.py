@@ -4,6 +4,7 @@ import heapq
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,10 +27,20 @@ RECENT = 0.3
 """The share of the work, the latest, by which the pace goes: others may have come to use the machine."""
 
 
-# A look at the clock: seconds that all workers together have had so far, without those of repeats under way;
-# and those that the finished repeats took by their own account, in which waiting for a processor does not
-# count, each with `HANDLING`.
-Look = tuple[float, float]
+class Look(NamedTuple):
+    """A look at the clock.
+
+    Parameters
+    ----------
+    spent : float
+        Seconds that all workers together have had so far, without those of repeats under way.
+    worked : float
+        Seconds that the finished repeats took by their own account, in which waiting for a processor does not
+        count, each with `HANDLING`.
+    """
+
+    spent: float
+    worked: float
 
 
 def pace_of(looks: Sequence[Look]) -> float:
@@ -37,15 +48,16 @@ def pace_of(looks: Sequence[Look]) -> float:
 
     1 on an idle machine, about 2 where other programs take half of it; 1 where nothing is known.
 
-    >>> pace_of([(0, 0), (10, 10), (30, 20), (40, 25)])
+    >>> pace_of([Look(0, 0), Look(10, 10), Look(30, 20), Look(40, 25)])
     2.0
     """
     if len(looks) < 2:
         return 1.0
-    spent, worked = looks[-1]
-    from_here = worked - RECENT * (worked - looks[0][1])
-    first = max((look for look in looks[:-1] if look[1] <= from_here), key=lambda look: look[1])
-    return max((spent - first[0]) / (worked - first[1]), 0.5) if worked > first[1] else 1.0
+    last = looks[-1]
+    from_here = last.worked - RECENT * (last.worked - looks[0].worked)
+    first = max((look for look in looks[:-1] if look.worked <= from_here), key=lambda look: look.worked)
+    worked = last.worked - first.worked
+    return max((last.spent - first.spent) / worked, 0.5) if worked > 0 else 1.0
 
 
 def typical_seconds(
@@ -188,7 +200,7 @@ class RunClock:
     def look(self, elapsed: float, running: Iterable[tuple[Kind, float]] = ()) -> None:
         """Take in the time since the first repeat was handed out, and what is under way for how long."""
         spent = self.jobs * elapsed - sum(seconds for _, seconds in running)
-        self._looks.append((spent, self._worked))
+        self._looks.append(Look(spent, self._worked))
         if len(self._looks) > 2 * LATEST:  # half as many, as far apart
             self._looks = self._looks[::2]
 

@@ -19,7 +19,7 @@ from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
 from fairbench_cli.experiment.decisions import RowsPlace, crc_of_rows, read_rows, unpacked
 from fairbench_cli.experiment.journal import journal
-from fairbench_cli.experiment.journal.folder import SHOWN, RunChange, changed_inputs, changed_versions
+from fairbench_cli.experiment.journal.changes import SHOWN, RunChange, changed_inputs, changed_versions
 from fairbench_cli.experiment.plan import Cell, RunPlan, make_cells, make_plan, read_plan
 from fairbench_cli.experiment.running.pool import LocalPool, Pool
 from fairbench_cli.experiment.running.worker import Task

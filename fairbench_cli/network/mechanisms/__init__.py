@@ -1,1 +1,1 @@
-"""Mechanisms of bias: how a record comes to differ from the truth, one small file each."""
+"""Mechanisms of bias: how a record comes to differ from the truth: `biases` has one class each."""

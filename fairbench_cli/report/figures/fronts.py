@@ -17,7 +17,7 @@ from fairbench_cli.report.baselines import baselines_of
 from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, INK, SMALL, Look, Numbers, Panel, around, dots, facet
 from fairbench_cli.report.figures.pages import Page, TechniqueLook
-from fairbench_cli.report.moved import GAPS, TOLERANCES, MovedThresholds
+from fairbench_cli.report.frontier import GAPS, TOLERANCES, MovedThresholds, moved_of
 from fairbench_cli.report.paired import PARETO_METRICS, own_pareto_of
 from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey, is_baseline, mean_and_interval
 from fairbench_cli.report.results import RunResults
@@ -282,7 +282,7 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
     """
     places = {
         (*key, moved.held): (moved, place)
-        for moved in run.moved
+        for moved in moved_of(run)
         if moved.compared == moved.data.attribute
         for place, key in enumerate(moved.data.frame[CELL_COLUMNS].itertuples(index=False, name=None))
     }

@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fairbench_cli.base.text import slugs
-from fairbench_cli.report.contrasts import Contrast, own_contrasts
 from fairbench_cli.report.figures import pages
 from fairbench_cli.report.figures.canvas import (
     GREY,
@@ -28,20 +27,20 @@ from fairbench_cli.report.figures.canvas import (
 )
 from fairbench_cli.report.figures.fronts import label_points
 from fairbench_cli.report.figures.pages import COLOURS, DASHES, MARKERS, TechniqueLook
-from fairbench_cli.report.remedies import ACCURACY, remedies_of
+from fairbench_cli.report.remedies import ACCURACY, Contrast, own_contrasts, remedies_of
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, CellKey, is_baseline
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, TRUTH, names_of
-from fairbench_cli.report.world_tables import (
-    PLACE,
+from fairbench_cli.report.worlds import (
+    BESIDES_WORLD,
     Place,
     World,
     exact_accuracy,
+    facts_of_run,
     in_the_middle,
     known_of,
     world_blocks,
 )
-from fairbench_cli.report.worlds import facts_of_run
 
 PALE = "#a6a6a6"
 SHOWN: dict[str, tuple[Look, str]] = {
@@ -351,7 +350,7 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     frame, figures = own_contrasts(run), {}
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
     for name, (place, worlds) in by_place(run).items():
-        rows = frame[(frame[PLACE] == list(place)).all(axis=1)]
+        rows = frame[(frame[BESIDES_WORLD] == list(place)).all(axis=1)]
         differ = rows["world"].isin(set(rows["world"][rows["recorded"] != rows["true"]]))
         shown = [world for world in in_the_middle(worlds) if len(_in_world(rows[differ], world))]
         if shown:

@@ -1,26 +1,25 @@
-"""What the columns of a table are, guessed from their cells: kind, bins, gaps, and what to leave out."""
+"""A card and a config for a table that has none: what its columns are, why, and how to change that."""
 
-import math
+import json
+import textwrap
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.strict_yaml import yaml_word
+from fairbench_cli.base.text import percent_words, printable
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.columns import LEVELS, SOME, column_findings
 from fairbench_cli.data.checks.leaks import leak_words, leaks
 from fairbench_cli.data.checks.rows import RawRows
 from fairbench_cli.data.column_card import ColumnCard
-from fairbench_cli.data.columns import GAPS, edge_word, is_number
-from fairbench_cli.data.guess.roles import GivenRoles, Group, RawCells
-from fairbench_cli.data.load import MOST_PEOPLE
-from fairbench_cli.data.recognise import COUNTS, is_date, named_like_identifiers
+from fairbench_cli.data.columns import edge_word, is_number
+from fairbench_cli.data.guess.cells import RawCells
+from fairbench_cli.data.guess.roles import GivenRoles, Group
+from fairbench_cli.data.recognise import is_date, named_like_identifiers
 
-# Cells that mean a missing value in a column that is otherwise numbers.
-GAPS_AMONG_NUMBERS = ("-", "--", ".", "None", "none", "unknown", "Unknown", "missing", "Missing")
-MOST_CELLS = 10_000  # of a table of counts
 FEW = 10  # different numbers that are kept as levels
 QUANTILES = 5
 DATES = 0.95  # of the cells
@@ -46,62 +45,6 @@ class ColumnGuess:
     card: ColumnCard
     why: str
     change: str = ""
-
-
-def gaps_of(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
-    """Return the cells of a table that seem to mean a missing value, in their usual order."""
-    found = {gap for gap in GAPS if (cells == gap).to_numpy().any()}
-    for name in cells.columns:
-        values = set(cells[name]) - set(GAPS)
-        others = values & set(GAPS_AMONG_NUMBERS)
-        if others and len(values) > len(others) and _numeric(values - others, comma=comma):
-            found |= others
-    return tuple(gap for gap in (*GAPS, *GAPS_AMONG_NUMBERS) if gap in found)
-
-
-def counts_of(cells: pd.DataFrame) -> str | None:
-    """Return the column that counts the people of each row, if the table is a cross of all others.
-
-    >>> cells = pd.DataFrame({"sex": ["f", "f", "m"], "y": ["0", "1", "0"], "Freq": ["3", "0", "12"]})
-    >>> counts_of(pd.concat([cells, cells.tail(1).assign(y="1")])), counts_of(cells)
-    ('Freq', None)
-    """
-    if len(cells) > MOST_CELLS:
-        return None
-    named = [name for name in cells.columns if str(name).casefold() in (*COUNTS, "n")]
-    others = cells.drop(columns=named)
-    others = others.loc[:, others.nunique() < len(others)]  # less the names of rows
-    if len(named) != 1 or others.shape[1] < 2 or others.duplicated().any():
-        return None
-    whole = all(is_number(cell, whole=True) and float(cell) >= 0 for cell in cells[named[0]])
-    crossed = whole and math.prod(others.nunique()) == len(cells)
-    return named[0] if crossed and 0 < cells[named[0]].astype(float).sum() <= MOST_PEOPLE else None
-
-
-def has_decimal_commas(cells: pd.DataFrame, separator: str) -> bool:
-    """Return whether numbers are written with a comma: a column has some, and none with a point."""
-    if separator == ",":
-        return False
-    columns = [set(cells[name]) - set(GAPS) for name in cells.columns]
-    comma = any(
-        any("," in value for value in values) and _numeric(values, comma=True) for values in columns if values
-    )
-    point = any(
-        any("." in value for value in values) and _numeric(values, comma=False)
-        for values in columns
-        if values
-    )
-    return comma and not point
-
-
-def with_points(cells: pd.DataFrame, gaps: tuple[str, ...]) -> pd.DataFrame:
-    """Return a table whose columns of numbers have a point before the decimals in place of a comma."""
-    numbers = [name for name in cells.columns if _numeric(set(cells[name]) - set(gaps), comma=True)]
-    return cells.assign(**{name: cells[name].str.replace(",", ".") for name in numbers})
-
-
-def _numeric(values: set[str], *, comma: bool) -> bool:
-    return all(is_number(value.replace(",", ".", 1) if comma else value) for value in values)
 
 
 def guess_columns(table: RawCells, roles: GivenRoles) -> list[ColumnGuess]:
@@ -240,14 +183,10 @@ def _written(number: float) -> str:
     return edge_word(float(f"{number:.6g}"))
 
 
-def entry(card: ColumnCard) -> dict[str, object]:
-    """Return a column's entry as plain data, without defaults but for the kind."""
-    plain = card.model_dump(mode="json", exclude_defaults=True)
-    return {"kind": card.kind, **plain}
-
-
 def _short(card: ColumnCard) -> str:
-    return flow(entry(card)) if len(entry(card)) > 1 else card.kind
+    """Return a column's entry as YAML, without defaults: its kind alone, or a mapping on one line."""
+    entry = {"kind": card.kind, **card.model_dump(mode="json", exclude_defaults=True)}
+    return flow(entry) if len(entry) > 1 else card.kind
 
 
 def flow(value: object) -> str:
@@ -267,3 +206,159 @@ def flow(value: object) -> str:
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     return yaml_word(value) if isinstance(value, str) else str(value)
+
+
+WIDTH = 100
+
+
+@dataclass(frozen=True, eq=False)
+class Guessed:
+    """A table and what it was taken for.
+
+    Parameters
+    ----------
+    name : str
+        Of the card and of the config.
+    file : str
+        The data file, as the card names it.
+    table : RawCells
+        Its cells.
+    roles : GivenRoles
+        Label and protected attributes.
+    columns : list of ColumnGuess
+        In the file's order.
+    """
+
+    name: str
+    file: str
+    table: RawCells
+    roles: GivenRoles
+    columns: list[ColumnGuess]
+
+
+def card_text(guessed: Guessed) -> str:
+    """Return the card as YAML with comments."""
+    table, label, attributes = guessed.table, guessed.roles.label, guessed.roles.attributes
+    lines = [
+        f"# A card that `fairbench init` guessed from {len(table.cells):,} rows. Go through it: only you",
+        "# know what the columns mean.",
+        f"name: {flow(guessed.name)}",
+        f"files: {flow([guessed.file])}",
+        *_layout_lines(table),
+    ]
+    if table.gaps:
+        how, why = "keep", "leave out the rows with a missing cell in a column that says no `if_missing`"
+        if table.filled(label.column, *(group.column for group in attributes)).all():
+            why = f"or drop: {why}"
+        else:
+            how, why = "drop", f"{why}: the label's and the groups' here"
+        lines += _comment("cells that mean a missing value; a text that means something: remove it here")
+        lines += [f"missing: {flow(table.gaps)}", *_comment(why), f"missing_rows: {how}"]
+    if table.counts is not None:
+        why = "rows are a cross of all other columns, so each stands for as many people as this one counts; "
+        lines += [*_comment(f"{why}if not, list it under `columns`"), f"counts: {flow(table.counts)}"]
+    if "" in table.cells.columns:
+        lines += [*_comment("of columns not listed here: one has no name"), "other_columns: drop"]
+    lines.append("columns:")
+    for column in guessed.columns:
+        said = _one_line(column.why + (f". {column.change}" if column.change else ""))
+        line = f"  {yaml_word(column.name)}: {_short(column.card)}"
+        short = f"{line}  # {said}"
+        lines += [short] if len(short) <= WIDTH else [*_comment(said, "  "), line]
+    lines += _comment(_about_label(guessed))
+    lines.append(f"label: {flow({'column': label.column, 'favourable': label.levels[0]})}")
+    lines += _comment("favoured: all other levels, unless listed; `bias` would name a proxy for β to act on")
+    lines.append("protected:")
+    for group in attributes:
+        lines += _comment(_about_groups(guessed, group), "  ")
+        lines.append(f"  {yaml_word(group.column)}: {flow({'deprived': list(group.levels)})}")
+    return "\n".join(lines) + "\n"
+
+
+def config_text(guessed: Guessed, card: str) -> str:
+    """Return a config that runs on the card at a path relative to it."""
+    names = [group.column for group in guessed.roles.attributes]
+    lines = [
+        "# Techniques compared on random splits of the real rows. Every key: docs/config.md",
+        f"name: {flow(guessed.name)}",
+        "seed: 1",
+        *_comment("Random splits; 30 make narrower intervals. Another run computes only what is new."),
+        "repeats: 10",
+        "datasets:",
+        f"  - {yaml_word(card)}: {{attribute: {yaml_word(names[0])}}}",
+        "sample: {from: data, train_fraction: 0.7}",
+        *_comment(
+            "In its place, training sets drawn from a Bayesian network of the data, more biased by β, "
+            "tested on the real rows:"
+        ),
+        "# sample: {from: network, beta: [0, 0.5, 1], require_arc: true}",
+        *_comment("`fairbench list interventions` and `fairbench list classifiers` show what there is."),
+        "interventions:",
+        "  - none",
+        "  - massaging",
+        "  - reweighing",
+        "  - preferential-sampling",
+        "classifiers: [c45, logistic-regression]",
+    ]
+    if len(names) > 1:
+        what = "What results are about; techniques work on one attribute, here the first one."
+        lines += _comment(f"{what} An intersection: {flow('×'.join(names[:2]))}")
+        lines.append(f"attributes: {flow(names)}")
+    return "\n".join(lines) + "\n"
+
+
+def _layout_lines(table: RawCells) -> list[str]:
+    layout, lines = table.layout, []
+    if layout.format != "csv":
+        lines.append(f"format: {layout.format}")
+    if layout.separator != ",":
+        lines.append(f"separator: {json.dumps(layout.separator)}")
+    if not layout.header:
+        lines += [
+            *_comment("the first row is data; `columns` names every column in the file's order"),
+            "header: false",
+        ]
+    if table.decimal_comma:
+        lines.append('decimal: ","')
+    return lines
+
+
+def _about_label(guessed: Guessed) -> str:
+    label = guessed.roles.label
+    members = label.members(guessed.table)
+    there = guessed.table.filled(label.column)
+    values = guessed.table.cells[label.column][there].nunique()
+    rest = "" if label.cut or values == 2 else f"; the other {values - 1} values are unfavourable"
+    return f"{percent_words(members[there].mean())} of the rows have the favourable outcome{rest}"
+
+
+def _about_groups(guessed: Guessed, group: Group) -> str:
+    deprived = group.members(guessed.table)
+    known = guessed.table.filled(group.column, guessed.roles.label.column)
+    good = guessed.roles.label.members(guessed.table)
+    sides = (deprived & known, ~deprived & known)
+    rates = [float(np.mean(good[side])) if side.any() else float("nan") for side in sides]
+    deprived_words, other_words = (
+        f"{side.sum():,} rows, {percent_words(rate)} favourable"
+        for side, rate in zip(sides, rates, strict=True)
+    )
+    doubt = ": are these the deprived?" if rates[0] > rates[1] else ""
+    return f"deprived: {deprived_words}; the others: {other_words}{doubt}"
+
+
+def _one_line(text: str) -> str:
+    """Return a text without line ends and other characters that YAML does not take in a comment."""
+    return printable(" ".join(text.split()))
+
+
+def _comment(text: str, indent: str = "") -> list[str]:
+    begin = f"{indent}# "
+    lines = textwrap.wrap(
+        _one_line(text).replace(" %", "\u00a0%"),
+        WIDTH,
+        initial_indent=begin,
+        subsequent_indent=begin,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace("\u00a0%", " %") for line in lines]

@@ -1,0 +1,211 @@
+"""The cells of a file without a card: how it is laid out, its columns' names, what means a missing value."""
+
+import csv
+import math
+from dataclasses import dataclass, replace
+from io import StringIO
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from fairbench_cli.base.errors import user_error
+from fairbench_cli.base.files import read_text
+from fairbench_cli.data.columns import GAPS, is_number
+from fairbench_cli.data.files import read_cells, separator_of, split_lines
+from fairbench_cli.data.load import MOST_PEOPLE
+from fairbench_cli.data.recognise import COUNTS
+
+# Cells that mean a missing value in a column that is otherwise numbers.
+GAPS_AMONG_NUMBERS = ("-", "--", ".", "None", "none", "unknown", "Unknown", "missing", "Missing")
+MOST_CELLS = 10_000  # of a table of counts
+Mask = NDArray[np.bool_]
+LINES = 1000  # of the file that are looked at
+SEPARATOR_NAMES = {"tab": "\t", "comma": ",", "semicolon": ";", "space": " "}
+
+
+@dataclass(frozen=True)
+class FileLayout:
+    """How to read a data file, in the words of a card."""
+
+    format: Literal["csv", "arff", "parquet"] = "csv"
+    separator: str = ","
+    header: bool = True
+
+
+def layout_of(path: Path, separator: str | None = None, header: bool | None = None) -> FileLayout:
+    """Return how a file is laid out; what is given is not guessed.
+
+    Raises
+    ------
+    UserError
+        When it cannot be read or is empty.
+    """
+    for format_ in ("arff", "parquet"):
+        if path.suffix.lower() == f".{format_}":
+            if not path.is_file():
+                raise user_error(f"no such file: {path}", "check the path")
+            return FileLayout(format_)
+    text = read_text(path, "utf-8-sig", newline="")
+    lines = [line.rstrip("\r\n") for line in islice(StringIO(text, newline=""), LINES) if line.strip()]
+    if not lines:
+        raise user_error("the file is empty", "give a file with rows", f"{path}:1")
+    chosen = separator or separator_of(lines)
+    try:
+        rows = split_lines(lines, chosen)
+    except csv.Error:
+        rows = []  # whoever reads the file says where the quotes are wrong
+    return FileLayout("csv", chosen, (not rows or has_header(rows)) if header is None else header)
+
+
+def has_header(rows: list[list[str]]) -> bool:
+    """Return whether the first row names the columns.
+
+    It does if none of its cells is a number and a number stands below one; or if they are different texts,
+    most of which never occur again in their column.
+
+    >>> has_header([["sex", "age"], ["f", "30"]]), has_header([["f"], ["m"], ["f"], ["m"]])
+    (True, False)
+    """
+    first, *others = rows
+    filled = [cell for cell in first if cell]
+    if any(map(is_number, filled)) or len(filled) < len(first) - 1:
+        return False
+    columns = list(zip(*others, strict=False))
+    if any(is_number(cell) for column in columns for cell in column[:5]):
+        return True
+    if len(set(filled)) < len(filled):
+        return False
+    return sum(cell not in column for cell, column in zip(first, columns, strict=False)) > len(first) / 2
+
+
+def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.DataFrame:
+    """Return the cells of a file with their columns named: by `names`, the header, or ``column1`` and so on.
+
+    Raises
+    ------
+    UserError
+        When the file cannot be read, or names do not fit it, or two different columns have one.
+    """
+    header = layout.header
+    frame = read_cells(path, layout.format, header=header, separator=layout.separator).frame.astype(object)
+    width = frame.shape[1]
+    if names is None and not header:
+        names = [f"column{j + 1}" for j in range(width)]
+    if names is not None:
+        if len(names) != width:
+            what = f"--columns names {len(names)} columns, but the file has {width}"
+            raise user_error(what, "name every column, in the file's order", "--columns")
+        frame.columns = pd.Index(names, dtype=object)
+    again = frame.columns.duplicated()
+    for name in frame.columns[again]:
+        same = frame.loc[:, frame.columns == name]
+        if names is not None or any(
+            not same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(same.shape[1])
+        ):
+            where = "--columns" if names is not None else f"{path}:1"
+            raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
+    return frame.loc[:, ~again]
+
+
+@dataclass(frozen=True, eq=False)
+class RawCells:
+    """The cells of a table without a card, and how to read them.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Text, decimals after a point.
+    gaps : tuple of str
+        Those that mean a missing value.
+    layout : FileLayout
+        How the file is laid out.
+    decimal_comma : bool
+        Whether the file writes numbers with a comma.
+    counts : str or None
+        The column of the file that counts the people of each row; there is a row for each of them here.
+    """
+
+    cells: pd.DataFrame
+    gaps: tuple[str, ...]
+    layout: FileLayout = FileLayout()
+    decimal_comma: bool = False
+    counts: str | None = None
+
+    @property
+    def named(self) -> "RawCells":
+        """The same less a column without a name."""
+        return replace(self, cells=self.cells.drop(columns="", errors="ignore"))
+
+    def by_person(self, name: str) -> "RawCells":
+        """Return each row as often as the column called `name` says, less that column."""
+        people = self.cells[name].astype(float).astype(int)
+        rows = self.cells.drop(columns=name).loc[self.cells.index.repeat(people)]
+        return replace(self, cells=rows.reset_index(drop=True), counts=name)
+
+    def filled(self, *names: str) -> Mask:
+        """Return which rows have a value in each of some columns."""
+        return ~self.cells[list(names)].isin(self.gaps).any(axis=1).to_numpy(dtype=bool)
+
+    def known(self, name: str) -> "pd.Series[str]":
+        """Return the cells of a column that hold a value."""
+        return self.cells[name][self.filled(name)]
+
+
+def raw_cells(cells: pd.DataFrame, layout: FileLayout) -> RawCells:
+    """Return named cells with what they seem to mean: which are missing, and whether a comma is a point."""
+    comma = _has_decimal_commas(cells, layout.separator)
+    gaps = _gaps_of(cells, comma=comma)
+    if comma:
+        numbers = [name for name in cells.columns if _numeric(set(cells[name]) - set(gaps), comma=True)]
+        cells = cells.assign(**{name: cells[name].str.replace(",", ".") for name in numbers})
+    return RawCells(cells, gaps, layout, comma)
+
+
+def _gaps_of(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
+    """Return the cells of a table that seem to mean a missing value, in their usual order."""
+    found = {gap for gap in GAPS if (cells == gap).to_numpy().any()}
+    for name in cells.columns:
+        values = set(cells[name]) - set(GAPS)
+        others = values & set(GAPS_AMONG_NUMBERS)
+        if others and len(values) > len(others) and _numeric(values - others, comma=comma):
+            found |= others
+    return tuple(gap for gap in (*GAPS, *GAPS_AMONG_NUMBERS) if gap in found)
+
+
+def counts_of(cells: pd.DataFrame) -> str | None:
+    """Return the column that counts the people of each row, if the table is a cross of all others.
+
+    >>> cells = pd.DataFrame({"sex": ["f", "f", "m"], "y": ["0", "1", "0"], "Freq": ["3", "0", "12"]})
+    >>> counts_of(pd.concat([cells, cells.tail(1).assign(y="1")])), counts_of(cells)
+    ('Freq', None)
+    """
+    if len(cells) > MOST_CELLS:
+        return None
+    named = [name for name in cells.columns if str(name).casefold() in (*COUNTS, "n")]
+    others = cells.drop(columns=named)
+    others = others.loc[:, others.nunique() < len(others)]  # less the names of rows
+    if len(named) != 1 or others.shape[1] < 2 or others.duplicated().any():
+        return None
+    whole = all(is_number(cell, whole=True) and float(cell) >= 0 for cell in cells[named[0]])
+    crossed = whole and math.prod(others.nunique()) == len(cells)
+    return named[0] if crossed and 0 < cells[named[0]].astype(float).sum() <= MOST_PEOPLE else None
+
+
+def _has_decimal_commas(cells: pd.DataFrame, separator: str) -> bool:
+    """Return whether numbers are written with a comma: a column has some, and none with a point."""
+    if separator == ",":
+        return False
+    columns = [set(cells[name]) - set(GAPS) for name in cells.columns]
+    with_comma = [values for values in columns if any("," in value for value in values)]
+    with_point = [values for values in columns if any("." in value for value in values)]
+    return any(_numeric(values, comma=True) for values in with_comma) and not any(
+        _numeric(values, comma=False) for values in with_point
+    )
+
+
+def _numeric(values: set[str], *, comma: bool) -> bool:
+    return all(is_number(value.replace(",", ".", 1) if comma else value) for value in values)
