@@ -313,8 +313,8 @@ def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
 
 
 def _between(before: Slice, after: Slice, groups: tuple[str, ...], sides: TwoSides) -> BeforeAfter:
-    alike = {"labelled": before.labelled, "intersection": before.intersection}
-    return BeforeAfter(before.model, after.model, before.attribute, groups, sides, **alike)
+    labelled, crossed = before.labelled, before.intersection
+    return BeforeAfter(before.model, after.model, before.attribute, groups, sides, labelled, crossed)
 
 
 def _in_order(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[Slice, ...]:

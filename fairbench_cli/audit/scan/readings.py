@@ -1,4 +1,4 @@
-"""Read cells as decisions, labels, scores and groups: words that count as 1, percents, cuts, bins.
+"""Read cells as decisions, labels, scores and groups: where scores are cut, bins, percents, words for 1.
 
 The k-th highest score of each model is found exactly: by ranges of scores, then by the values within one. One
 scan of the file keeps the scores, on disk where they outgrow the memory. They are rounded to `BITS`

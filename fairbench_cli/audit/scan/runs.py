@@ -48,7 +48,7 @@ class RunRows:
     frame : DataFrame
         A row per test row.
     config : AuditConfig
-        The audit's, which knows the columns.
+        What the audit is asked, with the columns of the frame named.
     name : str
         What the report calls them.
     notes : tuple of str

@@ -1,7 +1,8 @@
 """The rows as they are counted: what each is selected as, its groups, and the cells of rows that are alike.
 
 A `Scan` writes the keys of a row in SQL, under names such as ``model``, ``level``, ``label`` and
-``attribute_0``, and `grouped` counts rows by keys; counts of few keys become `Cells`, and these slices.
+``attribute_0``, and `grouped` counts rows by keys; counts of few keys become `Cells`, and these slices. Where
+people have several rows, `with_clusters` counts by person, too.
 """
 
 import math
@@ -49,6 +50,7 @@ from fairbench_cli.measures.groups import CROSS
 KEYS = ("model", "level", "label", "single_model")
 MOST_CELLS = 1000  # of attributes that are counted together, as far as the first rows show
 MOST_FOUND = 200_000  # cells of one query; beyond, an attribute has too many values
+_WEIGHTS = ("weight", "square")  # sums of the weights of rows that are alike, and of their squares
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,7 +138,7 @@ class Scan:
 
     def cuts_of(self, model: str) -> list[Cut]:
         """Return the decisions of a model by the first column of scores."""
-        (by_model, *_) = self.cuts
+        by_model = self.cuts[0]
         return by_model[model if model in by_model else None]
 
     def cells_with(self, names: Iterable[str]) -> Cells:
@@ -464,24 +466,25 @@ def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Seq
     """
     index = {name: i for i, name in enumerate(part.counts.groups)}
     each = [_codes(_groups_by_value(scan, name).values()) for name in names]
-    places: dict[int, int] = {}  # by the codes as one number
+    group_of_key: dict[int, int] = {}  # by the codes as one number
     cells = scan.cells_with(names)
     for values in set(zip(*(cells.values[name] for name in names), strict=True)):
-        groups = list(map(group_name, values))
+        parts = list(map(group_name, values))
         key = 0
-        for codes, group in zip(each, groups, strict=True):
-            key = key * len(codes) + codes[group]
-        places[key] = index.get(CROSS.join(groups), -1)
-    keys = np.array(sorted(places), dtype=np.int64)
-    found = np.array([places[key] for key in keys.tolist()], dtype=np.int64)
+        for code_of, name in zip(each, parts, strict=True):
+            key = key * len(code_of) + code_of[name]
+        group_of_key[key] = index.get(CROSS.join(parts), -1)
+    keys = np.array(sorted(group_of_key), dtype=np.int64)
+    groups = np.array([group_of_key[key] for key in keys.tolist()], dtype=np.int64)
+    sizes = list(map(len, each))
 
-    def groups_of(rows: Sequence[Ints]) -> Ints:
-        key = np.zeros(len(rows[0]), dtype=np.int64)
+    def groups_of(codes: Sequence[Ints]) -> Ints:
+        key = np.zeros(len(codes[0]), dtype=np.int64)
         known = np.ones(len(key), dtype=np.bool_)
-        for code, codes in zip(rows, each, strict=True):
-            key, known = key * len(codes) + code, known & (code >= 0)
+        for code, size in zip(codes, sizes, strict=True):
+            key, known = key * size + code, known & (code >= 0)
         at = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-        return np.where(known & (keys[at] == key), found[at], -1)
+        return np.where(known & (keys[at] == key), groups[at], -1)
 
     return groups_of
 
@@ -523,9 +526,6 @@ def _groups_by_value(scan: Scan, name: str) -> dict[str | None, str]:
         return labels | {None: MISSING}
     values = {value for cells in scan.cells.values() for value in cells.values.get(name, ())}
     return {value: group_name(value) for value in values}
-
-
-_WEIGHTS = ("weight", "square")  # sums of the weights of rows that are alike, and of their squares
 
 
 def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
