@@ -6,7 +6,6 @@ with; from there on it is the same as two columns of one file.
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import PurePath
@@ -145,12 +144,18 @@ def _checked(
     source: Source, baseline: Source, roles: ColumnRoles, config: AuditConfig
 ) -> tuple[tuple[int, str, str], ...]:
     """Return the columns in which paired rows have to agree, and their values in either file in SQL."""
-    written: dict[int | None, Callable[[int], str]] = dict.fromkeys(roles.attributes.values(), text_sql)
-    written[roles.label] = text_sql if config.favourable else lambda at: code_sql(at, 2)
-    written[roles.weight] = "number_{}".format
-    places = {at: baseline.places.get(source.columns[at]) for at in written if at is not None}
+
+    def value_sql(column: int, at: int) -> str:
+        if column == roles.weight:
+            return f"number_{at}"
+        return code_sql(at, 2) if column == roles.label and not config.favourable else text_sql(at)
+
+    columns = [*roles.attributes.values(), roles.label, roles.weight]
+    places = {mine: baseline.places.get(source.columns[mine]) for mine in columns if mine is not None}
     return tuple(
-        (at, written[at](at), written[at](there)) for at, there in places.items() if there is not None
+        (mine, value_sql(mine, mine), value_sql(mine, theirs))
+        for mine, theirs in places.items()
+        if theirs is not None
     )
 
 
