@@ -234,7 +234,7 @@ def _likeness(entries: Floats, squares: Floats, rate: Floats, group: Ints, *, re
     room = total**2 - square  # Σ over pairs of different rows of the products of their weights
     several = room > EQUAL * total**2
     products = np.where(several, divide(away - itself, room), 0.0)
-    found, people = _by_group(np.stack([products, several]), group, len(rate))
+    found, people = (_by_group(each, group, len(rate)) for each in (products, several))
     most = np.where(people > 0, people * rate * (1 - rate), 0.0)
     sums = np.stack([found, most, np.maximum(people - 1, 0)])
 
@@ -267,15 +267,15 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
     sums, moments = _by_group(entries, group, shape[0]), _moments(entries, clusters, shape[0], rest=rest)
     if rest:
         reference = sums.sum(1, keepdims=True) - sums
-        partner = _by_person(entries, clusters)[:, person] - entries
+        partner = [_by_person(side, clusters)[person] - side for side in entries]
     else:
         columns, inside = np.arange(len(names)), group[:, None] == at
         reference, moments = (side[:, at, columns][:, None] for side in (sums, moments))
-        of_partner = _by_person(np.where(inside, entries, 0.0), clusters)[:, person]
-        partner = np.where(inside, 0.0, of_partner)  # the reference itself has none
+        of_partner = (_by_person(np.where(inside, side, 0.0), clusters)[person] for side in entries)
+        partner = [np.where(inside, 0.0, side) for side in of_partner]  # the reference itself has none
     ref_above, ref_total = (np.broadcast_to(side, shape) for side in reference)
 
-    def influence(counted: Floats, hits: Floats, weight: Floats) -> Floats:
+    def influence(counted: Sequence[Floats] | Floats, hits: Floats, weight: Floats) -> Floats:
         found = divide(counted[0] - divide(hits, weight)[group] * counted[1], hits[group])
         return np.where(np.isfinite(found), found, 0.0)
 
@@ -309,17 +309,19 @@ def _moments(entries: Floats, clusters: Clusters, groups: int, *, rest: bool) ->
     Of all other groups together: of everybody, with the people of the group as they are without it.
     """
 
-    def squares(counted: Floats) -> Floats:
+    def squares(counted: Floats) -> tuple[Floats, ...]:
         above, total = counted
-        return np.stack([above**2, above * total, total**2, total > 0])
+        return above**2, above * total, total**2, total > 0
+
+    def summed(counted: Floats) -> Floats:
+        return np.stack([_by_group(each, clusters.group, groups) for each in squares(counted)])
 
     if not rest:
-        return _by_group(squares(entries), clusters.group, groups)
+        return summed(entries)
     whole = _by_person(entries, clusters)
     mine = whole[:, clusters.person]
-    before, after = (_by_group(squares(side), clusters.group, groups) for side in (mine, mine - entries))
-    everybody: Floats = squares(whole).sum(1, keepdims=True)
-    return everybody - before + after
+    everybody = np.stack([each.sum(0, keepdims=True) for each in squares(whole)])
+    return everybody - summed(mine) + summed(mine - entries)
 
 
 def _spread(moments: Floats, rate: Floats) -> Floats:
