@@ -172,16 +172,18 @@ def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: 
     names = _single(card, table.columns)
     cells, at = _crossed([table[name] for name in names])
     counts = np.stack([np.bincount(at, y == side, len(cells)).astype(np.float64) for side in (0, 1)], -1)
-    rates = _rates(card, table.columns, names, cells, counts, measured=True)
+    everybody, attributes, intersections = _rates(card, table.columns, names, cells, counts, measured=True)
     strata = [_strata(card, table, tuple(map(str.strip, text.split(",")))) for text in explain]
     return Datasheet(
         card,
         "files",
         len(table),
         table.columns,
-        *rates,
+        everybody,
+        attributes,
+        intersections,
         unknown=unknown_policies(card, found),
-        explanations=tuple(_explained(dataset, one, strata) for one in rates[1]) if strata else (),
+        explanations=tuple(_explained(dataset, one, strata) for one in attributes) if strata else (),
         checked=check_rows(rows),
         sha256=found.sha256,
         network=network,

@@ -84,8 +84,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     technique : str, class, function or object
-        One of ``fairbench list interventions``, or what a config may name: ``"./mine.py:Promoting"``,
-        ``"fairlearn.preprocessing:CorrelationRemover"``; or the class, function or object itself.
+        One of ``fairbench list interventions``, by default none, or what a config may name:
+        ``"./mine.py:Promoting"``, ``"fairlearn.preprocessing:CorrelationRemover"``; or the class, function or
+        object itself.
     estimator : str, mapping or scikit-learn estimator
         What is trained: one of ``fairbench list classifiers``, with parameters ``{"tree": {"min_leaf": 5}}``,
         or any estimator, which is cloned. Techniques with a model of their own do without.
@@ -417,8 +418,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
 
     def _sample(self, frame: pd.DataFrame, given: Any) -> Sample:
         """Return rows as a sample; labels that are not known are 0."""
-        cells_of = (frame.iloc[:, j] for j in range(frame.shape[1]))
-        table = table_of([fitted(*column) for column in zip(self.columns_, cells_of, strict=True)])
+        table = table_of([fitted(column, frame.iloc[:, j]) for j, column in enumerate(self.columns_)])
         group = self.group_
         none = np.zeros(len(frame), np.int8)
         if group is None:

@@ -76,6 +76,7 @@ def init(
         cells = named_cells(data, layout, names)
         activity.tell(f"looking at {cells.shape[1]} columns of {len(cells):,} rows")
         table = raw_cells(cells, layout)
+    del cells  # as large as the table
     _say_layout(data, table, asked=sys.stdin.isatty())
     given = {re.split("[=<>]", one)[0].strip() for one in (label or "", *(protected or ()))}
     counts = counts_of(table.cells)

@@ -598,9 +598,8 @@ def _encode_like(card: Card, column: Column, cells: Cells, test: Cells) -> Coded
         level = misfit.cell
         cell = next((str(cell) for cell, text in zip(test, texts, strict=True) if text == level), level)
         what = f'column "{column.name}" has "{cell}" in the test rows, and no other row has that level'
-        fix = (
-            f"`recode` it in the card to one of: {some_of(column.levels)}; or leave its rows out of the file"
-        )
+        listed = some_of(column.levels)
+        fix = f"`recode` it in the card to one of: {listed}; or leave its rows out of the file"
         raise Misfit(what, fix, cell) from None
 
 

@@ -109,9 +109,9 @@ def has_network(card: Card) -> bool:
 
 def _other(card: Card, file: DataFile, path: Path, digest: str) -> Problem:
     again = f"delete it and run `fairbench data fetch {card.reference}`"
-    fetch = again if file.url else "correct the sha256 on the card"
+    fix = again if file.url else "correct the sha256 on the card"
     what = f"not the file that card {card.name} describes: sha256 {digest}, expected {file.sha256}"
-    return Problem(what, f"{fetch}, or name another --data-dir", str(path))
+    return Problem(what, f"{fix}, or name another --data-dir", str(path))
 
 
 def fetch(card: Card, say: Callable[[str], None], folder: Path | None = None) -> list[Path]:

@@ -1,6 +1,6 @@
 """Tables of level codes: the one shape in which rows travel through fairbench."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.base.errors import user_error
+
 if TYPE_CHECKING:  # `fairbench list` and the audit need no pandas
     import pandas as pd
-from collections.abc import Iterator, Mapping
-
-from fairbench_cli.base.errors import user_error
 
 Codes = NDArray[np.int16]
 Labels = NDArray[np.int8]

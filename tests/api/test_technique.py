@@ -18,6 +18,7 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils.estimator_checks import check_estimator
 
 import fairbench_cli as fb
+from fairbench_cli.data.table import VALUES
 from fairbench_cli.interventions.preprocessing import Massaging
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
@@ -248,6 +249,13 @@ def test_a_column_of_x_or_groups_next_to_it_are_the_same():
     numbers = np.column_stack([X["sex"] == "m", X["hours"]]).astype(float)
     array = fb.technique("two-naive-bayes", sensitive_features=0).fit(numbers, y == "yes")
     assert array.predict(numbers[:5]).dtype == bool
+    hours = pd.DataFrame({"hours": pd.cut(X["hours"], 2, labels=["few", "many"]), "job": X["sex"]})
+    hours.attrs[VALUES] = {"hours": (20.0, 50.0)}  # as frames of a split say what bins stand for
+    few = fb.technique("reweighing", estimator="tree", deprived="few")
+    beside = clone(few).fit(hours[["job"]], y, sensitive_features=hours["hours"])
+    inside = few.set_params(sensitive_features="hours").fit(hours, y)
+    assert beside.group_.column == inside.group_.column
+    assert inside.group_.column.values == (20.0, 50.0)
     turned = fair(favourable="no").fit(X, y)
     assert turned.classes_.tolist() == ["no", "yes"]
     assert turned.facts_ != by_column.facts_

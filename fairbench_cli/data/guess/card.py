@@ -23,6 +23,7 @@ from fairbench_cli.data.recognise import is_date, named_like_identifiers
 FEW = 10  # different numbers that are kept as levels
 QUANTILES = 5
 DATES = 0.95  # of the cells
+WIDTH = 100  # of a line of the card
 
 
 @dataclass(frozen=True)
@@ -195,8 +196,6 @@ def flow(value: object) -> str:
     >>> print(flow({"kind": "real", "bins": {"edges": [25.0, 0.5]}}), flow(["", "NA", "no"]))
     {kind: real, bins: {edges: [25, 0.5]}} ['', NA, 'no']
     """
-    from fairbench_cli.base.strict_yaml import yaml_word
-
     if isinstance(value, dict):
         return "{" + ", ".join(f"{yaml_word(str(key))}: {flow(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -206,9 +205,6 @@ def flow(value: object) -> str:
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
     return yaml_word(value) if isinstance(value, str) else str(value)
-
-
-WIDTH = 100
 
 
 @dataclass(frozen=True, eq=False)

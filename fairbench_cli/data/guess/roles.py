@@ -152,7 +152,7 @@ def members_of(text: str, column: str, table: RawCells, flag: str) -> Group:
 
 
 def _side(column: str, sign: str, number: str, known: "pd.Series[str]", flag: str) -> Group:
-    example = next((value for value in known if not is_number(value)), None)
+    example = next((value for value in known.unique() if not is_number(value)), None)
     if example is not None:
         what = f'column "{column}" holds text such as "{example}", not numbers'
         named = f"{column}={example}" if flag == "--protected" else example
