@@ -48,9 +48,16 @@ NOT_RUN = "not run yet"
 SEEN = CELL_COLUMNS.index("include_protected")
 
 Outcome = Literal[
-    "best", "front", "several", "overshoots", "nothing shown", "no gap shown", "untested", "no baseline",
+    "best",
+    "front",
+    "several",
+    "overshoots",
+    "nothing shown",
+    "no gap shown",
+    "untested",
+    "no baseline",
     "no value",
-]  # fmt: skip
+]
 """What is said of a setting as a whole.
 
 best: a technique is better than the plain model, and shown to be ahead of any other that is. front: several
@@ -95,6 +102,8 @@ class TechniqueFinding:
         How many repeats were asked for, and how many gave a value of the metric.
     kind : str
         A `kinds.Kind`; of the plain model "constant", "no value", "untested" or "".
+    verdict : str
+        The ``population_verdict`` of the change, whatever the kind.
     reasons : tuple of (str, str, int)
         Why others gave none: status, reason and number of repeats, most frequent first.
     missing : str
@@ -128,6 +137,7 @@ class TechniqueFinding:
     repeats: int
     n: int = 0
     kind: Kind | Literal[""] = "no value"
+    verdict: str = ""
     reasons: tuple[tuple[str, str, int], ...] = ()
     missing: str = ""
     accepts_nobody: int = 0
@@ -406,6 +416,7 @@ def _found(
         one,
         n=n,
         kind=change.get("kind") or _kind_alone(own),
+        verdict=change.get("population_verdict", ""),
         reasons=tuple((*each, times) for each, times in reasons.most_common()),
         missing="" if n else why_nothing([status for status in why[0] if status], one.repeats),
         accepts_nobody=own.get("accepts_nobody", 0),
