@@ -296,7 +296,8 @@ def answer_of(run: RunResults) -> RunAnswer:
     """
     metric = fairness_metric(run.plan.config)
     results = run.asked((metric.name, ACCURACY))
-    if metric.name not in set(results.rows["metric"]):  # of rows, and none of its groups is asked for
+    known = set(results.rows["metric"])  # empty where nothing has been run yet
+    if known and metric.name not in known:  # of rows, and none of its groups is asked for
         metric = find(FAIRNESS)
         results = run.asked((metric.name, ACCURACY))
     own, paired = own_frame(results), paired_of(run)
