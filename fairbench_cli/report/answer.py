@@ -341,7 +341,11 @@ def _settings(
     found: Mapping[str, Rows],
     below: Mapping[CellKey, tuple[str, ...]],
 ) -> Iterator[RunSetting]:
-    """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
+    """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells.
+
+    `found` are the rows of `own_frame`, `paired_of`, `pareto_of`, `remedies_of` and `contrasts_of`, under the
+    first word of each; `below` the clauses of `short_of`, by the values of `COMPARED`.
+    """
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
     called, facts = names_of(run.plan.config), facts_of_run(run)
