@@ -48,9 +48,16 @@ NOT_RUN = "not run yet"
 SEEN = CELL_COLUMNS.index("include_protected")
 
 Outcome = Literal[
-    "best", "front", "several", "overshoots", "nothing shown", "no gap shown", "untested", "no baseline",
+    "best",
+    "front",
+    "several",
+    "overshoots",
+    "nothing shown",
+    "no gap shown",
+    "untested",
+    "no baseline",
     "no value",
-]  # fmt: skip
+]
 """What is said of a setting as a whole.
 
 best: a technique is better than the plain model, and shown to be ahead of any other that is. front: several
@@ -95,6 +102,8 @@ class TechniqueFinding:
         How many repeats were asked for, and how many gave a value of the metric.
     kind : str
         A `kinds.Kind`; of the plain model "constant", "no value", "untested" or "".
+    verdict : str
+        The ``population_verdict`` of the change, whatever the kind.
     reasons : tuple of (str, str, int)
         Why others gave none: status, reason and number of repeats, most frequent first.
     missing : str
@@ -128,6 +137,7 @@ class TechniqueFinding:
     repeats: int
     n: int = 0
     kind: Kind | Literal[""] = "no value"
+    verdict: str = ""
     reasons: tuple[tuple[str, str, int], ...] = ()
     missing: str = ""
     accepts_nobody: int = 0
@@ -286,7 +296,8 @@ def answer_of(run: RunResults) -> RunAnswer:
     """
     metric = fairness_metric(run.plan.config)
     results = run.asked((metric.name, ACCURACY))
-    if metric.name not in set(results.rows["metric"]):  # of rows, and none of its groups is asked for
+    known = set(results.rows["metric"])  # empty where nothing has been run yet
+    if known and metric.name not in known:  # of rows, and none of its groups is asked for
         metric = find(FAIRNESS)
         results = run.asked((metric.name, ACCURACY))
     own, paired = own_frame(results), paired_of(run)
@@ -330,7 +341,11 @@ def _settings(
     found: Mapping[str, Rows],
     below: Mapping[CellKey, tuple[str, ...]],
 ) -> Iterator[RunSetting]:
-    """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
+    """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells.
+
+    `found` are the rows of `own_frame`, `paired_of`, `pareto_of`, `remedies_of` and `contrasts_of`, under the
+    first word of each; `below` the clauses of `short_of`, by the values of `COMPARED`.
+    """
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
     called, facts = names_of(run.plan.config), facts_of_run(run)
@@ -406,6 +421,7 @@ def _found(
         one,
         n=n,
         kind=change.get("kind") or _kind_alone(own),
+        verdict=change.get("population_verdict", ""),
         reasons=tuple((*each, times) for each, times in reasons.most_common()),
         missing="" if n else why_nothing([status for status in why[0] if status], one.repeats),
         accepts_nobody=own.get("accepts_nobody", 0),

@@ -19,9 +19,17 @@ from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results
 from fairbench_cli.report.tables import BLOCK
 
 Kind = Literal[
-    "no value", "constant", "overshoots", "better", "worse", "higher", "lower", "same", "not shown",
+    "no value",
+    "constant",
+    "overshoots",
+    "better",
+    "worse",
+    "higher",
+    "lower",
+    "same",
+    "not shown",
     "untested",
-]  # fmt: skip
+]
 """What became of a metric; the first that holds is a technique's.
 
 no value: no repeat of the technique gave one. constant: it accepts nobody, or everybody, in some repeat.

@@ -401,9 +401,8 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     judged = ["constant", "front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
     columns = [*situation, *TECHNIQUE, "technique", *numbers, *judged]
     kept = results.take(results.rows["metric"].isin(metrics).to_numpy())
-    known = kept.rows.groupby(COMPARED[:3])["metric"].transform(
-        "nunique"
-    )  # a metric of rows: not of all groups
+    # A metric of rows is not known of all groups compared.
+    known = kept.rows.groupby(COMPARED[:3])["metric"].transform("nunique")
     one, other = (kept.take(((kept.rows["metric"] == name) & (known == 2)).to_numpy()) for name in metrics)
     values = np.stack([one.values, other.values])
     values = np.where(np.isfinite(values).all(axis=0), values, np.nan)

@@ -150,8 +150,8 @@ def _plain(number: float) -> str:
 def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
     """Yield the key of each number, its values over the repeats, and the mean difference to none."""
     names = tables.names_of(run.plan.config)
-    listed = run.plan.config.tables or ("difference-to-none",)
-    metrics = dict.fromkeys(metric for name in listed for metric in TABLES[name].metrics)
+    asked = run.plan.config.tables or ("difference-to-none",)
+    metrics = dict.fromkeys(metric for name in asked for metric in TABLES[name].metrics)
     paired = own_paired_of(run)
     differences = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["difference"].to_dict()
     labelled = set()

@@ -230,3 +230,10 @@ def test_an_answer_is_about_a_metric_that_its_groups_have(tmp_path, attributes, 
     data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page)
     assert data
     assert json.loads(data[1])["chosen"]["metric"] == metric
+
+
+def test_an_answer_is_about_the_metric_of_the_config_before_anything_has_run(tmp_path):
+    plan, _ = made_up(metrics=("equal-opportunity",))
+    answer = answer_of(run_results(tmp_path, plan, {}, ("equal-opportunity", "accuracy", "discrimination")))
+    assert answer.metric.name == "equal-opportunity"
+    assert {setting.outcome for setting in answer.settings} == {"no value"}
