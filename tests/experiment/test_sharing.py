@@ -55,7 +55,7 @@ def tasks_of(folder: Path, **changes) -> list[Task]:
 
 
 def forget() -> None:
-    for shared in (page._drawn, page._test, page._divided, page.represented, preprocessing._fitted_to_shared):
+    for shared in (page._drawn, page._test, page._divided, page.represented, preprocessing._scores_of_shared):
         shared.cache_clear()
 
 
@@ -76,7 +76,7 @@ def test_any_order_and_every_task_alone_give_the_same_bits(tmp_path):
     forget()
     in_turn = [counts(task) for task in tasks]
     assert page._drawn.cache_info().hits == len(tasks) - 4  # two repeats, two β
-    assert preprocessing._fitted_to_shared.cache_info().hits > 0
+    assert preprocessing._scores_of_shared.cache_info().hits > 0
     order = np.random.default_rng(0).permutation(len(tasks))
     shuffled = {i: counts(tasks[i]) for i in order}
     assert [shuffled[i] for i in range(len(tasks))] == in_turn

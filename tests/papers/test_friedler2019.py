@@ -15,6 +15,7 @@ from conftest import plain, run_plan, study_of, two_lines
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.experiment.cell import Repeat
+from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.running.run import prepare
 from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.registry import METRICS
@@ -219,8 +220,8 @@ def test_numerical_is_over_all_levels_and_binary_over_the_pair():
 
 def test_the_config_has_every_series_that_is_not_tuned(data_folder, values, tmp_path):
     config = Path(__file__).parents[2] / "configs" / "friedler2019.yaml"
-    ricci = {"data_dir": data_folder, "overrides": ("datasets=[ricci]", "tables=[]", "figures=[]")}
-    plan = prepare(config, folder=tmp_path, **ricci, filters=()).plan
+    ricci = read_config(config, ("datasets=[ricci]", "tables=[]", "figures=[]"))
+    plan = prepare(ricci, folder=tmp_path, data_dir=data_folder).plan
     facts = [facts_of(cell) | {"sample": "data"} for cell in plan.cells]
     fits = match(FRIEDLER, values, facts, [cell["key"] for cell in plan.cells], "ricci")
     without = values[[fit is None for fit in fits]].query("dataset == 'ricci'")
