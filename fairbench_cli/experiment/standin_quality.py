@@ -103,7 +103,7 @@ def _rounded(value: float | np.floating) -> float:
 
 def _base_rates(roles: Roles, table: Table, net: BayesNet) -> BaseRates:
     """Return the base rates of the two groups of an attribute in the data and in the network."""
-    groups, outcome = table.columns[table.index(roles.attribute)], table.columns[table.index(roles.label)]
+    groups, outcome = table.column(roles.attribute), table.column(roles.label)
     favourable = outcome.levels.index(roles.favourable)
 
     def rates(joint: Floats) -> tuple[float, float]:

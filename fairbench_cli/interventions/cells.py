@@ -119,7 +119,7 @@ def groups_of(sample: Sample, groups: Groups) -> tuple[NDArray[np.int8] | NDArra
     """Return each row's group as a number, shape (rows,), and the names of all groups, with rows or not."""
     if groups == "pair":
         return sample.s, PAIR
-    column = sample.features.columns[sample.features.index(sample.attribute)]
+    column = sample.features.column(sample.attribute)
     return sample.features[sample.attribute], column.levels
 
 

@@ -304,26 +304,44 @@ def answer_of(run: RunResults) -> RunAnswer:
     paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
     paired = paired.assign(kind=kinds(paired, own))
     pareto = pareto_of(run) if metric.name == FAIRNESS else pareto_frame(results, (metric.name, ACCURACY))
-    found = {
-        "own": _by_cell(own, "metric"),
-        "paired": _by_cell(paired, "metric"),
-        "pareto": _by_cell(pareto),
-        "remedies": _by_cell(remedies_of(run), "metric", "labels") if run.plan.has_worlds else {},
-        "contrasts": _by_cell(contrasts_of(run), "metric") if run.plan.has_worlds else {},
-    }
-    below = short_of(run) if metric.name == FAIRNESS else {}
+    found = CellRows(
+        _by_cell(own, "metric"),
+        _by_cell(paired, "metric"),
+        _by_cell(pareto),
+        short_of(run) if metric.name == FAIRNESS else {},
+        _by_cell(remedies_of(run), "metric", "labels") if run.plan.has_worlds else {},
+        _by_cell(contrasts_of(run), "metric") if run.plan.has_worlds else {},
+    )
     held = {(data.dataset, data.attribute): data for data in run.datasets}
     settings: list[RunSetting] = []
     for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
         cells = [cell for cell in run.plan.cells if (cell["dataset"], cell["attribute"]) == place]
         data = held.get(place)
         for compared in (place[1],) if data is None else data.asked(run.attributes):
-            settings += _settings(run, metric, cells, compared, data, found, below)
+            settings += _settings(run, metric, cells, compared, data, found)
     return RunAnswer(metric, tuple(settings), run.labels)
 
 
 Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
 """The rows of a frame by cell, groups compared and, of some, metric and labels."""
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """What was found of each cell: rows of the frames that are made by the functions of like names.
+
+    Parameters
+    ----------
+    below : dict
+        The clauses of `short_of`, by the values of `COMPARED`.
+    """
+
+    own: Rows
+    paired: Rows
+    pareto: Rows
+    below: Mapping[CellKey, tuple[str, ...]]
+    remedies: Rows
+    contrasts: Rows
 
 
 def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
@@ -338,14 +356,9 @@ def _settings(
     cells: Sequence[dict[str, Any]],
     compared: str,
     data: DatasetRepeats | None,
-    found: Mapping[str, Rows],
-    below: Mapping[CellKey, tuple[str, ...]],
+    found: CellRows,
 ) -> Iterator[RunSetting]:
-    """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells.
-
-    `found` are the rows of `own_frame`, `paired_of`, `pareto_of`, `remedies_of` and `contrasts_of`, under the
-    first word of each; `below` the clauses of `short_of`, by the values of `COMPARED`.
-    """
+    """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
     called, facts = names_of(run.plan.config), facts_of_run(run)
@@ -359,7 +372,7 @@ def _settings(
             is_baseline(cell["intervention"], cell["parameters"]),
             repeats=run.plan.config.repeats,
             missing=NOT_RUN,
-            below=below.get((*place, compared, *key[2:]), ()),
+            below=found.below.get((*place, compared, *key[2:]), ()),
         )
         if data is not None and key in rows:
             why = data.status[rows[key]], data.reason[rows[key]]
@@ -383,7 +396,7 @@ def _settings(
             labels = float(mean_and_interval(of_labels)["mean"])
         lost = AccuracyChange()
         if plain is not None:
-            lost = _change_of(found["remedies"], (*plain.key, compared, ACCURACY, "true"), "lost")
+            lost = _change_of(found.remedies, (*plain.key, compared, ACCURACY, "true"), "lost")
         # What is known to rules that see as much as the plain model, else to others.
         at = *place, world, beta
         exact = (facts.at(*at, seen) or facts.at(*at)) if world else None
@@ -403,19 +416,19 @@ def _found(
     compared: str,
     metric: str,
     why: tuple[Texts, Texts],
-    found: Mapping[str, Rows],
+    found: CellRows,
     called: Mapping[str, str],
 ) -> TechniqueFinding:
     """Return a finding with what the frames say of it; `why` are the statuses and reasons of its repeats."""
     place = (*one.key, compared)
-    own, accuracy = (found["own"].get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
-    change, cost = (found["paired"].get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
-    front = found["pareto"].get(place, _NO_ROW)
+    own, accuracy = (found.own.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
+    change, cost = (found.paired.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
+    front = found.pareto.get(place, _NO_ROW)
     n = own.get("n", 0)
     reasons = Counter((status, reason) for status, reason in zip(*why, strict=True) if status and reason)
     ahead = filter(None, front.get("population_clearly_dominated_by", "").split(APART))
     true, recorded = (
-        _change_of(found["remedies"], (*place, ACCURACY, labels), "change") for labels in ("true", "recorded")
+        _change_of(found.remedies, (*place, ACCURACY, labels), "change") for labels in ("true", "recorded")
     )
     return replace(
         one,
@@ -437,7 +450,7 @@ def _found(
         front=bool(front.get("front", False)),
         true=true,
         recorded=recorded,
-        contrast=found["contrasts"].get((*place, ACCURACY), _NO_ROW).get("contrast", ""),
+        contrast=found.contrasts.get((*place, ACCURACY), _NO_ROW).get("contrast", ""),
     )
 
 
