@@ -86,7 +86,7 @@ def read_config(
         checks += _checks(config)
         problems = [Problem(what, fix, document.where((key,))) for key, wrong, what, fix in checks if wrong]
     except ValidationError as error:
-        problems = list(problems_of(error, kind, document))
+        problems = list(problems_of(error, document))
     if problems:
         raise UserError(*in_file_order(problems, document.name))
     return config

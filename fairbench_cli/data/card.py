@@ -458,7 +458,7 @@ def read_card(path: Path) -> Card:
     try:
         card = Card.model_validate(document.data)
     except ValidationError as error:
-        raise UserError(*in_file_order(problems_of(error, Card, document), document.name)) from None
+        raise UserError(*in_file_order(problems_of(error, document), document.name)) from None
     shipped = path.resolve().parent == shipped_cards().resolve()
     card._origin = Origin(document, path.stem if shipped else str(path))
     problems = list(_contradictions(card))

@@ -400,8 +400,8 @@ def read_tunings(
         try:
             options = TuneOptions.model_validate(one, context=context)
         except ValidationError as error:
-            prefix = ("interventions", name, "tune")
-            findings += [((i, *at[3:]), problem) for at, problem in findings_of(error, TuneOptions, prefix)]
+            wrong = findings_of(error, "interventions", name, "tune")
+            findings += [((i, *place), problem) for place, problem in wrong]
             continue
         over, wrong = read_parameters(name, takes, own_parameters(options.over))
         for key, value in options.over.items():

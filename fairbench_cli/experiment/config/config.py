@@ -346,8 +346,7 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
     try:
         given = DatasetOptions.model_validate(options)
     except ValidationError as error:
-        prefix = ("datasets", name)
-        findings += [(place[1:], problem) for place, problem in findings_of(error, DatasetOptions, prefix)]
+        findings += [((name, *place), problem) for place, problem in findings_of(error, "datasets", name)]
     context = context_of(info)
     if context.base is not None:
         place: tuple[str, ...] = (name,)

@@ -155,7 +155,7 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
     try:
         config = ExperimentConfig.model_validate(document.data, context=context)
     except ValidationError as error:
-        problems += problems_of(error, ExperimentConfig, document)
+        problems += problems_of(error, document)
         context.wrong.update(str(finding["loc"][0]) for finding in error.errors())
         config = ExperimentConfig.model_construct(**context.right)
     return config.with_own(context.own), context, problems
