@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Self, get_args, get_origin
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     ValidationError,
     WithJsonSchema,
     model_validator,
@@ -89,6 +90,29 @@ class StrictModel(BaseModel):
             return handler(data)
         except ValidationError as error:
             raise ValidationError.from_exception_data(error.title, list(_with_keys(error, cls))) from None
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """A file. It is no part of what a model of it says: any two are equal."""
+
+    document: YamlDocument = field(compare=False, repr=False)
+
+
+class FileModel(StrictModel):
+    """A model of a whole file, which knows where each value was given."""
+
+    _origin: _Origin | None = PrivateAttr(default=None)
+
+    def where(self, *place: str | int) -> str:
+        """Return ``file:line`` of a part, for an error message; empty of one that was read from no file."""
+        return "" if self._origin is None else self._origin.document.where(place)
+
+    def read_from(self, document: YamlDocument) -> Self:
+        """Return the same with the file that it was read from."""
+        copy = self.model_copy()
+        copy._origin = _Origin(document)
+        return copy
 
 
 def mistake(what: str, fix: Words) -> PydanticCustomError:

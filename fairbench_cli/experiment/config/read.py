@@ -7,12 +7,12 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from fairbench_cli.base.errors import Problem, UserError, Words, nearest, suggest, user_error
-from fairbench_cli.base.files import read_text
+from fairbench_cli.base.files import read_text, shipped
 from fairbench_cli.base.plugins import clashes, short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, laid_over, read_mapping
 from fairbench_cli.base.validation import in_file_order, problems_of, spot_of, wording
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.card import Card, shipped_cards
+from fairbench_cli.data.card import Card, card_reference
 from fairbench_cli.experiment.config.components import (
     OF_CLASSIFIER,
     ONE_CANDIDATE,
@@ -42,8 +42,7 @@ SHORT = 4  # words that do not make a title yet
 
 def shipped_configs() -> Path:
     """Return the folder of the configs that come with fairbench."""
-    inside = Path(__file__).parents[2] / "configs"  # in an installed wheel
-    return inside if inside.is_dir() else Path(__file__).parents[3] / "configs"
+    return shipped("configs")
 
 
 def known_configs() -> list[str]:
@@ -166,7 +165,6 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
     real = config.sample.source == "data"
     datasets = []
     for i, (spec, (path, card)) in enumerate(zip(config.datasets, cards, strict=True)):
-        shipped = path.resolve().parent == shipped_cards().resolve()
         shared = set(BiasConfig.model_fields) - spec.model_fields_set
         own = {key: getattr(config.sample, key) for key in shared}
         bias = own.get("bias", spec.bias)
@@ -174,10 +172,10 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
             at: Place = ("sample", "bias") if "bias" in shared else ("datasets", i, spec.card, "bias")
             own["bias"] = tuple(world.within(at) for world in bias)
             own |= {key: BiasConfig.model_fields[key].default for key in OF_BETA}
-        own |= {"card": path.stem if shipped else str(path.resolve())}
+        own |= {"card": card_reference(path.resolve())}
         own["name"] = spec.name or card.name
-        attributes = spec.attribute or (card.attribute(None),)
-        datasets += [spec.model_copy(update=own | {"attribute": (one,)}) for one in attributes]
+        works_on = _works_on(spec, card)
+        datasets += [spec.model_copy(update=own | {"attribute": (one,)}) for one in works_on]
     test = config.test or ("holdout" if real else "original")
     if config.test and config.tested == "file":
         test = str((base / config.test).resolve())
@@ -189,6 +187,11 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
             "test": test,
         }
     )
+
+
+def _works_on(spec: DatasetSpec, card: Card) -> tuple[str, ...]:
+    """Return the protected attributes that an entry works on: those that it names, or the card's first."""
+    return spec.attribute or tuple(card.protected)[:1]
 
 
 Conflict = tuple[Place, Words, Words]  # where, what is wrong, what to do
@@ -217,6 +220,13 @@ class Given:
         """The data sets, each with its place in the file and its card."""
         for i, (spec, card) in enumerate(zip(self.config.datasets, self.cards, strict=True)):
             yield ("datasets", i, spec.card), spec, card
+
+    def shared(self, key: str) -> Iterator[tuple[Place, Any, DatasetSpec, Card]]:
+        """Yield what each data set has of a setting that `sample` may have for all, with the place of it."""
+        for place, spec, card in self.datasets:
+            own = key in spec.model_fields_set
+            part, at = (spec, place) if own else (self.config.sample, ("sample",))
+            yield (*at, key), getattr(part, key), spec, card
 
 
 def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
@@ -346,7 +356,7 @@ def _listed_twice(given: Given) -> Iterator[Conflict]:
     seen = set()
     for place, spec, card in given.datasets:
         name = spec.name or card.name
-        for attribute in spec.attribute or (card.attribute(None),):
+        for attribute in _works_on(spec, card):
             if (name, attribute) in seen:
                 fix = f"keep one, or give one another name with `as: {name}-2`"
                 yield place, f"{name} with {attribute} is listed twice", fix
@@ -355,24 +365,15 @@ def _listed_twice(given: Given) -> Iterator[Conflict]:
 
 def _nobody_favoured(given: Given) -> Iterator[Conflict]:
     """Find a bias in both directions where the card does not say which group it favours."""
-    for place, spec, card in given.datasets:
-        part = spec if "bias_direction" in spec.model_fields_set else given.config.sample
-        for attribute in spec.attribute or (card.attribute(None),):
-            for name in _singles(card, spec.beta_on or given.config.sample.beta_on or (attribute,)):
+    for (place, spec, card), (_, direction, *_) in zip(given.datasets, given.shared("bias_direction"), strict=True):
+        named = spec.beta_on or given.config.sample.beta_on
+        for attribute in _works_on(spec, card) if direction == "both" else ():
+            for name in _singles(card, named or (attribute,)):
                 target = card.protected[name].bias
-                if part.bias_direction == "both" and target and not target.favoured:
+                if target and not target.favoured:
                     what = "bias_direction: both needs to know which group β favours, and"
                     fix = f"add `favoured` to the bias of {name} in the card, or write bias_direction:"
                     yield (*place, "bias_direction"), f"{what} {card.name} does not say", f"{fix} deprived"
-
-
-def _bias_of(given: Given) -> list[tuple[Place, tuple[WorldSpec, ...] | None]]:
-    """Return the `bias` that holds for each data set, with its place."""
-    sample, found = given.config.sample, []
-    for place, spec, _ in given.datasets:
-        own = "bias" in spec.model_fields_set
-        found.append(((*place, "bias"), spec.bias) if own else (("sample", "bias"), sample.bias))
-    return found
 
 
 def _with_bias(given: Given) -> Iterator[Conflict]:
