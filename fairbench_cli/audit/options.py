@@ -21,7 +21,7 @@ from fairbench_cli.audit.config import (
     side_of,
 )
 from fairbench_cli.audit.metrics import COMPARED, canonical
-from fairbench_cli.base.errors import Flag, Problem, UserError, Words, shown, user_error
+from fairbench_cli.base.errors import Flag, Problem, UserError, Words, shown
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_mapping
 from fairbench_cli.base.validation import in_file_order, problems_of, usual
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -32,7 +33,7 @@ from fairbench_cli.experiment.config.config import (
     attribute_names,
 )
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
-from fairbench_cli.experiment.config.worlds import SOME, WorldSpec, worlds_at
+from fairbench_cli.experiment.config.worlds import SOME, worlds_at
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
 SUFFIXES = (".yaml", ".yml")
@@ -221,12 +222,12 @@ class Given:
         for i, (spec, card) in enumerate(zip(self.config.datasets, self.cards, strict=True)):
             yield ("datasets", i, spec.card), spec, card
 
-    def shared(self, key: str) -> Iterator[tuple[Place, Any, DatasetSpec, Card]]:
-        """Yield what each data set has of a setting that `sample` may have for all, with the place of it."""
+    def shared(self, key: str) -> Iterator[tuple[Place, Any, Card]]:
+        """Yield what holds for each data set of a setting that `sample` may say for all, and where it is."""
         for place, spec, card in self.datasets:
             own = key in spec.model_fields_set
             part, at = (spec, place) if own else (self.config.sample, ("sample",))
-            yield (*at, key), getattr(part, key), spec, card
+            yield (*at, key), getattr(part, key), card
 
 
 def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
@@ -365,12 +366,12 @@ def _listed_twice(given: Given) -> Iterator[Conflict]:
 
 def _nobody_favoured(given: Given) -> Iterator[Conflict]:
     """Find a bias in both directions where the card does not say which group it favours."""
-    for (place, spec, card), (_, direction, *_) in zip(given.datasets, given.shared("bias_direction"), strict=True):
-        named = spec.beta_on or given.config.sample.beta_on
-        for attribute in _works_on(spec, card) if direction == "both" else ():
-            for name in _singles(card, named or (attribute,)):
+    for place, spec, card in given.datasets:
+        part = spec if "bias_direction" in spec.model_fields_set else given.config.sample
+        for attribute in _works_on(spec, card):
+            for name in _singles(card, spec.beta_on or given.config.sample.beta_on or (attribute,)):
                 target = card.protected[name].bias
-                if target and not target.favoured:
+                if part.bias_direction == "both" and target and not target.favoured:
                     what = "bias_direction: both needs to know which group β favours, and"
                     fix = f"add `favoured` to the bias of {name} in the card, or write bias_direction:"
                     yield (*place, "bias_direction"), f"{what} {card.name} does not say", f"{fix} deprived"
@@ -378,7 +379,7 @@ def _nobody_favoured(given: Given) -> Iterator[Conflict]:
 
 def _with_bias(given: Given) -> Iterator[Conflict]:
     """Find settings of β where worlds stand in its place, and of worlds where there are none."""
-    config, found = given.config, [worlds for _, worlds in _bias_of(given)]
+    config, found = given.config, [worlds for _, worlds, _ in given.shared("bias")]
     parts: list[tuple[Place, BiasConfig]] = [] if None in found else [(("sample",), config.sample)]
     datasets = zip(given.datasets, found, strict=True)
     parts += [(place, spec) for (place, spec, _), worlds in datasets if worlds is not None]
@@ -407,7 +408,7 @@ def _with_bias(given: Given) -> Iterator[Conflict]:
 def _strengths(given: Given) -> Iterator[Conflict]:
     """Find β that are the strength of a mechanism which takes no such strength, and worlds called alike."""
     told = set[Place]()
-    for place, worlds in _bias_of(given):
+    for place, worlds, _ in given.shared("bias"):
         seen = set[tuple[str, float]]()
         for world in () if place in told else worlds or ():
             try:
@@ -438,13 +439,11 @@ def _singles(card: Card, names: Iterable[str]) -> Iterator[str]:
 
 def _beta_on(given: Given) -> Iterator[Conflict]:
     """Find attributes that β is to act on and a data set does not have."""
-    for place, spec, card in given.datasets:
-        own = "beta_on" in spec.model_fields_set
-        at: Place = (*place, "beta_on") if own else ("sample", "beta_on")
-        for name in (spec if own else given.config.sample).beta_on or ():
+    for place, attributes, card in given.shared("beta_on"):
+        for name in attributes or ():
             if name not in card.protected:
                 what = f'beta_on: {card.name} has no protected attribute "{name}"'
-                yield at, what, suggest(name, card.protected)
+                yield place, what, suggest(name, card.protected)
 
 
 def _attributes(given: Given) -> Iterator[Conflict]:
