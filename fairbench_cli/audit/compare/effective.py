@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
+from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
@@ -106,7 +107,7 @@ def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
     worth in a rate of all rows of a group; where people have several, of those with one label, too.
     """
     known = OF_EVERYBODY if part.clusters is None else (*OF_EVERYBODY, *BY_LABEL)
-    names = [name for name in known if part.labelled or not RATES[name].needs_labels]
+    names = defined(known, part.labelled)
     worth, everybody = own_rows(part, names).below, part.counts.group_total[:, None]
     weight = np.where(np.isin(names, BY_LABEL), parts(part.counts.n, names)[1], everybody)
     if groups is not None:
