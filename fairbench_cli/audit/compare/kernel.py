@@ -28,7 +28,7 @@ from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, SHOWN, canonical, de
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures import score_test
-from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.power import Criterion, rows_needed
 from fairbench_cli.measures.rates import RATES, parts
 from fairbench_cli.measures.significance import holm
@@ -505,14 +505,7 @@ def overall_rows(slices: Sequence[Slice], config: AuditConfig) -> list[GroupRow]
         first.setdefault(part.place[:2], part)
     rows: list[GroupRow] = []
     for part in first.values():
-        everybody = replace(
-            part,
-            attribute=ALL,
-            counts=Counts((ALL,), part.counts.overall[None]),
-            cell_rows=part.cell_rows.sum(0, keepdims=True),
-            squares=part.squares.sum(0, keepdims=True),
-            intersection=False,
-            clusters=part.clusters and replace(part.clusters, group=np.zeros_like(part.clusters.group)),
-        )
-        rows += group_rows(everybody, config)
+        clusters = part.clusters and replace(part.clusters, group=np.zeros_like(part.clusters.group))
+        whole = {"attribute": ALL, "intersection": False, "clusters": clusters}
+        rows += group_rows(part.with_cells(part.cells.sum(1, keepdims=True), (ALL,), **whole), config)
     return rows

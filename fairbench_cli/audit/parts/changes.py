@@ -179,21 +179,11 @@ def _slices(joint: BeforeAfter) -> list[Slice]:
     """Return the groups before, after, and both together."""
     sides = joint.sides
     cells = (sides.halves(each) for each in (sides.n, sides.rows, sides.squares))
-    before, after = zip(*cells, strict=True)
-    together = tuple(first + second for first, second in zip(before, after, strict=True))
-    return [
-        Slice(
-            model="",
-            decision="",
-            attribute=joint.attribute,
-            counts=Counts(joint.groups, n),
-            cell_rows=np.rint(rows).astype(np.int64),
-            squares=squares,
-            labelled=joint.labelled,
-            intersection=joint.intersection,
-        )
-        for n, rows, squares in (before, after, together)
-    ]
+    before, after = map(np.stack, zip(*cells, strict=True))
+    n, rows, squares = before
+    first = Slice("", "", joint.attribute, Counts(joint.groups, n), rows, squares, joint.labelled)
+    first = replace(first, intersection=joint.intersection)
+    return [first.with_cells(each) for each in (before, after, before + after)]
 
 
 def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditConfig) -> Iterator[Change]:

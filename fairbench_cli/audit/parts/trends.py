@@ -11,10 +11,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.effective import rate_rows
 from fairbench_cli.audit.compare.kernel import disparities, group_rows, overall_rows
@@ -38,7 +37,7 @@ from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
 from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
-from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.trend import ratio_trend
@@ -175,21 +174,10 @@ def _together(parts: Sequence[Slice], config: AuditConfig) -> Slice:
     """Return slices of an attribute as one."""
     known = {group for part in parts for group in part.counts.groups}
     groups = sorted(known, key=lambda group: (group == MISSING, group))
-
-    def summed(each: Iterable[NDArray[Any]]) -> Floats:
-        found = np.zeros((len(groups), 2, 2))
-        for part, cells in zip(parts, each, strict=True):
-            found[[groups.index(group) for group in part.counts.groups]] += cells
-        return found
-
-    return replace(
-        parts[0],
-        model="",
-        decision=str(config.decisions[0]),
-        counts=Counts(tuple(groups), summed(part.counts.n for part in parts)),
-        cell_rows=np.rint(summed(part.cell_rows for part in parts)).astype(np.int64),
-        squares=summed(part.squares for part in parts),
-    )
+    cells = np.zeros((3, len(groups), 2, 2))
+    for part in parts:
+        cells[:, [groups.index(group) for group in part.counts.groups]] += part.cells
+    return parts[0].with_cells(cells, tuple(groups), model="", decision=str(config.decisions[0]))
 
 
 def _trends(whole: Report, base: Report, when: Sequence[float]) -> Iterator[Trend]:
