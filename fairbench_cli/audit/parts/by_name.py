@@ -23,7 +23,7 @@ import numpy as np
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.effective import rows_per_weight
-from fairbench_cli.audit.compare.kernel import Compared, Family, Limits
+from fairbench_cli.audit.compare.kernel import Compared, Limits, adjust
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Ints
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
 from fairbench_cli.audit.compare.verdict import all_of, decide_metric, requested_names, tau_of
@@ -162,7 +162,7 @@ def requested(_: tuple[()], base: Report) -> Requested:
         more = many * (many - 1) // 2 if references.chosen_by_rate(pairs.part, config) else 0
         others.append(np.ones((more, len(columns))))
     rows, decided = [], []
-    for pairs, metrics, table in zip(slices, found, Family(tables, pairs=others).adjusted(), strict=True):
+    for pairs, metrics, table in zip(slices, found, adjust(tables, pairs=others)[0], strict=True):
         for i, group in enumerate(pairs.groups):
             p_holm = dict(zip(columns, table[i].tolist(), strict=True))
             pair, values = pairs.named(group), {name: metrics[name][i] for name in metrics}
@@ -319,7 +319,7 @@ def _of_rate(pairs: _Pairs, rate: str, comparison: str, config: AuditConfig) -> 
     table = Compared(pairs.part, (rate,), pairs.at, config)
     value = table.difference if comparison == "difference" else table.ratio
     p = np.where(table.tests.few, np.nan, table.tests.p)[:, 0]
-    return [_Tested(value(g, 0), float(p[g])) for g in pairs.groups]
+    return [_Tested(value[g, 0], float(p[g])) for g in pairs.groups]
 
 
 def _enough(entry: Metric, rows: Floats) -> bool:
