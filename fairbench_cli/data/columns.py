@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,6 +224,18 @@ def is_number(cell: str, *, whole: bool = False) -> bool:
     """
     found = (_WHOLE if whole else _REAL).fullmatch(cell)
     return found is not None and math.isfinite(float(cell))
+
+
+def kind_of(cells: Iterable[str]) -> Literal["nominal", "integer", "real"]:
+    """Return what kind of column cells make: (whole) numbers, or categories, as no cells do.
+
+    >>> kind_of(["1", "2.0"]), kind_of(["1", "2.5"]), kind_of(["1", "-"])
+    ('integer', 'real', 'nominal')
+    """
+    distinct = set(cells)
+    if not distinct or not all(map(is_number, distinct)):
+        return "nominal"
+    return "integer" if all(is_number(cell, whole=True) for cell in distinct) else "real"
 
 
 def _no_number(cell: str) -> str:

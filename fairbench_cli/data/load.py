@@ -27,6 +27,7 @@ from fairbench_cli.data.columns import (
     is_number,
     joined,
     keep_numbers,
+    kind_of,
     occurring,
     relabelled,
     replaced,
@@ -270,23 +271,21 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
 
     A column that the card lists as nominal is left alone.
     """
+    gaps = ["", *card.missing]
     for name in frame.columns:
         if name in card.columns or name == card.label.column or (levels := frame[name].nunique()) <= MANY:
             continue
-        gap = frame[name].isin(["", *card.missing])
-        known, word = frame[name][~gap].unique(), yaml_word(name)
-        odd = [cell for cell in known if cell.lower() in NO_VALUE]
-        numbers = [cell for cell in known if cell not in odd]
-        if numbers and all(is_number(cell) for cell in numbers):
+        there, word = frame[name].unique(), yaml_word(name)
+        odd = [cell for cell in there if cell.lower() in NO_VALUE and cell not in gaps]
+        numbers = [cell for cell in there if cell not in odd and cell not in gaps]
+        if (kind := kind_of(numbers)) != "nominal":
             some = "".join(f" and {shown(cell)}" for cell in odd)
             what = (
                 f'column "{name}" has {len(numbers)} different numbers{some}, each of which would be a level'
             )
-            gap |= frame[name].isin(odd)
-            kind = "integer" if all(is_number(cell, whole=True) for cell in numbers) else "real"
-            level = ", if_missing: level" if gap.any() else ""
+            level = ", if_missing: level" if len(there) > len(numbers) else ""
             fix = f"list it under `columns`: {word}: {{kind: {kind}, bins: {{quantiles: 5}}{level}}}"
-            empty = [""] if level and (frame[name] == "").any() and "" not in card.missing else []
+            empty = [""] if "" in there and "" not in card.missing else []
             if empty or odd:
                 fix += f", with missing: {shown([*empty, *odd, *card.missing])} in the card"
             yield Problem(what, f"{fix}; or as nominal or drop", card.where("columns"))
@@ -295,10 +294,10 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
             fix = f"list it under `columns`: {word}: drop, or as nominal if it is meant so"
             yield Problem(what, fix, card.where("columns"))
     label = frame[card.label.column]
-    missing = int(label.isin(["", *card.missing]).sum())
-    if missing:
-        what = f'{missing} rows have no label in column "{card.label.column}"'
-        listed = shown(list(dict.fromkeys([*label[label.isin(["", *card.missing])], *card.missing])))
+    unlabelled = label[label.isin(gaps)]
+    if len(unlabelled):
+        what = f'{len(unlabelled)} rows have no label in column "{card.label.column}"'
+        listed = shown(list(dict.fromkeys([*unlabelled, *card.missing])))
         fix = (
             f"leave them out with missing: {listed} and missing_rows: drop, or give them a value with recode"
         )
