@@ -435,7 +435,7 @@ def _cost(one: TechniqueFinding, before: str) -> str:
     if math.isnan(one.cost.mean):
         return ""
     words: dict[str, str] = {"not shown": ", not shown", "same": ", no change", "untested": ", not tested"}
-    return f"{before}accuracy {signed(100 * one.cost.mean)}{words.get(one.accuracy_kind, '')}"
+    return f"{before}accuracy {signed(100 * one.cost.mean)}{words.get(one.cost.kind, '')}"
 
 
 def _constants(setting: RunSetting) -> list[str]:
@@ -571,8 +571,8 @@ def _table(settings: Sequence[RunSetting], labels: str, reading: MetricReading) 
         "change": lambda row: _estimate(row[1].change, change, reading.digits, plus="+"),
         "accuracy, %": lambda row: _estimate(Estimate(row[1].accuracy.mean), _percent),
         "its change": lambda row: _estimate(row[1].cost, _percent, plus="+"),
-        "on recorded labels": lambda row: _estimate(row[1].recorded.by, _percent, plus="+"),
-        "on true labels": lambda row: _estimate(row[1].true.by, _percent, plus="+"),
+        "on recorded labels": lambda row: _estimate(row[1].recorded, _percent, plus="+"),
+        "on true labels": lambda row: _estimate(row[1].true, _percent, plus="+"),
         "what": lambda row: TableCell(_what(row[1])),
     }
     shown = {"true": "on recorded labels", "recorded": "on true labels"}[labels] if settings[0].world else ""

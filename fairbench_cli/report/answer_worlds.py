@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 
 from fairbench_cli.measures.counts import PAIR
-from fairbench_cli.report.answer import AccuracyChange, RunAnswer, RunSetting, TechniqueFinding
+from fairbench_cli.report.answer import Estimate, RunAnswer, RunSetting, TechniqueFinding
 from fairbench_cli.report.reading import listed, points, signed
-from fairbench_cli.report.remedies import ACCURACY
 from fairbench_cli.report.tables import NO_BIAS
 
 WHAT = "accuracy that the bias took"
@@ -106,8 +105,8 @@ def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
 
 def _cost(settings: Sequence[RunSetting], detail: int) -> str:
     """Return what the bias is shown to cost: "the bias costs 3.0 to 10.1 points of accuracy in 8"."""
-    known = [one.lost for one in settings if not math.isnan(one.lost.by.mean)]
-    shown = [-100 * one.by.mean for one in known if one.kind == "worse"]
+    known = [one.lost for one in settings if not math.isnan(one.lost.mean)]
+    shown = [-100 * one.mean for one in known if one.kind == "worse"]
     if not shown:
         tested = any(one.kind != "untested" for one in known)
         nothing = "no cost shown" if detail < 1 else "No cost of the bias is shown"
@@ -128,7 +127,7 @@ def _range(values: Sequence[float], plus: str = "") -> str:
 
 def _gained(settings: Sequence[RunSetting], detail: int) -> str:
     """Return who gains accuracy on true labels, and how much; the most often first, then the most."""
-    found: dict[str, list[AccuracyChange]] = {}
+    found: dict[str, list[Estimate]] = {}
     for one in settings:
         for each in one.findings:
             if each.gains:
@@ -137,13 +136,13 @@ def _gained(settings: Sequence[RunSetting], detail: int) -> str:
     if not found:
         nothing = "nothing gained" if detail < 1 else "No technique is shown to gain any"
         return nothing * any(one.lost.kind == "worse" for one in settings)
-    ordered = sorted(found, key=lambda name: (-len(found[name]), -max(one.by.mean for one in found[name])))
+    ordered = sorted(found, key=lambda name: (-len(found[name]), -max(one.mean for one in found[name])))
     if detail < 0:
         return f"{ordered[0]} gains" + f" ({len(found[ordered[0]])} of {n})" * (n > 1)
     texts = []
     for name in ordered:
-        gains = [100 * one.by.mean for one in found[name]]
-        first = found[name][0].by
+        gains = [100 * one.mean for one in found[name]]
+        first = found[name][0]
         fine = f" ({points(first.low)} to {points(first.high)})" * (n == 1 and detail > 0)
         texts.append(f"{name} {_range(gains, plus='+')}{fine}" + f" ({len(gains)})" * (n > 1))
     if detail < 1:
@@ -176,7 +175,7 @@ def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
 
 def _ranking(settings: Sequence[RunSetting]) -> str:
     """Return in how many settings the record ranks people within groups as the truth does, and to whom."""
-    exact = [one.exact for one in settings if one.exact is not None and one.exact.kept() is not None]
+    exact = [one.exact for one in settings if one.exact.kept() is not None]
     if not exact:
         return ""
     broken = [one for one in exact if not one.kept()]
@@ -191,10 +190,7 @@ def exact_accuracy(setting: RunSetting) -> tuple[float, float, float] | None:
 
     None where they are not known.
     """
-    if setting.exact is None:
-        return None
-    rules = ("bayes", "oracle-thresholds", "truth")
-    bayes, thresholds, truth = (setting.exact.value(ACCURACY, "true", rule=rule) for rule in rules)
+    bayes, thresholds, truth = map(setting.exact.accuracy, ("bayes", "oracle-thresholds", "truth"))
     return None if math.isnan(bayes + thresholds + truth) else (bayes, thresholds, truth)
 
 
@@ -220,12 +216,12 @@ _COSTS = {
 _APART = "What the bias costs is not tested, it changes the plain model by"
 
 
-def _cost_in_numbers(lost: AccuracyChange) -> str:
+def _cost_in_numbers(lost: Estimate) -> str:
     """Return what the bias costs the plain model, with its interval; a cost and a gain have no sign."""
     sign, plus = {"worse": (-1, ""), "better": (1, "")}.get(lost.kind, (1, "+"))
-    ends = [signed(100 * end, plus=plus) for end in sorted((sign * lost.by.low, sign * lost.by.high))]
-    fine = "" if math.isnan(lost.by.low) else f" ({' to '.join(ends)})"
-    size = signed(100 * sign * lost.by.mean, plus=plus)
+    ends = [signed(100 * end, plus=plus) for end in sorted((sign * lost.low, sign * lost.high))]
+    fine = "" if math.isnan(lost.low) else f" ({' to '.join(ends)})"
+    size = signed(100 * sign * lost.mean, plus=plus)
     return f"{_COSTS.get(lost.kind, _APART)} {size} points of accuracy{fine}"
 
 
@@ -234,10 +230,10 @@ def said_of_world(setting: RunSetting) -> list[str]:
     if not setting.biased:
         return []
     lost = setting.lost
-    parts = [] if math.isnan(lost.by.mean) else [_cost_in_numbers(lost)]
+    parts = [] if math.isnan(lost.mean) else [_cost_in_numbers(lost)]
     parts += filter(None, [_gained([setting], 3)])
     exact = exact_accuracy(setting)
-    if exact is not None and setting.exact is not None:
+    if exact is not None:
         bayes, thresholds, truth = (f"{points(value)} %" for value in exact)
         names = zip((setting.deprived, setting.favoured), PAIR, strict=True)
         broken = [name for name, group in names if setting.exact.kept(group) is False]
@@ -261,4 +257,4 @@ def said_of_world(setting: RunSetting) -> list[str]:
 
 def _both(one: TechniqueFinding) -> str:
     """Return the changes of accuracy: "recorded −1.2, true +8.1"."""
-    return f"recorded {signed(100 * one.recorded.by.mean)}, true {signed(100 * one.true.by.mean)}"
+    return f"recorded {signed(100 * one.recorded.mean)}, true {signed(100 * one.true.mean)}"
