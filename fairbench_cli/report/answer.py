@@ -7,7 +7,7 @@ that has chance to reckon with is about the population (`kinds.py`). `answer_wor
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -15,6 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
@@ -246,6 +247,11 @@ class RunSetting:
         return (*own, self.classifier_parameters)
 
     @property
+    def tried(self) -> bool:
+        """Whether its plain model has a value, so that something can be said of techniques."""
+        return self.plain is not None and self.plain.n > 0
+
+    @property
     def biased(self) -> bool:
         """Whether its rows are trained on in a world whose bias changes something."""
         return bool(self.world) and self.beta > 0
@@ -279,9 +285,27 @@ class RunAnswer:
     labels: str = "true"
 
     @property
+    def blocks(self) -> list[list[RunSetting]]:
+        """The settings, those together that differ in β alone."""
+        return list(grouped(self.settings, lambda one: one.block).values())
+
+    @property
     def has_worlds(self) -> bool:
         """Whether some setting has a world."""
         return any(one.world for one in self.settings)
+
+
+def counted(
+    settings: Iterable[RunSetting], chosen: Callable[[TechniqueFinding], bool]
+) -> list[tuple[str, int]]:
+    """Return in how many of some settings each technique is chosen, the most often first."""
+    found = (one.technique for setting in settings for one in setting.findings if chosen(one))
+    return Counter(found).most_common()
+
+
+def some(settings: Sequence[RunSetting], chosen: Callable[[TechniqueFinding], bool]) -> list[RunSetting]:
+    """Return the settings in which some technique is chosen."""
+    return [setting for setting in settings if any(map(chosen, setting.findings))]
 
 
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
@@ -310,8 +334,7 @@ def answer_of(run: RunResults) -> RunAnswer:
     )
     held = {(data.dataset, data.attribute): data for data in run.datasets}
     settings: list[RunSetting] = []
-    for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
-        cells = [cell for cell in run.plan.cells if (cell["dataset"], cell["attribute"]) == place]
+    for place, cells in grouped(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"])).items():
         data = held.get(place)
         for compared in (place[1],) if data is None else data.asked(run.attributes):
             settings += _settings(run, metric, cells, compared, data, found)

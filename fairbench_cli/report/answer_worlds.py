@@ -6,11 +6,11 @@ labels and gains on true ones, both shown, is an artefact of the record.
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.measures.counts import PAIR
-from fairbench_cli.report.answer import Estimate, RunAnswer, RunSetting, TechniqueFinding
+from fairbench_cli.report.answer import Estimate, RunAnswer, RunSetting, TechniqueFinding, counted, some
 from fairbench_cli.report.reading import listed, points, signed
 from fairbench_cli.report.tables import NO_BIAS
 
@@ -19,25 +19,29 @@ GAINED = "Gained on true labels"
 NARROWED = "Gap narrowed"
 ARTEFACT = "Lost on recorded labels and gained on true ones"
 TRADED = "Gap narrowed at a loss on true labels too"
+WHICH: dict[str, Callable[[TechniqueFinding], bool]] = {
+    NARROWED: lambda one: one.better,
+    ARTEFACT: lambda one: one.artefact,
+    TRADED: lambda one: one.trades,
+}
 NONE = points(0.0)
 
 
 def headline_of_worlds(answer: RunAnswer) -> list[str]:
     """Return the answer to a run with worlds in a sentence, the longest first."""
-    settings = [one for one in answer.settings if one.biased and one.plain is not None and one.plain.n]
+    settings = [one for one in answer.settings if one.biased and one.tried]
     if not any(one.biased for one in answer.settings):
         return ["All worlds have strength 0, so nothing can be said of a bias."]
     if not settings:
         return ["No setting with a bias has a plain model with a value, so nothing can be said of worlds."]
     known = any(one.lost.kind for one in settings)
     does, what = ("regains", WHAT) if known else ("gains", "accuracy on true labels")
-    found = [one for one in settings if _regains(one) or (not known and any(map(_gains, one.findings)))]
+    found = [one for one in some(settings, _gains) if one.lost.kind == "worse" or not known]
     worlds = len({one.world for one in settings})
     if not found:
         return [f"No technique is shown to {does[:-1]} {what}, in any of {settings_in_words(len(settings))}."]
-    artefact = [one for one in settings if any(each.artefact for each in one.findings)]
-    often = Counter(each.technique for one in found for each in one.findings if each.gains)
-    name, times = often.most_common(1)[0]
+    artefact = some(settings, WHICH[ARTEFACT])
+    name, times = counted(found, _gains)[0]
     if worlds > 1:
         text = f"In {len({one.world for one in found})} of {worlds} worlds a technique {does} {what}"
         most = f", most often {name} ({times} of {len(settings)} settings)"
@@ -61,11 +65,6 @@ def _gains(one: TechniqueFinding) -> bool:
     return one.gains
 
 
-def _regains(setting: RunSetting) -> bool:
-    """Return whether the bias is shown to cost accuracy, and a technique to gain some."""
-    return setting.lost.kind == "worse" and any(map(_gains, setting.findings))
-
-
 def statements_on_worlds(answer: RunAnswer, detail: int = 3) -> list[str]:
     """Return a statement per world, over all data sets, attributes, classifiers and strengths.
 
@@ -74,32 +73,31 @@ def statements_on_worlds(answer: RunAnswer, detail: int = 3) -> list[str]:
     detail : {-1, 0, 1, 2, 3}
         How much is said: 3 names all techniques, 2 three and 1 one of them; 0 and -1 take a line each.
     """
-    worlds: dict[str, list[RunSetting]] = {}
-    for one in answer.settings:
-        if (one.biased or not one.world) and one.plain is not None and one.plain.n:
-            worlds.setdefault(one.world, []).append(one)
+    able = [one for one in answer.settings if one.tried and (one.biased or not one.world)]
+    worlds = grouped(able, lambda one: one.world)
     found = [text for world, own in worlds.items() if (text := _of_world(world, own, detail))]
-    silent = [one for one in answer.settings if one.world not in worlds]
-    empty = (one for one in silent if one.biased or one.plain is None or not one.plain.n)
-    without = sorted({one.world or NO_BIAS for one in empty})
+    silent = (one for one in answer.settings if one.world not in worlds and (one.biased or not one.tried))
+    without = sorted({one.world or NO_BIAS for one in silent})
     return [*found, *([f"{listed(without, 99)}: no plain model with a value."] if without else [])]
 
 
 def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
     """Return what is said of a world; nothing of the one without bias where little is said of each."""
     parts = [_cost(settings, detail), _gained(settings, detail), _thresholds(settings, detail)]
-    parts = [part for part in parts if part]
+    several = len(settings) > 1
     if detail < 1:
-        n = sum(any(each.artefact for each in one.findings) for one in settings)
-        parts += [f"artefact in {n}"] * (n > 0 and detail == 0)
-        return f"{world}: {'; '.join(parts)}." if world and parts else ""
-    parts += _counted(NARROWED, settings, lambda one: one.better, detail) if detail > 1 else []
-    parts += _counted(ARTEFACT, settings, lambda one: one.artefact, detail)
-    parts += _counted(TRADED, settings, lambda one: one.trades, detail) if detail > 1 else []
-    if not parts:
+        n = len(some(settings, WHICH[ARTEFACT]))
+        said = "; ".join(filter(None, [*parts, f"artefact in {n}" * (n > 0 and detail == 0)]))
+        return f"{world}: {said}." if world and said else ""
+    for what in WHICH if detail > 1 else [ARTEFACT]:
+        if often := counted(settings, WHICH[what]):
+            names = [f"{name} ({times})" if several else name for name, times in often]
+            where = f" in {len(some(settings, WHICH[what]))}" * several
+            parts.append(f"{what}{where}: {listed(names, _most(detail))}")
+    first, *others = [*filter(None, parts)] or [""]
+    if not first:
         return f"{world}: nothing is shown." if world else ""
-    first, *others = parts
-    head = (world or NO_BIAS) + f", {settings_in_words(len(settings))}" * (len(settings) > 1)
+    head = (world or NO_BIAS) + f", {settings_in_words(len(settings))}" * several
     return " ".join([f"{head}: {first[0].lower()}{first[1:]}.", *(f"{part}." for part in others)])
 
 
@@ -127,11 +125,8 @@ def _range(values: Sequence[float], plus: str = "") -> str:
 
 def _gained(settings: Sequence[RunSetting], detail: int) -> str:
     """Return who gains accuracy on true labels, and how much; the most often first, then the most."""
-    found: dict[str, list[Estimate]] = {}
-    for one in settings:
-        for each in one.findings:
-            if each.gains:
-                found.setdefault(each.technique, []).append(each.true)
+    gaining = (each for one in settings for each in one.findings if each.gains)
+    found = {name: [each.true for each in own] for name, own in grouped(gaining, _technique).items()}
     n = len(settings)
     if not found:
         nothing = "nothing gained" if detail < 1 else "No technique is shown to gain any"
@@ -147,8 +142,12 @@ def _gained(settings: Sequence[RunSetting], detail: int) -> str:
         texts.append(f"{name} {_range(gains, plus='+')}{fine}" + f" ({len(gains)})" * (n > 1))
     if detail < 1:
         return f"gained {listed(texts, 1)}"
-    k = sum(any(map(_gains, one.findings)) for one in settings)
-    return f"{GAINED}{f' in {k}' * (n > 1)}: {listed(texts, _most(detail))}"
+    where = f" in {len(some(settings, _gains))}" * (n > 1)
+    return f"{GAINED}{where}: {listed(texts, _most(detail))}"
+
+
+def _technique(one: TechniqueFinding) -> str:
+    return one.technique
 
 
 def _most(detail: int) -> int:
@@ -194,18 +193,6 @@ def exact_accuracy(setting: RunSetting) -> tuple[float, float, float] | None:
     return None if math.isnan(bayes + thresholds + truth) else (bayes, thresholds, truth)
 
 
-def _counted(
-    what: str, settings: Sequence[RunSetting], chosen: Callable[[TechniqueFinding], bool], detail: int
-) -> list[str]:
-    """Return in how many settings some technique is chosen, and which: "Gap narrowed in 7: massaging (6)"."""
-    often = Counter(each.technique for one in settings for each in one.findings if chosen(each))
-    if not often:
-        return []
-    n, several = sum(any(map(chosen, one.findings)) for one in settings), len(settings) > 1
-    names = [f"{name} ({times})" if several else name for name, times in often.most_common()]
-    return [f"{what}{f' in {n}' * several}: {listed(names, _most(detail))}"]
-
-
 _COSTS = {
     "worse": "The bias costs the plain model",
     "better": "The bias is no cost to the plain model, which gains",
@@ -245,12 +232,8 @@ def said_of_world(setting: RunSetting) -> list[str]:
             f"truth on {thresholds}, the best thresholds of the truth on {truth}{drawn}; the ranking is "
             f"{ranking}"
         )
-    numbers = {
-        ARTEFACT: [one for one in setting.findings if one.artefact],
-        TRADED: [one for one in setting.findings if one.trades],
-    }
-    for what, found in numbers.items():
-        texts = [f"{one.technique} ({_both(one)})" for one in found]
+    for what in (ARTEFACT, TRADED):
+        texts = [f"{one.technique} ({_both(one)})" for one in filter(WHICH[what], setting.findings)]
         parts += [f"{what}: {listed(texts, 99)}"] * bool(texts)
     return parts
 

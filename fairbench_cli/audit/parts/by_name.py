@@ -29,8 +29,9 @@ from fairbench_cli.audit.compare.verdict import all_of, decide_metric, requested
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.part import Part, View, grouped, stream
+from fairbench_cli.audit.parts.part import Part, View, stream
 from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
