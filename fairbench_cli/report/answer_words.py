@@ -323,11 +323,10 @@ def _signed_gap(value: float, reading: MetricReading) -> str:
 
 def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
     """Return what is said of a setting: gap, who decides the same for all, the best, its world, others."""
-    parts = [gap_of(setting, reading), *_constants(setting)]
-    best, named = _best(setting, reading, detail)
-    parts += [*best, *_overshoots(setting, reading, detail), *said_of_world(setting)]
+    parts = [gap_of(setting, reading), *_constants(setting), *_best(setting, reading, detail)]
+    parts += [*_overshoots(setting, reading, detail), *said_of_world(setting)]
     if detail > 1:
-        parts += _others(setting, reading, named, detail)
+        parts += _others(setting, reading, detail)
     parts += _without_value(setting, brief=detail < 2)
     parts += _below(setting, detail)
     return " ".join(f"{part}." for part in parts)
@@ -370,35 +369,32 @@ def _margin(reading: MetricReading) -> str:
     return "1 point" if reading.form == "points" else "0.01"
 
 
-def _best(setting: RunSetting, reading: MetricReading, detail: int) -> tuple[list[str], set[str]]:
-    """Return the sentences on those that are better, and the techniques that they name."""
-    plain, names, most = setting.plain, setting.best, _most(detail)
+def _best(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]:
+    """Return the sentences on those that are better, or that none is; on values where nothing is compared."""
+    plain, most = setting.plain, _most(detail)
     if plain is None or not plain.n:
-        values = [one for one in setting.findings if one.n and not one.constant]
-        texts = [_value(one, reading) for one in values]
-        return [listed(texts, most)] if texts else [], {one.technique for one in values}
-    if not names or setting.outcome == "overshoots":
-        tried = any(
-            one.n and not one.plain and one.kind not in ("constant", "untested") for one in setting.findings
-        )
+        texts = [_value(one, reading) for one in setting.findings if one.n and not one.constant]
+        return [listed(texts, most)] if texts else []
+    better = [one for one in setting.findings if one.better]
+    if not better:
+        tested = [one for one in setting.findings if one.n and not one.plain and one.kind not in _UNTESTED]
         shown = plain.shown or any(one.kind == "worse" for one in setting.findings)
         nothing = f"No technique is shown to {'narrow' if shown else 'change'} it"
-        return [nothing] if tried and setting.outcome != "overshoots" else [], set()
-    findings = [setting.finding(name) for name in names]
-    texts = [_with_numbers(one, setting, reading) for one in findings]
-    others = [one for one in setting.findings if one.better and one.technique not in names]
+        return [nothing] if tested and setting.outcome != "overshoots" else []
+    first = [_with_numbers(setting.finding(name), setting, reading) for name in setting.best]
+    others = [_with_numbers(one, setting, reading) for one in better if one.technique not in setting.best]
     if setting.outcome == "best":
-        found = [f"Best: {findings[0].technique}, {_numbers(findings[0], setting, reading)}"]
+        best = setting.finding(setting.best[0])
+        found = f"Best: {best.technique}, {_numbers(best, setting, reading)}"
     elif setting.outcome == "front":
         worth = "; which one is a matter of what accuracy is worth" if detail > 1 else ""
-        found = [f"On the front: {listed(texts, most)}{worth}"]
+        found = f"On the front: {listed(first, most)}{worth}"
     else:
-        found = [f"{listed(texts, most)} narrow it; none of them is shown to be ahead of the others on both"]
-    if others:
-        found.append(
-            f"Also narrower: {listed([_with_numbers(one, setting, reading) for one in others], most)}"
-        )
-    return found, {*names, *(one.technique for one in others)}
+        found = f"{listed(first, most)} narrow it; none of them is shown to be ahead of the others on both"
+    return [found, *([f"Also narrower: {listed(others, most)}"] if others else [])]
+
+
+_UNTESTED = ("constant", "untested")
 
 
 def _value(one: TechniqueFinding, reading: MetricReading) -> str:
@@ -476,27 +472,26 @@ _OTHERS: dict[Kind, str] = {
 }
 
 
-def _others(setting: RunSetting, reading: MetricReading, named: Iterable[str], detail: int) -> list[str]:
+def _others(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]:
     """Return the techniques that are worse, shown to be the same, or not shown to differ.
 
     The last are not named in less detail where no technique is better: that says it of all.
     """
-    plain, parts = setting.plain, []
-    if plain is None or not plain.n:
+    if not setting.tried:
         return []
+    parts = []
     for kind, what in _OTHERS.items():
-        if kind == "not shown" and detail < 3 and not setting.best:
-            continue
-        some = [one for one in setting.findings if one.kind == kind and one.technique not in named]
-        numbers = kind in ("worse", "untested")
-        texts = [_with_numbers(one, setting, reading) if numbers else one.technique for one in some]
-        if some:
+        found = [one for one in setting.findings if one.kind == kind]
+        if found and (kind != "not shown" or detail > 2 or setting.best):
+            numbers = kind in ("worse", "untested")
+            texts = [_with_numbers(one, setting, reading) if numbers else one.technique for one in found]
             limit = _margin(reading) if kind == "same" else ""
             parts.append(f"{what}{limit}: {listed(texts, _most(detail))}")
-    plains = [one for one in setting.findings if one.plain]
-    more = [f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in plains]
+    plains = [
+        f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in setting.findings if one.plain
+    ]
     with_it = "; techniques that see as much are compared with it"
-    return parts + ([f"The other plain model: {listed(more)}{with_it}"] if more else [])
+    return parts + ([f"The other plain model: {listed(plains)}{with_it}"] if plains else [])
 
 
 def _without_value(setting: RunSetting, *, brief: bool = False) -> list[str]:
