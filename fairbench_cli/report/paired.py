@@ -17,7 +17,7 @@ from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.inference import EQUAL, PairedTest, RowVariance, paired_test, welch_test
+from fairbench_cli.report.inference import EQUAL, PairedTest
 from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
@@ -149,7 +149,7 @@ def differences_frame(
     columns: Mapping[str, Any],
     *,
     paired: bool = True,
-    same: NDArray[np.bool_] | None = None,
+    same: NDArray[np.bool_] | bool = False,
 ) -> pd.DataFrame:
     """Return the differences between rows of the results, tested as `paired_frame` says.
 
@@ -167,59 +167,32 @@ def differences_frame(
     same : bool array, shape (differences,), optional
         What is the same by design: it is not tested, and the verdict says so.
     """
-    cells, values = results.rows.reset_index(drop=True), results.values
-    rows = cells.iloc[ours].reset_index(drop=True).assign(**columns)
-    once, place, sign = _once(ours, theirs)
-    ours, theirs = ours[once], theirs[once]
-    both, others = (np.concatenate([values[at], results.distances[at]]) for at in (ours, theirs))
-    with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
-        apart = both - others
-
-    def test(at: Rows, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
-        if paired:
-            return paired_test(apart[at], ratio, rows)
-        return welch_test(both[at], others[at], ratio, rows)
-
-    halves = np.arange(len(apart)).reshape(2, -1)
-    of_values, of_distances = (_turned(test(half), place, sign) for half in halves)
-    has_ideal = ~np.isnan(results.ideals[ours[place]])
-    twice = np.tile(ours, 2), np.tile(theirs, 2), apart
-    everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)), test)
-    p_same, basis = everywhere.within(SAME)[place], basis[place]
-    over_values, over_distances = (_turned(everywhere, place + start, sign) for start in (0, len(ours)))
-    p = np.where(has_ideal, of_distances.p, of_values.p)
-    population_p = np.where(has_ideal, over_distances.p, over_values.p)
-    if same is not None:
-        p, population_p = np.where(same, np.nan, p), np.where(same, np.nan, population_p)
-    family = [*(["baseline"] if "baseline" in columns else []), *BLOCK, "metric"]
-    tests, population = (adjusted(rows, own, family) for own in (p, population_p))
+    rows = results.rows[ROW_COLUMNS].iloc[ours].reset_index(drop=True).assign(**columns)
+    has_ideal = ~np.isnan(results.ideals[ours])
     up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
-    change = np.where(has_ideal, of_distances.mean, of_values.mean)
-    frame = rows[[*ROW_COLUMNS, *columns]].assign(
-        n=of_values.n.astype(int),
-        difference=of_values.mean,
-        low=of_values.low,
-        high=of_values.high,
-        distance_difference=of_distances.mean,
-        distance_low=of_distances.low,
-        distance_high=of_distances.high,
-        p=p,
-        **tests,
-        verdict=verdicts(change, tests["p_holm"], up, down, "no difference"),
-        population_low=over_values.low,
-        population_high=over_values.high,
-        population_distance_low=over_distances.low,
-        population_distance_high=over_distances.high,
-        population_p=population_p,
-        population_p_holm=population["p_holm"],
-        population_tests=population["tests"],
-        population_verdict=verdicts(change, population["p_holm"], up, down, "no difference"),
-        population_p_same=adjusted(rows, p_same, family)["p_holm"],
-        population_basis=np.where(of_values.n > 0, basis, ""),
-    )
-    if same is not None:
-        frame.loc[same, ["verdict", "population_verdict"]] = IDENTICAL
-    return frame
+    family = [*(["baseline"] if "baseline" in columns else []), *BLOCK, "metric"]
+
+    once, place, sign = _once(ours, theirs)
+    n, far = len(once), results.distances
+    values = tuple(np.concatenate([results.values[at], far[at]]) for at in (ours[once], theirs[once]))
+    twice, judged = np.tile(once, 2), np.repeat([False, True], n)
+    tests = over_population(results, ours[twice], theirs[twice], values, judged, paired=paired)
+    numbers: dict[str, Any] = {"n": tests.on_rows.n[place].astype(int)}
+    for prefix, each in (("", tests.on_rows), ("population_", tests.population)):
+        test = _turned(each, np.stack([place, place + n]), sign)  # of values, and of distances
+        for half, name in enumerate(("", "distance_")):
+            numbers[f"{prefix}{name}difference"] = test.mean[half]
+            numbers[f"{prefix}{name}low"], numbers[f"{prefix}{name}high"] = test.low[half], test.high[half]
+        p = np.where(same, np.nan, np.where(has_ideal, test.p[1], test.p[0]))
+        change = np.where(has_ideal, test.mean[1], test.mean[0])
+        found = {"p": p} | adjusted(rows, p, family)
+        words = verdicts(change, found["p_holm"], up, down, "no difference")
+        found["verdict"] = np.where(same, IDENTICAL, words).tolist()
+        numbers |= {f"{prefix}{name}": values for name, values in found.items()}
+    numbers["population_p_same"] = adjusted(rows, tests.population.within(SAME)[place], family)["p_holm"]
+    numbers["population_basis"] = np.where(numbers["n"] > 0, tests.basis[place], "")
+    frame = rows.assign(**numbers)
+    return frame.drop(columns=["population_difference", "population_distance_difference"])
 
 
 def _once(ours: Rows, theirs: Rows) -> tuple[Rows, Rows, Rows]:
@@ -410,10 +383,10 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     wins, loses = (
         (sign * ahead >= -EQUAL).all(axis=0) & (sign * ahead > EQUAL).any(axis=0) for sign in (1, -1)
     )
-    apart = far[:, first] - far[:, second]
-    same = ~(np.abs(apart) > EQUAL).any(axis=2)
+    same = ~(np.abs(far[:, first] - far[:, second]) > EQUAL).any(axis=2)
     ours, theirs = (np.concatenate([one, one + len(cells)]) for one in (first, second))
-    population, _ = over_population(kept, ours, theirs, np.concatenate(apart), np.ones(len(ours), dtype=bool))
+    values_of = np.concatenate(far[:, first]), np.concatenate(far[:, second])
+    tests = over_population(kept, ours, theirs, values_of, np.ones(len(ours), dtype=bool))
 
     def clear(p: Floats) -> NDArray[np.bool_]:
         """Return which pairs tests keep apart, on all metrics on which they ever differ."""
@@ -437,8 +410,8 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
         **dict(zip(distances, means, strict=True)),
         constant=kept.constant[: len(cells)].sum(axis=1) > 0,
         dominated_by=dominated_by(wins | loses),
-        clearly_dominated_by=dominated_by(clear(paired_test(apart).p)),
-        population_clearly_dominated_by=dominated_by(clear(population.p.reshape(2, -1))),
+        clearly_dominated_by=dominated_by(clear(tests.on_rows.p.reshape(2, -1))),
+        population_clearly_dominated_by=dominated_by(clear(tests.population.p.reshape(2, -1))),
     )
     frame["front"] = (frame["dominated_by"] == "") & ~frame["constant"]
     return frame.iloc[np.concatenate([first[:0], *situations])][columns].reset_index(drop=True)

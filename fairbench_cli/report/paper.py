@@ -96,7 +96,8 @@ def best_of(results: Results) -> NDArray[np.bool_]:
     if not columns:
         return best
     one, other = np.array(ours), np.array(theirs)
-    tests, _ = over_population(results, one, other, far[one] - far[other], np.ones(len(one), dtype=bool))
+    pairs = over_population(results, one, other, (far[one], far[other]), np.ones(len(one), dtype=bool))
+    tests = pairs.population
     worse = np.where(tests.mean < 0, tests.p, np.where(np.isnan(tests.p), np.nan, 1.0))
     firsts, sizes = np.array(columns).T
     p = np.maximum.reduceat(worse, np.concatenate([[0], np.cumsum(sizes)[:-1]]))
