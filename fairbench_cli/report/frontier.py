@@ -356,24 +356,27 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
     data = moved.data
     if data.design.kind != "shared":
         return paired_test(differences, data.design.ratio)
-    pairs = data.pair(data.counts, moved.compared)
-    found = np.full((2, len(differences)), np.nan)
+    bases = np.array([i if base is None else base for i, base in enumerate(moved.baseline)])
     known = np.isfinite(differences) & ~np.isnan(thresholds.both).any(axis=(-1, -2))
-    for cell, base in enumerate(moved.baseline):
-        repeats = np.flatnonzero(known[cell])
-        if base is None or base == cell or not len(repeats):
-            continue
-        n = [pairs.n[cell, repeats], pairs.n[base, repeats], thresholds.counts.n[cell, repeats]]
-        price = moved.price[cell, repeats, None, None, None]
-        own, none, cut = (
-            (slopes("accuracy", counts) - price * slopes(GAPS[moved.held], counts))[None] / len(repeats)
-            for counts in (Counts(PAIR, one) for one in n)
+    known &= (bases != np.arange(len(bases)))[:, None]
+    pairs = data.pair(data.counts, moved.compared)
+    nones, price = Counts(PAIR, pairs.n[bases]), moved.price[..., None, None, None]
+    own, none, cut = (
+        slopes("accuracy", counts) - price * slopes(GAPS[moved.held], counts)
+        for counts in (pairs, nones, thresholds.counts)
+    )
+    cells = list(enumerate(bases.tolist()))
+    to_none, _ = of_two_models(data, moved.compared, cells, known, own[None], none[None])
+    found = np.full((2, len(differences)), np.nan)
+    for cell in np.flatnonzero(known.any(axis=1)):
+        at = cell, np.flatnonzero(known[cell])
+        before, after, move, turn = (
+            n[at].reshape(-1, 4, 2) for n in (nones.n, thresholds.counts.n, none, cut)
         )
-        to_none = of_two_models(data, moved.compared, (cell, base), repeats, (own, none))
-        before, after, *moves = (one.reshape(*one.shape[:-3], 4, 2) for one in (n[1], n[2], none, cut))
-        to_cut = bound(before, after, moves[0], moves[1], thresholds.both[cell, repeats].reshape(-1, 4))
-        most = (np.sqrt(to_none.variance) + np.sqrt(to_cut.variance)) ** 2
-        found[:, cell] = np.concatenate([most, np.minimum(to_none.freedom, to_cut.freedom)])
+        move, turn = move[None] / len(move), turn[None] / len(turn)
+        to_cut = bound(before, after, move, turn, thresholds.both[at].reshape(-1, 4))
+        most = (np.sqrt(to_none.variance[:, cell]) + np.sqrt(to_cut.variance)) ** 2
+        found[:, cell] = np.concatenate([most, np.minimum(to_none.freedom[:, cell], to_cut.freedom)])
     return paired_test(differences, data.design.ratio, RowVariance(*found))
 
 

@@ -161,25 +161,42 @@ def _shared(
 def of_two_models(
     data: DatasetRepeats,
     compared: str,
-    cells: tuple[int, int],
-    repeats: Rows,
-    slope: tuple[Floats, Floats],
-) -> RowVariance:
+    cells: Sequence[tuple[int, int]],
+    known: NDArray[np.bool_],
+    rising: Floats,
+    falling: Floats,
+) -> tuple[RowVariance, Texts]:
     """Return what shared test rows add to the variance of means over repeats that depend on two models.
 
     Parameters
     ----------
-    cells : pair of int
+    cells : sequence of (int, int), one a pair
         The places of the two cells in `data`.
-    repeats : int array
-        Over which the means are taken.
-    slope : pair of float arrays, shape (means, repeats, 2, 2, 2)
-        How each mean rises with the counts of the first model's deprived and favoured group, and falls with
+    known : bool array, shape (pairs, repeats)
+        Over which repeats the means are taken.
+    rising, falling : float arrays, shape (means, pairs, repeats, 2, 2, 2)
+        How each number rises with the counts of the first model's deprived and favoured group, and falls with
         those of the second's.
+
+    Returns
+    -------
+    rows : RowVariance, shape (means, pairs)
+        NaN of means over no repeat.
+    basis : array of str, shape (pairs,)
+        What it rests on; empty where it is NaN.
     """
-    model, other = (data.decided(cell, repeats) for cell in cells)
-    rising, falling = (data.by_stratum(own, partial(data.pair, compared=compared)) for own in slope)
-    return row_variance(model, other, rising, falling)
+    found, basis = np.full((2, *rising.shape[:2]), np.nan), np.full(len(cells), "", dtype=object)
+    summed = partial(data.pair, compared=compared)
+    for i, (cell, other) in enumerate(cells):
+        repeats = np.flatnonzero(known[i])
+        if not len(repeats):
+            continue
+        model, their_model = data.decided(cell, repeats), data.decided(other, repeats)
+        up, down = (data.by_stratum(own[:, i, repeats] / len(repeats), summed) for own in (rising, falling))
+        rows = row_variance(model, their_model, up, down)
+        found[:, :, i] = rows.variance, rows.freedom
+        basis[i] = FROM_COUNTS if model.rows is None or their_model.rows is None else ROW_BY_ROW
+    return RowVariance(*found), basis
 
 
 def values_over_population(results: Results, rows: Rows, constant: Floats) -> PairedTest:
