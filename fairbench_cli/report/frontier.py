@@ -31,7 +31,7 @@ from fairbench_cli.report.paired import adjusted, verdicts, written
 from fairbench_cli.report.population import FRESH, FROM_COUNTS, SPLITS, of_two_models
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, is_baseline, key_of, mean_and_interval
 from fairbench_cli.report.results import COMPARED, RunResults
-from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, show_cell, technique_label
+from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, place_of, show_cell
 
 ABOVE, BELOW, NEITHER = "above", "below", "not distinguishable"
 UNKNOWN = "none: thresholds not known row by row"
@@ -384,8 +384,7 @@ def frontier_table(name: str, run: RunResults) -> Document:
     """Lay out `distance_frame`: rows of a technique, β across. Empty without a sweep or without none."""
     texts: Cells = {}
     for row in distance_frame(run).to_dict("records"):
-        place = tuple(row[column] for column in BLOCK)
-        technique = technique_label(*(row[column] for column in TECHNIQUE))
+        place, technique, beta = place_of(row)
         own = run.cell(key_of(row)).statuses
         word = row["verdict"] if row["verdict"] in (ABOVE, BELOW) else ""
         lines = {_SHORT[row["constraint"]]: written(row["difference"], word=word)}
@@ -400,7 +399,7 @@ def frontier_table(name: str, run: RunResults) -> Document:
                 "own thresholds, any gap": written(row["unprocessed_accuracy"], ".3f"),
             }
         for line, text in lines.items():
-            texts[place, (technique, line), row["beta"]] = text
+            texts[place, (technique, line), beta] = text
     return Document(name, facts=_caption(run), sections=blocks_of(run, texts, "-"))
 
 

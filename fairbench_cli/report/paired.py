@@ -21,7 +21,7 @@ from fairbench_cli.report.inference import EQUAL, PairedTest
 from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
-from fairbench_cli.report.tables import BLOCK, TRUTH, Cells, blocks_of, names_of, technique_label
+from fairbench_cli.report.tables import BLOCK, TRUTH, Cells, blocks_of, names_of, place_of, technique_label
 
 LEVEL = 0.05
 IDENTICAL = "same"
@@ -132,14 +132,9 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
 
 def paired_with_each(results: Results, baselines: Sequence[Baseline]) -> pd.DataFrame:
     """Compare every technique with each of some, as `paired_frame` does with one: one after the other."""
-    cells = results.rows.reset_index(drop=True)
-    found = [_pairs(cells, one) for one in baselines]
-    ours, theirs = (np.concatenate([one[i] for one in found]).astype(np.intp) for i in (0, 1))
-    columns = {
-        "baseline": np.repeat([base.label for base in baselines], [len(one[2]) for one in found]).tolist(),
-        "baseline_include_protected": [seen for one in found for seen in one[2]],
-    }
-    return differences_frame(results, ours, theirs, columns)
+    pairs = pd.concat([_pairs(results.rows, one) for one in baselines], ignore_index=True)
+    columns = {name: pairs[name].tolist() for name in ("baseline", "baseline_include_protected")}
+    return differences_frame(results, pairs["ours"].to_numpy(), pairs["theirs"].to_numpy(), columns)
 
 
 def differences_frame(
@@ -227,14 +222,14 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     same_for_all = set(constant)
     texts: Cells = {}
     for row in frame.to_dict("records"):
-        block, own = (tuple(row[name] for name in names) for names in (BLOCK, TECHNIQUE))
+        place, technique, beta = place_of(row)
         word = row["population_verdict"]
         if tuple(row[name] for name in COMPARED) in same_for_all:
             word = "constant"
         elif word == "no difference":
             word = ""
         cell = TableCell(written(row["difference"], word=word), against=SIDES.get(word, ""))
-        texts[block, (technique_label(*own), row["metric"]), row["beta"]] = cell
+        texts[place, (technique, row["metric"]), beta] = cell
     called = names_of(run.plan.config).techniques.get(baseline.label, baseline.label)
     caption: tuple[str, ...] = (
         f"Mean differences to {called} over paired repeats; a minus sign is a lower value.",
@@ -278,31 +273,24 @@ def _techniques(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(rows[TECHNIQUE].drop_duplicates().itertuples(index=False, name=None))
 
 
-def _pairs(cells: pd.DataFrame, baseline: Baseline) -> tuple[Rows, Rows, list[bool]]:
-    """Return the rows of the techniques, those of their baselines, and whether each baseline sees s."""
-    situations = list(cells[[*SITUATION, "compared", "metric"]].itertuples(index=False, name=None))
-    seen = cells["include_protected"].tolist()
-    are_it = {own for own in _techniques(cells) if baseline.is_one(*own)}
-    is_it = [own in are_it for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
-    baselines = {(situations[i], seen[i]): i for i in range(len(cells)) if is_it[i]}
-    found = [
-        (i, baselines[situation, s], s)
-        for i, situation in enumerate(situations)
-        if not is_it[i]
-        for s in (seen[i], not seen[i])
-        if (situation, s) in baselines and (s == seen[i] or (situation, seen[i]) not in baselines)
-    ]
-    ours, theirs, sees = zip(*found, strict=True) if found else ((), (), ())
-    return np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), list(sees)
+def _pairs(rows: pd.DataFrame, baseline: Baseline) -> pd.DataFrame:
+    """Return the rows of the techniques and of their baselines, and what each baseline is called and sees."""
+    situation, seen = [*SITUATION, "compared", "metric"], "include_protected"
+    techniques = rows[TECHNIQUE].itertuples(index=False, name=None)
+    is_it = np.array([baseline.is_one(*own) for own in techniques], dtype=bool)
+    rows = rows[[*situation, seen]].reset_index(drop=True)
+    ours, theirs = (rows[at].reset_index(names=name) for at, name in ((~is_it, "ours"), (is_it, "theirs")))
+    both = ours.merge(theirs, on=situation, suffixes=("", "_of_baseline"))
+    alike = both[seen] == both[f"{seen}_of_baseline"]
+    both = both[alike | ~alike.groupby(both["ours"]).transform("any")]
+    found = both[["ours", "theirs"]].assign(baseline=baseline.label)
+    return found.assign(baseline_include_protected=both[f"{seen}_of_baseline"])
 
 
 def adjusted(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str, Any]:
     """Return Holm's adjustment of p over the rows with the same values in some columns, and their number."""
-    families: dict[tuple[Any, ...], list[int]] = {}
-    for i, key in enumerate(zip(*(rows[name].tolist() for name in together), strict=True)):
-        families.setdefault(key, []).append(i)
     p_holm, tests = np.full(len(p), np.nan), np.zeros(len(p), dtype=int)
-    for family in families.values():
+    for family in rows.groupby(list(together), sort=False).indices.values():
         p_holm[family] = holm(p[family])
         tests[family] = np.count_nonzero(~np.isnan(p[family]))
     return {"p_holm": p_holm, "tests": tests}

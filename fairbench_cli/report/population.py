@@ -197,19 +197,3 @@ def of_two_models(
         found[:, :, i] = rows.variance, rows.freedom
         basis[i] = FROM_COUNTS if model.rows is None or their_model.rows is None else ROW_BY_ROW
     return RowVariance(*found), basis
-
-
-def values_over_population(results: Results, rows: Rows, constant: Floats) -> PairedTest:
-    """Test whether the mean values of some rows of the results are constants in the population.
-
-    The same tests as of differences, of one model alone. Mean and interval are those of value − constant.
-
-    Parameters
-    ----------
-    rows : int array, shape (rows,)
-    constant : float array, shape (rows,)
-        Such as the metrics' ideals.
-    """
-    values = results.values[rows], constant[:, None]
-    nothing = np.full_like(rows, NOTHING)
-    return over_population(results, rows, nothing, values, np.zeros(len(rows), dtype=bool)).population

@@ -103,6 +103,12 @@ def blocks_of(
     return tuple(blocks)
 
 
+def place_of(row: Mapping[Any, Any]) -> tuple[CellKey, str, Any]:
+    """Return block, technique and β of the row of a frame, or of a cell and the groups compared."""
+    technique = technique_label(*(row[name] for name in TECHNIQUE))
+    return tuple(row[name] for name in BLOCK), technique, row["beta"]
+
+
 def group_rates_table(name: str, run: RunResults) -> Document:
     """Lay out the rows, selection rate and true positive rate of each group, means over the repeats.
 
@@ -117,14 +123,14 @@ def group_rates_table(name: str, run: RunResults) -> Document:
             shown = {name: rate_by_group(levels, name) for name in ("selection-rate", "tpr")}
             shown = {"rows": levels.group_total} | shown  # each of shape (2 · cells, repeats, groups)
             found = {metric: mean_and_interval(np.moveaxis(n, 1, -1)) for metric, n in shown.items()}
-            places = [tuple((cell | {"compared": compared})[name] for name in BLOCK) for cell in data.cells]
-            techniques = [technique_label(*(cell[name] for name in TECHNIQUE)) for cell in data.cells]
-            for row, technique in enumerate([LABELS] * len(data.cells) + techniques):
-                i = row % len(data.cells)
-                statuses = [status for status in data.status[i] if status and row >= len(data.cells)]
+            places = [place_of(cell | {"compared": compared}) for cell in data.cells]
+            of_places = [(place, LABELS, beta) for place, _, beta in places]
+            for row, (place, technique, beta) in enumerate(of_places + places):
+                status = data.status[row - len(places)] if row >= len(places) else ()
+                statuses = [text for text in status if text]
                 for g, group in enumerate(levels.groups):
                     for metric, numbers in found.items():
-                        texts[places[i], (technique, group, metric), data.cells[i]["beta"]] = show_cell(
+                        texts[place, (technique, group, metric), beta] = show_cell(
                             float(numbers["mean"][row, g]),
                             int(numbers["n_ok"][row, g]),
                             run.plan.config.repeats,
