@@ -41,12 +41,12 @@ def draw(run: RunResults) -> dict[str, Figure]:
     """
     sources = {(one["dataset"], one["attribute"]): one for one in run.plan.datasets}
     shown = {name: one for name, one in sources.items() if name in run.with_results}
-    figures = pages.drawn(run, shown, _of_plan)
+    figures = pages.drawn(run, ("dataset", "attribute"), shown, _of_plan)
     worlds = {
         (source["dataset"], source["attribute"], name): (world, marks)
         for source, name, world, marks in worlds_of_run(run)
     }
-    return figures | pages.drawn(run, worlds, _of_world)
+    return figures | pages.drawn(run, ("dataset", "attribute", "world"), worlds, _of_world)
 
 
 def _of_world(_run: RunResults, title: str, seen: tuple[World, Marks]) -> Figure:
