@@ -17,6 +17,7 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report import analyses
@@ -160,17 +161,13 @@ def draw_stability(run: RunResults) -> dict[str, Figure]:
 
     A rectangle is a technique with a classifier; those that share a model are one.
     """
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for data in run.datasets:
-        for cell in data.cells:
-            found.setdefault((data.dataset, cell["world"], cell["beta"]), []).append(cell)
+    cells = [cell for data in run.datasets for cell in data.cells]
+    found = grouped(cells, lambda cell: (cell["dataset"], cell["world"], cell["beta"]))
     return pages.drawn(run, ("dataset", "world", "beta"), found, _stability)
 
 
 def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figure:
-    by_panel: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for cell in cells:
-        by_panel.setdefault((cell["representation"], cell["attribute"]), []).append(cell)
+    by_panel = grouped(cells, lambda cell: (cell["representation"], cell["attribute"]))
     order = list(dict.fromkeys(how for how, _ in by_panel))
     panels = {
         f"{attribute}, {how}".removesuffix(", original"): pages.marks_of(run.plan, by_panel[how, attribute])
@@ -359,19 +356,18 @@ def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
     called = names_of(run.plan.config).dataset
     across = min(len(places), MOST_ACROSS)
     widths = (text_width(f"{called(name)},", canvas.NORMAL, "bold") for column in places for name in column)
-    panels: list[Panel | None] = []
-    for metric in metrics:
-        for k, column in enumerate(places):
-            names = labels if k % across == 0 else [""] * len(labels)
-            own = [{column: of[column]} if column in of else {} for of in rows.values()]
-            draw = partial(_levels, run, own, names, metric)
-            panels.append(Panel(draw, ", ".join(map(called, column)), metric))
-        panels += [None] * (-len(places) % across)
+
+    def panel(metric: str, k: int) -> Panel:
+        """Return the panel of a metric and of the k-th data set and attribute."""
+        own = [{places[k]: of[places[k]]} if places[k] in of else {} for of in rows.values()]
+        draw = partial(_levels, run, own, [""] * len(labels) if k % across else labels, metric)
+        return Panel(draw, ", ".join(map(called, places[k])), metric)
+
     return facet(
         ": ".join(filter(None, ("All techniques on all data sets", title.removeprefix("all").lstrip(", ")))),
         f"{pages.means_text(run.plan)} By the groups of the attribute that each technique works on. "
         "Dashed line: the ideal.",
-        panels,
+        [one for name in metrics for one in canvas.blocks([name], range(len(places)), across, panel)],
         across,
         (max(1.6, *widths), 0.17 * len(rows) + 0.1),
         notes=_missing_in(run, rows, metrics[1]),

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -94,7 +94,8 @@ class Remedies:
     def _rows(self) -> dict[tuple[Any, ...], Any]:
         frame = remedies_of(self.run)
         own = frame[(frame["compared"] == frame["attribute"]) & (frame["labels"] == "true")]
-        own = own[own["mean"].notna()]
+        own = own[own["mean"].notna()].assign(base=own["mean"] - own["change"])
+        own = own.assign(start=own["base"] + own["change_low"], end=own["base"] + own["change_high"])
         keys = own[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
         return dict(zip(keys, own.itertuples(index=False), strict=True))
 
@@ -198,13 +199,9 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
 
 def _limits(remedies: Remedies, place: Place, worlds: Iterable[World], metric: str) -> tuple[float, float]:
     """Return the ends of an axis: around all that does not decide the same for everybody, and no gap."""
-    values = [0.0] * (metric != ACCURACY)
-    for world in worlds:
-        for row in remedies.every(place, [world], metric):
-            if not row.constant:
-                base = row.mean - row.change
-                values += [row.mean, base + row.change_low, base + row.change_high]
-        values += [remedies.thresholds(place, world)] * (metric == ACCURACY)
+    rows = remedies.every(place, worlds, metric)
+    values = [end for row in rows if not row.constant for end in (row.mean, row.start, row.end)]
+    values += [remedies.thresholds(place, one) for one in worlds] if metric == ACCURACY else [0.0]
     return around(values, 0.06)
 
 
@@ -260,25 +257,19 @@ def _remedies_panel(
         ax.axvline(0, **IDEAL)
     for i, look in enumerate(looks):
         row = remedies.row(place, world, look.own, metric)
-        if row is not None:
-            _mark(ax, i, row, limits)
-        else:
+        if row is None:
             words: Look = {"ha": "center", "va": "center", "fontsize": SMALL, "style": "italic"}
             why = remedies.lacking(place, world, look.own)
             ax.text(sum(limits) / 2, i, why, color=GREY, gid=f"why-{i}", **words)
+            continue
+        # The interval is that of the difference to ``none``, from where this is.
+        ax.plot([row.base, row.base], [i - 0.5, i + 0.5], gid=f"none-{i}", **PLAIN)
+        x = {"mean": np.clip(row.mean, *limits), "low": row.start, "high": row.end}
+        mark, _ = SHOWN.get(row.kind, (OPEN, ""))
+        canvas.dots(ax, x, canvas.exactly(i), f"{row.kind}-{i}", mark | {"clip_on": False})
     if head:
         at: Look = {"xycoords": "axes fraction", "textcoords": "offset points", "fontweight": "bold"}
         ax.annotate(head, (0, 1), (-3, 2), ha="right", va="bottom", fontsize=SMALL, **at)
-
-
-def _mark(ax: Axes, i: int, row: Any, limits: tuple[float, float]) -> None:
-    """Draw a technique at its mean, with the interval of its difference to ``none``, and where this is."""
-    base = row.mean - row.change
-    ax.plot([base, base], [i - 0.5, i + 0.5], gid=f"none-{i}", **PLAIN)
-    look, _ = SHOWN.get(row.kind, (OPEN, ""))
-    ax.hlines(i, base + row.change_low, base + row.change_high, color=look["color"], lw=1.1, zorder=3)
-    own: Look = look | {"ls": "", "zorder": 4, "gid": f"{row.kind}-{i}", "clip_on": False}
-    ax.plot([np.clip(row.mean, *limits)], [i], **own)
 
 
 def _keys(remedies: Remedies, blocks: Blocks, gap: str) -> list[tuple[Any, str]]:
@@ -335,10 +326,10 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
     for names, (place, worlds) in by_place(run).items():
         rows = frame[(frame[BESIDES_WORLD] == list(place)).all(axis=1)]
-        differ = rows["world"].isin(set(rows["world"][rows["recorded"] != rows["true"]]))
-        shown = [world for world in in_the_middle(worlds) if len(_in_world(rows[differ], world))]
+        rows = rows.assign(differs=rows["world"].isin(rows["world"][rows["recorded"] != rows["true"]]))
+        shown = [one for one in in_the_middle(worlds) if len(_in_world(rows[rows["differs"]], one))]
         if shown:
-            found[names] = Contrasts(shown, rows[differ], rows[~differ])
+            found[names] = shown, rows
     return pages.drawn(run, PLACE, found, _recorded_true)
 
 
@@ -346,16 +337,9 @@ def _in_world(frame: pd.DataFrame, world: World) -> pd.DataFrame:
     return frame[(frame["world"] == world[0]) & (frame["beta"] == world[1])]
 
 
-class Contrasts(NamedTuple):
-    """Worlds, what became of techniques in these, and in those where record and truth are one."""
-
-    worlds: Sequence[World]
-    rows: pd.DataFrame
-    same: pd.DataFrame
-
-
-def _recorded_true(run: RunResults, title: str, found: Contrasts) -> Figure:
-    worlds, rows, same = found
+def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd.DataFrame]) -> Figure:
+    """Draw what became of techniques in some worlds; the rows are those of all."""
+    worlds, (same, rows) = found[0], (found[1][found[1]["differs"] == differs] for differs in (False, True))
     owns = set(rows[TECHNIQUE].itertuples(index=False, name=None))
     looks = [one for one in pages.technique_looks(run.plan).values() if one.own in owns]
     numbers = {look.own: str(i) for i, look in enumerate(looks, start=1)}
@@ -433,18 +417,15 @@ def _contrast_panel(own: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) -> 
     for line in (ax.axhline, ax.axvline):
         line(0, color=GREY, lw=0.8, zorder=1.6)
     named, marks = [], []
-    techniques = own[TECHNIQUE].itertuples(index=False, name=None)
-    for technique, contrast, ends in zip(
-        techniques, own["contrast"], -own[ENDS].to_numpy(dtype=float), strict=True
+    techniques, ends = own[TECHNIQUE].itertuples(index=False, name=None), -own[ENDS].to_numpy(dtype=float)
+    for technique, contrast, (x, right, left, y, top, bottom) in zip(
+        techniques, own["contrast"], ends, strict=True
     ):
         look, number = CONTRASTS[contrast][0], numbers[technique]
-        x, y = (float(value) for value in np.clip(ends[[0, 3]], *limits))
-        thin: Look = {"color": look["color"], "zorder": 3}
-        ax.plot([0, x], [0, y], lw=0.6, alpha=0.7, **thin)
-        ax.hlines(y, ends[2], ends[1], lw=1.1, **thin)
-        ax.vlines(x, ends[5], ends[4], lw=1.1, **thin)
-        mark: Look = look | {"ls": "", "zorder": 4, "gid": f"{contrast}-{number}"}
-        ax.plot([x], [y], **mark)
+        x, y = (float(np.clip(value, *limits)) for value in (x, y))
+        ax.plot([0, x], [0, y], lw=0.6, alpha=0.7, color=look["color"], zorder=3)
+        both = {"mean": x, "low": left, "high": right}, {"mean": y, "low": bottom, "high": top}
+        canvas.dots(ax, *both, f"{contrast}-{number}", look)
         named.append((number, x, y))
         marks.append((np.array([(x, y)] * 2), 3.0))
     label_points(ax, named, marks)
