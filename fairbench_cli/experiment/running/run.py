@@ -170,14 +170,18 @@ class PreparedRun:
         places = {dataset.name: i for i, dataset in enumerate(self.datasets)}
         return sorted(self.distinct, key=lambda cell: (places[cell.source], *cell.trains_in))
 
+    @cached_property
+    def measured(self) -> frozenset[str]:
+        """Return the names under which metrics of rows are kept."""
+        return frozenset(self.config.row_metrics.recorded_as.values())
+
     def has_all(self, record: Repeat) -> bool:
         """Return whether a record has all that is asked for; failures are tried again."""
         if record.status in journal.RETRIED:
             return False
         swept = not self.config.sweep or record.swept is not None
         kept = not self.config.predictions or record.predictions is not None
-        measured = self.config.row_metrics.records <= record.values.keys()
-        return record.counts is None or (swept and kept and measured)
+        return record.counts is None or (swept and kept and self.measured <= record.values.keys())
 
     @property
     def todo(self) -> "Todo":

@@ -194,7 +194,7 @@ def draw_sweep(run: RunResults) -> dict[str, Figure]:
 
 def _sweep(run: RunResults, title: str, seen: tuple[float, Sequence[Page]]) -> Figure:
     beta, pages = seen
-    of_counts = [name for name in run.plan.config.metrics if name in COUNT_METRICS]
+    of_counts = [name for name in run.plan.config.at_hand if name in COUNT_METRICS]
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
     columns = len(pages)
     names = [page.names.classifier(*page.classifier) for page in pages]

@@ -164,7 +164,7 @@ def _tuning(page: Page, beta: float, shown: dict[str, TunedCell]) -> Figure:
     columns = min(len(shown), COLUMNS)
     title = f"Tuning: {page.title}" + (f", β = {beta:g}" if len(page.betas) > 1 else "")
     upper = [
-        Panel(partial(_over_parameter, one), label, one.tuning.names[0], one.tuning.metric)
+        Panel(partial(_over_parameter, one), label, one.tuning.names[0], one.tuning.metric.name)
         for label, one in shown.items()
     ]
     lower = [Panel(partial(_trade, one), "", FAIR, "accuracy") for one in shown.values()]
@@ -185,8 +185,8 @@ def _tuning(page: Page, beta: float, shown: dict[str, TunedCell]) -> Figure:
 
 
 def _over_parameter(tuned: TunedCell, ax: Axes) -> None:
-    x, values = np.array(numbers_of(tuned), dtype=float), _finite(tuned.values(tuned.tuning.metric))
-    metric = METRICS.get(tuned.tuning.metric)
+    x, values = np.array(numbers_of(tuned), dtype=float), _finite(tuned.values(tuned.tuning.metric.name))
+    metric = METRICS.get(tuned.tuning.metric.name)
     if metric is not None and metric.ideal is not None and metric.direction == "nearer":
         ax.axhline(metric.ideal, **IDEAL)
     ax.plot(x, values.T, **ONE)
