@@ -205,7 +205,7 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     >>> list(differences(old, new))
     ['counts (deprived, label 0, decided 0): 3.0 → 4.0 and 7 more']
     """
-    before, after = (journal.RepeatLine.of(one).model_dump(warnings=False) for one in (old, new))
+    before, after = (journal.fields_of(one) for one in (old, new))
     after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
     after["swept"] = None if before["swept"] is None else after["swept"]
     for row, repeat in (before, old), (after, new):  # however they are compressed
