@@ -140,7 +140,7 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds, tuning=curve)
 
     # 5. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
-    wanted = population.sweep or population.row_metrics.names or population.predictions
+    wanted = population.sweep or population.row_metrics.metrics or population.predictions
     scores = model.scores(shown) if wanted else None
     twins = in_other_group(record.shown, population.roles.of) if population.row_metrics.of_twins else None
     accepted = _accepted(predicted, chance)
@@ -219,12 +219,12 @@ def tune(
             reasons.append(str(reason))
             continue
         n[i] = counts.n
-        values[i] = measure(tuning.entry, protected.levels(counts, (cell.attribute,)))
+        values[i] = measure(tuning.metric.entry, protected.levels(counts, (cell.attribute,)))
         if np.isnan(values[i]):
-            reasons.append(f"{tuning.metric} is undefined")
+            reasons.append(f"{tuning.metric.name} is undefined")
     if np.isnan(values).all():
         raise Infeasible(f"{tuning}: no candidate has a value ({reasons[0]})")
-    chosen = int(np.nanargmin(distance(tuning.entry, values)))
+    chosen = int(np.nanargmin(distance(tuning.metric.entry, values)))
     return candidates[chosen], Curve(chosen, tuple(values.tolist()), Counts(protected.groups, n))
 
 

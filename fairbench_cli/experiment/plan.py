@@ -187,7 +187,7 @@ def _decisive(
         not technique.spec.uses("groups", INTERVENTIONS)
         and (hidden or (seen and not dataset.roles.of))
         and tune is None
-        and not config.row_metrics.names
+        and not config.row_metrics.metrics
     )
     groups = not (blind and sample.source == "data" and sample.balanced is None)  # whether they decide
     parameters = None
