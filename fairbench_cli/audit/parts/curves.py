@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.compare.effective import own_rows
 from fairbench_cli.audit.compare.kernel import compared, wanted_rates, weigh
 from fairbench_cli.audit.compare.references import REST_NAME, excluded, kept, reference_place
-from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report
+from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.compare.verdict import all_of, roll_ups
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
@@ -207,20 +206,18 @@ def _curves(
     many = len(groups)
     alone = bool((reference[:many] == np.arange(many)).all())
     name = REST_NAME if len(reference) > many else "" if alone else groups[reference[0]]
-    values = _values(scores, config.confidence)
+    estimates = _values(scores, config.confidence)
+    values = {measure: intervals(*each) for measure, each in estimates.items()}
     apart = {
-        measure: minus(each, _at(each, reference))
-        for measure, each in values.items()
+        measure: intervals(*minus((value, low, high), (value[reference], low[reference], high[reference])))
+        for measure, (value, low, high) in estimates.items()
         if measure != TO_REFERENCE
     }
     bins = _bins(scores, config.confidence) if part.labelled else [()] * many
     rows = []
     for g in np.flatnonzero(~excluded(part, config)).tolist():
-        own, differences = (
-            {measure: Interval(*map(float, _at(each, g))) for measure, each in some.items()}
-            for some in (values, apart)
-        )
         itself, size = bool(reference[g] == g), int(part.rows[g])
+        own, differences = ({measure: each[g] for measure, each in some.items()} for some in (values, apart))
         if itself:
             del own[TO_REFERENCE]
             differences = {}
@@ -262,19 +259,12 @@ def _bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]
     for b, (lowest, highest) in enumerate(zip(ranges.low.tolist(), ranges.high.tolist(), strict=True)):
         part = _counted(scores, ranges, np.arange(len(ranges.low)) == b)
         rows = own_rows(part, ("ppv",))  # of the rows of the bin, the positive
-        low, high = wilson(rows.above[:, 0], rows.below[:, 0], confidence)
         weight, many = ranges.weight[b].sum(-1), ranges.rows[b].sum(-1)
         rate, mean = divide(ranges.weight[b, :, 1], weight), divide(ranges.scored[b], weight)
+        observed = intervals(rate, *wilson(rows.above[:, 0], rows.below[:, 0], confidence))
         for g in np.flatnonzero(many).tolist():
-            observed = Interval(float(rate[g]), float(low[g]), float(high[g]))
-            found[g].append(CalibrationBin(lowest, highest, int(many[g]), float(mean[g]), observed))
+            found[g].append(CalibrationBin(lowest, highest, int(many[g]), float(mean[g]), observed[g]))
     return [tuple(each) for each in found]
-
-
-def _at(estimate: Estimate, place: Any) -> Estimate:
-    """Return an estimate of one set, or of several."""
-    value, low, high = estimate
-    return value[place], low[place], high[place]
 
 
 MOST_LINES = 6  # groups in a figure; the tables have all
