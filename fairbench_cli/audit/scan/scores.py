@@ -71,8 +71,7 @@ class _Sets:
         for block in _blocks(self.scan, self.span.first, self.span.last, self.codes):
             code = self.groups_of([block[name] for name in self.codes])
             cells = ScoreCells(block["score"], code, block["label"], block["weight"], block["square"])
-            known = code >= 0
-            yield (cells, block["n"]) if known.all() else (cells.select(known), block["n"][known])
+            yield cells, block["n"]
 
     def with_rests(self, cells: ScoreCells) -> ScoreCells:
         """Return the cells with those of the rests added: each row is in the rest of all other groups."""
