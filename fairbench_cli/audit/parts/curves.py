@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.effective import own_rows
 from fairbench_cli.audit.compare.kernel import compared, wanted_rates, weigh
-from fairbench_cli.audit.compare.references import REST_NAME, excluded, kept, reference_place
+from fairbench_cli.audit.compare.references import REST_NAME, Bools, excluded, kept, reference_place
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.compare.verdict import all_of, roll_ups
 from fairbench_cli.audit.config import AuditConfig
@@ -19,7 +18,7 @@ from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.by_name import ENOUGH
 from fairbench_cli.audit.parts.part import Part, Row, View, grouped
 from fairbench_cli.audit.scan.scores import read_scores
-from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
+from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine, ChartRow
@@ -33,7 +32,7 @@ from fairbench_cli.document.model import (
     Verdict,
     table_of,
 )
-from fairbench_cli.measures.counts import divide
+from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.score_test import wilson
 from fairbench_cli.measures.scores import (
     Estimate,
@@ -140,7 +139,7 @@ def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...
         family = 0
         for at in range(len(of_model[0].thresholds)):
             slices = [
-                kept(_counted(scores, scores.cuts, np.arange(len(scores.cuts.low)) > at), config)
+                kept(_counted(scores, scores.cuts, np.arange(scores.cuts.shape[1]) > at), config)
                 for scores in of_model
             ]
             verdicts, size = verdicts_of(slices, deciding, config)
@@ -176,9 +175,9 @@ def verdicts_of(
     return found, family
 
 
-def _counted(scores: Scores, ranges: ScoreRanges, chosen: NDArray[np.bool_]) -> Slice:
+def _counted(scores: Scores, ranges: Floats, chosen: Bools) -> Slice:
     """Return the groups with the scores of some ranges selected."""
-    cells = np.stack([ranges.weight, ranges.rows, ranges.square])
+    cells = ranges[:3]
     return scores.part.with_cells(np.stack([cells[:, ~chosen].sum(1), cells[:, chosen].sum(1)], -1))
 
 
@@ -254,13 +253,12 @@ def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
 
 def _bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]:
     """Return the bins of each group."""
-    ranges = scores.bins
     found: list[list[CalibrationBin]] = [[] for _ in scores.part.counts.groups]
-    for b, (lowest, highest) in enumerate(zip(ranges.low.tolist(), ranges.high.tolist(), strict=True)):
-        part = _counted(scores, ranges, np.arange(len(ranges.low)) == b)
+    for b, (lowest, highest) in enumerate(zip(*(each.tolist() for each in scores.ends), strict=True)):
+        part = _counted(scores, scores.bins, np.arange(scores.bins.shape[1]) == b)
         rows = own_rows(part, ("ppv",))  # of the rows of the bin, the positive
-        weight, many = ranges.weight[b].sum(-1), ranges.rows[b].sum(-1)
-        rate, mean = divide(ranges.weight[b, :, 1], weight), divide(ranges.scored[b], weight)
+        weight, many, _, scored = scores.bins[:, b].sum(-1)
+        rate, mean = divide(scores.bins[0, b, :, 1], weight), divide(scored, weight)
         observed = intervals(rate, *wilson(rows.above[:, 0], rows.below[:, 0], confidence))
         for g in np.flatnonzero(many).tolist():
             found[g].append(CalibrationBin(lowest, highest, int(many[g]), float(mean[g]), observed[g]))
