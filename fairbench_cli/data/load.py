@@ -66,13 +66,16 @@ class ReadFiles:
     card : Card
         What they should be like.
     files : tuple of TextCells
-        One by one, as they are.
+        One by one.
+    cells : DataFrame
+        All of their rows and columns, joined.
     frame : DataFrame
-        Joined: the columns, recoded, of the rows that are kept.
+        The columns, recoded, of the rows that are kept.
     """
 
     card: Card
     files: tuple[TextCells, ...]
+    cells: pd.DataFrame
     frame: pd.DataFrame
 
     def placed(self, misfit: Misfit) -> list[Problem]:
@@ -105,11 +108,10 @@ def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFi
 
     form: dict[str, Any] = {"header": card.header, "separator": card.separator, "comment": card.comment}
     files = tuple(_named(card, read_cells(path, card.format, **form, wanted=wanted)) for path in found.paths)
-    read = ReadFiles(card, files, _joined(card, files))
+    cells = _joined(card, files)
+    read = ReadFiles(card, files, cells, cells)
     try:
-        return replace(
-            read, frame=_counted(card, _with_unknown(card, _kept(card, _recoded(card, read.frame))))
-        )
+        return replace(read, frame=_counted(card, _with_unknown(card, _kept(card, _recoded(card, cells)))))
     except Misfit as misfit:
         raise UserError(*read.placed(misfit)) from None
 

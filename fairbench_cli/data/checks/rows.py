@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.twins import NO_VALUE
 from fairbench_cli.data.card import Card, TrapKind
-from fairbench_cli.data.columns import joined, relabelled
+from fairbench_cli.data.columns import relabelled
 from fairbench_cli.data.load import Dataset, complete_rows, level_texts, load, read_parts
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles, Rows
@@ -168,15 +168,11 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     read = read_parts(card, found)
     dataset = load(card, found, read=read)
     roles = tuple(dataset.roles(attribute) for attribute in card.protected)
-    first = read.files[0]
-    file = pd.DataFrame(
-        {name: joined([one.frame[name] for one in read.files]) for name in first.frame.columns}
-    )
     cells = read.frame.reset_index(drop=True)
     single = (name for name, own in card.protected.items() if own.of is None)
     named = dict.fromkeys([card.label.column, *single, *card.made])
     cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})
-    return RawRows(card, cells, complete_rows(card, cells), roles, file, first.names, dataset)
+    return RawRows(card, cells, complete_rows(card, cells), roles, read.cells, read.files[0].names, dataset)
 
 
 def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
