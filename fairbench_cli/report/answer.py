@@ -7,7 +7,7 @@ that has chance to reckon with is about the population (`kinds.py`). `answer_wor
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -15,12 +15,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.baselines import short_of
-from fairbench_cli.report.kinds import Kind, kinds, own_frame
+from fairbench_cli.report.kinds import Kind, kinds, own_of
 from fairbench_cli.report.paired import APART, LEVEL, paired_of, pareto_frame, pareto_of
 from fairbench_cli.report.remedies import (
     ACCURACY,
@@ -42,7 +43,7 @@ from fairbench_cli.report.repeats import (
 )
 from fairbench_cli.report.results import RunResults, labels_measured
 from fairbench_cli.report.tables import TRUTH, names_of, why_nothing
-from fairbench_cli.report.worlds import ExactWorld, facts_of_run
+from fairbench_cli.report.worlds import UNKNOWN, ExactWorld, facts_of_run
 
 NOT_RUN = "not run yet"
 SEEN = CELL_COLUMNS.index("include_protected")
@@ -71,18 +72,17 @@ there is no model without a technique. no value: it gave none.
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over the repeats with its 95 % interval in the population; NaN where there is none."""
+    """A mean over the repeats with its 95 % interval in the population; NaN where there is none.
+
+    Parameters
+    ----------
+    kind : str
+        Of a difference its `kinds.Kind`; empty where there is none.
+    """
 
     mean: float = np.nan
     low: float = np.nan
     high: float = np.nan
-
-
-@dataclass(frozen=True)
-class AccuracyChange:
-    """A difference in accuracy, and its `kinds.Kind`; empty where there is none."""
-
-    by: Estimate = Estimate()
     kind: Kind | Literal[""] = ""
 
 
@@ -117,15 +117,13 @@ class TechniqueFinding:
         from it.
     change, cost : Estimate
         Its value less that of the plain model, of both; NaN of the plain model itself.
-    accuracy_kind : str
-        What became of accuracy: "better", "worse", "same", "not shown", "untested", "no value" or "".
     dominated_by : tuple of str
         The techniques, constant ones aside, that are shown to be better on both metrics.
     front : bool
         Whether no technique is ahead of it on both means, and it is not constant.
     below : tuple of str
         What does better without a technique, shown, in a clause each; of discrimination alone.
-    true, recorded : AccuracyChange
+    true, recorded : Estimate
         In a world: its accuracy on true labels and on recorded ones, less that of the plain model.
     contrast : str
         What these two are together, a `remedies.Contrast`; empty where there are not both.
@@ -148,12 +146,11 @@ class TechniqueFinding:
     ideal: bool = False
     change: Estimate = Estimate()
     cost: Estimate = Estimate()
-    accuracy_kind: Kind | Literal[""] = ""
     dominated_by: tuple[str, ...] = ()
     front: bool = False
     below: tuple[str, ...] = ()
-    true: AccuracyChange = AccuracyChange()
-    recorded: AccuracyChange = AccuracyChange()
+    true: Estimate = Estimate()
+    recorded: Estimate = Estimate()
     contrast: Contrast | Literal[""] = ""
 
     @property
@@ -216,9 +213,9 @@ class RunSetting:
     truth : TechniqueFinding or None
         The model that was trained without the bias (`TRUTH`), which is no technique; of two the one that
         sees as much as the plain model.
-    lost : AccuracyChange
+    lost : Estimate
         In a world: the accuracy of the plain model on true labels, less that of the one trained without bias.
-    exact : ExactWorld or None
+    exact : ExactWorld
         What is known of the world without training.
     """
 
@@ -240,14 +237,19 @@ class RunSetting:
     outcome: Outcome
     best: tuple[str, ...]
     truth: TechniqueFinding | None = None
-    lost: AccuracyChange = AccuracyChange()
-    exact: ExactWorld | None = None
+    lost: Estimate = Estimate()
+    exact: ExactWorld = UNKNOWN
 
     @property
     def block(self) -> tuple[str, ...]:
         """What names it but β."""
         own = (self.dataset, self.attribute, self.compared, self.world, self.representation, self.classifier)
         return (*own, self.classifier_parameters)
+
+    @property
+    def tried(self) -> bool:
+        """Whether its plain model has a value, so that something can be said of techniques."""
+        return self.plain is not None and self.plain.n > 0
 
     @property
     def biased(self) -> bool:
@@ -283,9 +285,27 @@ class RunAnswer:
     labels: str = "true"
 
     @property
+    def blocks(self) -> list[list[RunSetting]]:
+        """The settings, those together that differ in β alone."""
+        return list(grouped(self.settings, lambda one: one.block).values())
+
+    @property
     def has_worlds(self) -> bool:
         """Whether some setting has a world."""
         return any(one.world for one in self.settings)
+
+
+def counted(
+    settings: Iterable[RunSetting], chosen: Callable[[TechniqueFinding], bool]
+) -> list[tuple[str, int]]:
+    """Return in how many of some settings each technique is chosen, the most often first."""
+    found = (one.technique for setting in settings for one in setting.findings if chosen(one))
+    return Counter(found).most_common()
+
+
+def some(settings: Sequence[RunSetting], chosen: Callable[[TechniqueFinding], bool]) -> list[RunSetting]:
+    """Return the settings in which some technique is chosen."""
+    return [setting for setting in settings if any(map(chosen, setting.findings))]
 
 
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
@@ -300,8 +320,9 @@ def answer_of(run: RunResults) -> RunAnswer:
     if known and metric.name not in known:  # of rows, and none of its groups is asked for
         metric = find(FAIRNESS)
         results = run.asked((metric.name, ACCURACY))
-    own, paired = own_frame(results), paired_of(run)
-    paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
+    own, paired = (
+        frame[frame["metric"].isin((metric.name, ACCURACY))] for frame in (own_of(run), paired_of(run))
+    )
     paired = paired.assign(kind=kinds(paired, own))
     pareto = pareto_of(run) if metric.name == FAIRNESS else pareto_frame(results, (metric.name, ACCURACY))
     found = CellRows(
@@ -314,8 +335,7 @@ def answer_of(run: RunResults) -> RunAnswer:
     )
     held = {(data.dataset, data.attribute): data for data in run.datasets}
     settings: list[RunSetting] = []
-    for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
-        cells = [cell for cell in run.plan.cells if (cell["dataset"], cell["attribute"]) == place]
+    for place, cells in grouped(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"])).items():
         data = held.get(place)
         for compared in (place[1],) if data is None else data.asked(run.attributes):
             settings += _settings(run, metric, cells, compared, data, found)
@@ -394,18 +414,15 @@ def _settings(
             counts = data.labels if run.labels == "true" else data.labels_at(world, beta)
             of_labels = labels_measured(metric.name, data.levels(counts, compared))
             labels = float(mean_and_interval(of_labels)["mean"])
-        lost = AccuracyChange()
-        if plain is not None:
-            lost = _change_of(found.remedies, (*plain.key, compared, ACCURACY, "true"), "lost")
+        of_plain = () if plain is None else (*plain.key, compared, ACCURACY, "true")
+        lost = _estimate(found.remedies.get(of_plain, _NO_ROW), _LOST)
         # What is known to rules that see as much as the plain model, else to others.
         at = *place, world, beta
-        exact = (facts.at(*at, seen) or facts.at(*at)) if world else None
-        key = (*place, compared, world, representation, classifier, parameters)
-        labelled = called.dataset(place[0]), called.classifier(classifier, parameters)
+        exact = (facts.at(*at, include_protected=seen) or facts.at(*at)) if world else None
         outcome, best = _outcome(plain, others, metric)
-        yield RunSetting(
-            *key, beta, *labelled, *groups, labels, plain, others, outcome, best, truth, lost, exact
-        )
+        named = (*place, compared, world, representation, classifier, parameters, beta)
+        shown = called.dataset(place[0]), called.classifier(classifier, parameters), *groups
+        yield RunSetting(*named, *shown, labels, plain, others, outcome, best, truth, lost, exact or UNKNOWN)
 
 
 _WITHIN = ["world", "representation", "classifier", "classifier_parameters", "beta"]
@@ -427,9 +444,7 @@ def _found(
     n = own.get("n", 0)
     reasons = Counter((status, reason) for status, reason in zip(*why, strict=True) if status and reason)
     ahead = filter(None, front.get("population_clearly_dominated_by", "").split(APART))
-    true, recorded = (
-        _change_of(found.remedies, (*place, ACCURACY, labels), "change") for labels in ("true", "recorded")
-    )
+    remedies = [found.remedies.get((*place, ACCURACY, labels), _NO_ROW) for labels in ("true", "recorded")]
     return replace(
         one,
         n=n,
@@ -443,22 +458,14 @@ def _found(
         accuracy=_estimate(accuracy),
         shown=own.get("side", 0) in (1, -1),
         ideal=own.get("p_same", np.nan) < LEVEL,
-        change=_estimate(change, "difference", "population_low", "population_high"),
-        cost=_estimate(cost, "difference", "population_low", "population_high"),
-        accuracy_kind=cost.get("kind", ""),
+        change=_estimate(change, _DIFFERENCE),
+        cost=_estimate(cost, _DIFFERENCE),
         dominated_by=tuple(called.get(name, name) for name in ahead),
         front=bool(front.get("front", False)),
-        true=true,
-        recorded=recorded,
+        true=_estimate(remedies[0], _CHANGE),
+        recorded=_estimate(remedies[1], _CHANGE),
         contrast=found.contrasts.get((*place, ACCURACY), _NO_ROW).get("contrast", ""),
     )
-
-
-def _change_of(rows: Rows, place: tuple[Any, ...], name: Literal["change", "lost"]) -> AccuracyChange:
-    """Return a difference of a row of `remedies_of`."""
-    row = rows.get(place, _NO_ROW)
-    kind = row.get("kind" if name == "change" else "lost_kind", "")
-    return AccuracyChange(_estimate(row, name, f"{name}_low", f"{name}_high"), kind)
 
 
 def _kind_alone(own: Mapping[Any, Any]) -> Kind | Literal[""]:
@@ -471,8 +478,15 @@ def _kind_alone(own: Mapping[Any, Any]) -> Kind | Literal[""]:
 _NO_ROW: Mapping[Any, Any] = {}
 
 
-def _estimate(row: Mapping[Any, Any], mean: str = "mean", low: str = "low", high: str = "high") -> Estimate:
-    return Estimate(*(float(row.get(name, np.nan)) for name in (mean, low, high)))
+_DIFFERENCE = ("difference", "population_low", "population_high", "kind")
+_CHANGE = ("change", "change_low", "change_high", "kind")
+_LOST = ("lost", "lost_low", "lost_high", "lost_kind")
+
+
+def _estimate(row: Mapping[Any, Any], columns: Sequence[str] = ("mean", "low", "high", "kind")) -> Estimate:
+    """Return what a row says in some columns: a mean, the ends of its interval and a kind."""
+    mean, low, high = (float(row.get(name, np.nan)) for name in columns[:3])
+    return Estimate(mean, low, high, row.get(columns[3], ""))
 
 
 def _outcome(

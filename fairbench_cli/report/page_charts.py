@@ -352,10 +352,7 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
 
     What each technique leaves of the gap is on the horizontal axis; its accuracy, in per cent, on the other.
     """
-    blocks: dict[tuple[str, ...], list[RunSetting]] = {}
-    for setting in answer.settings:
-        blocks.setdefault(setting.block, []).append(setting)
-    for own in blocks.values():
+    for own in answer.blocks:
         tracks = _tracks(own, answer)
         points = [point for track in tracks for point in track.points]
         if not points:
@@ -366,7 +363,7 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
         x = around([*across, 0.0] if zero else across, LEFT, WIDTH - 4 * SIDE, least=0.01)
         y = around(up, PLOT + 16, 20, least=0.01)
         drawn = charts.cloud(title, x, y, tracks, answer.metric.name, "accuracy, %", zero=zero)
-        more = "" if len(blocks) == 1 else f"; the first of {len(blocks)}, report.html has all"
+        more = "" if len(answer.blocks) == 1 else f"; the first of {len(answer.blocks)}, report.html has all"
         betas = "; from light to dark: β" if len(own) > 1 else ""
         return Chart(title, drawn, f"means over the repeats{betas}{more}")
     return None

@@ -35,7 +35,6 @@ from fairbench_cli.report.worlds import (
     BESIDES_WORLD,
     Place,
     World,
-    exact_accuracy,
     facts_of_run,
     in_the_middle,
     known_of,
@@ -141,7 +140,7 @@ class Remedies:
 
     def thresholds(self, place: Place, world: World) -> float:
         """Return the accuracy of the best thresholds known the truth; NaN where it is not known."""
-        return exact_accuracy(known_of(self.run, place, world), "oracle-thresholds")
+        return known_of(self.run, place, world).accuracy("oracle-thresholds")
 
     def lacking(self, place: Place, world: World, own: Own) -> str:
         """Say why not all repeats of a cell are drawn; nothing where they are."""
@@ -483,8 +482,7 @@ def draw_strength(run: RunResults) -> dict[str, Figure]:
 
 def lines_of(run: RunResults, place: Place, worlds: Sequence[World]) -> Lines:
     """Return the total variation of each world by strength, in ascending order."""
-    known = {world: known_of(run, place, world) for world in worlds}
-    values = {world: facts.value("total-variation") for world, facts in known.items() if facts is not None}
+    values = {world: known_of(run, place, world).value("total-variation") for world in worlds}
     values = {world: value for world, value in values.items() if np.isfinite(value)}
     without = {world: value for world, value in values.items() if not world[0]}
     lines = {name: dict(without) for name, _ in values if name} or ({"": without} if without else {})
