@@ -72,8 +72,8 @@ class RawRows:
         attributes and columns made of others are levels, where they are cut numbers.
     complete : bool array, shape (rows,)
         Rows that an experiment sees: all, or with ``missing_rows: drop`` those without a missing value.
-    roles : tuple of Roles
-        The groups, one per protected attribute.
+    roles : dict of str to Roles
+        The groups by protected attribute.
     file : DataFrame
         The cells of all rows and columns as the files have them, neither recoded nor left out.
     header : tuple of str
@@ -85,7 +85,7 @@ class RawRows:
     card: Card
     cells: pd.DataFrame
     complete: Mask
-    roles: tuple[Roles, ...]
+    roles: dict[str, Roles]
     file: pd.DataFrame
     header: tuple[str, ...] = ()
     dataset: Dataset | None = None
@@ -167,7 +167,7 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     """
     read = read_parts(card, found)
     dataset = load(card, found, read=read)
-    roles = tuple(dataset.roles(attribute) for attribute in card.protected)
+    roles = {attribute: dataset.roles(attribute) for attribute in card.protected}
     cells = read.frame.reset_index(drop=True)
     single = (name for name, own in card.protected.items() if own.of is None)
     named = dict.fromkeys([card.label.column, *single, *card.made])
