@@ -21,7 +21,7 @@ from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.baselines import short_of
-from fairbench_cli.report.kinds import Kind, kinds, own_frame
+from fairbench_cli.report.kinds import Kind, kinds, own_of
 from fairbench_cli.report.paired import APART, LEVEL, paired_of, pareto_frame, pareto_of
 from fairbench_cli.report.remedies import (
     ACCURACY,
@@ -320,8 +320,9 @@ def answer_of(run: RunResults) -> RunAnswer:
     if known and metric.name not in known:  # of rows, and none of its groups is asked for
         metric = find(FAIRNESS)
         results = run.asked((metric.name, ACCURACY))
-    own, paired = own_frame(results), paired_of(run)
-    paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
+    own, paired = (
+        frame[frame["metric"].isin((metric.name, ACCURACY))] for frame in (own_of(run), paired_of(run))
+    )
     paired = paired.assign(kind=kinds(paired, own))
     pareto = pareto_of(run) if metric.name == FAIRNESS else pareto_frame(results, (metric.name, ACCURACY))
     found = CellRows(

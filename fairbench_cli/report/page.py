@@ -29,7 +29,7 @@ from fairbench_cli.report import page_charts, page_numbers
 from fairbench_cli.report.answer import answer_of, groups_in_words
 from fairbench_cli.report.answer_words import answer_document, each_setting
 from fairbench_cli.report.frontier import moved_of
-from fairbench_cli.report.kinds import kinds, own_frame
+from fairbench_cli.report.kinds import kinds, own_of
 from fairbench_cli.report.networks import network_charts, world_networks
 from fairbench_cli.report.page_numbers import SHARE, Data, PanelNumbers, Scale, metrics_of
 from fairbench_cli.report.page_worlds import ABOUT_WORLDS, world_sections
@@ -477,7 +477,7 @@ def _differences(
     each test looks at every row of them then, and where they would be more than `most`; if these still are,
     there are none.
     """
-    own = own_frame(results)
+    own = own_of(run)
     techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
     others = [one for one in (Baseline(*own) for own in techniques) if one != Baseline()]
     paired = paired_of(run)

@@ -12,7 +12,7 @@ from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report import tables
-from fairbench_cli.report.paired import LEVEL, adjusted, away_from_ideals, own_paired_of
+from fairbench_cli.report.paired import LEVEL, adjusted, own_paired_of
 from fairbench_cli.report.population import over_population
 from fairbench_cli.report.repeats import CELL_COLUMNS, SITUATION, TECHNIQUE, key_of, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
@@ -78,7 +78,7 @@ def best_of(results: Results) -> NDArray[np.bool_]:
     of their paired tests, Holm-adjusted over the columns of a table, which is all β of a data set, attribute,
     groups compared, world and classifier. A column of one technique has none.
     """
-    rows, far = results.rows.reset_index(drop=True), away_from_ideals(results)
+    rows, far = results.rows.reset_index(drop=True), results.distances
     far[~np.isfinite(far)] = np.nan
     able = ~np.isnan(far).all(axis=1) & (results.constant.sum(axis=1) == 0)
     able &= (rows["intervention"] != tables.TRUTH).to_numpy()

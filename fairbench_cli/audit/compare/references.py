@@ -1,7 +1,6 @@
 """Which group the others are compared with, for each measure."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from itertools import compress
 
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import parts
 
@@ -121,13 +120,7 @@ def without(part: Slice, out: Bools) -> Slice:
         place = (np.cumsum(stays) - 1)[clusters.group[own]]
         clusters = Clusters(clusters.person[own], place, clusters.n[own], clusters.squares[own])
     groups = tuple(compress(part.counts.groups, stays))
-    return replace(
-        part,
-        counts=Counts(groups, part.counts.n[stays]),
-        cell_rows=part.cell_rows[stays],
-        squares=part.squares[stays],
-        clusters=clusters,
-    )
+    return part.with_cells(part.cells[:, stays], groups, clusters=clusters)
 
 
 def both_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats, Floats, Floats]:

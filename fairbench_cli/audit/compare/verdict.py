@@ -13,6 +13,7 @@ from fairbench_cli.audit.metrics import (
     bounds,
     can_decide,
     canonical,
+    defined,
     kind,
     needs_labels,
 )
@@ -20,7 +21,6 @@ from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.rates import RATES
 
 # Fractional weights and metrics that are no ratio of rates count as at a limit within this relative error.
 TOLERANCE = 1e-9
@@ -30,7 +30,7 @@ def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
     """Return the rates and roll-ups that decide, or the default ones."""
     if config.measures is not None:
         return tuple(dict.fromkeys(map(canonical, config.measures)))
-    return tuple(name for name in DEFAULT if _labelled(tally) or not RATES[name].needs_labels)
+    return defined(DEFAULT, _labelled(tally))
 
 
 def requested_names(config: AuditConfig) -> tuple[str, ...]:
@@ -54,8 +54,8 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
         named = (*deciding_names(tally, config), *requested_names(config), *gate_names)
         needing = [name for name in dict.fromkeys(map(canonical, named)) if needs_labels(name)]
         if needing:
-            without = [name for name in COMPARED if not RATES[name].needs_labels]
-            fix = f"give the label column, or choose another metric, such as {' or '.join(without)}"
+            without = " or ".join(defined(COMPARED, labelled=False))
+            fix = f"give the label column, or choose another metric, such as {without}"
             what = f"{', '.join(needing)} cannot be computed without labels"
             problems.append(Problem(what, fix, Flag("metric")))
     attributes = {part.attribute for part in tally.slices}

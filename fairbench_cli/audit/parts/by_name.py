@@ -22,7 +22,7 @@ import numpy as np
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.effective import rows_per_weight
-from fairbench_cli.audit.compare.kernel import Compared, Family, Limits
+from fairbench_cli.audit.compare.kernel import Compared, Limits, adjust
 from fairbench_cli.audit.compare.references import REST, REST_NAME
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
 from fairbench_cli.audit.compare.verdict import all_of, decide_metric, requested_names, tau_of
@@ -129,7 +129,7 @@ def requested(_: tuple[()], base: Report) -> Requested:
         others += math.comb(len(pairs), 2) if references.chosen_by_rate(part, config) else 0
     p = np.array([[values[name].member for name in columns] for _, values in found])
     p = p.reshape(len(found), len(columns))
-    (adjusted,) = Family([p], pairs=[np.ones((others, len(columns)))]).adjusted()
+    (adjusted,) = adjust([p], pairs=[np.ones((others, len(columns)))])[0]
     rows, decided = [], []
     for (pair, values), each in zip(found, adjusted.tolist(), strict=True):
         p_holm, verdicts = dict(zip(columns, each, strict=True)), {}
@@ -211,7 +211,7 @@ def _tested_pairs(
             value = values[name][i]
             if name in forms:
                 table = tables[name]
-                known = table.difference(g, 0) if forms[name][1] == "difference" else table.ratio(g, 0)
+                known = (table.difference if forms[name][1] == "difference" else table.ratio)[g, 0]
                 tested[name] = _Tested(
                     known, math.nan if table.tests.few[g, 0] else float(table.tests.p[g, 0])
                 )

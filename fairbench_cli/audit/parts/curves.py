@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -35,7 +35,7 @@ from fairbench_cli.document.model import (
     Verdict,
     table_of,
 )
-from fairbench_cli.measures.counts import Counts, divide
+from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.score_test import wilson
 from fairbench_cli.measures.scores import (
     Estimate,
@@ -180,12 +180,8 @@ def verdicts_of(
 
 def _counted(scores: Scores, ranges: ScoreRanges, chosen: NDArray[np.bool_]) -> Slice:
     """Return the groups with the scores of some ranges selected."""
-    weight, rows, square = (
-        np.stack([each[~chosen].sum(0), each[chosen].sum(0)], -1)
-        for each in (ranges.weight, ranges.rows, ranges.square)
-    )
-    counts = Counts(scores.part.counts.groups, weight)
-    return replace(scores.part, counts=counts, cell_rows=rows.astype(np.int64), squares=square)
+    cells = np.stack([ranges.weight, ranges.rows, ranges.square])
+    return scores.part.with_cells(np.stack([cells[:, ~chosen].sum(1), cells[:, chosen].sum(1)], -1))
 
 
 def _threshold_row(

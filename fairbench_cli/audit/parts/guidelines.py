@@ -12,7 +12,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairbench_cli.audit.compare.kernel import Family
+from fairbench_cli.audit.compare.kernel import adjust
 from fairbench_cli.audit.compare.references import Bools, comparable, excluded
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report, Test
 from fairbench_cli.audit.compare.verdict import decide
@@ -161,10 +161,10 @@ def impact(_: tuple[()], base: Report) -> tuple[ImpactTable, ...]:
     """Return the impact ratios of each attribute and intersection."""
     config = base.config
     pairs = [_pairs(part, config) for part in base.slices]
-    adjusted = Family([p[:, None] for _, p, _ in pairs]).adjusted()
+    adjusted = adjust([p for _, p, _ in pairs])[0]
     family, found = sum(len(p) for _, p, _ in pairs), []
     for part, (which, p, exact), p_holm in zip(base.slices, pairs, adjusted, strict=True):
-        each = zip(p.tolist(), p_holm[:, 0].tolist(), exact.tolist(), strict=True)
+        each = zip(p.tolist(), p_holm.tolist(), exact.tolist(), strict=True)
         tests = dict(zip(map(tuple, which), each, strict=True))
         found.append(_impact_table(part, tests, family, config))
     return tuple(found)

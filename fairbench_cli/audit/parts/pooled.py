@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fairbench_cli.audit.compare.effective import own_rows
-from fairbench_cli.audit.compare.kernel import shown_names
 from fairbench_cli.audit.compare.references import kept
 from fairbench_cli.audit.compare.report import Interval, Place, Report
+from fairbench_cli.audit.metrics import SHOWN, defined
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import in_brackets
@@ -49,7 +49,7 @@ def pool(_: tuple[()], base: Report) -> tuple[PooledRate, ...]:
     """
     found = []
     for part in (kept(each, base.config) for each in base.slices):
-        names = tuple(name for name in shown_names(part) if not RATES[name].of_all)
+        names = tuple(name for name in defined(SHOWN, part.labelled) if not RATES[name].of_all)
         rows, groups = own_rows(part, names), base.by_audit[part.place][1]
         measured = {row.group: row for row in groups}
         for m, name in enumerate(names):

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.compare.references import Bools, excluded, without
 from fairbench_cli.audit.compare.report import Interval, Place, Report
 from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View, stream
 from fairbench_cli.audit.parts.rates import in_brackets, where
@@ -189,7 +190,7 @@ def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditCon
     """
     found, names = [], [name for name in names if not RATES[name].of_all]
     for joint in (_kept(each, excluded(each.part, config)) for each in read):
-        for name in names if joint.part.labelled else [n for n in names if not RATES[n].needs_labels]:
+        for name in defined(names, joint.part.labelled):
             above, below = (side[:, 0] for side in parts(joint.part.counts.n, (name,)))
             cells = np.flatnonzero(below > 0)
             if len(cells) > 1 and 0 < above.sum() < below.sum():

@@ -11,13 +11,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.effective import rate_rows
-from fairbench_cli.audit.compare.kernel import Family, disparities, group_rows, overall_rows
+from fairbench_cli.audit.compare.kernel import disparities, group_rows, overall_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, kept
 from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report
 from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict
@@ -39,8 +38,9 @@ from fairbench_cli.base.grouping import grouped
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
 from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
-from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
+from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.trend import ratio_trend
 
 Word = Literal["rises", "falls", "steady", "undecided"]
@@ -175,21 +175,10 @@ def _together(parts: Sequence[Slice], config: AuditConfig) -> Slice:
     """Return slices of an attribute as one."""
     known = {group for part in parts for group in part.counts.groups}
     groups = sorted(known, key=lambda group: (group == MISSING, group))
-
-    def summed(each: Iterable[NDArray[Any]]) -> Floats:
-        found = np.zeros((len(groups), 2, 2))
-        for part, cells in zip(parts, each, strict=True):
-            found[[groups.index(group) for group in part.counts.groups]] += cells
-        return found
-
-    return replace(
-        parts[0],
-        model="",
-        decision=str(config.decisions[0]),
-        counts=Counts(tuple(groups), summed(part.counts.n for part in parts)),
-        cell_rows=np.rint(summed(part.cell_rows for part in parts)).astype(np.int64),
-        squares=summed(part.squares for part in parts),
-    )
+    cells = np.zeros((3, len(groups), 2, 2))
+    for part in parts:
+        cells[:, [groups.index(group) for group in part.counts.groups]] += part.cells
+    return parts[0].with_cells(cells, tuple(groups), model="", decision=str(config.decisions[0]))
 
 
 def _trends(whole: Report, base: Report, when: Sequence[float]) -> Iterator[Trend]:
@@ -201,13 +190,13 @@ def _trends(whole: Report, base: Report, when: Sequence[float]) -> Iterator[Tren
     fit = ratio_trend(above, below, ref_above, ref_below, when, config.confidence)
     few = counted.sum(-1)[[0, 2]].min(0) < FEW_OVER
     p = np.where(few, np.nan, fit.p)
-    (adjusted,) = Family([np.where(np.isnan(p), 1.0, p)[:, None]]).adjusted()
+    adjusted = holm(np.where(np.isnan(p), 1.0, p))
     for i, row in enumerate(rows):
         tested = not math.isnan(p[i])
         change = Interval(float(fit.change[i]), float(fit.low[i]), float(fit.high[i]))
         steady = tested and row.tau <= change.low and change.high <= 1 / row.tau
         word: Word = "steady" if steady else "undecided"
-        if tested and adjusted[i, 0] < config.alpha:
+        if tested and adjusted[i] < config.alpha:
             word = "rises" if change.value > 1 else "falls"
         yield Trend(
             *(*row.place, row.group, row.reference),
@@ -216,7 +205,7 @@ def _trends(whole: Report, base: Report, when: Sequence[float]) -> Iterator[Tren
             ratio_last=float(fit.last[i]),
             change=change,
             p=float(p[i]),
-            p_holm=float(adjusted[i, 0]) if tested else math.nan,
+            p_holm=float(adjusted[i]) if tested else math.nan,
             tau=row.tau,
             word=word,
             reason="" if word != "undecided" else "chance" if tested else "few",

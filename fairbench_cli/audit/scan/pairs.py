@@ -358,9 +358,8 @@ def _apart(before: Slice, after: Slice) -> BeforeAfter:
     groups = tuple(dict.fromkeys((*before.counts.groups, *after.counts.groups)))
 
     def cells_of(part: Slice) -> list[Floats]:
-        at = [groups.index(group) for group in part.counts.groups]
         cells = np.zeros((3, len(groups), 2, 2))
-        cells[:, at] = part.counts.n, part.cell_rows, part.squares
+        cells[:, [groups.index(group) for group in part.counts.groups]] = part.cells
         return [*cells]
 
     return _between(before, after, groups, apart(cells_of(before), cells_of(after)))

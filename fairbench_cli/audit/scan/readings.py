@@ -3,8 +3,8 @@
 The k-th highest score of each model is found exactly: by ranges of scores, then by the values within one. One
 scan of the file keeps the scores, on disk where they outgrow the memory. They are rounded to `BITS`
 significant bits, which keeps their order: some 30,000 ranges of scores between 0 and 1. How many rows each
-has says in which one rank k is, and of that one alone the values are counted. Counting all values would take
-a table as large as the file.
+has says in which one rank k is, and of that one alone the values are counted, once for each rank. Counting
+all values would take a table as large as the file.
 """
 
 import math
@@ -102,7 +102,7 @@ def settled(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...])
 def find_cuts(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> CutsByModel:
     """Return the cut of each decision, by model; of several classes each is a decision.
 
-    Top lists cost a scan of the scores, or two.
+    Top lists cost a scan of the file, and one of its scores for each rank.
 
     Raises
     ------
@@ -114,20 +114,18 @@ def find_cuts(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...
         return {None: [Cut(text, 1.0, outcome=at) for at, text in enumerate(texts)]}
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
         return {None: [_cut(decision) for decision in decisions]}
-    models = _coarse_ranks(source, roles)
+    models = _count_ranges(source, roles)
     if len(models) * len(decisions) > MOST_LISTS:
         what = f"{len(models)} models are too many for top lists"
         raise user_error(what, "audit fewer at a time", Flag("model-column"))
-    at = {
-        (model, decision): _ranks_of(decision, rows, model)
-        for model, rows in models.items()
-        for decision in decisions
-    }
-    found = _exact_ranks(source, roles, {(model, k) for (model, _), ks in at.items() for k in ks})
-    return {
-        model: [_cut(decision, {k: found[model, k] for k in at[model, decision]}) for decision in decisions]
-        for model in models
-    }
+    found: CutsByModel = {}
+    for model, rows in models.items():
+        ranks = (
+            {k: _rank(source, roles, model, k) for k in _ranks_of(each, rows, model)} for each in decisions
+        )
+        found[model] = list(map(_cut, decisions, ranks))
+    source.execute("DROP TABLE ranges; DROP TABLE scores")
+    return found
 
 
 def _ranks_of(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
@@ -165,7 +163,7 @@ def _cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cut:
     return Cut(f"{text} ({k - above} of {rank.tied} ties drawn)", rank.score, k - above)
 
 
-def _coarse_ranks(source: Source, roles: ColumnRoles) -> dict[str, int]:
+def _count_ranges(source: Source, roles: ColumnRoles) -> dict[str, int]:
     """Count the ranges of scores into the table ``ranges``; return the models, sorted, with their rows.
 
     The scores themselves stay in the table ``scores``.
@@ -191,47 +189,18 @@ def _coarse_ranks(source: Source, roles: ColumnRoles) -> dict[str, int]:
     return dict(source.all("SELECT model, sum(n)::BIGINT FROM ranges GROUP BY model ORDER BY model"))
 
 
-def _exact_ranks(
-    source: Source, roles: ColumnRoles, wanted: set[tuple[str, int]]
-) -> dict[tuple[str, int], Rank]:
-    """Return the ranks wanted, as (model, k from 1); needs the tables of `_coarse_ranks`, and drops them."""
-    found: dict[tuple[str, int], Rank] = {}
-    inside: dict[tuple[str, float, float, int], list[int]] = {}
-    first = "upto >= ? ORDER BY upto LIMIT 1"
-    for model, k in sorted(wanted):
-        within = f"SELECT low, high, n, upto::BIGINT FROM ranges WHERE model = ? AND {first}"
-        low, high, n, upto = source.one(within, [model, k])
-        if low == high:
-            found[model, k] = Rank(low, n, upto)
-        else:
-            inside.setdefault((model, low, high, upto - n), []).append(k)
-    if inside:
-        _count_inside(source, roles, list(inside))
-    source.execute("DROP TABLE ranges; DROP TABLE scores")
-    for (model, low, high, above), ranks in inside.items():
-        for k in ranks:
-            where = f"model = ? AND score BETWEEN ? AND ? AND {first}"
-            at = f"SELECT score, n, upto::BIGINT FROM heights WHERE {where}"
-            score, n, upto = source.one(at, [model, low, high, k - above])
-            found[model, k] = Rank(score, n, above + upto)
-    return found
-
-
-def _count_inside(source: Source, roles: ColumnRoles, ranges: list[tuple[str, float, float, int]]) -> None:
-    """Count the scores within some ranges, with the rows from the top of each, into the table ``heights``."""
-    rows = [(quoted(model), literal(low), literal(high)) for model, low, high, _ in ranges]
-    if len(rows) == 1:
-        ((model, low, high),) = rows
-        where = f"model = {model} AND score BETWEEN {low} AND {high}"
-        within = f"SELECT model, score, {low} AS low FROM ({_scores(roles)}) WHERE {where}"
-    else:
-        known = f"(VALUES ({'), ('.join(map(', '.join, rows))})) known(name, low, high)"
-        on = "model = name AND score BETWEEN low AND high"
-        within = f"SELECT model, score, low FROM ({_scores(roles)}) JOIN {known} ON {on}"
-    counted = f"SELECT model, low, score, count(*) AS n FROM ({within}) GROUP BY ALL"
-    upto = "sum(n) OVER (PARTITION BY model, low ORDER BY score DESC) AS upto"
-    heights = f"SELECT model, score, n, {upto} FROM ({counted})"
-    source.execute(f"CREATE OR REPLACE TEMP TABLE heights AS {heights}")
+def _rank(source: Source, roles: ColumnRoles, model: str, k: int) -> Rank:
+    """Return the rank k (from 1) of a model by the tables ``ranges`` and ``scores``."""
+    first = f"upto >= {k} ORDER BY upto LIMIT 1"
+    low, high, above = source.one(
+        f"SELECT low, high, upto - n FROM ranges WHERE model = ? AND {first}", [model]
+    )
+    within = f"model = ? AND score BETWEEN {literal(low)} AND {literal(high)}"
+    counted = f"SELECT score, count(*) AS n FROM ({_scores(roles)}) WHERE {within} GROUP BY score"
+    running = (
+        f"SELECT score, n, ({above} + sum(n) OVER (ORDER BY score DESC))::BIGINT AS upto FROM ({counted})"
+    )
+    return Rank(*source.one(f"SELECT * FROM ({running}) WHERE {first}", [model]))
 
 
 def _scores(roles: ColumnRoles) -> str:

@@ -228,7 +228,8 @@ def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
 def _summed(sets: _Sets, part: Slice, decisions: dict[float, str]) -> Scores:
     """Pass over the rows of an attribute: once, and once more for every step of the calibration."""
     span, groups = sets.span, sets.groups
-    by_label = [each.sum(-1).astype(np.float64) for each in (part.cell_rows, part.counts.n, part.squares)]
+    weight, rows, square = part.cells.sum(-1)
+    by_label = [rows, weight, square]
     if len(sets.reference) > groups:
         by_label = [np.concatenate([each, each.sum(0) - each]) for each in by_label]
     totals = ScoreTotals(*by_label)

@@ -1,6 +1,6 @@
 """What is left of the rows once they are read: counts, and what explanations need."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,19 @@ class Slice:
         """Rows per group, not weighted."""
         rows: NDArray[np.int64] = self.cell_rows.sum((1, 2))
         return rows
+
+    @property
+    def cells(self) -> Floats:
+        """Weights, rows and squared weights: shape (3, groups, 2, 2)."""
+        return np.stack([self.counts.n, self.cell_rows, self.squares])
+
+    def with_cells(self, cells: Floats, groups: tuple[str, ...] | None = None, **others: Any) -> "Slice":
+        """Return it with other `cells`, perhaps of other groups, and with other fields."""
+        n, rows, squares = cells
+        counts = Counts(self.counts.groups if groups is None else groups, n)
+        return replace(
+            self, counts=counts, cell_rows=np.rint(rows).astype(np.int64), squares=squares, **others
+        )
 
     @property
     def place(self) -> tuple[str, str, str]:

@@ -165,13 +165,14 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     UserError
         When the files do not fit the card: what cannot be loaded cannot be checked.
     """
-    parts, kept = read_parts(card, found)
-    dataset = load(card, found, read=(parts, kept))
+    read = read_parts(card, found)
+    dataset = load(card, found, read=read)
     roles = tuple(dataset.roles(attribute) for attribute in card.protected)
-    first = parts[0][1]
-    frames = [part.frame for _, part in parts]
-    file = pd.DataFrame({name: joined([frame[name] for frame in frames]) for name in first.frame.columns})
-    cells = kept.reset_index(drop=True)
+    first = read.files[0]
+    file = pd.DataFrame(
+        {name: joined([one.frame[name] for one in read.files]) for name in first.frame.columns}
+    )
+    cells = read.frame.reset_index(drop=True)
     single = (name for name, own in card.protected.items() if own.of is None)
     named = dict.fromkeys([card.label.column, *single, *card.made])
     cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})

@@ -400,8 +400,8 @@ def read_tunings(
         try:
             options = TuneOptions.model_validate(one, context=context)
         except ValidationError as error:
-            prefix = ("interventions", name, "tune")
-            findings += [((i, *at[3:]), problem) for at, problem in findings_of(error, TuneOptions, prefix)]
+            own = findings_of(error, "interventions", name, "tune")
+            findings += [((i, *place), problem) for place, problem in own]
             continue
         over, wrong = read_parameters(name, takes, own_parameters(options.over))
         for key, value in options.over.items():
@@ -419,8 +419,8 @@ def read_tunings(
         ordered = tuple((key, tuple(over[key])) for key in sorted(over))
         metrics = [find_metric(metric, context.base) for metric in options.metric]
         for metric, on, fraction in product(metrics, options.on, options.fraction):
-            called, own = (metric, None) if isinstance(metric, str) else (metric.name, metric)
-            tuning = Tuning(called, ordered, on, fraction if on == "validation" else None, own)
+            called, code = (metric, None) if isinstance(metric, str) else (metric.name, metric)
+            tuning = Tuning(called, ordered, on, fraction if on == "validation" else None, code)
             found += [tuning] * (tuning not in found)
     return found, findings
 

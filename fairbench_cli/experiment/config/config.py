@@ -23,9 +23,10 @@ from pydantic import (
 
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.base.plugins import CodeOrigin, short
-from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml
+from fairbench_cli.base.strict_yaml import dump_yaml
 from fairbench_cli.base.validation import (
     NAME,
+    FileModel,
     Finding,
     Fraction,
     Known,
@@ -35,7 +36,7 @@ from fairbench_cli.base.validation import (
     mistake,
     refused,
 )
-from fairbench_cli.data.card import Origin, UnknownAs, find_card, known_cards, read_card
+from fairbench_cli.data.card import UnknownAs, find_card, known_cards, read_card
 from fairbench_cli.data.table import Representation
 from fairbench_cli.experiment.config.components import (
     DEFAULT_CLASSIFIERS,
@@ -346,8 +347,7 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
     try:
         given = DatasetOptions.model_validate(options)
     except ValidationError as error:
-        prefix = ("datasets", name)
-        findings += [(place[1:], problem) for place, problem in findings_of(error, DatasetOptions, prefix)]
+        findings += [((name, *place), problem) for place, problem in findings_of(error, "datasets", name)]
     context = context_of(info)
     if context.base is not None:
         place: tuple[str, ...] = (name,)
@@ -384,7 +384,7 @@ def _tables(*, always: bool) -> str:
     return ", ".join(f"`{name}`" for name in TABLES if TABLES[name].always == always)
 
 
-class ExperimentConfig(StrictModel):
+class ExperimentConfig(FileModel):
     """The config of an experiment."""
 
     name: str = Field(pattern=NAME, description="Results land in `results/NAME`.")
@@ -486,19 +486,6 @@ class ExperimentConfig(StrictModel):
 
     # The metrics that are not registered, imported; none of a config that results hold.
     _own: tuple[OwnMetric, ...] = PrivateAttr(default=())
-
-    # Where it was read; none of one that was made otherwise.
-    _origin: Origin | None = PrivateAttr(default=None)
-
-    def where(self, *place: str | int) -> str:
-        """Return ``file:line`` of a part of the config, for an error message; empty without a file."""
-        return "" if self._origin is None else self._origin.document.where(place)
-
-    def read_from(self, document: YamlDocument) -> Self:
-        """Return the config with the file that it was read from."""
-        copy = self.model_copy()
-        copy._origin = Origin(document, document.name)
-        return copy
 
     def with_own(self, own: Iterable[OwnMetric]) -> Self:
         """Return the config with metrics that are not registered, which it lists by name."""
