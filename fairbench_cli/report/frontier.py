@@ -217,12 +217,8 @@ def halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 def _decisions(data: DatasetRepeats, counts: Counts, cell: int, compared: str) -> dict[int, Floats]:
     """Return counts of two groups by repeat: at every acceptance rate, and as the model itself decides."""
-    swept = data.swept[cell]
-    if not len(swept.n):
-        return {}
-    swept = data.pair(swept, compared)
-    repeats = data.swept_repeats[cell]
-    n = np.concatenate([swept.n, counts.n[cell, repeats, np.newaxis]], axis=1)
+    repeats, swept = data.swept(cell, compared)
+    n = np.concatenate([swept.pair.n, counts.n[cell, repeats, np.newaxis]], axis=1) if len(repeats) else ()
     return dict(zip(repeats.tolist(), n, strict=True))
 
 

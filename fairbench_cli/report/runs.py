@@ -203,11 +203,8 @@ def _joined(data: DatasetRepeats, theirs: DatasetRepeats, design: RowDesign) -> 
         status=stacked((one.status for one, _ in halves), ""),
         reason=stacked((one.reason for one, _ in halves), ""),
         counts=Counts(data.counts.groups, stacked((one.counts.n for one, _ in halves), np.nan)),
-        swept=[],
         row_values=values,
-        swept_repeats=[],
-        curves=[],
-        decisions=[one.decisions[i] for one, at in halves for i in at],
+        records=[one.records[i] for one, at in halves for i in at],
         design=design,
         recorded=np.concatenate([np.asarray(one.recorded, dtype=bool)[at] for one, at in halves]),
     )

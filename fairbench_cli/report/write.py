@@ -250,16 +250,15 @@ def redo_report(
         what = f"no repeat of the plan is in {folder / 'journal'}{damaged}; no file was replaced"
         raise user_error(what, "put its journals there, or run the experiment")
     named = find_metrics(metrics, Path(), "--metric")
-    names = [one if isinstance(one, str) else one.name for one in named]
-    config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
-    config = config.with_own(one for one in named if not isinstance(one, str))
+    both = {one.name: one for one in (*plan.config.metrics, *named)}  # with the code of what is named here
+    config = plan.config.model_copy(update={"metrics": tuple(both.values())})
     if labels == "recorded" and not plan.has_worlds:
         what = "this run records true labels, as it has no `bias` under `sample`"
         raise user_error(what, "leave --labels out, or run an experiment with a `bias`", "--labels")
     own_plan = replace(plan, config=config).about(labels or config.test_labels)
     written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared)
     update_manifest(folder, files)
-    left_out = sorted(set(config.metrics) - set(config.at_hand))
+    left_out = sorted(one.name for one in config.metrics if not one.is_at_hand)
     counted = reading.records.items() if plan.config.predictions else ()
     without = plan.held(place for place, one in counted if one.counts is not None and one.predictions is None)
     return written, reading.damages, left_out, plan.size - there, without
