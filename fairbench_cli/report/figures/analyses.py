@@ -426,7 +426,7 @@ def _dots(
 def _attribute_look(k: int) -> Look:
     """Return how the dots of the k-th attribute are drawn."""
     colour, marker = pages.COLOURS[(k + 1) % len(pages.COLOURS)], pages.MARKERS[k % len(pages.MARKERS)]
-    return {"color": colour, "marker": marker, "ms": 5, "mec": "white", "mew": 0.4}
+    return canvas.dot_look(colour, marker, 5)
 
 
 def _levels(

@@ -37,7 +37,7 @@ def draw_pareto(run: RunResults) -> dict[str, Figure]:
     Who is on the front is what `pareto_frame` says: means over repeats of |discrimination|, not absolute
     values of means.
     """
-    return pages.drawn(run, PAGE, pages.named_pages(run), partial(_pareto, points_of(run)))
+    return pages.drawn(run, PAGE, pages.pages_with_results(run), partial(_pareto, points_of(run)))
 
 
 def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
@@ -270,22 +270,21 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
     scored = {key for (key, _), (line, *_) in reached.items() if line is not None}
     found = {
         names: page
-        for names, page in pages.named_pages(run).items()
+        for names, page in pages.pages_with_results(run).items()
         if any(page.key(t, beta) in scored for t in page.techniques for beta in page.betas)
     }
     return pages.drawn(run, PAGE, found, partial(_frontier, reached))
 
 
 def _frontier(reached: Reached, run: RunResults, title: str, page: Page) -> Figure:
-    columns, n = len(page.betas), run.plan.config.repeats
-    means = f"Means of {n} repeats with 95 % intervals" if n > 1 else "One repeat"
+    columns = len(page.betas)
     plain = [t for t in page.techniques if _is_baseline(t)]
     legend: list[tuple[Any, str]] = [(t.line(2.0), f"thresholds of {t.label} moved") for t in plain]
     if len(plain) < len(page.techniques):
         legend.append(({"color": GREY, "lw": 0.7}, "of a technique's own model"))
     return facet(
         f"Did the techniques beat moving the thresholds? {title}",
-        f"{means}. {pages.rows_tested(run.plan)} Lines: the best accuracy of thresholds for each group, "
+        f"{pages.means_text(run.plan)} Lines: the best accuracy of thresholds for each group, "
         "chosen on the test rows, with no larger gap. A technique above the thick line does what moving "
         "thresholds cannot; one below it may lose to hindsight alone. Every panel has its own scale.",
         [
