@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -99,9 +98,9 @@ def _about(seen: Observations) -> str:
 def _squares(found: Correlations, ax: Axes) -> None:
     matrix: Floats = found.matrix.to_numpy(dtype=float)
     n = len(matrix)
-    colours = colormaps[RED_TO_BLUE](Normalize(-1, 1)(np.nan_to_num(matrix)))
-    colours[np.isnan(matrix)] = (*[int(UNKNOWN[i : i + 2], 16) / 255 for i in (1, 3, 5)], 1)
-    ax.imshow(colours, extent=(0, n, n, 0), aspect="auto", interpolation="nearest", gid="squares")
+    colours = colormaps[RED_TO_BLUE].with_extremes(bad=UNKNOWN)
+    where: Look = {"extent": (0, n, n, 0), "aspect": "auto", "interpolation": "nearest", "gid": "squares"}
+    ax.imshow(matrix, cmap=colours, vmin=-1, vmax=1, **where)
     ax.grid(visible=False)
     names = list(found.matrix.index)
     ax.set_xticks(np.arange(n) + 0.5, names, rotation=90)

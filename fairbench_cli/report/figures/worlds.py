@@ -427,7 +427,7 @@ def _contrast_panel(own: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) -> 
         both = {"mean": x, "low": left, "high": right}, {"mean": y, "low": bottom, "high": top}
         canvas.dots(ax, *both, f"{contrast}-{number}", look)
         named.append((number, x, y))
-        marks.append((np.array([(x, y)] * 2), 3.0))
+        marks.append((x, y, x, y, 3.0))
     label_points(ax, named, marks)
 
 
