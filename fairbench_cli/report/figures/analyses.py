@@ -43,6 +43,9 @@ APART = 0.2
 """How far apart the attributes of a technique stand, as a share of the distance between techniques."""
 
 
+Cells = Mapping[Names, dict[str, Any]]  # of a technique and a classifier, by the names of a column
+
+
 def draw_correlations(run: RunResults) -> dict[str, Figure]:
     """Draw one figure of all cells and, where there are several, one of each representation.
 
@@ -428,13 +431,7 @@ def _attribute_look(k: int) -> Look:
     return canvas.dot_look(colour, marker, 5)
 
 
-def _levels(
-    run: RunResults,
-    rows: Sequence[Mapping[Names, dict[str, Any]]],
-    labels: Sequence[str],
-    metric: str,
-    ax: Axes,
-) -> None:
+def _levels(run: RunResults, rows: Sequence[Cells], labels: Sequence[str], metric: str, ax: Axes) -> None:
     columns = tuple(dict.fromkeys(column for own in rows for column in own))
     for i, own in enumerate(rows):
         for k, column in enumerate(columns):
