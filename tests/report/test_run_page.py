@@ -22,7 +22,7 @@ ODD = "a <b>name</b> \"&'</script><!--]]>"
 def page_of(worlds, *, more=(), **given):
     """Return the page of an invented run, and its data."""
     plan, records = run_of(worlds, **given)
-    metrics = tuple(dict.fromkeys([*plan.config.metrics, "discrimination", "accuracy", *more]))
+    metrics = tuple(dict.fromkeys([*plan.config.at_hand, "discrimination", "accuracy", *more]))
     text = html(run_page(run_results(Path(), plan, records, metrics)))
     (data,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', text)
     return text, json.loads(data)

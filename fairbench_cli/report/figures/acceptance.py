@@ -190,7 +190,7 @@ def draw_sweep(run: RunResults) -> dict[str, Figure]:
 
 def _sweep(run: RunResults, title: str, seen: Sequence[Page]) -> Figure:
     """Draw pages of one β, which differ in the classifier."""
-    of_counts = [name for name in run.plan.config.metrics if name in COUNT_METRICS]
+    of_counts = [name for name in run.plan.config.at_hand if name in COUNT_METRICS]
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
     columns, called = len(seen), names_of(run.plan.config).classifier
     techniques = dict.fromkeys(t for page in seen for t in page.techniques)

@@ -165,9 +165,9 @@ def _tuning(_run: RunResults, title: str, shown: dict[str, TunedCell]) -> Figure
     columns = min(len(shown), COLUMNS)
 
     def panel(upper: bool, label: str) -> Panel:
-        tuned = shown[label]
+        tuned, tuning = shown[label], shown[label].tuning
         if upper:
-            return Panel(partial(_over_parameter, tuned), label, tuned.tuning.names[0], tuned.tuning.metric)
+            return Panel(partial(_over_parameter, tuned), label, tuning.names[0], tuning.metric.name)
         return Panel(partial(_trade, tuned), "", FAIR, "accuracy")
 
     return facet(
@@ -182,8 +182,8 @@ def _tuning(_run: RunResults, title: str, shown: dict[str, TunedCell]) -> Figure
 
 
 def _over_parameter(tuned: TunedCell, ax: Axes) -> None:
-    x, values = np.array(numbers_of(tuned), dtype=float), _finite(tuned.values(tuned.tuning.metric))
-    metric = METRICS.get(tuned.tuning.metric)
+    x, values = np.array(numbers_of(tuned), dtype=float), _finite(tuned.values(tuned.tuning.metric.name))
+    metric = METRICS.get(tuned.tuning.metric.name)
     if metric is not None and metric.ideal is not None and metric.direction == "nearer":
         ax.axhline(metric.ideal, **IDEAL)
     ax.plot(x, values.T, **ONE)
