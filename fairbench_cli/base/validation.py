@@ -69,6 +69,9 @@ _BOUNDS = {
 Finding = tuple[Place, Problem]
 """What is wrong with a value, and its place within what was read."""
 
+Conflict = tuple[Place, Words, Words]
+"""What one part of a file makes wrong in another: where, what is wrong, what to do."""
+
 
 def usual(key: Any) -> Any:
     """Return the name of a key that may be spelled otherwise, too."""
