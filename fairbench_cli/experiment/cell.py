@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.split import divided_rows
 from fairbench_cli.data.table import (
     Floats,
     Labels,
@@ -19,6 +18,7 @@ from fairbench_cli.data.table import (
     Rows,
     Sample,
     Table,
+    divided_rows,
     in_other_group,
     read_only,
     represent,

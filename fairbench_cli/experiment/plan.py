@@ -15,8 +15,7 @@ from fairbench_cli.base.checksums import canonical, digest_of, is_whole, seed_of
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import write_json
 from fairbench_cli.base.strict_yaml import YamlDocument
-from fairbench_cli.data.split import split_seed
-from fairbench_cli.data.table import Representation
+from fairbench_cli.data.table import Representation, split_seed
 from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentSpec, TechniqueSpec, word
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TestLabels
