@@ -11,7 +11,7 @@ from fairbench_cli.base.errors import Problem, UserError, nearest, suggest, user
 from fairbench_cli.base.files import read_text, shipped
 from fairbench_cli.base.plugins import clashes, short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, laid_over, read_mapping
-from fairbench_cli.base.validation import Conflict, in_file_order, problems_of, spot_of, wording
+from fairbench_cli.base.validation import Conflict, in_file_order, problems_of, wording
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, card_reference
 from fairbench_cli.experiment.config.components import (
@@ -233,7 +233,7 @@ def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
     for keys, check in _CHECKS:
         if keys.isdisjoint(wrong):
             findings += check(given)
-    return [Problem(what, fix, spot_of(given.document, place)) for place, what, fix in findings]
+    return [Problem(what, fix, given.document.where(place)) for place, what, fix in findings]
 
 
 def _without_effect(given: Given) -> Iterator[Conflict]:
