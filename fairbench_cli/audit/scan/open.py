@@ -24,17 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
-from fairbench_cli.audit.scan import refusals
+from fairbench_cli.audit.scan import readings, refusals
 from fairbench_cli.audit.scan.pairs import names_of, pair_up, side_slices
-from fairbench_cli.audit.scan.readings import (
-    bins_note,
-    check_thresholds,
-    find_bins,
-    find_cuts,
-    read_outcomes,
-    read_percent,
-    settled,
-)
 from fairbench_cli.audit.scan.roles import (
     LABELS,
     MOST_CHECKED,
@@ -227,13 +218,15 @@ def _as_suggested(
 ) -> tuple[Scan, tuple[Decision, ...]]:
     """Return what the first rows suggest and all rows are not known to contradict, and the decisions."""
     roles = assign(first, config, known)
-    source, percent = read_percent(first, roles.scores)
-    decisions = settled(source, roles, config.decisions)
+    source, percent = readings.read_percent(first, roles.scores)
+    decisions = readings.settled(source, roles, config.decisions)
     binary = all(decision.kind == "binary" for decision in decisions)
     if binary:
         source, percent = first, ()
-    source, roles = read_outcomes(source, roles, config.favourable, binary=binary)
-    bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
+    source, roles = readings.read_outcomes(source, roles, config.favourable, binary=binary)
+    bins = {
+        name: readings.find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()
+    }
     roles = replace(roles, notes=(*roles.notes, *percent))
     return Scan(source, config, roles, (), bins, binary), decisions
 
@@ -241,7 +234,9 @@ def _as_suggested(
 def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
     """Find the cuts, count, and refuse what was counted and is no score, label or weight."""
     source, roles = scan.source, scan.roles
-    cuts = tuple(find_cuts(source, replace(roles, scores=(column,)), decisions) for column in roles.scores)
+    cuts = tuple(
+        readings.find_cuts(source, replace(roles, scores=(column,)), decisions) for column in roles.scores
+    )
     scan = replace(scan, cuts=cuts)
     scan = replace(scan, cells=count_cells(scan))
     for found in scan.cells.values():
@@ -286,7 +281,7 @@ def _left_out(scan: Scan, found: TooManyGroups) -> int:
 def _with_notes(scan: Scan) -> Scan:
     """Refuse thresholds of another scale than the scores; say whose rows these are, and what was noticed."""
     tally, scores = scan.tally, () if scan.binary else scan.roles.scores
-    scales = [check_thresholds(scan.source, column, scan.config.threshold) for column in scores]
+    scales = [readings.check_thresholds(scan.source, column, scan.config.threshold) for column in scores]
     if scan.roles.cluster is None:
         people = [] if scan.config.counts else _repeats(scan)
     else:
@@ -297,7 +292,7 @@ def _with_notes(scan: Scan) -> Scan:
         *scan.source.notes,
         *scan.roles.notes,
         *chain.from_iterable(scales),
-        *(bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
+        *(readings.bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
         *chain.from_iterable(_about_groups(scan, name) for name in scan.roles.attributes),
         *people,
         *([f"{refusals.rows_in_words(weightless)} of weight 0 left out."] if weightless else []),

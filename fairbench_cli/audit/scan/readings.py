@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN, Decision, Edges
+from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores, rows_in_words
 from fairbench_cli.audit.scan.roles import ColumnRoles
-from fairbench_cli.audit.scan.source import ColumnSql, Source, blank, code_sql, literal, not_finite, quoted
+from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, Words, shown, suggest, user_error
 
 LEVELS = 3  # of a score with one cut: below, at and above it
@@ -95,7 +96,7 @@ def settled(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...])
     if all(decision.kind != "median" for decision in decisions):
         return decisions
     number = f"number_{roles.score} IS NOT NULL OR ends_with(trimmed_{roles.score}, '%')"
-    score = f"({number}) AND {code_sql(roles.score, -1)} < 0"
+    score = f"({number}) AND {sql.code(roles.score, -1)} < 0"
     return decisions if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1") else (Decision(),)
 
 
@@ -184,7 +185,7 @@ def _count_ranges(source: Source, roles: ColumnRoles) -> dict[str, int]:
     running = "*, sum(n) OVER (PARTITION BY model ORDER BY low DESC) AS upto"
     ranges = f"SELECT {running} FROM ({counted} GROUP BY model, c - (c - b))"
     source.execute(f"CREATE OR REPLACE TEMP TABLE ranges AS {ranges}")
-    if source.one(f"SELECT 1 FROM ranges WHERE {not_finite('low')} OR {not_finite('high')} LIMIT 1"):
+    if source.one(f"SELECT 1 FROM ranges WHERE {sql.not_finite('low')} OR {sql.not_finite('high')} LIMIT 1"):
         refuse_scores(source, roles.score)
     return dict(source.all("SELECT model, sum(n)::BIGINT FROM ranges GROUP BY model ORDER BY model"))
 
@@ -195,7 +196,7 @@ def _rank(source: Source, roles: ColumnRoles, model: str, k: int) -> Rank:
     low, high, above = source.one(
         f"SELECT low, high, upto - n FROM ranges WHERE model = ? AND {first}", [model]
     )
-    within = f"model = ? AND score BETWEEN {literal(low)} AND {literal(high)}"
+    within = f"model = ? AND score BETWEEN {sql.literal(low)} AND {sql.literal(high)}"
     counted = f"SELECT score, count(*) AS n FROM ({_scores(roles)}) WHERE {within} GROUP BY score"
     running = (
         f"SELECT score, n, ({above} + sum(n) OVER (ORDER BY score DESC))::BIGINT AS upto FROM ({counted})"
@@ -214,7 +215,10 @@ def scores_of(cuts: list[Cut]) -> list[float]:
 
 def level_sql(score: str, scores: list[float]) -> str:
     """Write the position of a score among sorted cuts in SQL: 2j+1 at cut j, 2j+2 between it and the next."""
-    parts = [f"({score} >= {literal(cut)})::TINYINT + ({score} > {literal(cut)})::TINYINT" for cut in scores]
+    parts = [
+        f"({score} >= {sql.literal(cut)})::TINYINT + ({score} > {sql.literal(cut)})::TINYINT"
+        for cut in scores
+    ]
     return "(" + " + ".join(parts) + ")::INTEGER"
 
 
@@ -277,7 +281,7 @@ def find_bins(source: Source, column: int, bins: int | Edges) -> NumberBins:
     refuse_if(
         source,
         column,
-        f"NOT ({blank(column)}) AND {not_finite(value)}",
+        sql.no_number(column),
         "{column} has {value}, not a number, in {count}: it cannot be cut into bins",
         (f"write numbers or leave the cell empty, or audit {name} as it is, without ", Flag("bins")),
     )
@@ -301,7 +305,7 @@ def find_bins(source: Source, column: int, bins: int | Edges) -> NumberBins:
 
 def bin_sql(column: int, bins: NumberBins) -> str:
     """Write the bin of a row in SQL: its position, NULL when the cell is empty."""
-    tops = "".join(f" WHEN number_{column} <= {literal(top)} THEN {i}" for i, top in enumerate(bins.tops))
+    tops = "".join(f" WHEN number_{column} <= {sql.literal(top)} THEN {i}" for i, top in enumerate(bins.tops))
     return f"CASE WHEN number_{column} IS NULL THEN NULL{tops} END"
 
 
@@ -325,21 +329,21 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
 
     They are looked for in the first rows; where they come later alone they are no numbers, and refused.
     """
-    notes, sql = [], list(source.sql)
+    notes, in_sql = [], list(source.in_sql)
     for column in columns:
         signed = f"ends_with(trimmed_{column}, '%')"
         (example,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {signed}")
         if example is None:
             continue
-        text = sql[column].of("trimmed")
-        share = f"TRY_CAST(rtrim({text}, {quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
-        number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {sql[column].number} END"
-        sql[column] = replace(sql[column], number=number)
+        text = in_sql[column].of("trimmed")
+        share = f"TRY_CAST(rtrim({text}, {sql.quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
+        number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {in_sql[column].number} END"
+        in_sql[column] = replace(in_sql[column], number=number)
         note = f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}"
         others = f"number_{column} IS NOT NULL AND NOT {signed}"
         (plain,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {others}")
         notes.append(f"{note}; others as they are, such as {shown(plain)}." if plain else f"{note}.")
-    return replace(source, sql=tuple(sql)), tuple(notes)
+    return replace(source, in_sql=tuple(in_sql)), tuple(notes)
 
 
 @dataclass(frozen=True)
@@ -478,11 +482,11 @@ def read_outcomes(
         name = source.columns[roles.label]
         notes.append(f"{name} is 0 or 1, of no class: what needs labels is not audited.")
         roles = replace(roles, label=None)
-    sql = list(source.sql)
+    in_sql = list(source.in_sql)
     for each in words:
-        sql[each.column] = _coded(sql[each.column], values[each.column])
+        in_sql[each.column] = _coded(in_sql[each.column], values[each.column])
     roles = replace(roles, classes=favourable if several else (), notes=(*roles.notes, *notes))
-    return replace(source, sql=tuple(sql)), roles
+    return replace(source, in_sql=tuple(in_sql)), roles
 
 
 def _words(source: Source, column: int, favourable: tuple[str, ...]) -> _Words:
@@ -562,11 +566,12 @@ def _note(words: _Words, favourable: tuple[str, ...]) -> str:
     return f"{words.name}: {ones} {counted}{others}."
 
 
-def _coded(sql: ColumnSql, favourable: tuple[str, ...]) -> ColumnSql:
+def _coded(column: sql.ColumnSql, favourable: tuple[str, ...]) -> sql.ColumnSql:
     """Return a column whose code is 1 and 0, or the position of its class; NULL where it is empty."""
-    text, several = sql.of("trimmed"), len(favourable) > 1
+    text, several = column.of("trimmed"), len(favourable) > 1
     codes = "".join(
-        f" WHEN {text} = {quoted(value)} THEN {at if several else 1}" for at, value in enumerate(favourable)
+        f" WHEN {text} = {sql.quoted(value)} THEN {at if several else 1}"
+        for at, value in enumerate(favourable)
     )
     rest = len(favourable) if several else 0
-    return replace(sql, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {rest} END")
+    return replace(column, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {rest} END")

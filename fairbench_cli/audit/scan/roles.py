@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from itertools import chain
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.source import Source, in_parts, text_sql, word_sql
+from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.source import Source, in_parts
 from fairbench_cli.base.errors import Flag, UserError, Words, shown, suggest, user_error
 from fairbench_cli.data.recognise import (
     is_date,
@@ -117,7 +118,7 @@ class ColumnRoles:
     @property
     def model_sql(self) -> str:
         """The model of a row in SQL."""
-        return "''" if self.model is None else text_sql(self.model)
+        return "''" if self.model is None else sql.text(self.model)
 
 
 def assign(source: Source, config: AuditConfig, against: Contradicted = Contradicted()) -> ColumnRoles:
@@ -294,7 +295,7 @@ def _default_attributes(
             or (whole and distinct > MOST_CODES and 2 * distinct > rows)
         ):
             why = OWN_VALUES if 2 * distinct > rows else MANY_VALUES
-        elif source.sql[i].binary and source.one(
+        elif source.in_sql[i].binary and source.one(
             f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
         ):
             why = BYTES
@@ -372,7 +373,7 @@ def _first_values(source: Source, columns: list[int]) -> Iterator[tuple[int, int
 
 
 def _words(column: int) -> str:
-    return f"count(*) FILTER ({word_sql(column)})"
+    return f"count(*) FILTER ({sql.word(column)})"
 
 
 def _all_dates(source: Source, column: int) -> bool:

@@ -15,32 +15,11 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.scan.readings import (
-    Cut,
-    CutsByModel,
-    Ints,
-    NumberBins,
-    bin_sql,
-    joint_level_sql,
-    level_of,
-    level_sql,
-    scores_of,
-    selected,
-)
+from fairbench_cli.audit.scan import readings, sql
+from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins
 from fairbench_cli.audit.scan.refusals import refuse_if
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
-from fairbench_cli.audit.scan.source import (
-    BLANKS,
-    Source,
-    blank,
-    code_sql,
-    in_parts,
-    literal,
-    not_finite,
-    not_weight,
-    quoted,
-    word_sql,
-)
+from fairbench_cli.audit.scan.source import Source, in_parts
 from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
@@ -148,46 +127,50 @@ class Scan:
         """Return the same rows under the column of scores at place i alone."""
         if len(self.roles.scores) == 1:
             return self
-        cells = {names: replace(each, level=level_of(each.level, i)) for names, each in self.cells.items()}
+        cells = {
+            names: replace(each, level=readings.level_of(each.level, i)) for names, each in self.cells.items()
+        }
         roles = replace(self.roles, scores=self.roles.scores[i : i + 1])
         return replace(self, roles=roles, cuts=self.cuts[i : i + 1], cells=cells)
 
     def group_sql(self, name: str) -> str:
         """Write what rows of one group of an attribute share in SQL."""
         column = self.roles.attributes[name]
-        return bin_sql(column, self.bins[name]) if name in self.bins else f"group_{column}"
+        return readings.bin_sql(column, self.bins[name]) if name in self.bins else f"group_{column}"
 
     def keys(self, attributes: Iterable[str], table: str = "predictions", more: Sequence[str] = ()) -> str:
         """Write a query of the keys of each row: `KEYS`, attribute_0, attribute_1, …, score, weight, tie."""
         roles = self.roles
-        label = "0" if roles.label is None else code_sql(roles.label, roles.bad_label)
+        label = "0" if roles.label is None else sql.code(roles.label, roles.bad_label)
         single = "NULL" if roles.single_model is None else f"trimmed_{roles.single_model}"
         keys = [f"{roles.model_sql} AS model", f"{label} AS label", f"{single} AS single_model"]
         keys += [f"{self.group_sql(name)} AS attribute_{at}" for at, name in enumerate(attributes)]
         if roles.weight is not None:
             keys.append(f"number_{roles.weight} AS weight")
-        keys += [f"{word_sql(column)} AS word_{column}" for column in _checked(roles)]
+        keys += [f"{sql.word(column)} AS word_{column}" for column in _checked(roles)]
         keys += more
         if self.binary:
-            codes = [code_sql(column, -1) for column in roles.scores]
-            return f"SELECT {', '.join(keys)}, {joint_level_sql(codes)} AS level FROM {table}"
+            codes = [sql.code(column, -1) for column in roles.scores]
+            return f"SELECT {', '.join(keys)}, {readings.joint_level_sql(codes)} AS level FROM {table}"
         names = ["score", *(f"score_{i}" for i in range(1, len(roles.scores)))]
         keys += [f"number_{column} AS {name}" for column, name in zip(roles.scores, names, strict=True)]
         found = ["*", f"{self._level_sql()} AS level"]
         if self.drawn and roles.weight is not None:  # tied rows of different weight are not alike
-            found.append(f"CASE WHEN score IN ({', '.join(map(literal, self.drawn))}) THEN weight END AS tie")
+            found.append(
+                f"CASE WHEN score IN ({', '.join(map(sql.literal, self.drawn))}) THEN weight END AS tie"
+            )
         return f"SELECT {', '.join(found)} FROM (SELECT {', '.join(keys)} FROM {table})"
 
     def _level_sql(self) -> str:
         levels = []
         for i, by_model in enumerate(self.cuts):
             score = f"score_{i}" if i else "score"
-            cases = f"CASE WHEN {not_finite(score)} THEN -1"
+            cases = f"CASE WHEN {sql.not_finite(score)} THEN -1"
             for model, cuts in by_model.items():
-                cases += " ELSE" if model is None else f" WHEN model = {quoted(model)} THEN"
-                cases += f" {level_sql(score, scores_of(cuts))}"
+                cases += " ELSE" if model is None else f" WHEN model = {sql.quoted(model)} THEN"
+                cases += f" {readings.level_sql(score, readings.scores_of(cuts))}"
             levels.append(f"{cases} END")
-        return joint_level_sql(levels)
+        return readings.joint_level_sql(levels)
 
 
 def grouped(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()) -> str:
@@ -305,7 +288,7 @@ def _sums(roles: ColumnRoles) -> list[str]:
             "count(*) FILTER (weight > 0)",
             "coalesce(sum(weight), 0)",
             "coalesce(sum(weight * weight), 0)",
-            f"count(*) FILTER ({not_weight('weight')})",
+            f"count(*) FILTER ({sql.not_weight('weight')})",
         ]
     return sums + [f"count(*) FILTER (word_{column})" for column in _checked(roles)]
 
@@ -352,7 +335,7 @@ def group_name(value: str | None) -> str:
     >>> group_name(" Asian"), group_name(" "), group_name(None)
     ('Asian', '(missing)', '(missing)')
     """
-    return (value or "").strip(BLANKS) or MISSING
+    return (value or "").strip(sql.BLANKS) or MISSING
 
 
 def make_slices(scan: Scan) -> tuple[Slice, ...]:
@@ -432,7 +415,12 @@ def _slices(scan: Scan) -> tuple[Slice, ...]:
 
 
 def _slice(
-    scan: Scan, model: str, cut: Cut, names: tuple[str, ...], groups: list[tuple[str, ...]], code: Ints
+    scan: Scan,
+    model: str,
+    cut: Cut,
+    names: tuple[str, ...],
+    groups: list[tuple[str, ...]],
+    code: Ints,
 ) -> Slice:
     """Return the counts of an attribute or intersection under one model and decision."""
     cells = scan.cells_with(names)
@@ -442,7 +430,9 @@ def _slice(
     if cut.outcome is not None:
         label, level = (label == cut.outcome).astype(np.int64), (level == cut.outcome).astype(np.int64)
     rows = cells.rows[at]
-    picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
+    picked = readings.selected(
+        cut, readings.scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model
+    )
 
     def by_group(of_row: Floats) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
@@ -544,7 +534,7 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
     source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {grouped(rows, keys, columns)}")
     if source.one("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
         what = "{column} is empty in {count}: these do not say whose rows they are"
-        refuse_if(source, column, blank(column), what, "fill them in, with a value for each person")
+        refuse_if(source, column, sql.blank(column), what, "fill them in, with a value for each person")
     ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
     coded = coded_rows(scan, ranked, attributes, ["level", "label", "person", *_WEIGHTS])
     source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
@@ -581,7 +571,7 @@ def _clusters(
     level, label, person, *codes = (keys[key][at] for key in keys if key != "model")
     group, many = group_finder(scan, part, names)(codes), len(part.counts.groups)
     ones = np.ones(len(at), np.int64)
-    picked = selected(cut, scores_of(cuts), level, ones, scan.config.seed, part.model)
+    picked = readings.selected(cut, readings.scores_of(cuts), level, ones, scan.config.seed, part.model)
     entry, inverse = np.unique(person * many + group, return_inverse=True)
     cell = 4 * inverse + 2 * label + picked
     n, squares = (
