@@ -21,8 +21,8 @@ from fairbench_cli.audit.config import (
     side_of,
 )
 from fairbench_cli.audit.metrics import COMPARED, canonical
-from fairbench_cli.base.errors import Flag, Problem, UserError, Words, shown, user_error
-from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_yaml
+from fairbench_cli.base.errors import Flag, Problem, UserError, Words, shown
+from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_mapping
 from fairbench_cli.base.validation import in_file_order, problems_of, usual
 
 SMALL = 0.02  # of the data: smaller categories may be left out, in both American rules
@@ -80,13 +80,14 @@ def read_config(
     keys = {key.replace("_", "-"): value for key, value in given.items() if value is not None}
     keys = {usual(key): value for key, value in keys.items()}
     spots: dict[Place, str] = {(key,): before + key for key in keys}
-    document = _laid_over(keys, _spelled(read_yaml(path)) if path else YamlDocument({}, {}, ""), spots)
+    file = _spelled(read_mapping(path, "a config", "write `tau: 0.8`")) if path else YamlDocument({}, {}, "")
+    document = _laid_over(keys, file, spots)
     try:
         config, checks = _with_sides(kind.model_validate(document.data, by_name=False))
         checks += _checks(config)
         problems = [Problem(what, fix, document.where((key,))) for key, wrong, what, fix in checks if wrong]
     except ValidationError as error:
-        problems = list(problems_of(error, kind, document))
+        problems = list(problems_of(error, document))
     if problems:
         raise UserError(*in_file_order(problems, document.name))
     return config
@@ -94,8 +95,6 @@ def read_config(
 
 def _spelled(document: YamlDocument) -> YamlDocument:
     """Return a file of options with its keys under their usual names; where both are given, both stay."""
-    if not isinstance(document.data, dict):
-        return document
     names = {key: usual(key) if usual(key) not in document.data else key for key in document.data}
     data = {names[key]: value for key, value in document.data.items()}
     spots = {(names.get(at[0], at[0]), *at[1:]) if at else at: spot for at, spot in document.spots.items()}
@@ -142,9 +141,6 @@ def _with_sides(config: Config) -> tuple[Config, list[Check]]:
 
 
 def _laid_over(given: Mapping[str, Any], document: YamlDocument, spots: dict[Place, str]) -> YamlDocument:
-    if not isinstance(document.data, dict):
-        what = "a config is a mapping of keys to values"
-        raise user_error(what, "write `tau: 0.8`", document.where(()))
     data = dict(document.data)
     if "ref" in given and "ref-method" not in given:
         data.pop("ref-method", None)

@@ -2,7 +2,6 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from os.path import isfile
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
@@ -10,14 +9,23 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import (
     BeforeValidator,
     Field,
-    PrivateAttr,
     ValidationError,
     model_validator,
 )
 
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_yaml, without
-from fairbench_cli.base.validation import NAME, SHA256, URL, StrictModel, in_file_order, mistake, problems_of
+from fairbench_cli.base.files import shipped
+from fairbench_cli.base.strict_yaml import Place, YamlDocument, read_mapping, without
+from fairbench_cli.base.validation import (
+    NAME,
+    SHA256,
+    URL,
+    FileModel,
+    StrictModel,
+    in_file_order,
+    mistake,
+    problems_of,
+)
 from fairbench_cli.data.column_card import AnyLevels, Between, ColumnCard, Levels, Text, as_tuple
 from fairbench_cli.data.table import Roles, joint_levels
 
@@ -155,23 +163,7 @@ class Trap(StrictModel):
     note: str = Field(min_length=1)
 
 
-@dataclass(frozen=True)
-class Origin:
-    """Where a card was read. It is no part of what the card says: any two are equal.
-
-    Parameters
-    ----------
-    document : YamlDocument
-        The card's file.
-    reference : str
-        The card's name if it is a shipped one, else its path.
-    """
-
-    document: YamlDocument = field(compare=False, repr=False)
-    reference: str = field(compare=False)
-
-
-class Card(StrictModel):
+class Card(FileModel):
     """A data set's card (``datasets/*.yaml``)."""
 
     name: str = Field(pattern=NAME)
@@ -217,16 +209,14 @@ class Card(StrictModel):
     label: Label
     protected: dict[str, Protected] = Field(min_length=1)
 
-    _origin: Origin | None = PrivateAttr(default=None)
-
     def where(self, *place: str | int) -> str:
         """Return ``file:line`` of a part of the card, for an error message."""
-        return f"card {self.name}" if self._origin is None else self._origin.document.where(place)
+        return super().where(*place) or f"card {self.name}"
 
     @property
     def reference(self) -> str:
         """The card's name or path, for a command line."""
-        return self.name if self._origin is None else self._origin.reference
+        return self.name if self._origin is None else card_reference(Path(self._origin.document.name))
 
     def decisive(self) -> dict[str, Any]:
         """Return the part of the card that decides numbers: no titles, addresses or citations."""
@@ -405,8 +395,12 @@ class Card(StrictModel):
 
 def shipped_cards() -> Path:
     """Return the folder of the cards that come with fairbench."""
-    inside = Path(__file__).parents[1] / "datasets"  # in an installed wheel
-    return inside if inside.is_dir() else Path(__file__).parents[2] / "datasets"
+    return shipped("datasets")
+
+
+def card_reference(path: Path) -> str:
+    """Return what a config calls a card: by its name where it comes with fairbench, else by its path."""
+    return path.stem if path.resolve().parent == shipped_cards().resolve() else str(path)
 
 
 def shipped_network(card_path: Path) -> Path:
@@ -450,21 +444,23 @@ def read_card(path: Path) -> Card:
     UserError
         Listing every mistake with its line.
     """
-    document = read_yaml(path)
-    if isinstance(document.data, dict) and {"datasets", "interventions"} <= document.data.keys():
+    document = _read(path)
+    if {"datasets", "interventions"} <= document.data.keys():
         fix = "name a card: the config lists them under `datasets`"
         raise user_error("this is a config, not a card", fix, document.where(("datasets",)))
     document = _extended(document, path, ())
     try:
-        card = Card.model_validate(document.data)
+        card = Card.model_validate(document.data).read_from(document)
     except ValidationError as error:
-        raise UserError(*in_file_order(problems_of(error, Card, document), document.name)) from None
-    shipped = path.resolve().parent == shipped_cards().resolve()
-    card._origin = Origin(document, path.stem if shipped else str(path))
+        raise UserError(*in_file_order(problems_of(error, document), document.name)) from None
     problems = list(_contradictions(card))
     if problems:
         raise UserError(*in_file_order(problems, document.name))
     return card
+
+
+def _read(path: Path) -> YamlDocument:
+    return read_mapping(path, "a card", "let `fairbench init DATA` write one")
 
 
 def _extended(document: YamlDocument, path: Path, above: tuple[Path, ...]) -> YamlDocument:
@@ -483,7 +479,7 @@ def _extended(document: YamlDocument, path: Path, above: tuple[Path, ...]) -> Ya
         raise UserError(*(Problem(p.what, p.fix, where) for p in error.problems)) from None
     if base_path.resolve() in above:
         raise user_error("the card extends itself", "let `extends` name another card", where)
-    base = _extended(read_yaml(base_path), base_path, above)
+    base = _extended(_read(base_path), base_path, above)
     data = {key: value for key, value in base.data.items() if key not in NOT_INHERITED}
     spots = base.spots
     for key in NOT_INHERITED:
@@ -498,11 +494,6 @@ def _extended(document: YamlDocument, path: Path, above: tuple[Path, ...]) -> Ya
 
 def _spelled_out(document: YamlDocument) -> YamlDocument:
     """Return a card with its short forms written out: of a file its name, of a column its kind or nothing."""
-    if not isinstance(document.data, dict):
-        where = document.where(())
-        raise user_error(
-            "a card is a mapping of keys to values", "let `fairbench init DATA` write one", where
-        )
     data = dict(document.data)
     for key in ("files", "test_files"):
         if isinstance(data.get(key), list):

@@ -327,20 +327,20 @@ class LineComparison:
         """How much more accurate the techniques are than the line."""
         return self.numbers["accuracy"] - self.line
 
-    def slopes(self, at: tuple[Any, ...]) -> tuple[Floats, Floats]:
-        """Return how `excess`, and the accuracy less the constant's, change with counts.
+    @cached_property
+    def slopes(self) -> tuple[Floats, Floats]:
+        """How `excess`, and the accuracy less the constant's, change with counts.
 
         They rise by the first with the counts of the techniques, and fall by the second with those of
-        ``none``; each has the two of them as its first axis.
+        ``none``; both of shape (2, cells, repeats, 2, 2, 2).
         """
-        own, none = (replace(one, n=one.n[at]) for one in (self.own, self.none))
-        kept, price = (one[at[0], :, None, None, None] for one in self.kept_and_price)
+        kept, price = (one[..., None, None, None] for one in self.kept_and_price)
         constant = partial(_constant_accuracy, self.majority)
-        line = (1 - kept) * slopes(constant, none) + kept * slopes("accuracy", none)
-        line -= price * kept * slopes(GAP, none)
-        up = slopes("accuracy", own)
+        line = (1 - kept) * slopes(constant, self.none) + kept * slopes("accuracy", self.none)
+        line -= price * kept * slopes(GAP, self.none)
+        up = slopes("accuracy", self.own)
         return (
-            np.stack([up - price * slopes(GAP, own), up - slopes(constant, own)]),
+            np.stack([up - price * slopes(GAP, self.own), up - slopes(constant, self.own)]),
             np.stack([line, np.zeros_like(line)]),
         )
 
@@ -399,16 +399,15 @@ def _in_population(
     if data.design.kind != "shared":
         same = population.FRESH if data.design.kind == "drawn" else population.SPLITS
         return paired_test(differences, data.design.ratio), [same] * len(tested)
-    decided_of, basis = population.decisions_of(data), [""] * len(tested)
+    basis = [""] * len(tested)
     variance, freedom = np.full((2, 2, len(tested)), np.nan)
     for i, pair in enumerate(tested):
         repeats = np.flatnonzero(np.isfinite(differences[0, i]))
         if len(repeats):
-            up, down = found.slopes((i, repeats))
-            slope = up / len(repeats), down / len(repeats)
-            rows = population.of_two_models(data, compared, decided_of, pair, repeats, slope)
+            up, down = (one[:, i, repeats] / len(repeats) for one in found.slopes)
+            rows = population.of_two_models(data, compared, pair, repeats, (up, down))
             variance[:, i], freedom[:, i] = rows.variance, rows.freedom
-            kept = all(decided_of(cell).rows is not None for cell in pair)
+            kept = all(data.decided(cell, repeats).rows is not None for cell in pair)
             basis[i] = population.ROW_BY_ROW if kept else population.FROM_COUNTS
     return paired_test(differences, data.design.ratio, RowVariance(variance, freedom)), basis
 

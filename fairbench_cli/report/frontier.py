@@ -28,7 +28,7 @@ from fairbench_cli.measures.thresholds import (
 )
 from fairbench_cli.report.inference import PairedTest, RowVariance, bound, paired_test, slopes
 from fairbench_cli.report.paired import adjusted, verdicts, written
-from fairbench_cli.report.population import FRESH, FROM_COUNTS, SPLITS, decisions_of, of_two_models
+from fairbench_cli.report.population import FRESH, FROM_COUNTS, SPLITS, of_two_models
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, is_baseline, key_of, mean_and_interval
 from fairbench_cli.report.results import COMPARED, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, show_cell, technique_label
@@ -357,7 +357,7 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
     if data.design.kind != "shared":
         return paired_test(differences, data.design.ratio)
     pairs = data.pair(data.counts, moved.compared)
-    kept, found = decisions_of(data), np.full((2, len(differences)), np.nan)
+    found = np.full((2, len(differences)), np.nan)
     known = np.isfinite(differences) & ~np.isnan(thresholds.both).any(axis=(-1, -2))
     for cell, base in enumerate(moved.baseline):
         repeats = np.flatnonzero(known[cell])
@@ -369,7 +369,7 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
             (slopes("accuracy", counts) - price * slopes(GAPS[moved.held], counts))[None] / len(repeats)
             for counts in (Counts(PAIR, one) for one in n)
         )
-        to_none = of_two_models(data, moved.compared, kept, (cell, base), repeats, (own, none))
+        to_none = of_two_models(data, moved.compared, (cell, base), repeats, (own, none))
         before, after, *moves = (one.reshape(*one.shape[:-3], 4, 2) for one in (n[1], n[2], none, cut))
         to_cut = bound(before, after, moves[0], moves[1], thresholds.both[cell, repeats].reshape(-1, 4))
         most = (np.sqrt(to_none.variance) + np.sqrt(to_cut.variance)) ** 2

@@ -5,6 +5,7 @@ techniques and β of a data set, attribute, groups compared, classifier and metr
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -15,7 +16,7 @@ from fairbench_cli.report.inference import EQUAL
 from fairbench_cli.report.paired import LEVEL, SAME, adjusted
 from fairbench_cli.report.population import values_over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
-from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results
+from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK
 
 Kind = Literal[
@@ -53,15 +54,14 @@ def own_frame(results: Results) -> pd.DataFrame:
     ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``, whether
     there is one.
     """
-    ideals = {metric: results.ideal(metric) for metric in results.rows["metric"].unique()}
-    ideal = np.array([ideals[metric] for metric in results.rows["metric"]], dtype=float)
-    test = values_over_population(results, np.arange(len(ideal)), np.nan_to_num(ideal))
+    ideal = results.ideals
+    shift = np.nan_to_num(ideal)
+    test = values_over_population(results, np.arange(len(ideal)), shift)
     rows = results.rows[ROW_COLUMNS].reset_index(drop=True)
     p_holm, p_same = (
         adjusted(rows, np.where(np.isnan(ideal), np.nan, one), [*BLOCK, "metric"])["p_holm"]
         for one in (test.p, test.within(SAME))
     )
-    shift = np.nan_to_num(ideal)
     return rows.assign(
         n=test.n.astype(int),
         mean=test.mean + shift,
@@ -74,6 +74,12 @@ def own_frame(results: Results) -> pd.DataFrame:
         **dict(zip(CONSTANT_COLUMNS, results.constant.T, strict=True)),
         constant=results.constant.sum(axis=1) > 0,
     )
+
+
+@lru_cache(maxsize=2)  # the answer and the page are of one run
+def own_of(run: RunResults) -> pd.DataFrame:
+    """Return `own_frame` of all metrics of a run."""
+    return own_frame(run.asked(run.metrics))
 
 
 def kinds(

@@ -29,19 +29,6 @@ VERSUS = "paired-versus-"  # begins the files of differences to other techniques
 SAME = 0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
 
 
-def away_from_ideals(results: Results) -> Floats:
-    """Return how far the values of results are from their metrics' ideals; NaN of metrics without one."""
-    far = np.full_like(results.values, np.nan)
-    for metric, at in results.rows.reset_index().groupby("metric", sort=False).indices.items():
-        far[at] = _away(results.ideal(str(metric)), results.values[at])
-    return far
-
-
-def _away(ideal: float | None, values: Floats) -> Floats:
-    """Return how far values are from an ideal; NaN without one."""
-    return np.full_like(values, np.nan) if ideal is None else np.abs(values - ideal)
-
-
 @dataclass(frozen=True)
 class Baseline:
     """The technique that the others are compared with.
@@ -184,8 +171,7 @@ def differences_frame(
     rows = cells.iloc[ours].reset_index(drop=True).assign(**columns)
     once, place, sign = _once(ours, theirs)
     ours, theirs = ours[once], theirs[once]
-    far = away_from_ideals(results)
-    both, others = (np.concatenate([values[at], far[at]]) for at in (ours, theirs))
+    both, others = (np.concatenate([values[at], results.distances[at]]) for at in (ours, theirs))
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
         apart = both - others
 
@@ -196,7 +182,7 @@ def differences_frame(
 
     halves = np.arange(len(apart)).reshape(2, -1)
     of_values, of_distances = (_turned(test(half), place, sign) for half in halves)
-    has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
+    has_ideal = ~np.isnan(results.ideals[ours[place]])
     twice = np.tile(ours, 2), np.tile(theirs, 2), apart
     everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)), test)
     p_same, basis = everywhere.within(SAME)[place], basis[place]
@@ -261,7 +247,8 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     metrics = tuple(dict.fromkeys(shown)) or TABLES["difference-to-none"].metrics
     results = run.asked(metrics)
     baseline = Baseline() if versus is None else find_baseline(results, versus)
-    frame = paired_frame(results, versus)
+    frame = paired_of(run) if versus is None else paired_frame(results, versus)
+    frame = frame[frame["metric"].isin(metrics)]
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
     constant = results.rows[COMPARED][results.constant.any(axis=1)].itertuples(index=False, name=None)
     same_for_all = set(constant)
@@ -397,23 +384,64 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
         Names of metrics that have an ideal.
     """
     situation = [*SITUATION[:2], "compared", *SITUATION[2:]]
-    numbers = ["n", *metrics, *(f"{name}_distance" for name in metrics)]
+    distances = [f"{name}_distance" for name in metrics]
     judged = ["constant", "front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
-    columns = [*situation, *TECHNIQUE, "technique", *numbers, *judged]
-    kept = results.take(results.rows["metric"].isin(metrics).to_numpy())
+    columns = [*situation, *TECHNIQUE, "technique", "n", *metrics, *distances, *judged]
+    kept = results.take(
+        (results.rows["metric"].isin(metrics) & (results.rows["intervention"] != TRUTH)).to_numpy()
+    )
     # A metric of rows is not known of all groups compared.
-    known = kept.rows.groupby(COMPARED[:3])["metric"].transform("nunique")
-    one, other = (kept.take(((kept.rows["metric"] == name) & (known == 2)).to_numpy()) for name in metrics)
-    values = np.stack([one.values, other.values])
-    values = np.where(np.isfinite(values).all(axis=0), values, np.nan)
-    is_technique = (one.rows["intervention"] != TRUTH).to_numpy()
-    some = np.flatnonzero(~np.isnan(values[0]).all(axis=1) & is_technique)
-    cells = one.rows.iloc[some][COMPARED].reset_index(drop=True)
-    parts = [
-        _front(cells.iloc[at], values[:, some[at]], metrics, (one.take(some[at]), other.take(some[at])))
-        for at in cells.groupby(situation, sort=False).indices.values()
-    ]
-    return pd.concat([pd.DataFrame(columns=columns), *parts][bool(parts) :], ignore_index=True)[columns]
+    known = kept.rows.groupby(COMPARED[:3])["metric"].transform("nunique") == 2
+    of_metrics = np.stack([np.flatnonzero(known & (kept.rows["metric"] == name)) for name in metrics])
+    there = np.logical_and(*np.isfinite(kept.values[of_metrics]))
+    some = there.any(axis=1)
+    kept, there = kept.take(of_metrics[:, some].ravel()), there[some]  # of one metric, then of the other
+    values, far = (
+        np.where(there, both.reshape(2, *there.shape), np.nan) for both in (kept.values, kept.distances)
+    )
+    cells = kept.rows.iloc[: len(there)].reset_index(drop=True)
+    labels = [technique_label(*own) for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
+    situations = list(cells.groupby(situation, sort=False).indices.values())
+    means = np.nanmean(far, axis=2)
+
+    pairs = [at[np.array(np.triu_indices(len(at), k=1))] for at in situations]
+    first, second = np.concatenate([np.zeros((2, 0), dtype=np.intp), *pairs], axis=1)
+    ahead = means[:, second] - means[:, first]  # above 0: the first is nearer
+    wins, loses = (
+        (sign * ahead >= -EQUAL).all(axis=0) & (sign * ahead > EQUAL).any(axis=0) for sign in (1, -1)
+    )
+    apart = far[:, first] - far[:, second]
+    same = ~(np.abs(apart) > EQUAL).any(axis=2)
+    ours, theirs = (np.concatenate([one, one + len(cells)]) for one in (first, second))
+    population, _ = over_population(kept, ours, theirs, np.concatenate(apart), np.ones(len(ours), dtype=bool))
+
+    def clear(p: Floats) -> NDArray[np.bool_]:
+        """Return which pairs tests keep apart, on all metrics on which they ever differ."""
+        joint = np.where(same & ~np.isnan(p), 0.0, p).max(axis=0)
+        joint = np.where(same.all(axis=0), p[0], joint)
+        found: NDArray[np.bool_] = adjusted(cells.iloc[first], joint, situation)["p_holm"] < LEVEL
+        return found
+
+    def dominated_by(shown: NDArray[np.bool_]) -> list[str]:
+        """Return for each technique those that dominate it, of the pairs that are asked for."""
+        found: list[list[str]] = [[] for _ in labels]
+        won, lost = np.stack([first, second])[:, wins & shown], np.stack([second, first])[:, loses & shown]
+        for winner, loser in sorted(np.concatenate([won, lost], axis=1).T.tolist()):
+            found[loser].append(labels[winner])
+        return [APART.join(names) for names in found]
+
+    frame = cells.assign(
+        technique=labels,
+        n=there.sum(axis=1),
+        **dict(zip(metrics, np.nanmean(values, axis=2), strict=True)),
+        **dict(zip(distances, means, strict=True)),
+        constant=kept.constant[: len(cells)].sum(axis=1) > 0,
+        dominated_by=dominated_by(wins | loses),
+        clearly_dominated_by=dominated_by(clear(paired_test(apart).p)),
+        population_clearly_dominated_by=dominated_by(clear(population.p.reshape(2, -1))),
+    )
+    frame["front"] = (frame["dominated_by"] == "") & ~frame["constant"]
+    return frame.iloc[np.concatenate([first[:0], *situations])][columns].reset_index(drop=True)
 
 
 @lru_cache(maxsize=2)  # the CSV and the table are of one run
@@ -445,52 +473,3 @@ def pareto_table(name: str, run: RunResults) -> Document:
         "some repeat. -: no value.",
     )
     return Document(name, facts=caption, sections=blocks_of(run, texts, "-"))
-
-
-def _front(
-    cells: pd.DataFrame, values: Floats, metrics: tuple[str, str], results: tuple[Results, Results]
-) -> pd.DataFrame:
-    """Judge the techniques of one situation; values have shape (2, techniques, repeats)."""
-    ideals = [one.ideal(name) for one, name in zip(results, metrics, strict=True)]
-    far = np.stack([_away(ideal, found) for ideal, found in zip(ideals, values, strict=True)])
-    means = np.nanmean(far, axis=2)
-    ahead = means[:, None, :] - means[:, :, None]  # [metric, i, j] > 0: i is nearer than j
-    dominates = (ahead >= -EQUAL).all(axis=0) & (ahead > EQUAL).any(axis=0)
-    constant = results[0].constant.sum(axis=1) > 0
-    labels = [technique_label(*own) for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
-    return cells.assign(
-        technique=labels,
-        n=(~np.isnan(far[0])).sum(axis=1),
-        **dict(zip(metrics, np.nanmean(values, axis=2), strict=True)),
-        **{f"{name}_distance": mean for name, mean in zip(metrics, means, strict=True)},
-        constant=constant,
-        front=~dominates.any(axis=0) & ~constant,
-        dominated_by=_names(dominates, labels),
-        clearly_dominated_by=_names(dominates & _apart(far), labels),
-        population_clearly_dominated_by=_names(dominates & _apart(far, results), labels),
-    )
-
-
-def _apart(far: Floats, results: Sequence[Results] = ()) -> NDArray[np.bool_]:
-    """Return which pairs of techniques the tests keep apart, on all metrics on which they ever differ.
-
-    With the results of each metric, in the population.
-    """
-    first, second = np.triu_indices(far.shape[1], k=1)
-    differences = far[:, first] - far[:, second]
-    same = ~(np.abs(differences) > EQUAL).any(axis=2)
-    p = paired_test(differences).p
-    if results:
-        pairs = first, second
-        judged = np.ones(len(first), dtype=bool)
-        own = zip(results, differences, strict=True)
-        p = np.stack([over_population(one, *pairs, apart, judged)[0].p for one, apart in own])
-    joint = np.where(same & ~np.isnan(p), 0.0, p).max(axis=0)
-    rejected = holm(np.where(same.all(axis=0), p[0], joint)) < LEVEL
-    apart = np.zeros((far.shape[1], far.shape[1]), dtype=bool)
-    apart[first, second] = apart[second, first] = rejected
-    return apart
-
-
-def _names(dominates: NDArray[np.bool_], labels: list[str]) -> list[str]:
-    return [APART.join(labels[i] for i in np.flatnonzero(column)) for column in dominates.T]

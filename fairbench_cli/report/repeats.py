@@ -1,8 +1,8 @@
 """The repeats in a journal as arrays, one `DatasetRepeats` per data set and attribute, and their means."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,8 @@ from fairbench_cli.experiment.journal.journal import Records
 from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
-from fairbench_cli.report.inference import RowDesign, row_design
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.report.inference import Decided, RowDesign, decided, row_design, slopes
 
 SITUATION = ["dataset", "attribute", "world", "representation", "beta", "classifier", "classifier_parameters"]
 TECHNIQUE = ["intervention", "parameters", "include_protected"]
@@ -27,6 +28,7 @@ CELL_COLUMNS = [*SITUATION[:5], *TECHNIQUE, *SITUATION[5:]]
 COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
 OF_WORLDS = ["world", "labels", "features"]
 """The columns that no file of a run without worlds has."""
+KEPT = 96  # cells whose decisions are in memory at a time
 
 Texts = NDArray[np.object_]
 CellKey = tuple[Any, ...]
@@ -174,6 +176,52 @@ class DatasetRepeats:
         """Return counts of the deprived and the favoured group of an attribute or an intersection."""
         return self.protected.pair(counts, attribute_names(compared))
 
+    @cached_property
+    def slopes(self) -> Callable[[str, Metric], Floats]:
+        """A function of groups compared and metric: its slopes, shape (cells, repeats, strata, 2)."""
+
+        @cache
+        def of(compared: str, metric: Metric) -> Floats:
+            counts = self.levels(Counts(self.counts.groups, self.counts.n[self.done]), compared)
+            found = np.full((*self.done.shape, *counts.n.shape[1:]), np.nan)
+            found[self.done] = slopes(metric, counts)
+            return self.by_stratum(found, partial(self.levels, compared=compared))
+
+        return of
+
+    def by_stratum(self, slope: Floats, summed: Callable[[Counts], Counts]) -> Floats:
+        """Return slopes of sums of groups as those of the strata that are summed, shape (..., strata, 2).
+
+        Parameters
+        ----------
+        slope : float array, shape (..., sums, 2, 2)
+        summed : callable
+            Returns the sums of counts of the joint levels, in the order of `slope`.
+        """
+        groups = self.counts.groups
+        ones = np.zeros((len(groups), len(groups), 2, 2))
+        ones[np.arange(len(groups)), np.arange(len(groups))] = 1
+        level = summed(Counts(groups, ones)).n[..., 0, 0].argmax(axis=1)
+        return slope[..., level, :, :].reshape(*slope.shape[:-3], 2 * len(groups), 2)
+
+    def decided(self, cell: int, repeats: Rows) -> Decided:
+        """Return what a cell's models decided in some of the repeats that are done."""
+        at = (np.cumsum(self.done[cell]) - 1)[repeats]
+        model = self._decided(cell)
+        return model if len(at) == len(model.n) else model.of(at)
+
+    @cached_property
+    def _decided(self) -> Callable[[int], Decided]:
+        """A function of a cell: what its models decided, in the repeats that are done."""
+
+        @lru_cache(maxsize=KEPT)
+        def of(cell: int) -> Decided:
+            repeats = np.flatnonzero(self.done[cell])
+            kept = self.decisions[cell] if self.decisions else {}
+            return decided(self.counts.n[cell, repeats], [kept.get(int(repeat)) for repeat in repeats])
+
+        return of
+
 
 def collect(plan: RunPlan, records: Records) -> list[DatasetRepeats]:
     """Return the repeats of a run by data set, in the order of the plan; those without any are left out."""
@@ -234,7 +282,7 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
     requested = plan.config.row_metrics
     status, reason = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
     n = np.full((*shape, len(groups), 2, 2), np.nan)
-    row_values = {name: np.full(shape, np.nan) for name in requested.names}
+    row_values = {name: np.full(shape, np.nan) for name in requested.recorded_as}
     swept, swept_repeats = [], []
     tuned: list[dict[int, Curve]] = [{} for _ in cells]
     decisions: list[dict[int, str]] = [{} for _ in cells]
@@ -250,8 +298,7 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
                 record = as_recorded(record)
             if record.counts is not None:
                 n[i, repeat] = record.counts.n
-            for name in requested.names:
-                kept = requested.record(name)
+            for name, kept in requested.recorded_as.items():
                 row_values[name][i, repeat] = record.values.get(
                     on_record(kept) if recorded[i] else kept, np.nan
                 )

@@ -71,9 +71,16 @@ class Results:
         """Return a metric, registered or not."""
         return self.own[name] if name in self.own else find(name)
 
-    def ideal(self, metric: str) -> float | None:
-        """Return the best value of a metric, or None."""
-        return self.metric(metric).ideal
+    @cached_property
+    def ideals(self) -> Floats:
+        """The best value of each row's metric, shape (rows,); NaN of a metric without one."""
+        ideals = {name: self.metric(name).ideal for name in self.rows["metric"].unique()}
+        return np.array([ideals[name] for name in self.rows["metric"]], dtype=float)
+
+    @property
+    def distances(self) -> Floats:
+        """How far the values are from their metrics' ideals; NaN of metrics without one."""
+        return np.abs(self.values - self.ideals[:, None])
 
     @cached_property
     def constant(self) -> Rows:

@@ -9,8 +9,9 @@ from fairbench_cli.audit.compare.references import kept
 from fairbench_cli.audit.compare.report import Interval, Place, Report, intervals
 from fairbench_cli.audit.metrics import SHOWN, defined
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.part import Part, Row, View, grouped
+from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import in_brackets
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.pooling import pooled_rates
 from fairbench_cli.measures.rates import RATES

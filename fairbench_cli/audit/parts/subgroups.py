@@ -13,11 +13,12 @@ from fairbench_cli.audit.compare.report import Interval, Intervals, Place, Repor
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.part import Part, Row, View, grouped, stream
+from fairbench_cli.audit.parts.part import Part, Row, View, stream
 from fairbench_cli.audit.parts.rates import in_brackets, where
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, parts_of_groups, with_clusters
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import Flag, UserError, user_error
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats, divide

@@ -23,7 +23,7 @@ from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.findings import allowed, differs
-from fairbench_cli.audit.parts.part import Part, Row, View, Whole, grouped
+from fairbench_cli.audit.parts.part import Part, Row, View, Whole
 from fairbench_cli.audit.parts.rates import (
     attribute_sections,
     decisive,
@@ -34,6 +34,7 @@ from fairbench_cli.audit.parts.rates import (
     worst_first,
 )
 from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
 from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
