@@ -207,12 +207,9 @@ class Source:
         named = sorted({(int(at), kind) for kind, at in NAMES.findall(sql)})
         parts = [f"{self.in_sql[at].of(kind)} AS {kind}_{at}" for at, kind in named if at < len(self.in_sql)]
         columns = ", ".join(parts) or "1 AS one"
-        if "predictions" in sql:
-            view = f"SELECT {columns} FROM {self.table}"
-            self.database.execute(f"CREATE OR REPLACE TEMP VIEW predictions AS {view}")
-        if "sample" in sql:
-            view = f"SELECT {columns} FROM {self.first} LIMIT {self.first_rows}"
-            self.database.execute(f"CREATE OR REPLACE TEMP VIEW sample AS {view}")
+        for view, rows in ("predictions", self.table), ("sample", f"{self.first} LIMIT {self.first_rows}"):
+            if view in sql:
+                self.database.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {rows}")
         return self.database.execute(sql, parameters)
 
     def all(self, sql: str) -> list[tuple[Any, ...]]:
