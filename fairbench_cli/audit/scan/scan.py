@@ -7,7 +7,7 @@ people have several rows, `with_clusters` counts by person, too.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -209,33 +209,41 @@ def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
     TooManyGroups
         When there are too many groups.
     UserError
-        When there are too many cells to draw ties.
+        When there are too many cells to draw ties, or of too many models.
     """
-    attributes = tuple(scan.roles.attributes)
-    if scan.drawn:  # all together: a row is drawn once for all attributes
-        try:
+    attributes, audited = tuple(scan.roles.attributes), scan.roles.audited
+    each = [(name,) for name in attributes]
+    try:
+        if scan.drawn:  # all together: a row is drawn once for all attributes
             return _count_sets(scan, [attributes])
-        except _TooManyCells:
+        levels = {name: many for (name,), many in _groups(scan, "count(DISTINCT {}) + 1", "sample", each)}
+        return _counted(scan, _sets(levels, audited))
+    except _TooManyCells:
+        if scan.drawn:
             what = "the attributes have too many combinations to draw ties at random"
             fix = ("name fewer attributes, or use ", Flag("ties", "include"))
             raise user_error(what, fix, Flag("ties")) from None
-    levels = _by_attribute(scan, "count(DISTINCT {}) + 1", "sample")
+    # The first rows misled.
+    for names, many in _groups(
+        scan, "approx_count_distinct({})", "predictions", dict.fromkeys([*each, *audited])
+    ):
+        if many > 2 * MOST_GROUPS:
+            raise TooManyGroups(names, f"about {many}")
     try:
-        return _counted(scan, _sets(levels, scan.roles.audited))
-    except _TooManyCells:  # the first rows misled
-        for name, distinct in _by_attribute(scan, "approx_count_distinct({})", "predictions").items():
-            if distinct > 2 * MOST_GROUPS:
-                raise TooManyGroups((name,), f"about {distinct}") from None
-        return _counted(scan, scan.roles.audited)
+        return _counted(scan, audited)
+    except _TooManyCells:
+        what = f"models, decisions and groups make over {MOST_FOUND:,} combinations"
+        raise user_error(what, "audit fewer models at a time", Flag("model-column")) from None
 
 
-def _by_attribute(scan: Scan, count: str, table: str) -> dict[str, int]:
-    """Return a count of the groups of each attribute."""
-    found: dict[str, int] = {}
-    for names in in_parts(list(scan.roles.attributes), scan.source.at_once):
-        counts = ", ".join(count.format(scan.group_sql(name)) for name in names)
-        found |= zip(names, scan.source.one(f"SELECT {counts} FROM {table}"), strict=True)
-    return found
+def _groups(
+    scan: Scan, count: str, table: str, sets: Iterable[tuple[str, ...]]
+) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield sets of attributes, each with a count of its groups."""
+    for some in in_parts(list(sets), scan.source.at_once):
+        keys = (", ".join(map(scan.group_sql, names)) for names in some)
+        counts = ", ".join(count.format(f"({key})") for key in keys)
+        yield from zip(some, scan.source.one(f"SELECT {counts} FROM {table}"), strict=True)
 
 
 def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
