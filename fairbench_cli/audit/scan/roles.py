@@ -12,13 +12,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.source import Source, in_parts
 from fairbench_cli.base.errors import Flag, UserError, Words, shown, suggest, user_error
-from fairbench_cli.data.recognise import (
-    is_date,
-    named_like_identifiers,
-    named_like_protected,
-    named_like_scores,
-    named_like_weights,
-)
+from fairbench_cli.data import recognise
 from fairbench_cli.measures.groups import CROSS
 
 LABELS = ("label_value", "label")
@@ -210,7 +204,7 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
 
 def _forgotten_weights(source: Source, config: AuditConfig, used: set[int]) -> list[str]:
     """Return a note of columns that look like weights, where nothing is said of weights."""
-    named = [i for name, i in source.places.items() if i not in used and named_like_weights(name)]
+    named = [i for name, i in source.places.items() if i not in used and recognise.named_like_weights(name)]
     if config.weight is not None or config.preset is not None:
         return []
     names = [source.columns[i] for i, _, words, _ in _first_values(source, named) if words == 0]
@@ -275,19 +269,19 @@ def _default_attributes(
         why = None
         if name in binned:
             pass
-        elif named_like_scores(name):
+        elif recognise.named_like_scores(name):
             why = SCORES
         elif name.lower() in LABELS:
             why = TRUTHS
-        elif named_like_weights(name) and words == 0 and i not in against.words:
+        elif recognise.named_like_weights(name) and words == 0 and i not in against.words:
             quantities.append(i)
             why = WEIGHTS
-        elif distinct > MOST_CODES and named_like_identifiers(name):
+        elif distinct > MOST_CODES and recognise.named_like_identifiers(name):
             why = IDENTIFIERS
         elif distinct > MOST_CODES and words == 0 and i not in against.words:
             quantities.append(i)
             why = NUMBERS
-        elif is_date(example) and _all_dates(source, i):
+        elif recognise.is_date(example) and _all_dates(source, i):
             why = DATES
         elif (
             i in against.many
@@ -329,12 +323,14 @@ def _likely(
         Where there are more, of which none is called so.
     """
     likely = {
-        name: column for name, column in attributes.items() if name in named or named_like_protected(name)
+        name: column
+        for name, column in attributes.items()
+        if name in named or recognise.named_like_protected(name)
     }
     if len(likely) == len(attributes) or len(attributes) <= FEW_ATTRIBUTES:
         return attributes, ()
     if not likely:
-        numbers = [source.columns[i] for i in quantities if named_like_protected(source.columns[i])]
+        numbers = [source.columns[i] for i in quantities if recognise.named_like_protected(source.columns[i])]
         cut = (", or cut a number: ", Flag("bins", (numbers[0], "25,45,65"))) if numbers else ()
         listed = ", ".join(list(attributes)[:MOST_LISTED]) + (", …" if len(attributes) > MOST_LISTED else "")
         fix = ("name those to audit, ", Flag("attribute", next(iter(attributes))), f"; there are {listed}")
@@ -378,4 +374,4 @@ def _words(column: int) -> str:
 
 def _all_dates(source: Source, column: int) -> bool:
     values = source.all(f"SELECT DISTINCT trimmed_{column} FROM sample WHERE trimmed_{column} <> ''")
-    return all(is_date(value) for (value,) in values)
+    return all(recognise.is_date(value) for (value,) in values)
