@@ -263,40 +263,28 @@ def _default_attributes(
     whole = rows < source.first_rows
     attributes: dict[str, int] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
-    quantities = []
+    quantities: list[int] = []
     for i, distinct, words, example in _first_values(source, free):
         name = source.columns[i]
-        why = None
-        if name in binned:
-            pass
-        elif recognise.named_like_scores(name):
-            why = SCORES
-        elif name.lower() in LABELS:
-            why = TRUTHS
-        elif recognise.named_like_weights(name) and words == 0 and i not in against.words:
-            quantities.append(i)
-            why = WEIGHTS
-        elif distinct > MOST_CODES and recognise.named_like_identifiers(name):
-            why = IDENTIFIERS
-        elif distinct > MOST_CODES and words == 0 and i not in against.words:
-            quantities.append(i)
-            why = NUMBERS
-        elif recognise.is_date(example) and _all_dates(source, i):
-            why = DATES
-        elif (
-            i in against.many
-            or distinct > MOST_VALUES
-            or (whole and distinct > MOST_CODES and 2 * distinct > rows)
-        ):
-            why = OWN_VALUES if 2 * distinct > rows else MANY_VALUES
-        elif source.in_sql[i].binary and source.one(
-            f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
-        ):
-            why = BYTES
+        number, many, own = words == 0 and i not in against.words, distinct > MOST_CODES, 2 * distinct > rows
+        too_many = i in against.many or distinct > MOST_VALUES or (whole and many and own)
+        bytes_in = f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
+        reasons = (  # the first that there is
+            (SCORES, recognise.named_like_scores(name)),
+            (TRUTHS, name.lower() in LABELS),
+            (WEIGHTS, number and recognise.named_like_weights(name)),
+            (IDENTIFIERS, many and recognise.named_like_identifiers(name)),
+            (NUMBERS, many and number),
+            (DATES, recognise.is_date(example) and _all_dates(source, i)),
+            (OWN_VALUES if own else MANY_VALUES, too_many),
+            (BYTES, source.in_sql[i].binary and source.one(bytes_in)),
+        )
+        why = next((reason for reason, holds in reasons if holds and name not in binned), None)
         if why is None:
             attributes[name] = i
         else:
             left_out.setdefault(why, []).append(name)
+        quantities += [i] if why in (WEIGHTS, NUMBERS) else []
     notes = tuple(_left_out(why, names) for why, names in left_out.items())
     return attributes, tuple(quantities), notes
 
