@@ -338,25 +338,19 @@ def _repeats(scan: Scan) -> list[str]:
     source, roles, rows = scan.source, scan.roles, scan.tally.rows
     used = {*roles.taken, *roles.attributes.values(), roles.single_model}
     names = {name: i for name, i in source.places.items() if i not in used and named_like_identifiers(name)}
-    notes = []
+    large = rows > MOST_IDENTIFIERS
+    estimated = large and source.format in ("parquet", "sqlite", "frame")
+    table, notes = "sample" if large and not estimated else "predictions", []
     for name, column in names.items():
         key, least = f"trimmed_{column}", 0 if name.lower() in ("id", "entity_id") else MOST_CODES
         if roles.model is not None:
             key = f"({key}, {roles.model_sql})"
         advice = f"; if they are of one person, give --cluster {name}"
         advice += "" if roles.model is not None else "; if of several models, --model-column"
-        there = f"FROM {{}} WHERE trimmed_{column} <> ''"
-        if rows > MOST_IDENTIFIERS and source.format in ("parquet", "sqlite", "frame"):
-            seen, known = source.one(
-                f"SELECT count(*), approx_count_distinct({key}) {there.format('predictions')}"
-            )
-            which, many = "Rows", f"some {seen - known}"
-            known = seen if known >= (1 - FEW_REPEATS) * seen else known
-        else:
-            table = "sample" if rows > MOST_IDENTIFIERS else "predictions"
-            seen, known = source.one(f"SELECT count(*), count(DISTINCT {key}) {there.format(table)}")
-            which = f"Among the first {seen} rows those" if table == "sample" else "Rows"
-            many = str(seen - known)
-        if least < known < seen:
+        count = f"approx_count_distinct({key})" if estimated else f"count(DISTINCT {key})"
+        seen, known = source.one(f"SELECT count(*), {count} FROM {table} WHERE trimmed_{column} <> ''")
+        which = f"Among the first {seen} rows those" if table == "sample" else "Rows"
+        many = f"{'some ' if estimated else ''}{seen - known}"
+        if least < known < seen and not (estimated and known >= (1 - FEW_REPEATS) * seen):
             notes.append(f"{which} whose {name} an earlier row has: {many}; all are counted{advice}.")
     return notes

@@ -16,7 +16,7 @@ import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import readings, sql
-from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins
+from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, scores_of, selected
 from fairbench_cli.audit.scan.refusals import refuse_if
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
 from fairbench_cli.audit.scan.source import Source, in_parts
@@ -168,7 +168,7 @@ class Scan:
             cases = f"CASE WHEN {sql.not_finite(score)} THEN -1"
             for model, cuts in by_model.items():
                 cases += " ELSE" if model is None else f" WHEN model = {sql.quoted(model)} THEN"
-                cases += f" {readings.level_sql(score, readings.scores_of(cuts))}"
+                cases += f" {readings.level_sql(score, scores_of(cuts))}"
             levels.append(f"{cases} END")
         return readings.joint_level_sql(levels)
 
@@ -423,12 +423,7 @@ def _slices(scan: Scan) -> tuple[Slice, ...]:
 
 
 def _slice(
-    scan: Scan,
-    model: str,
-    cut: Cut,
-    names: tuple[str, ...],
-    groups: list[tuple[str, ...]],
-    code: Ints,
+    scan: Scan, model: str, cut: Cut, names: tuple[str, ...], groups: list[tuple[str, ...]], code: Ints
 ) -> Slice:
     """Return the counts of an attribute or intersection under one model and decision."""
     cells = scan.cells_with(names)
@@ -438,26 +433,18 @@ def _slice(
     if cut.outcome is not None:
         label, level = (label == cut.outcome).astype(np.int64), (level == cut.outcome).astype(np.int64)
     rows = cells.rows[at]
-    picked = readings.selected(
-        cut, readings.scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model
-    )
+    picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
-    def by_group(of_row: Floats) -> Floats:
+    def by_group(of_row: Floats | Ints) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
         part = np.where(picked == rows, of_row, of_row * picked / rows)
         sums = [np.bincount(2 * group + label, each, 2 * len(there)) for each in (of_row - part, part)]
         return np.stack(sums, axis=1).reshape(-1, 2, 2).astype(np.float64)
 
-    return Slice(
-        model=model,
-        decision=cut.text,
-        attribute=CROSS.join(names),
-        counts=Counts(tuple(CROSS.join(groups[i]) for i in there), by_group(cells.weight[at])),
-        cell_rows=by_group(cells.weighing[at].astype(np.float64)).astype(np.int64),
-        squares=by_group(cells.square[at]),
-        labelled=scan.roles.label is not None,
-        intersection=len(names) > 1,
-    )
+    weight, weighing, square = (by_group(each[at]) for each in (cells.weight, cells.weighing, cells.square))
+    counts = Counts(tuple(CROSS.join(groups[i]) for i in there), weight)
+    place, labelled = (model, cut.text, CROSS.join(names)), scan.roles.label is not None
+    return Slice(*place, counts, weighing.astype(np.int64), square, labelled, intersection=len(names) > 1)
 
 
 def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
@@ -579,7 +566,7 @@ def _clusters(
     level, label, person, *codes = (keys[key][at] for key in keys if key != "model")
     group, many = group_finder(scan, part, names)(codes), len(part.counts.groups)
     ones = np.ones(len(at), np.int64)
-    picked = readings.selected(cut, readings.scores_of(cuts), level, ones, scan.config.seed, part.model)
+    picked = selected(cut, scores_of(cuts), level, ones, scan.config.seed, part.model)
     entry, inverse = np.unique(person * many + group, return_inverse=True)
     cell = 4 * inverse + 2 * label + picked
     n, squares = (
