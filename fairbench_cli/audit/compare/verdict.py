@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval, Place
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval, Place, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE, AuditConfig
 from fairbench_cli.audit.metrics import (
     COMPARED,
@@ -160,24 +160,27 @@ def roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
     }
 
 
-def attribute_verdict(
-    at: Place, rows: Sequence[Disparity], more: Iterable[tuple[str, Verdict]], deciding: Sequence[str]
-) -> AttributeVerdict:
-    """Return the verdict on an attribute: fail if a group fails, else undecided if one is, else pass.
+def verdicts_of(
+    report: Report, more: Mapping[Place, Sequence[tuple[str, Verdict]]]
+) -> tuple[AttributeVerdict, ...]:
+    """Return the verdict on each attribute: fail if a group fails, else undecided if one is, else pass.
 
     The reference itself decides nothing; where there is nobody else, nothing is decidable. `more` are
     verdicts on other metrics, by their names.
     """
-    by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
-    for row in rows:
-        if not row.is_reference:
-            by_metric[row.metric].append(row.verdict)
-    for name, found in more:
-        by_metric.setdefault(name, []).append(found)
-    decided: dict[str, Verdict] = {name: all_of(values) for name, values in by_metric.items()}
-    decided |= roll_ups(decided)
-    verdict = all_of(decided.get(name, "undecided") for name in deciding)
-    return AttributeVerdict(**vars(at), by_metric=decided, verdict=verdict)
+    found = []
+    for place, (rows, _) in report.by_audit.items():
+        by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
+        for row in rows:
+            if not row.is_reference:
+                by_metric[row.metric].append(row.verdict)
+        for name, verdict in more.get(Place(*place), ()):
+            by_metric.setdefault(name, []).append(verdict)
+        decided = {name: all_of(values) for name, values in by_metric.items()}
+        decided |= roll_ups(decided)
+        over_all = all_of(decided.get(name, "undecided") for name in report.decided_by)
+        found.append(AttributeVerdict(*place, by_metric=decided, verdict=over_all))
+    return tuple(found)
 
 
 def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity], config: AuditConfig) -> Gate:

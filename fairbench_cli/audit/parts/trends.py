@@ -10,16 +10,16 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from fairbench_cli.audit.compare.effective import rate_rows
-from fairbench_cli.audit.compare.kernel import disparities, group_rows, overall_rows
+from fairbench_cli.audit.compare.kernel import report_of
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, kept
 from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report
-from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict
+from fairbench_cli.audit.compare.verdict import all_of, verdicts_of
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.findings import allowed, differs
@@ -37,7 +37,7 @@ from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
-from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
+from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import holm
@@ -45,7 +45,6 @@ from fairbench_cli.measures.trend import ratio_trend
 
 Word = Literal["rises", "falls", "steady", "undecided"]
 NoWord = Literal["few", "chance", ""]
-WORDS: dict[Word, str] = {"rises": "rises", "falls": "falls", "steady": "steady", "undecided": "not decided"}
 REASONS: dict[NoWord, str] = {"few": "too few rows", "chance": "could be chance", "": ""}
 LEAST = 3  # slices of a trend; of two the change from one to the other says all
 FEW_OVER = 5  # rows over the bar, of a group or its reference: with fewer no trend is tested
@@ -149,25 +148,10 @@ def _whole(base: Report) -> Report:
     slices = [
         _together(parts, config) for parts in grouped(base.slices, lambda part: part.attribute).values()
     ]
-    inside = [kept(part, config) for part in slices]
     compared_by = common_references([kept(part, config) for part in base.slices], config)
-    rows, family = disparities(inside, base.decided_by, compared_by)
-    report = replace(
-        base,
-        config=config,
-        slices=tuple(slices),
-        overall=tuple(overall_rows(slices, config)),
-        groups=tuple(row for part in inside for row in group_rows(part, config)),
-        disparities=tuple(chain.from_iterable(rows)),
-        family=family,
-        last="",
-        notes=(),
-        found={"rates": None},
-    )
-    verdicts = tuple(
-        attribute_verdict(Place(*place), own, (), report.decided_by)
-        for place, (own, _) in report.by_audit.items()
-    )
+    about = {name: getattr(base, name) for name in ("source", "rows", "weighted")}
+    report = report_of(slices, base.decided_by, config, compared_by, found={"rates": None}, **about)
+    verdicts = verdicts_of(report, {})
     return replace(report, verdicts=verdicts, verdict=all_of(row.verdict for row in verdicts))
 
 
@@ -242,7 +226,8 @@ def in_short(found: Over, report: Report) -> str:
     last = [row for verdict in report.judged for row in decisive(verdict, report)]
     by = "by which the gate goes, " if report.config.fail or report.config.failing_metrics else ""
     said = failures(last) if last else "there is nothing to compare."
-    end = f" The last, {report.last}, {by}{LAST[report.verdict]}: {said[0].lower()}{said[1:]}"
+    verdict = "is not decided" if report.verdict == "undecided" else VERDICTS[report.verdict]
+    end = f" The last, {report.last}, {by}{verdict}: {said[0].lower()}{said[1:]}"
     if not found.ordered:
         return f"No trend is tested: {_why_not(found, report)}.{end}"
     parts = [] if any(row.word in MOVES for row in found.trends) else ["none is shown"]
@@ -254,7 +239,6 @@ def in_short(found: Over, report: Report) -> str:
     return f"Trend over the slices: {'; '.join(parts)}.{end}"
 
 
-LAST: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "is not decided"}
 MOVES = ("rises", "falls")
 VERBS: dict[Word, tuple[str, str]] = {
     "rises": ("rises", "rise"),
@@ -279,8 +263,8 @@ def _why_not(found: Over, report: Report) -> str:
 
 def trend_words(found: Over, row: Pair, metric: str) -> str:
     """Return the trend of a comparison in a sentence; empty where none is tested."""
-    known = {(one.attribute, one.group, one.metric): one for one in found.trends}
-    one = known.get((row.attribute, row.group, metric))
+    place = row.attribute, row.group, metric
+    one = next((one for one in found.trends if (one.attribute, one.group, one.metric) == place), None)
     if one is None:
         return ""
     first, last = (writing.ratio(value, one.tau, 2) for value in (one.ratio_first, one.ratio_last))
@@ -427,7 +411,8 @@ def _trend_table(rows: Sequence[Trend], found: Over, view: View) -> TextTable:
 
     def word(row: Trend) -> TableCell:
         why = f": {REASONS[row.reason]}" if row.reason else ""
-        words = REASONS[row.reason] if view.brief and row.reason else WORDS[row.word] + why
+        words = VERDICTS["undecided"] if row.word == "undecided" else row.word
+        words = REASONS[row.reason] if view.brief and row.reason else words + why
         return TableCell(words, verdict="undecided" if row.reason else None)
 
     columns: dict[str, Callable[[Trend], TableCell]] = {
