@@ -46,7 +46,8 @@ def paper_table(name: str, run: RunResults) -> Document:
         place = tuple(cell["attribute" if column == "compared" else column] for column in tables.BLOCK)
         for called, counted in labels.items():
             for metric in metrics:
-                cells[place, (called, metric), cell["beta"]] = tables.labels_cell(counted, cell, metric)
+                if (place, (called, metric), cell["beta"]) not in cells:
+                    cells[place, (called, metric), cell["beta"]] = tables.labels_cell(counted, cell, metric)
     for cell in run.plan.cells:
         place = tuple(cell["attribute" if column == "compared" else column] for column in tables.BLOCK)
         if cell["intervention"] == tables.TRUTH and run.labels == "recorded":
@@ -157,7 +158,6 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
     labelled = set()
     for data in run.datasets:
         for cell in data.cells:
-            labels = data.levels(tables.labels_of(run, data, cell), data.attribute)
             place = [names.dataset(data.dataset), data.attribute]
             place += [cell["world"] or tables.NO_BIAS] * run.plan.has_worlds
             place += [cell["representation"]] * (cell["representation"] != "original")
@@ -167,6 +167,7 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
                 if (*place, cell["beta"], metric) not in labelled:
                     labelled.add((*place, cell["beta"], metric))
                     key = _key(*place, tables.LABELS, f"{cell['beta']:g}", metric)
+                    labels = data.levels(tables.labels_of(run, data, cell), data.attribute)
                     yield key, measure(run.results.metric(metric), labels), np.nan
                 key = _key(*place, technique, f"{cell['beta']:g}", metric)
                 difference = differences.get((*key_of(cell), data.attribute, metric), np.nan)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import compress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -104,10 +105,14 @@ def _shared(
         if metric.is_test or name in data.row_values:
             basis[names == name] = OF_SIZE if metric.is_test else OF_ROWS
     known = there.any(axis=1) & (basis == ROW_BY_ROW)
+    which = list(zip(compared, names, strict=True))
+    slopes = {
+        (groups, name): data.slopes(groups, metrics[name]) for groups, name in {*compress(which, known)}
+    }
 
     def slopes_of(rows: Rows, at: Rows, cell: int, repeats: Rows) -> Floats:
         """Return how means over repeats change with a cell's counts, shape (pairs, repeats, strata, 2)."""
-        each = np.stack([data.slopes(compared[i], metrics[names[i]])[cell, repeats] for i in at])
+        each = np.stack([slopes[which[i]][cell, repeats] for i in at])
         below = results.values[rows[at]][:, repeats] < results.ideals[rows[at], None]
         each *= np.where(judged[at, None] & below, -1, 1)[..., None, None]
         pairs = there[at][:, repeats, None, None]

@@ -282,7 +282,7 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
     requested = plan.config.row_metrics
     status, reason = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
     n = np.full((*shape, len(groups), 2, 2), np.nan)
-    row_values = {name: np.full(shape, np.nan) for name in requested.names}
+    row_values = {name: np.full(shape, np.nan) for name in requested.recorded_as}
     swept, swept_repeats = [], []
     tuned: list[dict[int, Curve]] = [{} for _ in cells]
     decisions: list[dict[int, str]] = [{} for _ in cells]
@@ -298,8 +298,7 @@ def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> Da
                 record = as_recorded(record)
             if record.counts is not None:
                 n[i, repeat] = record.counts.n
-            for name in requested.names:
-                kept = requested.record(name)
+            for name, kept in requested.recorded_as.items():
                 row_values[name][i, repeat] = record.values.get(
                     on_record(kept) if recorded[i] else kept, np.nan
                 )

@@ -44,7 +44,7 @@ class TunedCell:
 
         The repeats are those of `curves`. NaN where it is undefined or the candidate was infeasible.
         """
-        if metric == self.tuning.metric:
+        if metric == self.tuning.metric.name:
             return np.array([curve.values for curve in self.curves.values()])
         counts = [replace(curve.counts, groups=self.data.protected.groups) for curve in self.curves.values()]
         return np.array([measure(metric, self.data.levels(one, self.data.attribute)) for one in counts])
@@ -68,7 +68,7 @@ def curves_frame(run: RunResults) -> pd.DataFrame:
     parts = [pd.DataFrame(columns=columns)]
     for tuned in tuned_cells(run):
         candidates = [canonical(values) for values in tuned.tuning.candidates]
-        metrics = tuple(dict.fromkeys([tuned.tuning.metric, *SHOWN]))
+        metrics = tuple(dict.fromkeys([tuned.tuning.metric.name, *SHOWN]))
         values = np.stack([tuned.values(name) for name in metrics], axis=-1)  # repeats × candidates × metrics
         chosen = [at == curve.chosen for curve in tuned.curves.values() for at in range(len(candidates))]
         each = product(tuned.curves, candidates, metrics)
@@ -95,9 +95,9 @@ def gains_frame(run: RunResults) -> pd.DataFrame:
     on_test = {_place(one): one for one in tuned if one.tuning.on == "test"}
     rows = []
     for one in tuned:
-        if one.tuning.on != "validation" or one.tuning.metric not in METRICS | dict(run.results.own):
+        if one.tuning.on != "validation" or one.tuning.metric.name not in METRICS | dict(run.results.own):
             continue
-        metric = one.tuning.metric
+        metric = one.tuning.metric.name
         entry = run.results.own.get(metric) or METRICS[metric]
         rival = on_test.get(_place(one))
         keys = [_untuned(one), key_of(one.cell), None if rival is None else key_of(rival.cell)]

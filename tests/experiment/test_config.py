@@ -54,7 +54,7 @@ def test_the_shortest_config_has_every_default(tmp_path):
     (technique,) = experiment.interventions
     assert (technique.spec, technique.include_protected) == (ComponentSpec("none"), False)
     assert [spec.name for spec in experiment.classifiers] == ["c45"]
-    assert experiment.metrics == tuple(DEFAULT_METRICS)
+    assert experiment.at_hand == tuple(DEFAULT_METRICS)
     assert experiment.tables == DEFAULT_TABLES
 
 

@@ -76,7 +76,7 @@ def drawn_of(name: str, run: RunResults) -> dict:
 
 def run_of(folder: Path) -> RunResults:
     plan, records = read_plan(folder), read_journals(folder / "journal").records
-    return run_results(folder, plan, records, plan.config.metrics)
+    return run_results(folder, plan, records, plan.config.at_hand)
 
 
 def lines(ax) -> dict:

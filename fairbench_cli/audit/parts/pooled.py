@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from fairbench_cli.audit.compare.effective import own_rows
 from fairbench_cli.audit.compare.references import kept
-from fairbench_cli.audit.compare.report import Interval, Place, Report
+from fairbench_cli.audit.compare.report import Interval, Place, Report, intervals
 from fairbench_cli.audit.metrics import SHOWN, defined
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View
@@ -53,12 +53,9 @@ def pool(_: tuple[()], base: Report) -> tuple[PooledRate, ...]:
         rows, groups = own_rows(part, names), base.by_audit[part.place][1]
         measured = {row.group: row for row in groups}
         for m, name in enumerate(names):
-            pooled = pooled_rates(rows.above[:, m], rows.below[:, m], base.config.confidence)
-            for group, value, low, high in zip(
-                part.counts.groups, *(side.tolist() for side in pooled), strict=True
-            ):
+            pooled = intervals(*pooled_rates(rows.above[:, m], rows.below[:, m], base.config.confidence))
+            for group, known in zip(part.counts.groups, pooled, strict=True):
                 own = measured[group]
-                known = Interval(value, low, high)
                 found.append(
                     PooledRate(*part.place, group, own.rows, own.small, name, own.metrics[name], known)
                 )

@@ -18,7 +18,7 @@ import numpy as np
 from fairbench_cli.audit.compare.effective import rate_rows
 from fairbench_cli.audit.compare.kernel import report_of
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, kept
-from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report
+from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report, intervals
 from fairbench_cli.audit.compare.verdict import all_of, verdicts_of
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.parts import writing
@@ -172,12 +172,13 @@ def _trends(whole: Report, base: Report, when: Sequence[float]) -> Iterator[Tren
     counted = _counted([kept(part, config) for part in base.slices], rows)
     above, below, ref_above, ref_below = counted
     fit = ratio_trend(above, below, ref_above, ref_below, when, config.confidence)
+    changes = intervals(fit.change, fit.low, fit.high)
     few = counted.sum(-1)[[0, 2]].min(0) < FEW_OVER
     p = np.where(few, np.nan, fit.p)
     adjusted = holm(np.where(np.isnan(p), 1.0, p))
     for i, row in enumerate(rows):
         tested = not math.isnan(p[i])
-        change = Interval(float(fit.change[i]), float(fit.low[i]), float(fit.high[i]))
+        change = changes[i]
         steady = tested and row.tau <= change.low and change.high <= 1 / row.tau
         word: Word = "steady" if steady else "undecided"
         if tested and adjusted[i] < config.alpha:

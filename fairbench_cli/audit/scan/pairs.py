@@ -16,7 +16,7 @@ from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.readings import read_percent, scores_of, selected
 from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores, rows_in_words
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
-from fairbench_cli.audit.scan.scan import Scan, group_name, make_slices
+from fairbench_cli.audit.scan.scan import Scan, groups_of, make_slices
 from fairbench_cli.audit.scan.source import FRAME, ColumnSql, Source, blank, code_sql, not_finite, text_sql
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.base.errors import Flag, UserError, shown, user_error
@@ -303,9 +303,7 @@ def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
         (cut,) = side.cuts_of("")
         level = side.cells_with(names).level
         picked.append(selected(cut, scores_of([cut]), level, found.rows, 0, "") > 0)
-    groups = {group: g for g, group in enumerate(before.counts.groups)}
-    keys = zip(*(found.values[name] for name in names), strict=True)
-    group = np.array([groups[CROSS.join(map(group_name, key))] for key in keys], dtype=np.int64)
+    groups, group = groups_of(scan, names)
     code = KINDS * group + 4 * found.label + 2 * picked[0] + picked[1]
 
     def by_kind(values: Floats) -> Floats:

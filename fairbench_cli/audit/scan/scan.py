@@ -13,7 +13,6 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.readings import (
@@ -392,19 +391,14 @@ def counted_jointly(scan: Scan) -> Scan:
     return replace(joint, tally=replace(scan.tally, slices=_slices(joint)))
 
 
-def parts_of_groups(scan: Scan, part: Slice, names: Sequence[str]) -> list[tuple[str, ...]]:
-    """Return the group of each attribute that each group of an intersection is made of."""
+def groups_of(scan: Scan, names: Sequence[str]) -> tuple[list[tuple[str, ...]], Ints]:
+    """Return the groups of some attributes, each as its parts, and the place of each cell's among them.
+
+    They are in order of their names; those of an attribute that is cut at edges from low to high, a missing
+    one last.
+    """
     cells = scan.cells_with(names)
-    return _in_order(scan, names, _keys(cells, np.flatnonzero(np.array(cells.models) == part.model), names))
-
-
-def _keys(cells: Cells, at: NDArray[np.intp], names: Sequence[str]) -> list[tuple[str, ...]]:
-    each = [[group_name(cells.values[name][i]) for i in at] for name in names]
-    return list(zip(*each, strict=True))
-
-
-def _in_order(scan: Scan, names: Sequence[str], keys: Iterable[tuple[str, ...]]) -> list[tuple[str, ...]]:
-    """Return groups by name, of an attribute that is cut at edges from low to high; a missing one is last."""
+    keys = list(zip(*(map(group_name, cells.values[name]) for name in names), strict=True))
     cuts = [scan.bins.get(name) for name in names]
     rising = [cut.labels if cut is not None and cut.rising else () for cut in cuts]
 
@@ -414,44 +408,53 @@ def _in_order(scan: Scan, names: Sequence[str], keys: Iterable[tuple[str, ...]])
             for part, labels in zip(key, rising, strict=True)
         ]
 
-    return sorted(set(keys), key=place)
+    groups = sorted(set(keys), key=place)
+    index = {key: i for i, key in enumerate(groups)}
+    return groups, np.array([index[key] for key in keys], dtype=np.int64)
+
+
+def parts_of_groups(scan: Scan, part: Slice, names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Return the group of each attribute that each group of an intersection is made of."""
+    groups, code = groups_of(scan, names)
+    of_model = np.array(scan.cells_with(names).models) == part.model
+    return [groups[i] for i in np.unique(code[of_model])]
 
 
 def _slices(scan: Scan) -> tuple[Slice, ...]:
     models = {model for found in scan.cells.values() for model in found.models}
+    groups = {names: groups_of(scan, names) for names in scan.roles.audited}
     return tuple(
-        _slice(scan, model, cut, names)
+        _slice(scan, model, cut, names, *groups[names])
         for model in sorted(models, key=lambda name: (name == MISSING, name))
         for cut in scan.cuts_of(model)
         for names in scan.roles.audited
     )
 
 
-def _slice(scan: Scan, model: str, cut: Cut, names: tuple[str, ...]) -> Slice:
+def _slice(
+    scan: Scan, model: str, cut: Cut, names: tuple[str, ...], groups: list[tuple[str, ...]], code: Ints
+) -> Slice:
     """Return the counts of an attribute or intersection under one model and decision."""
     cells = scan.cells_with(names)
     at = np.flatnonzero(np.array(cells.models) == model)
-    keys = _keys(cells, at, names)
-    groups = _in_order(scan, names, keys)
-    index = {key: i for i, key in enumerate(groups)}
+    there, group = np.unique(code[at], return_inverse=True)
     label, level = cells.label[at], cells.level[at]
     if cut.outcome is not None:
         label, level = (label == cut.outcome).astype(np.int64), (level == cut.outcome).astype(np.int64)
-    code = 2 * np.array([index[key] for key in keys], dtype=np.int64) + label
     rows = cells.rows[at]
     picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
     def by_group(of_row: Floats) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
         part = np.where(picked == rows, of_row, of_row * picked / rows)
-        sums = [np.bincount(code, each, minlength=2 * len(groups)) for each in (of_row - part, part)]
+        sums = [np.bincount(2 * group + label, each, 2 * len(there)) for each in (of_row - part, part)]
         return np.stack(sums, axis=1).reshape(-1, 2, 2).astype(np.float64)
 
     return Slice(
         model=model,
         decision=cut.text,
         attribute=CROSS.join(names),
-        counts=Counts(tuple(CROSS.join(key) for key in groups), by_group(cells.weight[at])),
+        counts=Counts(tuple(CROSS.join(groups[i]) for i in there), by_group(cells.weight[at])),
         cell_rows=by_group(cells.weighing[at].astype(np.float64)).astype(np.int64),
         squares=by_group(cells.square[at]),
         labelled=scan.roles.label is not None,
@@ -460,33 +463,20 @@ def _slice(scan: Scan, model: str, cut: Cut, names: tuple[str, ...]) -> Slice:
 
 
 def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
-    """Return what finds the groups of rows in a slice of some attributes by their codes, see `coded_rows`.
-
-    A row whose codes make no group of the slice has the group -1.
-    """
-    index = {name: i for i, name in enumerate(part.counts.groups)}
+    """Return what finds the groups of rows in a slice of some attributes by their codes, see `coded_rows`."""
     each = [_codes(_groups_by_value(scan, name).values()) for name in names]
-    group_of_key: dict[int, int] = {}  # by the codes as one number
-    cells = scan.cells_with(names)
-    for values in set(zip(*(cells.values[name] for name in names), strict=True)):
-        parts = list(map(group_name, values))
-        key = 0
-        for code_of, name in zip(each, parts, strict=True):
-            key = key * len(code_of) + code_of[name]
-        group_of_key[key] = index.get(CROSS.join(parts), -1)
-    keys = np.array(sorted(group_of_key), dtype=np.int64)
-    groups = np.array([group_of_key[key] for key in keys.tolist()], dtype=np.int64)
-    sizes = list(map(len, each))
 
-    def groups_of(codes: Sequence[Ints]) -> Ints:
+    def as_number(codes: Sequence[Ints]) -> Ints:
         key = np.zeros(len(codes[0]), dtype=np.int64)
-        known = np.ones(len(key), dtype=np.bool_)
-        for code, size in zip(codes, sizes, strict=True):
-            key, known = key * size + code, known & (code >= 0)
-        at = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-        return np.where(known & (keys[at] == key), groups[at], -1)
+        for code, known in zip(codes, each, strict=True):
+            key = key * len(known) + code
+        return key
 
-    return groups_of
+    columns = zip(*parts_of_groups(scan, part, names), strict=True)
+    codes = [np.array([known[name] for name in column]) for known, column in zip(each, columns, strict=True)]
+    keys = as_number(codes)
+    order = np.argsort(keys)
+    return lambda codes: order[np.searchsorted(keys[order], as_number(codes))]
 
 
 def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:
@@ -506,7 +496,7 @@ def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequen
             [list(groups), [code[name] for name in groups.values()]],
         )
         joins.append(f"LEFT JOIN {table} ON CAST(each.{key} AS VARCHAR) IS NOT DISTINCT FROM {table}.value")
-        codes.append(f"coalesce({table}.place, -1)::SMALLINT AS {key.replace('attribute', 'of')}")
+        codes.append(f"{table}.place AS {key.replace('attribute', 'of')}")
     return f"SELECT {', '.join((*codes, *columns))} FROM ({rows}) AS each {' '.join(joins)}"
 
 

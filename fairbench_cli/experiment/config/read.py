@@ -158,7 +158,7 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
         problems += problems_of(error, document)
         context.wrong.update(str(finding["loc"][0]) for finding in error.errors())
         config = ExperimentConfig.model_construct(**context.right)
-    return config.with_own(context.own), context, problems
+    return config, context, problems
 
 
 def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Path) -> ExperimentConfig:
@@ -280,9 +280,9 @@ def _test_rows(given: Given) -> Iterator[Conflict]:
 def _strata(given: Given) -> Iterator[Conflict]:
     """Find measures within strata where the config names none, and strata that nothing is measured in."""
     config = given.config
-    needing = [i for i, name in enumerate(config.metrics) if config.metric(name).needs == "strata"]
+    needing = [i for i, metric in enumerate(config.metrics) if metric.entry.needs == "strata"]
     if needing and not config.strata:
-        what = f"{config.metrics[needing[0]]} compares groups within strata"
+        what = f"{config.metrics[needing[0]].name} compares groups within strata"
         yield ("metrics", needing[0]), what, "write `strata: [ATTRIBUTE]`"
     if config.strata and not needing:
         fix = "add a metric such as unexplained-difference, or remove it"
@@ -293,7 +293,7 @@ def _sweep(given: Given) -> Iterator[Conflict]:
     """Find a sweep whose measures all need rows: it has counts alone."""
     config = given.config
     if config.sweep and all(config.metric(name).needs != "counts" for name in config.at_hand):
-        what = f"a sweep has counts alone, and {config.metrics[0]} needs rows"
+        what = f"a sweep has counts alone, and {config.metrics[0].name} needs rows"
         yield ("sweep",), what, "add a metric such as accuracy"
 
 

@@ -25,6 +25,7 @@ from fairbench_cli.experiment.config.components import (
     TuneOptions,
 )
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.registry import DEFAULT_METRICS
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 
 MOST_SHOWN = 5  # values of a default
@@ -38,6 +39,7 @@ def config_schema() -> dict[str, Any]:
         INTERVENTIONS, {"include_protected": bool, "representation": Representation}, ("tune",)
     )
     properties["classifiers"] |= _components(CLASSIFIERS, {}) | {"default": ["c45"]}
+    properties["metrics"]["default"] = [*DEFAULT_METRICS]
     world = {"$ref": "#/$defs/world"}
     for part in ("SampleConfig", "DatasetOptions"):
         several = {"type": "array", "items": world}

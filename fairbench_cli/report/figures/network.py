@@ -21,6 +21,7 @@ from fairbench_cli.report.networks import (
     about_world,
     marks_of,
     network_of,
+    role_of,
     worlds_of_run,
 )
 from fairbench_cli.report.results import RunResults
@@ -41,12 +42,12 @@ def draw(run: RunResults) -> dict[str, Figure]:
     """
     sources = {(one["dataset"], one["attribute"]): one for one in run.plan.datasets}
     shown = {name: one for name, one in sources.items() if name in run.with_results}
-    figures = pages.drawn(run, shown, _of_plan)
+    figures = pages.drawn(run, ("dataset", "attribute"), shown, _of_plan)
     worlds = {
         (source["dataset"], source["attribute"], name): (world, marks)
         for source, name, world, marks in worlds_of_run(run)
     }
-    return figures | pages.drawn(run, worlds, _of_world)
+    return figures | pages.drawn(run, ("dataset", "attribute", "world"), worlds, _of_world)
 
 
 def _of_world(_run: RunResults, title: str, seen: tuple[World, Marks]) -> Figure:
@@ -78,20 +79,11 @@ RECORDED = replace(EDITED, name="decided by the bias")
 PLAIN = BoxLook("", "#FFFFFF", GREY, "round,pad=0,rounding_size=0.06", 0.9)
 
 
-def roles(name: str, marks: Marks) -> tuple[BoxLook, str]:
-    """Return how a column's box looks and what stands under its name.
-
-    >>> roles("sex", Marks("income", "sex", ("sex",)))[1]
-    'protected · edited by β'
-    """
-    added = marks.added.get(name, "edited by β" if name in marks.edited else "")
-    if name == marks.outcome:
-        return OUTCOME, " · ".join(["outcome", *[added] * bool(added)])
-    if name == marks.protected:
-        return PROTECTED, " · ".join(["protected", *[added] * bool(added)])
-    if name in marks.edited:
-        return EDITED, added
-    return RECORDED if added in BIASED else PLAIN, added
+def look_of(name: str, marks: Marks) -> BoxLook:
+    """Return how a column's box looks."""
+    if name in (marks.outcome, marks.protected):
+        return OUTCOME if name == marks.outcome else PROTECTED
+    return EDITED if name in marks.edited else RECORDED if marks.added.get(name) in BIASED else PLAIN
 
 
 def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
@@ -108,7 +100,7 @@ def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     edited = () if without else tuple((name, marks.outcome) for name in marks.edited)
     biased = {arc for arc in net.arcs if marks.added.get(arc[1]) in BIASED}
     marks = replace(marks, edited=() if without else marks.edited)
-    labels = [(name, *roles(name, marks)) for name in net.names]
+    labels = [(name, look_of(name, marks), " · ".join(role_of(name, marks))) for name in net.names]
     widths = [
         max(text_width(name, NORMAL, "bold" if role else "normal"), text_width(role, SMALL)) + PADDING
         for name, _, role in labels
