@@ -12,7 +12,7 @@ from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.explained import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.text import listed, percent_words
 from fairbench_cli.data.checks.check import KnownTrap, MissingCells
 from fairbench_cli.data.checks.groups import Side
 from fairbench_cli.data.checks.rows import Finding
@@ -284,7 +284,7 @@ def _together(found: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], st
     columns: dict[tuple[str, str], list[str]] = {}
     for kind, what, column in found:
         columns.setdefault((kind, what), []).append(column)
-    return {said: writing.listed(names) for said, names in columns.items()}
+    return {said: listed(names) for said, names in columns.items()}
 
 
 def _evidence(known: KnownTrap) -> str:

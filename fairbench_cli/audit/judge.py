@@ -12,10 +12,10 @@ from fairbench_cli.audit.compare.report import Gate, GroupRow, Place, Report
 from fairbench_cli.audit.compare.verdict import all_of, check_names, deciding_names, gate, verdicts_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
-from fairbench_cli.audit.parts.writing import listed
 from fairbench_cli.audit.scan.refusals import rows_in_words
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.base.text import listed
 from fairbench_cli.document.model import Verdict
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})

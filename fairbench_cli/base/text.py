@@ -41,6 +41,16 @@ _PLAIN = {
 }
 
 
+def listed(names: Sequence[str], most: int = 10) -> str:
+    """Join names with commas; the last ones are counted where there are more than `most`.
+
+    >>> listed(["a", "b", "c"], 2), listed(["a", "b"], 2)
+    ('a, b and 1 more', 'a, b')
+    """
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def percent_words(share: float) -> str:
     """Write a share as a sentence has it; what is not 0 or 100 % does not look so.
 

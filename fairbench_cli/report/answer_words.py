@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import listed
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan, bias_in_words, named_sources
 from fairbench_cli.measures.rates import EVENTS
@@ -32,7 +33,7 @@ from fairbench_cli.report.answer_worlds import (
     statements_on_worlds,
 )
 from fairbench_cli.report.kinds import Kind
-from fairbench_cli.report.reading import MOST_NAMES, MetricReading, listed, reading_of, signed
+from fairbench_cli.report.reading import MOST_NAMES, MetricReading, reading_of, signed
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, names_of
 
@@ -123,7 +124,9 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
     for one in main:
         on = f"on {_place(one, answer)}"
         if one.outcome == "overshoots":
-            parts.setdefault(f"{listed(one.best)} overshoot{'s' * (len(one.best) == 1)}", []).append(on)
+            parts.setdefault(
+                f"{listed(one.best, MOST_NAMES)} overshoot{'s' * (len(one.best) == 1)}", []
+            ).append(on)
         elif one.outcome in NARROWED:
             on = f"on {_place(one, answer, _from_to(one, reading) if reading else '')}"
             best = one.outcome == "best"
@@ -491,7 +494,7 @@ def _others(setting: RunSetting, reading: MetricReading, detail: int) -> list[st
         f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in setting.findings if one.plain
     ]
     with_it = "; techniques that see as much are compared with it"
-    return parts + ([f"The other plain model: {listed(plains)}{with_it}"] if plains else [])
+    return parts + ([f"The other plain model: {listed(plains, MOST_NAMES)}{with_it}"] if plains else [])
 
 
 def _without_value(setting: RunSetting, *, brief: bool = False) -> list[str]:
@@ -674,7 +677,7 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
 
 def _those(plan: RunPlan, chosen: Callable[[Mapping[str, Any]], bool]) -> str:
     """Name data sets, with the attribute where it is not so of all of theirs: "adult, compas (sex)"."""
-    return listed(named_sources(plan.datasets, chosen, names_of(plan.config).dataset))
+    return listed(named_sources(plan.datasets, chosen, names_of(plan.config).dataset), MOST_NAMES)
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:

@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import listed
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.report.answer import Estimate, RunAnswer, RunSetting, TechniqueFinding, counted, some
-from fairbench_cli.report.reading import listed, points, signed
+from fairbench_cli.report.reading import points, signed
 from fairbench_cli.report.tables import NO_BIAS
 
 WHAT = "accuracy that the bias took"

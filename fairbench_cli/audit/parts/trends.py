@@ -35,6 +35,7 @@ from fairbench_cli.audit.parts.rates import (
 )
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import listed
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
 from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable, table_of
@@ -253,7 +254,7 @@ MOST_NAMED = 3
 def _those(rows: Sequence[Trend]) -> str:
     """Return which ratios: "selection rate of African-American (race)"; the last of many are counted."""
     named = [f"{RATES[row.metric].label} of {writing.named(row.group)} ({row.attribute})" for row in rows]
-    return writing.listed(named, MOST_NAMED)
+    return listed(named, MOST_NAMED)
 
 
 def _why_not(found: Over, report: Report) -> str:
@@ -301,7 +302,7 @@ def slice_chart(found: Over, report: Report, row: Pair, metric: str, *, rest: bo
     title = f"{row.attribute}: {label}, ratio to {to} by {report.config.sliced_by}"
     folded: tuple[Chart, ...] = ()
     head = f"{writing.counted_words(len(others), 'more group')}: "
-    head += writing.listed([writing.named(one.group) for one in others])
+    head += listed([writing.named(one.group) for one in others])
     if others and rest:
         folded = (Chart(head, _lines(f"{title}; {head}", found, report, others[:MOST_LINES])),)
     caption = f"not drawn, {head}" if others and not rest else ""

@@ -13,7 +13,7 @@ from fairbench_cli.audit.parts import parts_of, rates, whole_of, writing
 from fairbench_cli.audit.parts.findings import allowed, differs, verdict_words
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.headline import Sentence, headline, meaning
-from fairbench_cli.base.text import percent_words, shown_path
+from fairbench_cli.base.text import listed, percent_words, shown_path
 from fairbench_cli.document import html, markdown, notebook
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, Answer, Chart, Document, Section, Statement
@@ -294,7 +294,7 @@ def rate_chart(said: Sentence, report: Report) -> Chart:
     title = f"{said.attribute}: {meaning(said.metric)}"
     folded: tuple[Chart, ...] = ()
     if still:
-        names = writing.listed([writing.named(row.group) for row in still])
+        names = listed([writing.named(row.group) for row in still])
         head = f"{writing.counted_words(len(still), 'group')} not decided: {names}"
         folded = (Chart(head, _drawn(f"{title}: {head}", still, of_group, minor, report)),)
     more = len(shown) - rates.MOST_BARS

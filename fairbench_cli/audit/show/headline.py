@@ -24,7 +24,7 @@ from fairbench_cli.audit.parts.rates import (
     rank,
     worst_first,
 )
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.text import listed, percent_words
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.rates import EVENTS, RATES
 
@@ -167,7 +167,7 @@ def _of_attribute(worst: _Worst, report: Report) -> Sentence:
     if not worst.failing_minor:
         return first
     groups, many = list(dict.fromkeys(row.group for row in worst.failing_minor)), len(worst.failing_minor)
-    names = writing.listed([writing.named(group) for group in groups])
+    names = listed([writing.named(group) for group in groups])
     verb = "fails" if many == 1 else "fail"
     more = f"Of {writing.counted_words(len(groups), 'group')} {minor_words(groups, report)} ({names})"
     text = f"{first.text} {more} {writing.counted_words(many, 'comparison')} {verb}."
@@ -382,7 +382,7 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
     parts = [_open_words(one, apart.count(one.group), first=one is major[0]) for one in major[:MOST_GROUPS]]
     parts += [f"{len(major) - MOST_GROUPS:,} more groups"] if len(major) > MOST_GROUPS else []
     if few := [one.group for one in groups if one.group in minor]:
-        names = writing.listed([writing.named(group) for group in few])
+        names = listed([writing.named(group) for group in few])
         parts.append(f"{writing.counted_words(len(few), 'group')} {minor_words(few, report)} ({names})")
     text = f"{verdict.attribute}{in_brackets(verdict, report)}: {'; '.join(parts)}."
     return OpenAttribute(*verdict.place, tuple(groups), text)
