@@ -119,30 +119,19 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
 
     "massaging narrows the gap on adult, reweighing on dutch; on compas none is shown to"
     """
-    parts: dict[str, list[str]] = {}
+    narrower: list[str] = []
     last = ""
-    for one in main:
-        on = f"on {_place(one, answer)}"
-        if one.outcome == "overshoots":
-            parts.setdefault(
-                f"{listed(one.best, MOST_NAMES)} overshoot{'s' * (len(one.best) == 1)}", []
-            ).append(on)
-        elif one.outcome in NARROWED:
-            on = f"on {_place(one, answer, _from_to(one, reading) if reading else '')}"
-            best = one.outcome == "best"
-            who = one.best[0] if best else f"{sum(each.better for each in one.findings)} techniques"
-            own = parts.setdefault("", [])
-            does = " narrows the gap" if best else " narrow the gap"
-            again = best and who == last
-            own.append(on if again else f"{who} {on}" if own else f"{who}{does} {on}")
-            last = who
-        else:
-            own = parts.setdefault(_what_else(one), [])
-            own.append(on)
-    narrower = parts.pop("", [])
+    for one in (each for each in main if each.outcome in NARROWED):
+        on = f"on {_place(one, answer, _from_to(one, reading) if reading else '')}"
+        best = one.outcome == "best"
+        who = one.best[0] if best else f"{sum(each.better for each in one.findings)} techniques"
+        does = "" if narrower else " narrows the gap" if best else " narrow the gap"
+        narrower.append(on if best and who == last else f"{who}{does} {on}")
+        last = who
     clauses = [", ".join(narrower)] * bool(narrower)
-    for what, places in parts.items():
-        where = ", ".join(places)
+    others = (one for one in main if one.outcome not in NARROWED)
+    for what, same in grouped(others, _what_else).items():
+        where = ", ".join(f"on {_place(one, answer)}" for one in same)
         short = narrower and what == _WITHOUT["nothing shown"]
         clauses.append(f"{where} none is shown to" if short else f"{what} {where}")
     return "; ".join(clauses)
@@ -157,6 +146,8 @@ def _from_to(setting: RunSetting, reading: MetricReading) -> str:
 
 def _what_else(setting: RunSetting) -> str:
     """Return what is said where no technique is better."""
+    if setting.outcome == "overshoots":
+        return f"{listed(setting.best, MOST_NAMES)} overshoot{'s' * (len(setting.best) == 1)}"
     tried = [one for one in setting.findings if one.n and not one.plain]
     if tried and all(one.constant for one in tried):
         return f"{_ALL_CONSTANT}{_in_some(tried)}"
@@ -422,19 +413,19 @@ def _numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading)
     elif one.better and reading.form == "points" and not left.endswith("way"):
         left = f"{left} left"
     some = "" if one.n == one.repeats else f", {one.n} of {one.repeats} repeats"
-    return f"{left}{_cost(one, ', ')}{some}"
+    return f"{left}{_cost(one)}{some}"
 
 
 def _with_numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading) -> str:
     return f"{one.technique} ({_numbers(one, setting, reading)})"
 
 
-def _cost(one: TechniqueFinding, before: str) -> str:
-    """Return the change of accuracy: "accuracy −0.7", "accuracy +0.1, no change"; nothing without one."""
+def _cost(one: TechniqueFinding) -> str:
+    """Return the change of accuracy: ", accuracy −0.7", ", accuracy +0.1, no change"; nothing without one."""
     if math.isnan(one.cost.mean):
         return ""
     words: dict[str, str] = {"not shown": ", not shown", "same": ", no change", "untested": ", not tested"}
-    return f"{before}accuracy {signed(100 * one.cost.mean)}{words.get(one.cost.kind, '')}"
+    return f", accuracy {signed(100 * one.cost.mean)}{words.get(one.cost.kind, '')}"
 
 
 def _constants(setting: RunSetting) -> list[str]:
@@ -719,11 +710,7 @@ def _short(setting: RunSetting, reading: MetricReading) -> str:
     """Return a setting in a few words: "massaging narrows the gap from 15.8 to 3.4 points, accuracy −0.7"."""
     if not setting.best:
         return _what_else(setting)
-    best = setting.finding(setting.best[0])
-    plain = setting.plain_of(best) or best
-    to = f"from {reading.text(plain.value.mean)} to {_left(best, plain, reading)}"
-    if setting.outcome in ("best", "overshoots"):
-        does = "narrows the gap" if setting.outcome == "best" else "overshoots,"
-        return f"{best.technique} {does} {to}{_cost(best, ', ')}"
-    n = sum(one.better for one in setting.findings)
-    return f"{n} techniques narrow the gap; {best.technique} {to}{_cost(best, ', ')}"
+    n, best = sum(one.better for one in setting.findings), setting.finding(setting.best[0])
+    how_many = "" if setting.outcome in ("best", "overshoots") else f"{n} techniques narrow the gap; "
+    does = {"best": " narrows the gap", "overshoots": " overshoots,"}.get(setting.outcome, "")
+    return f"{how_many}{best.technique}{does} from {_from_to(setting, reading)}{_cost(best)}"
