@@ -188,10 +188,9 @@ def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity],
 
     With "undecided" among what `fail_on` names, whatever does not pass stops.
     """
-    proof = UNDECIDED in config.failing_metrics
     if not (config.fail or set(config.failing_metrics) - {WORSE}):
         return Gate(stops=False)
-    watched: dict[str, Verdict]
+    watched: dict[str, Verdict] = {row.attribute: row.verdict for row in verdicts}
     if config.fail_on:
         watched = {
             f"{row.attribute}:{canonical(name)}": row.by_metric.get(canonical(name), "undecided")
@@ -199,20 +198,17 @@ def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity],
             for row in verdicts
             if attribute in ("", row.attribute)
         }
-    else:
-        watched = {row.attribute: row.verdict for row in verdicts}
     known = all_of(watched.values())
-    if known == "fail":
-        failing = [name for name, found in watched.items() if found == "fail"]
-        return Gate(stops=True, reason=f"{', '.join(failing)} {'fails' if len(failing) == 1 else 'fail'}")
-    if known == "pass":
-        return Gate(stops=False)
-    if proof:
-        return Gate(stops=True, reason="not everything passes")
+    failing = [name for name, found in watched.items() if found == "fail"]
     decided = any(row.deciding and row.verdict != "undecided" for row in disparities)
-    if decided or "pass" in watched.values():
-        return Gate(stops=False)
-    return Gate(stops=True, reason="nothing could be decided")
+    reason = ""
+    if known == "fail":
+        reason = f"{', '.join(failing)} {'fails' if len(failing) == 1 else 'fail'}"
+    elif known == "undecided" and UNDECIDED in config.failing_metrics:
+        reason = "not everything passes"
+    elif known == "undecided" and not decided and "pass" not in watched.values():
+        reason = "nothing could be decided"
+    return Gate(stops=bool(reason), reason=reason)
 
 
 def _labelled(tally: Tally) -> bool:
