@@ -11,10 +11,11 @@ from itertools import groupby
 from typing import Any
 
 from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import listed
+from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan, bias_in_words, named_sources
 from fairbench_cli.measures.rates import EVENTS
+from fairbench_cli.report import answer_worlds
 from fairbench_cli.report.answer import (
     NOT_RUN,
     Estimate,
@@ -25,12 +26,6 @@ from fairbench_cli.report.answer import (
     answer_of,
     counted,
     some,
-)
-from fairbench_cli.report.answer_worlds import (
-    headline_of_worlds,
-    said_of_world,
-    settings_in_words,
-    statements_on_worlds,
 )
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.reading import MOST_NAMES, MetricReading, reading_of, signed
@@ -90,7 +85,7 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
         counted = _counted(answer)
         return f"On recorded labels, not on true ones: {counted[0].lower()}{counted[1:]}"
     if answer.has_worlds:
-        *longer, shortest = headline_of_worlds(answer)
+        *longer, shortest = answer_worlds.headline(answer)
         return next((text for text in longer if len(text.split()) <= MOST_WORDS), shortest)
     main = [_main(settings) for settings in answer.blocks]
     betas = len({one.beta for one in answer.settings}) > 1
@@ -212,7 +207,7 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
         these. 0 counts the settings of the same groups compared, -1 those of a data set.
     """
     if answer.has_worlds:
-        return statements_on_worlds(answer, detail)
+        return answer_worlds.statements(answer, detail)
     blocks = answer.blocks
     if detail > 0 and len(blocks) <= FEW:
         return [_of_block(settings, answer, reading, detail) for settings in blocks]
@@ -264,12 +259,13 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
         head = f"{first.dataset_label}{on}, {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.tried]
     if pairs > 1:
-        parts = [f"{head}, {settings_in_words(len(tried))}"]
+        parts = [f"{head}, {counted_words(len(tried), 'setting')}"]
     else:
         plain = sorted((one.plain.value.mean for one in tried if one.plain), key=reading.shown)
         side = {reading.side(value) for value in (plain[0], plain[-1])}
         labels = _labels(first.labels, side.pop() if len(side) == 1 else None, reading)
-        parts = [f"{head}: {_range(plain[0], plain[-1], reading)} in {settings_in_words(len(tried))}{labels}"]
+        gaps = _range(plain[0], plain[-1], reading)
+        parts = [f"{head}: {gaps} in {counted_words(len(tried), 'setting')}{labels}"]
     for what, chosen in _COUNTED.items():
         names = [f"{name} ({times})" for name, times in counted(tried, chosen)]
         if names:
@@ -318,7 +314,7 @@ def _signed_gap(value: float, reading: MetricReading) -> str:
 def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
     """Return what is said of a setting: gap, who decides the same for all, the best, its world, others."""
     parts = [gap_of(setting, reading), *_constants(setting), *_best(setting, reading, detail)]
-    parts += [*_overshoots(setting, reading, detail), *said_of_world(setting)]
+    parts += [*_overshoots(setting, reading, detail), *answer_worlds.said(setting)]
     if detail > 1:
         parts += _others(setting, reading, detail)
     parts += _without_value(setting, brief=detail < 2)

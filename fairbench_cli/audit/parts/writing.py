@@ -200,15 +200,6 @@ def percent(share: float) -> str:
     return DASH if math.isnan(share) else f"{100 * share:.3g} %"
 
 
-def counted_words(count: int, noun: str) -> str:
-    """Write how many there are of something.
-
-    >>> counted_words(1, "pair"), counted_words(3000, "pair")
-    ('1 pair', '3,000 pairs')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def place(model: str, decision: str, kind: str | None = None) -> str:
     """Name a model, or what it is (kind), and a decision: "model a, top 100"; "month 2, top 100"."""
     return ", ".join(part for part in (f"{kind or 'model'} {model}" if model else "", decision) if part)

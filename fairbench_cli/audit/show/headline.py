@@ -24,7 +24,7 @@ from fairbench_cli.audit.parts.rates import (
     rank,
     worst_first,
 )
-from fairbench_cli.base.text import listed, percent_words
+from fairbench_cli.base.text import counted_words, listed, percent_words
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.rates import EVENTS, RATES
 
@@ -169,8 +169,8 @@ def _of_attribute(worst: _Worst, report: Report) -> Sentence:
     groups, many = list(dict.fromkeys(row.group for row in worst.failing_minor)), len(worst.failing_minor)
     names = listed([writing.named(group) for group in groups])
     verb = "fails" if many == 1 else "fail"
-    more = f"Of {writing.counted_words(len(groups), 'group')} {minor_words(groups, report)} ({names})"
-    text = f"{first.text} {more} {writing.counted_words(many, 'comparison')} {verb}."
+    more = f"Of {counted_words(len(groups), 'group')} {minor_words(groups, report)} ({names})"
+    text = f"{first.text} {more} {counted_words(many, 'comparison')} {verb}."
     return replace(first, text=text, verdict="fail")
 
 
@@ -280,7 +280,7 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     else:
         rows = [row for verdict in judged for row in decisive(verdict, report)]
         n = sum(row.verdict == "undecided" for row in rows)
-        still = f"{n:,} of {writing.counted_words(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
+        still = f"{n:,} of {counted_words(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
         if not rows:
             text = "Not decided: there is nothing to compare."
         elif too_much:
@@ -383,7 +383,7 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
     parts += [f"{len(major) - MOST_GROUPS:,} more groups"] if len(major) > MOST_GROUPS else []
     if few := [one.group for one in groups if one.group in minor]:
         names = listed([writing.named(group) for group in few])
-        parts.append(f"{writing.counted_words(len(few), 'group')} {minor_words(few, report)} ({names})")
+        parts.append(f"{counted_words(len(few), 'group')} {minor_words(few, report)} ({names})")
     text = f"{verdict.attribute}{in_brackets(verdict, report)}: {'; '.join(parts)}."
     return OpenAttribute(*verdict.place, tuple(groups), text)
 
