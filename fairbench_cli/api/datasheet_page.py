@@ -13,7 +13,7 @@ from fairbench_cli.audit.parts.explained import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.text import listed, percent_words
 from fairbench_cli.data.checks.check import KnownTrap, MissingCells
 from fairbench_cli.data.checks.groups import Side
 from fairbench_cli.data.checks.rows import Finding
@@ -275,7 +275,7 @@ def _together(found: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], st
     {('leak', 'tells'): 'a, b', ('weight', 'counts'): 'c'}
     """
     alike = grouped(found, lambda one: one[:2])
-    return {said: writing.listed([column for *_, column in own]) for said, own in alike.items()}
+    return {said: listed([column for *_, column in own]) for said, own in alike.items()}
 
 
 def _evidence(known: KnownTrap) -> str:

@@ -299,7 +299,7 @@ def bin_numbers(
     """
     own, labels = numbers[:known], None
     if bins.edges is not None:
-        labels = _edge_labels(bins.edges, whole=whole, left=bins.closed == "left")
+        labels = _edge_labels(np.array(bins.edges), whole=whole, left=bins.closed == "left")
         misfit = Misfit(name, "has edges with no number between them", "use fewer edges")
         edges = np.array([min(bins.edges[0], own.min()), *bins.edges, max(bins.edges[-1], own.max())])
     else:
@@ -312,7 +312,8 @@ def bin_numbers(
             edges = _quantile_edges(own, bins.quantiles)
         else:
             edges = np.linspace(low, high, (bins.count or 0) + 1)
-        labels = _whole_labels(edges, short=bins.quantiles is not None) if whole else _real_labels(edges)
+        firsts = np.array([np.ceil(edges[0]), *np.floor(edges[1:]) + 1])
+        labels = _whole_labels(firsts, short=bins.quantiles is not None) if whole else _real_labels(edges)
         what = f"is cut too finely: {len(edges) - 1} bins from {low:g} to {high:g} are too narrow"
         misfit = Misfit(name, what, "use fewer bins")
     if labels is None or len(set(labels)) < len(labels):
@@ -341,29 +342,21 @@ def _quantile_edges(numbers: Floats, count: int) -> Floats:
     return edges
 
 
-def _edge_labels(inner: tuple[float, ...], *, whole: bool, left: bool) -> list[str]:
-    """Return the labels of the bins that given edges make."""
+def _edge_labels(inner: Floats, *, whole: bool, left: bool) -> list[str] | None:
+    """Return the labels of the bins that given edges make; None where no whole number is between two."""
     first, last = edge_word(inner[0]), edge_word(inner[-1])
-    between = [_from_to(a, b, whole=whole, left=left) for a, b in pairwise(inner)]
-    return [f"<{first}" if left else f"<={first}", *between, f">={last}" if left else f">{last}"]
+    if whole:
+        between = _whole_labels(np.ceil(inner) if left else np.floor(inner) + 1, short=True)
+    else:
+        pairs = (f"{edge_word(a)}, {edge_word(b)}" for a, b in pairwise(inner))
+        between = [f"[{pair})" if left else f"({pair}]" for pair in pairs]
+    ends = (f"<{first}", f">={last}") if left else (f"<={first}", f">{last}")
+    return None if between is None else [ends[0], *between, ends[1]]
 
 
 def edge_word(edge: float) -> str:
     """Return an edge as text, without a needless ``.0``."""
     return str(int(edge)) if float(edge).is_integer() and abs(edge) < 1e15 else repr(float(edge))
-
-
-def _from_to(a: float, b: float, *, whole: bool, left: bool) -> str:
-    """Return the label of the numbers between two edges."""
-    if not whole:
-        between = f"{edge_word(a)}, {edge_word(b)}"
-        return f"[{between})" if left else f"({between}]"
-    first, last = (math.ceil(a), math.ceil(b) - 1) if left else (math.floor(a) + 1, math.floor(b))
-    return _range(first, last)
-
-
-def _range(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}-{last}"
 
 
 def cap_numbers(name: str, numbers: Floats, cap: int) -> Coded:
@@ -406,13 +399,15 @@ def keep_numbers(name: str, numbers: Floats) -> Coded:
     return Column(name, levels, "number", tuple(values.tolist())), codes.astype(np.int16)
 
 
-def _whole_labels(edges: Floats, *, short: bool) -> list[str] | None:
-    starts = [int(np.ceil(edges[0])), *(int(np.floor(edge)) + 1 for edge in edges[1:-1])]
-    ends = [int(np.floor(edge)) for edge in edges[1:]]
-    if any(start > end for start, end in zip(starts, ends, strict=True)):
+def _whole_labels(firsts: Floats, *, short: bool) -> list[str] | None:
+    """Return the labels of ranges of whole numbers, of which the first are given, and of what comes next.
+
+    None where a range is empty; with `short` a range of one number is called by it.
+    """
+    ranges = [(int(first), int(after) - 1) for first, after in pairwise(firsts)]
+    if any(first > last for first, last in ranges):
         return None
-    write = _range if short else "{}-{}".format
-    return [write(start, end) for start, end in zip(starts, ends, strict=True)]
+    return [str(first) if short and first == last else f"{first}-{last}" for first, last in ranges]
 
 
 def _real_labels(edges: Floats) -> list[str]:

@@ -129,6 +129,12 @@ def _frame(columns: Iterable[Sequence[str]], names: list[str]) -> pd.DataFrame:
     return frame
 
 
+def differ(frame: pd.DataFrame, name: str) -> bool:
+    """Return whether the columns called `name` have different cells."""
+    same = frame.loc[:, frame.columns == name]
+    return not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1]))
+
+
 def _parquet(path: Path, wanted: Callable[[str], bool] | None) -> TextCells:
     """Return a Parquet file as text cells; a null is an empty cell, and a row's line its number."""
     import duckdb

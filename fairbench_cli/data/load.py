@@ -34,10 +34,9 @@ from fairbench_cli.data.columns import (
     some_of,
     with_missing,
 )
-from fairbench_cli.data.files import TextCells, read_cells, separator_of
+from fairbench_cli.data.files import TextCells, differ, read_cells, separator_of
 from fairbench_cli.data.locate import LocatedFiles, file_sha256
 from fairbench_cli.data.roles import absent, checked_roles, doubtful_values, joint_as_column
-from fairbench_cli.data.split import TrainTestSplit, divided_rows, split_seed, training_size
 from fairbench_cli.data.table import (
     VALUES,
     Coded,
@@ -47,9 +46,12 @@ from fairbench_cli.data.table import (
     Roles,
     Sample,
     Table,
+    divided_rows,
     joint_column,
+    split_seed,
     table_of,
     to_sample,
+    training_size,
     with_joint,
 )
 
@@ -66,13 +68,16 @@ class ReadFiles:
     card : Card
         What they should be like.
     files : tuple of TextCells
-        One by one, as they are.
+        One by one.
+    cells : DataFrame
+        All of their rows and columns, joined.
     frame : DataFrame
-        Joined: the columns, recoded, of the rows that are kept.
+        The columns, recoded, of the rows that are kept.
     """
 
     card: Card
     files: tuple[TextCells, ...]
+    cells: pd.DataFrame
     frame: pd.DataFrame
 
     def placed(self, misfit: Misfit) -> list[Problem]:
@@ -105,11 +110,10 @@ def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFi
 
     form: dict[str, Any] = {"header": card.header, "separator": card.separator, "comment": card.comment}
     files = tuple(_named(card, read_cells(path, card.format, **form, wanted=wanted)) for path in found.paths)
-    read = ReadFiles(card, files, _joined(card, files))
+    cells = _joined(card, files)
+    read = ReadFiles(card, files, cells, cells)
     try:
-        return replace(
-            read, frame=_counted(card, _with_unknown(card, _kept(card, _recoded(card, read.frame))))
-        )
+        return replace(read, frame=_counted(card, _with_unknown(card, _kept(card, _recoded(card, cells)))))
     except Misfit as misfit:
         raise UserError(*read.placed(misfit)) from None
 
@@ -132,9 +136,7 @@ def _named(card: Card, cells: TextCells) -> TextCells:
         fix = "name it in the first line, or write other_columns: drop in the card"
         raise user_error(f"column {number} has no name", fix, f"{path}:1")
     for name in sorted(set(frame.columns[repeated]) & used):
-        # COMPAS gives two columns twice; as long as they say the same, the name is clear.
-        same = frame.loc[:, frame.columns == name]
-        if not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1])):
+        if differ(frame, name):  # COMPAS gives two columns twice, which say the same
             fix = "give every column a name of its own, or drop it in the card"
             raise user_error(f'two different columns are called "{name}"', fix, f"{path}:1")
     return _with_made(card, replace(cells, frame=frame.loc[:, ~repeated], names=names))
@@ -302,6 +304,53 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
             f"leave them out with missing: {listed} and missing_rows: drop, or give them a value with recode"
         )
         yield Problem(what, fix, card.where("label", "column"))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainTestSplit:
+    """Training and test rows of one repeat, and what their columns are.
+
+    Parameters
+    ----------
+    train, test : DataFrame
+        All columns, the label and the protected attribute too.
+    roles : Roles
+        Which column is what.
+    seed : int
+        What the run draws all random choices of the repeat from: the `random_state` of a `technique`.
+    """
+
+    train: pd.DataFrame
+    test: pd.DataFrame
+    roles: Roles
+    seed: int
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        return iter((self.train, self.test))
+
+    def __repr__(self) -> str:
+        train, test = len(self.train), len(self.test)
+        return f"<Split: {train} rows to train on, {test} to test on; label {self.roles.label}>"
+
+    @property
+    def X_train(self) -> pd.DataFrame:  # noqa: N802 - as scikit-learn's users write it
+        """The training rows without the label."""
+        return self.train.drop(columns=self.roles.label)
+
+    @property
+    def X_test(self) -> pd.DataFrame:  # noqa: N802
+        """The test rows without the label."""
+        return self.test.drop(columns=self.roles.label)
+
+    @property
+    def y_train(self) -> "pd.Series[Any]":
+        """The labels of the training rows."""
+        return self.train[self.roles.label]
+
+    @property
+    def y_test(self) -> "pd.Series[Any]":
+        """The labels of the test rows."""
+        return self.test[self.roles.label]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

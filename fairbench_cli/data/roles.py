@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.base.strict_yaml import Place, yaml_word
+from fairbench_cli.base.text import listed
 from fairbench_cli.base.twins import MOST_NAMED, NO_VALUE, twins_among
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.columns import Misfit
@@ -46,21 +47,40 @@ def checked_roles(
     UserError
         As `Dataset.roles`, and when there is no such column.
     """
+    problems = _role_problems(card, attribute, columns, occurring, of)
+    if problems:
+        raise UserError(*dict.fromkeys(problems))
+    return card.roles(attribute, {column.name: column.levels for column in columns})
+
+
+def _role_problems(
+    card: Card,
+    attribute: str,
+    columns: Sequence[Column],
+    occurring: Callable[[str], Collection[str]],
+    of: Literal["data", "network"],
+) -> list[Problem]:
+    """Return what is wrong with the label and the groups of an attribute, and of the parts of a joint one."""
     levels = {column.name: column.levels for column in columns}
-    roles = card.roles(attribute, levels)
-    if roles.of:
-        return _checked_joint(card, roles, columns, occurring, of)
-    bias = card.protected[attribute].bias
+    roles, problems = card.roles(attribute, levels), list[Problem]()
     group, target = ("protected", attribute), ("protected", attribute, "bias")
+    if roles.of:
+        for part in roles.of:
+            problems += _role_problems(card, part, columns, occurring, of)
+        problems += joint_as_column(card, levels, of)
+        every = (*roles.deprived, *roles.favoured)
+        if not problems and len(set(every)) < len(every):
+            what = f"two joint levels of {attribute} are spelt alike"
+            problems.append(Problem(what, "recode one of their parts", card.where(*group)))
+        return problems
     named: list[tuple[str, tuple[str, ...], Place]] = [
         (roles.label, (roles.favourable,), ("label", "favourable")),
         (attribute, roles.deprived, (*group, "deprived")),
         (attribute, roles.favoured, (*group, "favoured")),
     ]
-    if bias:
+    if bias := card.protected[attribute].bias:
         named.append((bias.column, bias.deprived, (*target, "deprived")))
         named.append((bias.column, bias.favoured, (*target, "favoured")))
-    problems: list[Problem] = []
     for column, values, place in named:
         if column in levels:
             problems += absent(card, column, values, occurring(column), place, of)
@@ -72,34 +92,7 @@ def checked_roles(
     if len(levels.get(roles.label, "ab")) < 2:
         what = f'the label "{roles.label}" has one value only'
         problems.append(Problem(what, "give rows with both outcomes", card.where("label", "column")))
-    if problems:
-        raise UserError(*dict.fromkeys(problems))
-    return roles
-
-
-def _checked_joint(
-    card: Card,
-    roles: Roles,
-    columns: Sequence[Column],
-    occurring: Callable[[str], Collection[str]],
-    of: Literal["data", "network"],
-) -> Roles:
-    """Return the roles of a joint attribute, its parts checked as `checked_roles` does."""
-    name = roles.attribute
-    problems: list[Problem] = []
-    for part in roles.of:
-        try:
-            checked_roles(card, part, columns, occurring, of)
-        except UserError as error:
-            problems += error.problems
-    problems += joint_as_column(card, [column.name for column in columns], of)
-    every = (*roles.deprived, *roles.favoured)
-    if not problems and len(set(every)) < len(every):
-        what = f"two joint levels of {name} are spelt alike"
-        problems.append(Problem(what, "recode one of their parts", card.where("protected", name)))
-    if problems:
-        raise UserError(*dict.fromkeys(problems))
-    return roles
+    return problems
 
 
 def joint_as_column(card: Card, columns: Collection[str], of: str = "data") -> Iterator[Problem]:
@@ -199,7 +192,7 @@ def counted(values: Iterable[str], rows: Mapping[str, int]) -> str:
     """
     words = [f"{_written(value)} ({rows[value]:,} row{'' if rows[value] == 1 else 's'})" for value in values]
     if len(words) > MOST_NAMED:
-        return f"{', '.join(words[:MOST_NAMED])} and {len(words) - MOST_NAMED} more"
+        return listed(words, MOST_NAMED)
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 

@@ -42,7 +42,7 @@ from fairbench_cli.report.repeats import (
     mean_and_interval,
 )
 from fairbench_cli.report.results import RunResults, labels_measured
-from fairbench_cli.report.tables import TRUTH, names_of, why_nothing
+from fairbench_cli.report.tables import TRUTH, Names, names_of, why_nothing
 from fairbench_cli.report.worlds import UNKNOWN, ExactWorld, facts_of_run
 
 NOT_RUN = "not run yet"
@@ -133,25 +133,25 @@ class TechniqueFinding:
     key: CellKey
     plain: bool
     repeats: int
-    n: int = 0
-    kind: Kind | Literal[""] = "no value"
-    verdict: str = ""
-    reasons: tuple[tuple[str, str, int], ...] = ()
-    missing: str = ""
-    accepts_nobody: int = 0
-    accepts_everybody: int = 0
-    value: Estimate = Estimate()
-    accuracy: Estimate = Estimate()
-    shown: bool = False
-    ideal: bool = False
-    change: Estimate = Estimate()
-    cost: Estimate = Estimate()
-    dominated_by: tuple[str, ...] = ()
-    front: bool = False
-    below: tuple[str, ...] = ()
-    true: Estimate = Estimate()
-    recorded: Estimate = Estimate()
-    contrast: Contrast | Literal[""] = ""
+    n: int
+    kind: Kind | Literal[""]
+    verdict: str
+    reasons: tuple[tuple[str, str, int], ...]
+    missing: str
+    accepts_nobody: int
+    accepts_everybody: int
+    value: Estimate
+    accuracy: Estimate
+    shown: bool
+    ideal: bool
+    change: Estimate
+    cost: Estimate
+    dominated_by: tuple[str, ...]
+    front: bool
+    below: tuple[str, ...]
+    true: Estimate
+    recorded: Estimate
+    contrast: Contrast | Literal[""]
 
     @property
     def intervention(self) -> str:
@@ -332,6 +332,11 @@ def answer_of(run: RunResults) -> RunAnswer:
         short_of(run) if metric.name == FAIRNESS else {},
         _by_cell(remedies_of(run), "metric", "labels") if run.plan.has_worlds else {},
         _by_cell(contrasts_of(run), "metric") if run.plan.has_worlds else {},
+        {
+            key_of(cell): (statuses, reasons)
+            for data in run.datasets
+            for cell, statuses, reasons in zip(data.cells, data.status, data.reason, strict=True)
+        },
     )
     held = {(data.dataset, data.attribute): data for data in run.datasets}
     settings: list[RunSetting] = []
@@ -354,6 +359,8 @@ class CellRows:
     ----------
     below : dict
         The clauses of `short_of`, by the values of `COMPARED`.
+    repeats : dict
+        The statuses and reasons of the repeats that were run, by cell.
     """
 
     own: Rows
@@ -362,6 +369,7 @@ class CellRows:
     below: Mapping[CellKey, tuple[str, ...]]
     remedies: Rows
     contrasts: Rows
+    repeats: Mapping[CellKey, tuple[Texts, Texts]]
 
 
 def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
@@ -382,23 +390,10 @@ def _settings(
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
     called, facts = names_of(run.plan.config), facts_of_run(run)
-    rows = {} if data is None else {key_of(cell): i for i, cell in enumerate(data.cells)}
-    apart: dict[tuple[Any, ...], list[TechniqueFinding]] = {}
-    for cell in cells:
-        key = key_of(cell)
-        one = TechniqueFinding(
-            called.technique(*(cell[column] for column in TECHNIQUE)),
-            key,
-            is_baseline(cell["intervention"], cell["parameters"]),
-            repeats=run.plan.config.repeats,
-            missing=NOT_RUN,
-            below=found.below.get((*place, compared, *key[2:]), ()),
-        )
-        if data is not None and key in rows:
-            why = data.status[rows[key]], data.reason[rows[key]]
-            one = _found(one, compared, metric.name, why, found, called.techniques)
-        apart.setdefault(tuple(cell[column] for column in _WITHIN), []).append(one)
-    for (world, representation, classifier, parameters, beta), findings in apart.items():
+    within = grouped(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
+    for (world, representation, classifier, parameters, beta), own in within.items():
+        repeats = run.plan.config.repeats
+        findings = [_finding(cell, compared, metric.name, repeats, found, called) for cell in own]
         plain = next((one for one in findings if one.plain), None)
         seen = None if plain is None else bool(plain.key[SEEN])
         truths = [one for one in findings if one.intervention == TRUTH]
@@ -428,30 +423,32 @@ def _settings(
 _WITHIN = ["world", "representation", "classifier", "classifier_parameters", "beta"]
 
 
-def _found(
-    one: TechniqueFinding,
-    compared: str,
-    metric: str,
-    why: tuple[Texts, Texts],
-    found: CellRows,
-    called: Mapping[str, str],
+def _finding(
+    cell: Mapping[str, Any], compared: str, metric: str, repeats: int, found: CellRows, called: Names
 ) -> TechniqueFinding:
-    """Return a finding with what the frames say of it; `why` are the statuses and reasons of its repeats."""
-    place = (*one.key, compared)
+    """Return what the frames say of a cell and the groups compared, over the repeats that were asked for."""
+    key = key_of(cell)
+    place = (*key, compared)
     own, accuracy = (found.own.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
     change, cost = (found.paired.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
+    true, recorded = (found.remedies.get((*place, ACCURACY, on), _NO_ROW) for on in ("true", "recorded"))
     front = found.pareto.get(place, _NO_ROW)
-    n = own.get("n", 0)
-    reasons = Counter((status, reason) for status, reason in zip(*why, strict=True) if status and reason)
+    run = [
+        (status, reason) for status, reason in zip(*found.repeats.get(key, ((), ())), strict=True) if status
+    ]
+    reasons = Counter((status, reason) for status, reason in run if reason)
     ahead = filter(None, front.get("population_clearly_dominated_by", "").split(APART))
-    remedies = [found.remedies.get((*place, ACCURACY, labels), _NO_ROW) for labels in ("true", "recorded")]
-    return replace(
-        one,
+    n = own.get("n", 0)
+    return TechniqueFinding(
+        technique=called.technique(*(cell[column] for column in TECHNIQUE)),
+        key=key,
+        plain=is_baseline(cell["intervention"], cell["parameters"]),
+        repeats=repeats,
         n=n,
         kind=change.get("kind") or _kind_alone(own),
         verdict=change.get("population_verdict", ""),
         reasons=tuple((*each, times) for each, times in reasons.most_common()),
-        missing="" if n else why_nothing([status for status in why[0] if status], one.repeats),
+        missing="" if n else why_nothing([status for status, _ in run], repeats),
         accepts_nobody=own.get("accepts_nobody", 0),
         accepts_everybody=own.get("accepts_everybody", 0),
         value=_estimate(own),
@@ -460,10 +457,11 @@ def _found(
         ideal=own.get("p_same", np.nan) < LEVEL,
         change=_estimate(change, _DIFFERENCE),
         cost=_estimate(cost, _DIFFERENCE),
-        dominated_by=tuple(called.get(name, name) for name in ahead),
+        dominated_by=tuple(called.techniques.get(name, name) for name in ahead),
         front=bool(front.get("front", False)),
-        true=_estimate(remedies[0], _CHANGE),
-        recorded=_estimate(remedies[1], _CHANGE),
+        below=found.below.get((*key[:2], compared, *key[2:]), ()),
+        true=_estimate(true, _CHANGE),
+        recorded=_estimate(recorded, _CHANGE),
         contrast=found.contrasts.get((*place, ACCURACY), _NO_ROW).get("contrast", ""),
     )
 

@@ -285,12 +285,6 @@ def _in_runs(n: Floats, rows: NDArray[np.uint8], starts: Rows) -> Decided:
     return Decided(n, rows[first], starts[first])
 
 
-def _chances(rows: NDArray[np.uint8], starts: Rows, at: Rows) -> Floats:
-    """Return with which chance rows at some places, the starts among them, were accepted: (rows, repeats)."""
-    times = np.diff(np.searchsorted(at, starts), append=len(at))
-    return _CHANCES[np.repeat(rows, times, axis=0)]
-
-
 def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Floats) -> RowVariance:
     """Return the variance that the choice of the rows gives to mean differences of metrics.
 
@@ -320,8 +314,10 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
     starts = starts[np.diff(starts, prepend=-1) > 0]
     times = np.diff(starts, append=ends[-1])
     first = np.searchsorted(starts, np.append(0, ends))
-    each = [_chances(ours.rows, ours.starts, starts), _chances(theirs.rows, theirs.starts, starts)]
-    values = np.concatenate(each, axis=1)  # (runs, repeats of both)
+    both = ((ours.rows, ours.starts), (theirs.rows, theirs.starts))
+    lengths = [np.diff(np.searchsorted(starts, own), append=len(starts)) for _, own in both]
+    each = [np.repeat(rows, length, axis=0) for (rows, _), length in zip(both, lengths, strict=True)]
+    values = _CHANCES[np.concatenate(each, axis=1)]  # (runs, repeats of both)
     steps = np.concatenate([np.diff(slope)[..., 0], -np.diff(their_slope)[..., 0]], axis=1)
     base = slope[..., 0] - their_slope[..., 0]  # (metrics, repeats, strata)
     influence = np.empty((len(slope), len(starts)))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.references import Bools, excluded, without
-from fairbench_cli.audit.compare.report import Interval, Place, Report
+from fairbench_cli.audit.compare.report import Interval, Intervals, Place, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.parts import writing
@@ -256,7 +256,7 @@ def _levels(joint: Joint, codes: Ints) -> tuple[dict[str, str], Bools]:
     return levels, own
 
 
-def _effects(counted: Floats, limit: float) -> tuple[list[Interval], list[Interval]]:
+def _effects(counted: Floats, limit: float) -> tuple[Intervals, Intervals]:
     """Return ratios and differences, with intervals as wide as likelihood ratios up to `limit` make them.
 
     Likelihood ratios are counted in rows: half of the rows have half of the ratio.
@@ -268,11 +268,7 @@ def _effects(counted: Floats, limit: float) -> tuple[list[Interval], list[Interv
     above, below, ref_above, ref_below = counted / fewer
     scaled = (above, below, ref_above, ref_below, confidence)
     ratio, difference = ratio_interval(*scaled), difference_interval(*scaled)
-    return _intervals(divide(rate, others), ratio), _intervals(rate - others, difference)
-
-
-def _intervals(values: Floats, limits: tuple[Floats, Floats]) -> list[Interval]:
-    return [Interval(*map(float, each)) for each in zip(values, *limits, strict=True)]
+    return intervals(divide(rate, others), *ratio), intervals(rate - others, *difference)
 
 
 def in_short(found: Sequence[Subgroup], report: Report) -> str:

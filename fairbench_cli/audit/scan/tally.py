@@ -160,28 +160,6 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreRanges:
-    """Rows by ranges of the score, from the lowest: B ranges and the G groups of a `Slice`.
-
-    Parameters
-    ----------
-    low, high : float arrays, shape (B,)
-        Lowest and highest score in each range.
-    rows, weight, square : float arrays, shape (B, G, 2)
-        Rows, and sums of their weights and of the squares of these, by label.
-    scored : float array, shape (B, G)
-        Σ weight × score.
-    """
-
-    low: Floats
-    high: Floats
-    rows: Floats
-    weight: Floats
-    square: Floats
-    scored: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class Scores:
     """The scores of one attribute's groups under one model, summed up.
 
@@ -196,10 +174,13 @@ class Scores:
         Of the sets.
     fit : CalibrationFit, or None
         Of the sets; None without labels, and for scores outside [0, 1].
-    bins : ScoreRanges
-        Ten ranges of about as many rows, or fewer where scores are equal.
-    cuts : ScoreRanges
-        Between thresholds: the first holds the scores below all of them, the next starts at the first.
+    ends : two float arrays, shape (B,)
+        The lowest and the highest score in each of ten bins of about as many rows, or fewer where scores are
+        equal; rising.
+    bins, cuts : float arrays, shape (4, ranges, G, 2)
+        Weights, rows, squared weights, and weight times score, summed up by range of the score, group and
+        label: by bin; and between thresholds, where the first range is below all of them, and the next
+        starts at the first.
     thresholds : float array, shape (T,)
         Rising.
     decisions : dict of float to str
@@ -211,8 +192,9 @@ class Scores:
     totals: ScoreTotals
     sums: ScoreSums
     fit: CalibrationFit | None
-    bins: ScoreRanges
-    cuts: ScoreRanges
+    ends: tuple[Floats, Floats]
+    bins: Floats
+    cuts: Floats
     thresholds: Floats
     decisions: dict[float, str]
 

@@ -14,7 +14,7 @@ from fairbench_cli.audit.parts.findings import allowed, differs, verdict_words
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.headline import Sentence, headline, meaning
 from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import percent_words, shown_path
+from fairbench_cli.base.text import counted_words, listed, percent_words, shown_path
 from fairbench_cli.document import html, markdown, notebook
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, Answer, Chart, Document, Section, Statement
@@ -245,7 +245,7 @@ def _of_numbers(report: Report) -> str:
     return (
         f"Square brackets: the {level(report)} interval of this comparison alone. p: how often rates that "
         "are equal would give numbers like these; p (Holm): adjusted for "
-        f"{writing.counted_words(report.family, 'comparison')}{decides}."
+        f"{counted_words(report.family, 'comparison')}{decides}."
     )
 
 
@@ -287,11 +287,11 @@ def rate_chart(said: Sentence, report: Report) -> Chart:
     title = f"{said.attribute}: {meaning(said.metric)}"
     folded: tuple[Chart, ...] = ()
     if still:
-        names = writing.listed([writing.named(row.group) for row in still])
-        head = f"{writing.counted_words(len(still), 'group')} not decided: {names}"
+        names = listed([writing.named(row.group) for row in still])
+        head = f"{counted_words(len(still), 'group')} not decided: {names}"
         folded = (Chart(head, _drawn(f"{title}: {head}", still, of_group, minor, report)),)
     more = len(shown) - rates.MOST_BARS
-    caption = f"and {writing.counted_words(more, 'more group')} in the table" if more > 0 else ""
+    caption = f"and {counted_words(more, 'more group')} in the table" if more > 0 else ""
     return Chart(title, _drawn(title, shown, of_group, minor, report), caption, folded=folded)
 
 

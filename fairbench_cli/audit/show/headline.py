@@ -26,7 +26,7 @@ from fairbench_cli.audit.parts.rates import (
     worst_first,
 )
 from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.text import counted_words, listed, percent_words
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.rates import EVENTS, RATES
 
@@ -161,15 +161,15 @@ def _of_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Repo
         return first
     more = f"Of {_minor(dict.fromkeys(row.group for row in behind), report)}"
     verb = "fails" if len(behind) == 1 else "fail"
-    text = f"{first.text} {more} {writing.counted_words(len(behind), 'comparison')} {verb}."
+    text = f"{first.text} {more} {counted_words(len(behind), 'comparison')} {verb}."
     return replace(first, text=text, verdict="fail")
 
 
 def _minor(names: Iterable[str], report: Report) -> str:
     """Return how many minor groups these are, why they are, and which."""
     groups = list(names)
-    listed = writing.listed([writing.named(group) for group in groups])
-    return f"{writing.counted_words(len(groups), 'group')} {minor_words(groups, report)} ({listed})"
+    names_of = listed([writing.named(group) for group in groups])
+    return f"{counted_words(len(groups), 'group')} {minor_words(groups, report)} ({names_of})"
 
 
 def sentence(row: Disparity, report: Report, more: int = 0, about: str = "") -> Sentence:
@@ -278,7 +278,7 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     else:
         rows = [row for verdict in judged for row in decisive(verdict, report)]
         n = sum(row.verdict == "undecided" for row in rows)
-        still = f"{n:,} of {writing.counted_words(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
+        still = f"{n:,} of {counted_words(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
         if not rows:
             text = "Not decided: there is nothing to compare."
         elif too_much:

@@ -116,7 +116,7 @@ def _raw(table: RawCells, roles: GivenRoles, kinds: Mapping[str, str]) -> RawRow
     )
     outcome = np.where(roles.label.members(table), "+", "-")
     marked = table.cells.assign(**{label: outcome})[known].reset_index(drop=True)
-    return RawRows(card, marked, np.ones(len(marked), dtype=bool), (), table.cells)
+    return RawRows(card, marked, np.ones(len(marked), dtype=bool), {}, table.cells)
 
 
 def _given(table: RawCells, group: Group, what: str, kinds: Mapping[str, str]) -> ColumnGuess:

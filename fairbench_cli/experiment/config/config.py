@@ -1,20 +1,17 @@
 """The config of an experiment: every key, its default and its meaning.
 
-The key tables of ``docs/config.md`` and ``configs/schema.json`` are made from these classes by `schema`.
+``docs/keys.py`` makes the key tables of ``docs/config.md`` and ``configs/schema.json`` from these classes.
 """
 
 import re
-from collections.abc import Iterable
-from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
     PlainSerializer,
-    PrivateAttr,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
@@ -44,16 +41,15 @@ from fairbench_cli.experiment.config.components import (
     MetricByName,
     TechniqueSpec,
     context_of,
-    metric_of,
     named,
     read_classifiers,
     read_interventions,
 )
-from fairbench_cli.experiment.config.metrics import OwnMetric, RequestedRowMetrics
+from fairbench_cli.experiment.config.metrics import MetricSpec, RequestedRowMetrics
 from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES, TestLabels
 from fairbench_cli.experiment.config.worlds import CellWorld, Worlds, worlds_at
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
+from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS
 
 
 def attribute_names(text: str) -> tuple[str, ...]:
@@ -68,15 +64,6 @@ def attribute_names(text: str) -> tuple[str, ...]:
 def canonical_attribute(text: str) -> str:
     """Return an attribute or an intersection in its one spelling, such as ``sex×race``."""
     return "×".join(attribute_names(text))
-
-
-def _metric(name: str, info: ValidationInfo) -> str:
-    """Return what results call a metric; one that is not registered is noted."""
-    found = metric_of(name, info)
-    if isinstance(found, str):
-        return found
-    context_of(info).own.append(found)
-    return found.name
 
 
 def _shares(value: Any) -> Any:
@@ -117,7 +104,12 @@ RowsOf = Annotated[
 ]
 Share = Annotated[float, Field(gt=0, le=1)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
-MetricName = Annotated[str, AfterValidator(_metric), MetricByName]
+Metrics = Annotated[
+    tuple[MetricByName, ...],
+    Field(min_length=1),
+    Several("metric", alone=False),
+    PlainSerializer(lambda metrics: [metric.plain for metric in metrics]),
+]
 Representations = Annotated[tuple[Representation, ...], Field(min_length=1), Several("representation")]
 Named = Annotated[str, AfterValidator(short)]
 SomeInterventions = Annotated[tuple[Named, ...], Field(min_length=1), Several("intervention", alone=False)]
@@ -438,8 +430,8 @@ class ExperimentConfig(FileModel):
     classifiers: Classifiers = Field(
         default=DEFAULT_CLASSIFIERS, validate_default=True, description="`fairbench list classifiers`."
     )
-    metrics: Annotated[tuple[MetricName, ...], Field(min_length=1), Several("metric", alone=False)] = Field(
-        default=tuple(DEFAULT_METRICS),
+    metrics: Metrics = Field(
+        default=tuple(map(MetricSpec, DEFAULT_METRICS)),
         description="What results.csv and summary.csv hold; `fairbench list metrics` has them all.",
     )
     attributes: tuple[AttributeName, ...] = Field(
@@ -484,16 +476,6 @@ class ExperimentConfig(FileModel):
         context_of(info).right[str(info.field_name)] = value
         return value
 
-    # The metrics that are not registered, imported; none of a config that results hold.
-    _own: tuple[OwnMetric, ...] = PrivateAttr(default=())
-
-    def with_own(self, own: Iterable[OwnMetric]) -> Self:
-        """Return the config with metrics that are not registered, which it lists by name."""
-        copy = self.model_copy()
-        copy._own = tuple(own)
-        copy.__dict__.pop("row_metrics", None)
-        return copy
-
     @property
     def tested(self) -> Tested:
         """Return where test rows come from, whatever file that is; `test` must be spelled out."""
@@ -503,14 +485,15 @@ class ExperimentConfig(FileModel):
     @property
     def own_metrics(self) -> dict[str, Metric]:
         """Return the metrics that are not registered, by name, as far as they have been imported."""
-        return {metric.name: metric.entry for metric in self._own}
+        return {metric.name: metric.entry for metric in self.metrics if metric.origin is not None}
 
     @property
     def plugins(self) -> list[tuple[str, CodeOrigin]]:
         """Return techniques, classifiers and metrics that are not registered: the name and the code."""
-        tuned = [t.tune.own for t in self.interventions if t.tune is not None]
-        named = (*(one.spec for one in self.interventions), *self.classifiers, *self._own, *tuned)
-        return [(one.name, one.origin) for one in named if one is not None and one.origin is not None]
+        tuned = [technique.tune.metric for technique in self.interventions if technique.tune is not None]
+        components = [*(technique.spec for technique in self.interventions), *self.classifiers]
+        named: list[ComponentSpec | MetricSpec] = [*components, *self.metrics, *tuned]
+        return [(one.name, one.origin) for one in named if one.origin is not None]
 
     @property
     def own_files(self) -> list[Path]:
@@ -520,14 +503,13 @@ class ExperimentConfig(FileModel):
     @property
     def at_hand(self) -> tuple[str, ...]:
         """Return those of the metrics that are registered or have been imported."""
-        own = {metric.name for metric in self._own}
-        return tuple(name for name in self.metrics if name in METRICS or name in own)
+        return tuple(metric.name for metric in self.metrics if metric.is_at_hand)
 
     @property
     def tuned_for(self) -> tuple[str, ...]:
         """Return the metrics that parameters are tuned for."""
-        found = [technique.tune.metric for technique in self.interventions if technique.tune is not None]
-        return tuple(dict.fromkeys(found))
+        tunings = [technique.tune for technique in self.interventions if technique.tune is not None]
+        return tuple(dict.fromkeys(tuning.metric.name for tuning in tunings))
 
     @property
     def has_worlds(self) -> bool:
@@ -555,12 +537,11 @@ class ExperimentConfig(FileModel):
         """Return one of the metrics that are at hand."""
         return self.own_metrics.get(name) or METRICS[name]
 
-    @cached_property
+    @property
     def row_metrics(self) -> RequestedRowMetrics:
         """Return the metrics that need the test rows themselves, with their strata."""
-        own = tuple(metric for metric in self._own if metric.entry.needs != "counts")
-        registered = tuple(name for name in self.metrics if name in ROW_METRICS)
-        return RequestedRowMetrics(registered, self.strata, own)
+        of_rows = [one for one in self.metrics if one.is_at_hand and one.entry.needs != "counts"]
+        return RequestedRowMetrics(tuple(of_rows), self.strata)
 
     def plain(self) -> dict[str, Any]:
         """Return the config as plain data, with every default spelled out; it runs as it is."""
@@ -569,13 +550,11 @@ class ExperimentConfig(FileModel):
             hidden, unsaid = hidden | {"bias"}, {"test_labels", "test_features"}
         of_beta = () if any(spec.bias is None for spec in self.datasets) else OF_BETA
         sample = {*hidden, *of_beta, *(() if self.takes_beta else ("beta",))}
-        written = {metric.name: metric.plain for metric in self._own}
         excluded = {"sample": sample} | dict.fromkeys(unsaid, True)
         return self.model_dump(mode="json", by_alias=True, exclude=excluded) | {
             "datasets": [spec.plain(hidden) for spec in self.datasets],
             "interventions": [technique.plain() for technique in self.interventions],
             "classifiers": [spec.plain() for spec in self.classifiers],
-            "metrics": [written.get(name, name) for name in self.metrics],
         }
 
     def as_yaml(self) -> str:

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench_cli.base.errors import Problem, UserError, Words, nearest, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, nearest, suggest, user_error
 from fairbench_cli.base.files import read_text, shipped
 from fairbench_cli.base.plugins import clashes, short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, laid_over, read_mapping
-from fairbench_cli.base.validation import in_file_order, problems_of, spot_of, wording
+from fairbench_cli.base.validation import Conflict, in_file_order, problems_of, wording
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, card_reference
 from fairbench_cli.experiment.config.components import (
@@ -158,7 +158,7 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
         problems += problems_of(error, document)
         context.wrong.update(str(finding["loc"][0]) for finding in error.errors())
         config = ExperimentConfig.model_construct(**context.right)
-    return config.with_own(context.own), context, problems
+    return config, context, problems
 
 
 def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Path) -> ExperimentConfig:
@@ -193,9 +193,6 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
 def _works_on(spec: DatasetSpec, card: Card) -> tuple[str, ...]:
     """Return the protected attributes that an entry works on: those that it names, or the card's first."""
     return spec.attribute or tuple(card.protected)[:1]
-
-
-Conflict = tuple[Place, Words, Words]  # where, what is wrong, what to do
 
 
 @dataclass(frozen=True)
@@ -236,7 +233,7 @@ def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
     for keys, check in _CHECKS:
         if keys.isdisjoint(wrong):
             findings += check(given)
-    return [Problem(what, fix, spot_of(given.document, place)) for place, what, fix in findings]
+    return [Problem(what, fix, given.document.where(place)) for place, what, fix in findings]
 
 
 def _without_effect(given: Given) -> Iterator[Conflict]:
@@ -280,9 +277,9 @@ def _test_rows(given: Given) -> Iterator[Conflict]:
 def _strata(given: Given) -> Iterator[Conflict]:
     """Find measures within strata where the config names none, and strata that nothing is measured in."""
     config = given.config
-    needing = [i for i, name in enumerate(config.metrics) if config.metric(name).needs == "strata"]
+    needing = [i for i, metric in enumerate(config.metrics) if metric.entry.needs == "strata"]
     if needing and not config.strata:
-        what = f"{config.metrics[needing[0]]} compares groups within strata"
+        what = f"{config.metrics[needing[0]].name} compares groups within strata"
         yield ("metrics", needing[0]), what, "write `strata: [ATTRIBUTE]`"
     if config.strata and not needing:
         fix = "add a metric such as unexplained-difference, or remove it"
@@ -293,7 +290,7 @@ def _sweep(given: Given) -> Iterator[Conflict]:
     """Find a sweep whose measures all need rows: it has counts alone."""
     config = given.config
     if config.sweep and all(config.metric(name).needs != "counts" for name in config.at_hand):
-        what = f"a sweep has counts alone, and {config.metrics[0]} needs rows"
+        what = f"a sweep has counts alone, and {config.metrics[0].name} needs rows"
         yield ("sweep",), what, "add a metric such as accuracy"
 
 
