@@ -400,15 +400,15 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
 def _selects(scale: _Scale, threshold: float) -> str:
     """Return whom a threshold of another scale selects; empty where it may well be of this one."""
     nearly = NEARLY * scale.rows
-    if 0 < threshold < 1 and TWO <= scale.high <= PERCENT:
-        if threshold <= scale.low:
-            return "everybody"
-        return "nearly everybody" if scale.low >= 0 and scale.from_one >= nearly else ""
-    if 1 < threshold <= PERCENT and scale.low >= 0:
-        if scale.high <= 1:
-            return "nobody"
-        return "nearly nobody" if scale.mixed and scale.shares >= nearly else ""
-    return ""
+    share = 0 < threshold < 1 and TWO <= scale.high <= PERCENT
+    percent = 1 < threshold <= PERCENT and scale.low >= 0
+    cases = {
+        "everybody": share and threshold <= scale.low,
+        "nearly everybody": share and scale.low >= 0 and scale.from_one >= nearly,
+        "nobody": percent and scale.high <= 1,
+        "nearly nobody": percent and scale.mixed and scale.shares >= nearly,
+    }
+    return next((who for who, holds in cases.items() if holds), "")
 
 
 def _scale(source: Source, column: int, table: str) -> _Scale:
