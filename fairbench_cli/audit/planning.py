@@ -23,6 +23,7 @@ from fairbench_cli.audit.scan.open import count_groups
 from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.audit.show.tables import csv_text, json_text
 from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.text import counted_words
 from fairbench_cli.document import charts
 from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown
@@ -184,7 +185,7 @@ class AuditPlan:
         return notebook(plan_document(self))
 
     def __repr__(self) -> str:
-        many = writing.counted_words(len(self.compared), "comparison")
+        many = counted_words(len(self.compared), "comparison")
         return f"<Plan of {many}: {writing.thousands(self.total)} rows>"
 
 
@@ -323,7 +324,7 @@ def plan_document(plan: AuditPlan) -> Document:
     """Return a plan as a page: what the rows show, the rows it takes, a curve for each comparison."""
     config, rule = plan.config, plan.criterion
     allowed = f"{rule.tau:g} to {1 / rule.tau:.3g}"
-    family = writing.counted_words(plan.family, "comparison")
+    family = counted_words(plan.family, "comparison")
     counted = f"; the rate counts {writing.percent(config.counted)} of the rows" if config.counted < 1 else ""
     facts = (
         f"{plan.source}: {writing.thousands(plan.total)} rows; allowed: {allowed} times the reference's "

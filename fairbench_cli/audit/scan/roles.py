@@ -12,6 +12,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.source import Source, in_parts
 from fairbench_cli.base.errors import Flag, UserError, Words, shown, suggest, user_error
+from fairbench_cli.base.text import listed
 from fairbench_cli.data import recognise
 from fairbench_cli.measures.groups import CROSS
 
@@ -331,12 +332,9 @@ def _likely(
 
 def _left_out(why: tuple[str, str], names: list[str]) -> str:
     """Write why columns are not audited."""
-    listed = ", ".join(names[:MOST_LISTED])
-    if len(names) > MOST_LISTED:
-        listed += f" and {len(names) - MOST_LISTED} more"
     how = f"--attribute {names[0]}" + (f", or cut it: --bins {names[0]}=4" if why == NUMBERS else "")
     how = f"--weight {names[0]}, or {how}" if why == WEIGHTS else how
-    return f"Not audited, as {why[len(names) > 1]}: {listed} (unless named: {how})."
+    return f"Not audited, as {why[len(names) > 1]}: {listed(names, MOST_LISTED)} (unless named: {how})."
 
 
 def words_below(source: Source, quantities: tuple[int, ...]) -> frozenset[int]:

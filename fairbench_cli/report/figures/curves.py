@@ -31,7 +31,7 @@ def draw_clouds(run: RunResults) -> dict[str, Figure]:
     Discrimination against accuracy, one dot per repeat, as in Cardoso et al. (2019), Figure 1. Hollow dots
     are repeats whose technique could do its work in part only (``degraded``).
     """
-    return pages.drawn(run, PAGE, pages.named_pages(run), _clouds)
+    return pages.drawn(run, PAGE, pages.pages_with_results(run), _clouds)
 
 
 def _clouds(run: RunResults, title: str, page: Page) -> Figure:
@@ -96,7 +96,7 @@ def draw_curves(run: RunResults) -> dict[str, Figure]:
 
     There is a line per technique, with 95 % intervals.
     """
-    return pages.drawn(run, PAGE, pages.named_pages(run), _curves)
+    return pages.drawn(run, PAGE, pages.pages_with_results(run), _curves)
 
 
 def _curves(run: RunResults, title: str, page: Page) -> Figure:
@@ -144,7 +144,7 @@ def draw_tuning(run: RunResults) -> dict[str, Figure]:
     """
     tuned = {key_of(one.cell): one for one in tuned_cells(run) if numbers_of(one)}
     found = {}
-    for names, page in pages.named_pages(run).items():
+    for names, page in pages.pages_with_results(run).items():
         for beta in page.betas:
             keys = {t.label: page.key(t, beta) for t in page.techniques}
             shown = {label: tuned[key] for label, key in keys.items() if key in tuned}
