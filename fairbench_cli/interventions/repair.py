@@ -20,7 +20,7 @@ from fairbench_cli.interventions.cells import (
     groups_of,
     require_no_weights,
 )
-from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor
+from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor, settled
 
 Counts = NDArray[np.int64]
 GroupCodes = NDArray[np.int8] | NDArray[np.int16]
@@ -543,9 +543,8 @@ class Auditor:
         fitted = classifier.fit(repaired)
         own = RepairedModel(fitted, partial(self.to_predict, seed=seed))
         model: Predictor = own if self.test_repair == "own" else fitted
-        if changed and len(set(repaired.y.tolist())) == 1:
-            return Fitted(model, "degraded", "the repaired labels are all the same", facts)
-        return Fitted(model, facts=facts)
+        same = "the repaired labels are all the same" if changed and np.ptp(repaired.y) == 0 else ""
+        return settled(model, facts, degraded=same)
 
     def to_predict(self, sample: Sample, seed: int) -> Sample:
         """Return other rows repaired as a set of their own."""
