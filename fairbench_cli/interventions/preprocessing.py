@@ -98,10 +98,8 @@ def swaps(n: NDArray[np.int64]) -> int:
     >>> swaps(np.array([[13026, 1669], [20988, 9539]]))
     1973
     """
-    (n00, n01), (n10, n11) = n.tolist()
-    n0, n1 = n00 + n01, n10 + n11
-    total = max(n0 + n1, 1)
-    return int(max(0, (2 * (n0 * n11 - n1 * n01) + total) // (2 * total)))
+    # As many as the deprived's favourable cell lacks of its expected size.
+    return int(max(0, cells.targets(n)[0, 1] - n[0, 1]))
 
 
 @dataclass(frozen=True)
