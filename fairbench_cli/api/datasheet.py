@@ -79,8 +79,8 @@ class Datasheet:
         Of each attribute, what unknown outcomes may hide.
     explanations : tuple of Explanation
         Of the gap by each attribute, as the audit explains it, with a part for each column asked for.
-    checked : Checked or None
-        What checks found in the files, missing cells too.
+    checked : Checked
+        What checks found in the files, missing cells too; of a network or a card alone nothing.
     sha256 : dict of str to str
         Of the files at hand.
     network : Meta or None
@@ -96,7 +96,7 @@ class Datasheet:
     intersections: tuple[GroupRate, ...] = ()
     unknown: tuple[UnknownOutcomes, ...] = ()
     explanations: tuple[Explanation, ...] = ()
-    checked: Checked | None = None
+    checked: Checked = field(default_factory=Checked)
     sha256: dict[str, str] = field(default_factory=dict)
     network: Meta | None = None
 
@@ -173,7 +173,7 @@ def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: 
     cells, at = _crossed([table[name] for name in names])
     counts = np.stack([np.bincount(at, y == side, len(cells)).astype(np.float64) for side in (0, 1)], -1)
     everybody, attributes, intersections = _rates(card, table.columns, names, cells, counts, measured=True)
-    strata = [_strata(card, table, tuple(map(str.strip, text.split(",")))) for text in explain]
+    strata = [_strata(card, table, [name.strip() for name in text.split(",")]) for text in explain]
     return Datasheet(
         card,
         "files",
@@ -283,16 +283,11 @@ def _called(card: Card, attribute: str, levels: dict[str, tuple[str, ...]]) -> t
     return (", ".join(roles.deprived), ", ".join(roles.favoured)) if few else ("the deprived", "the favoured")
 
 
-@dataclass(frozen=True, eq=False)
-class _Strata:
-    """Strata by some columns: what each is called, and that of each row."""
-
-    by: tuple[str, ...]
-    names: tuple[str, ...]
-    at: Rows
+Strata = tuple[Sequence[str], tuple[str, ...], Rows]
+"""By which columns strata are, what each is called, and that of each row."""
 
 
-def _strata(card: Card, table: Table, by: tuple[str, ...]) -> _Strata:
+def _strata(card: Card, table: Table, by: Sequence[str]) -> Strata:
     """Return the strata of some columns crossed; a quantity is cut into ranges, as in an audit."""
     columns: list[Codes | Rows] = []
     levels = []
@@ -312,17 +307,17 @@ def _strata(card: Card, table: Table, by: tuple[str, ...]) -> _Strata:
         what = f"{CROSS.join(by)} makes {len(cells)} strata"
         raise user_error(what, f"cross fewer columns; at most {MOST_STRATA} are compared", "--explain")
     names = (CROSS.join(own[i] for i, own in zip(cell, levels, strict=True)) for cell in cells)
-    return _Strata(by, tuple(names), at)
+    return by, tuple(names), at
 
 
-def _explained(dataset: Dataset, rates: AttributeRates, strata: Sequence[_Strata]) -> Explanation:
+def _explained(dataset: Dataset, rates: AttributeRates, strata: Sequence[Strata]) -> Explanation:
     """Return what strata explain of a gap, as the audit has it; the attribute itself explains nothing."""
     rows, found = dataset.sample(rates.attribute), []
-    for one in strata:
-        if not set(one.by) & set(rows.protected):
-            n = np.bincount(4 * one.at + 2 * rows.s + rows.y, minlength=4 * len(one.names))
+    for by, names, at in strata:
+        if not set(by) & set(rows.protected):
+            n = np.bincount(4 * at + 2 * rows.s + rows.y, minlength=4 * len(names))
             decisions = of_decisions(n.reshape(-1, 2, 2).astype(np.float64))
-            found.append(stratified(CROSS.join(one.by), one.names, decisions, 1.0, AuditConfig()))
+            found.append(stratified(CROSS.join(by), names, decisions, 1.0, AuditConfig()))
     sizes = (int(rates.deprived.rows), int(rates.favoured.rows))
     groups = (rates.deprived.group, rates.favoured.group)
     return Explanation(rates.attribute, *groups, *sizes, rates.gap, tuple(found))

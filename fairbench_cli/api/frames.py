@@ -59,14 +59,10 @@ def is_number_column(cells: "pd.Series[Any]") -> bool:
 
 
 def _learned(name: str, cells: "pd.Series[Any]", values: tuple[float, ...]) -> Column:
-    try:
-        if is_number_column(cells):
-            every = np.concatenate([_numbers(cells), np.asarray(values, dtype=np.float64)])
-            return keep_numbers(name, every)[0]
-        if not isinstance(cells.dtype, pd.CategoricalDtype):
-            return coded(name, texts_of(cells))[0]
-    except Misfit as misfit:
-        raise user_error(misfit.what, misfit.fix) from None
+    if is_number_column(cells):
+        return keep_numbers(name, np.concatenate([_numbers(cells), np.asarray(values, dtype=np.float64)]))[0]
+    if not isinstance(cells.dtype, pd.CategoricalDtype):
+        return coded(name, texts_of(cells))[0]
     levels = tuple(map(str, cells.cat.categories))
     if cells.isna().any() and "" not in levels:
         levels = ("", *levels)
@@ -173,8 +169,5 @@ def to_table(frame: Any) -> Table:
         text = texts_of(cells)
         if levels is not None and (text == "").any():
             levels = tuple(dict.fromkeys(("", *levels)))
-        try:
-            columns.append(coded(name, text, levels or None))
-        except Misfit as misfit:
-            raise user_error(misfit.what, misfit.fix) from None
+        columns.append(coded(name, text, levels or None))
     return table_of(columns)

@@ -242,7 +242,7 @@ def run(
         )
         warn = partial(print, file=sys.stderr)
         with working_in(asked, mix_versions=mix_versions, warn=warn) as prepared:
-            todo, numbers = len(prepared.todo), count(1)
+            todo, numbers = prepared.n_left, count(1)
 
             def note(_: Repeat) -> None:
                 if progress:
@@ -254,7 +254,7 @@ def run(
                 with LocalPool(given, jobs) as pool:
                     compute(prepared, pool.outcomes, note)
             write_worlds(target, prepared.config, prepared.datasets)
-            write_manifest(prepared, jobs=jobs, computed=todo - len(prepared.todo), start=start)
+            write_manifest(prepared, jobs=jobs, computed=todo - prepared.n_left, start=start)
             write_report(target, prepared.plan, prepared.records, compared=with_paper)
         done = _read(target, given.name, Path(folder) if folder else None)
         return replace(done, kept=(prepared.plan, prepared.records))

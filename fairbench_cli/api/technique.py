@@ -1,7 +1,7 @@
 """Techniques as scikit-learn classifiers: `fit` and `predict` with groups, cloned and searched as any."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -32,7 +32,7 @@ from fairbench_cli.base.validation import findings_of
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.table import Column, Floats, Sample, table_of, with_columns
+from fairbench_cli.data.table import VALUES, Column, Floats, Sample, table_of
 from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries
 from fairbench_cli.experiment.plan import component_seed
 from fairbench_cli.interventions.fitted import Fitted, Infeasible
@@ -55,22 +55,6 @@ class RowsWithoutGroups(Sample):
             what = "this technique decides by the group of each row, and no groups are given"
             raise GroupsMissingError(Problem(what, "call predict(X, sensitive_features=s)"))
         return super().__getattribute__(name)
-
-
-@dataclass(frozen=True)
-class GroupColumn:
-    """The protected attribute, as training rows have it.
-
-    Parameters
-    ----------
-    column : Column
-        Its name and levels.
-    place : int or None
-        Where it is among the columns of X; None where it is given next to X.
-    """
-
-    column: Column
-    place: int | None
 
 
 def _can(what: str) -> Callable[["TechniqueClassifier"], bool]:
@@ -205,11 +189,13 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         frame = self._frame(X, reset=True, y=y)
         labels = self._labels(y, len(frame))
         technique, spec = self._technique()
-        group = self._group_column(frame, sensitive_features, spec)
-        self.columns_, self.group_ = learned(frame), group
-        self.deprived_ = None if group is None else self._deprived_levels(frame, sensitive_features, group)
+        place = self.group_ = self._group_place(frame, sensitive_features, spec)
+        frame = self._with_groups(frame, sensitive_features)
+        self.columns_, self.deprived_ = learned(frame), ()
+        if place is not None:
+            self.deprived_ = self._deprived_levels(self.columns_[place], frame.iloc[:, place])
         train = replace(
-            self._sample(frame, sensitive_features),
+            self._sample(frame),
             y=labels,
             weights=self._weights(sample_weight, len(frame)),
             favourable_first=bool(self.outcomes_[0] == self.favourable_),
@@ -363,8 +349,8 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("sample_weight has negative weights, or all weights are zero")
         return weights
 
-    def _group_column(self, frame: pd.DataFrame, given: Any, spec: ComponentSpec) -> GroupColumn | None:
-        """Return the protected attribute: a column of X, or groups that are given to `fit`."""
+    def _group_place(self, frame: pd.DataFrame, given: Any, spec: ComponentSpec) -> int | None:
+        """Return which column the protected attribute is; of groups that are given next to X, one more."""
         named = self.sensitive_features
         if named is not None and given is not None:
             what = f"the groups are the column {named!r} of X, and are given to fit too"
@@ -376,12 +362,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             fix = 'give fit(X, y, sensitive_features=s), or technique(…, sensitive_features="COLUMN") of X'
             raise ArgumentError(Problem(what, fix))
         if named is None:
-            name = getattr(given, "name", None)
-            if name not in frame.columns or hasattr(name, "__index__"):
-                cells = _groups(given, len(frame)).to_frame(name if isinstance(name, str) else GROUP)
-                return GroupColumn(learned(cells)[0], None)
-            _require_same(frame[name], given)
-            named = name
+            named = getattr(given, "name", None)
+            if named not in frame.columns or hasattr(named, "__index__"):
+                return frame.shape[1]
         names = [str(own) for own in frame.columns]
         if not isinstance(named, int) and str(named) not in names:
             raise ArgumentError(Problem(f'X has no column "{named}"', suggest(str(named), names)))
@@ -389,57 +372,70 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         if not 0 <= place < frame.shape[1]:
             what = f"sensitive_features is column {named}, and X has {frame.shape[1]}"
             raise ArgumentError(Problem(what, "count from 0"))
-        return GroupColumn(learned(frame.iloc[:, [place]])[0], place)
+        return place
 
-    def _deprived_levels(self, frame: pd.DataFrame, given: Any, group: GroupColumn) -> Any:
+    def _with_groups(self, frame: pd.DataFrame, given: Any) -> pd.DataFrame:
+        """Return rows with groups that are given next to them as the last column."""
+        if given is None or self.group_ is None:
+            return frame
+        groups = _series(given)
+        if self.group_ == frame.shape[1]:
+            if len(groups) != len(frame):
+                what = f"sensitive_features are {len(groups)}, and X has {len(frame)} rows"
+                raise ArgumentError(Problem(what, "give the group of each row"))
+            name = groups.name if isinstance(groups.name, str) else GROUP
+            both = pd.concat([frame.reset_index(drop=True), groups.rename(name)], axis=1)
+            both.attrs[VALUES] = {**groups.attrs.get(VALUES, {}), **frame.attrs.get(VALUES, {})}
+            return both
+        cells = frame.iloc[:, self.group_]
+        if texts_of(cells).tolist() != texts_of(groups).tolist():
+            what = f'sensitive_features are the column "{cells.name}" of X, and are given as other values'
+            raise ArgumentError(Problem(what, "leave them out, or give them another name"))
+        return frame
+
+    def _deprived_levels(self, column: Column, groups: "pd.Series[Any]") -> Any:
         """Return the deprived levels as texts, or the function that tells them."""
         if callable(self.deprived):
             return self.deprived
-        levels = set(group.column.levels)
+        levels = set(column.levels)
         if self.deprived is None:
             if not any(levels <= marks for marks in MARKS):
-                what = f'which group of "{group.column.name}" is deprived is not said'
+                what = f'which group of "{column.name}" is deprived is not said'
                 raise ArgumentError(Problem(what, f"name it or them: deprived={min(levels)!r}"))
             return ("0", "0.0", "False")
         one = isinstance(self.deprived, str) or not np.iterable(self.deprived)
         values = [self.deprived] if one else list(self.deprived)
         if not values:
             raise ArgumentError(Problem("deprived names no group", f"name it or them: {min(levels)!r}"))
-        cells = frame.iloc[:, group.place] if group.place is not None else _series(given)
         for value in values:
-            if str(value) not in levels and not is_one_of(cells, [value]).any():
+            if str(value) not in levels and not is_one_of(groups, [value]).any():
                 fix = suggest(str(value), levels)
-                raise user_error(f'"{group.column.name}" has no group {shown(value)}', fix, "deprived")
+                raise user_error(f'"{column.name}" has no group {shown(value)}', fix, "deprived")
         return tuple(map(str, values))
 
     def _rows(self, X: Any, sensitive_features: Any) -> Sample:
         check_is_fitted(self)
-        return self._sample(self._frame(X, reset=False), sensitive_features)
+        return self._sample(self._with_groups(self._frame(X, reset=False), sensitive_features))
 
-    def _sample(self, frame: pd.DataFrame, given: Any) -> Sample:
+    def _sample(self, frame: pd.DataFrame) -> Sample:
         """Return rows as a sample; labels that are not known are 0."""
-        table = table_of([fitted(column, frame.iloc[:, j]) for j, column in enumerate(self.columns_)])
-        group = self.group_
-        none = np.zeros(len(frame), np.int8)
-        if group is None:
+        columns = self.columns_[: frame.shape[1]]
+        table = table_of([fitted(column, frame.iloc[:, j]) for j, column in enumerate(columns)])
+        none, place = np.zeros(len(frame), np.int8), self.group_
+        if place is None:
             return Sample(table, "", none, none + np.int8(1))
-        if group.place is None and given is None:
-            return RowsWithoutGroups(table, group.column.name, none, none)
-        if group.place is None:
-            cells = _groups(given, len(frame))
-            table = with_columns(table, [fitted(group.column, cells)])
+        name, tell = self.columns_[place].name, self.deprived_
+        if place == frame.shape[1]:
+            return RowsWithoutGroups(table, name, none, none)
+        groups = frame.iloc[:, place]
+        if callable(tell):
+            deprived = np.asarray(tell(groups.to_numpy()), dtype=bool)
         else:
-            cells = frame.iloc[:, group.place]
-            if given is not None:
-                _require_same(cells, given)
-        tell = self.deprived_
-        if not callable(tell) and cells.isna().any():
-            what = f'"{group.column.name}" is missing in some rows, which are of no group'
-            raise user_error(what, 'leave them out, or name them, as in X["sex"].fillna("unknown")')
-        deprived = (
-            np.asarray(tell(cells.to_numpy()), dtype=bool) if callable(tell) else is_one_of(cells, tell or ())
-        )
-        return Sample(table, group.column.name, none, (~deprived).astype(np.int8))
+            if groups.isna().any():
+                what = f'"{name}" is missing in some rows, which are of no group'
+                raise user_error(what, 'leave them out, or name them, as in X["sex"].fillna("unknown")')
+            deprived = is_one_of(groups, tell)
+        return Sample(table, name, none, (~deprived).astype(np.int8))
 
     def _technique(self) -> tuple[Any, ComponentSpec]:
         """Return the technique, and its name and parameters, of which seeds are made."""
@@ -511,15 +507,6 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
     return (thing if made is not thing and not parameters else kind.foreign.make(made, given)), spec
 
 
-def _groups(given: Any, rows: int) -> "pd.Series[Any]":
-    """Return the groups of some rows, one each."""
-    cells = _series(given)
-    if len(cells) != rows:
-        what = f"sensitive_features are {len(cells)}, and X has {rows} rows"
-        raise ArgumentError(Problem(what, "give the group of each row"))
-    return cells
-
-
 def _series(given: Any) -> "pd.Series[Any]":
     """Return groups as a series without the index of their rows."""
     if getattr(given, "ndim", 1) != 1:
@@ -528,10 +515,3 @@ def _series(given: Any) -> "pd.Series[Any]":
             raise ArgumentError(Problem(what, "give one; of several join the texts, such as race + sex"))
         given = given.iloc[:, 0] if hasattr(given, "iloc") else given[:, 0]
     return given.reset_index(drop=True) if hasattr(given, "iloc") else pd.Series(list(given))
-
-
-def _require_same(cells: "pd.Series[Any]", given: Any) -> None:
-    """Raise an error if groups that are given are not those of a column of X."""
-    if texts_of(_series(cells)).tolist() != texts_of(_series(given)).tolist():
-        what = f'sensitive_features are the column "{cells.name}" of X, and are given as other values'
-        raise ArgumentError(Problem(what, "leave them out, or give them another name"))

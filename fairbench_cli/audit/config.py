@@ -10,7 +10,6 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
@@ -21,7 +20,7 @@ from pydantic import (
 from fairbench_cli.audit.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_tau, kind
 from fairbench_cli.base.errors import Flag, nearest, shown, suggest
 from fairbench_cli.base.strict_yaml import scalar
-from fairbench_cli.base.validation import mistake
+from fairbench_cli.base.validation import StrictModel, mistake
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.measures.significance import alpha_of
 from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
@@ -304,7 +303,7 @@ GateName = Annotated[str, AfterValidator(lambda text: text if text in (UNDECIDED
 TauName = Annotated[str, AfterValidator(_metric_with_tau)]
 
 
-class AuditConfig(BaseModel):
+class AuditConfig(StrictModel):
     """What an audit is asked to do.
 
     Every field is a key of a config file, a flag and a keyword of `audit()`, all by its alias (with dashes or
@@ -312,9 +311,6 @@ class AuditConfig(BaseModel):
     """
 
     model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        strict=True,
         validate_by_name=True,
         validate_by_alias=True,
         alias_generator=lambda name: name.replace("_", "-"),

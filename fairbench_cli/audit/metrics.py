@@ -13,6 +13,7 @@ Without an ideal, or of a range that does not end, it is shown and cannot decide
 """
 
 import math
+from collections.abc import Iterable
 from typing import Literal
 
 from fairbench_cli.measures.metric import Metric
@@ -115,6 +116,15 @@ def bounds(entry: Metric, tau: float, confidence: float) -> tuple[float, float] 
     if not math.isfinite(reach):
         return None
     return entry.ideal - (1 - tau) * reach, entry.ideal + (1 - tau) * reach
+
+
+def defined(rates: Iterable[str], labelled: bool) -> tuple[str, ...]:
+    """Return those of some rates that there are, with labels or without.
+
+    >>> defined(("fpr", "selection-rate"), labelled=False)
+    ('selection-rate',)
+    """
+    return tuple(name for name in rates if labelled or not RATES[name].needs_labels)
 
 
 def needs_labels(name: str) -> bool:

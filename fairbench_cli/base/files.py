@@ -23,6 +23,17 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Of `os.open`: follow no link, and wait for nobody at the other end of a pipe."""
 
 
+def shipped(folder: str) -> Path:
+    """Return a folder that comes with fairbench: it is in an installed package, or next to it in a checkout.
+
+    >>> (shipped("configs") / "quickstart.yaml").is_file()
+    True
+    """
+    package = Path(__file__).parents[1]
+    inside = package / folder
+    return inside if inside.is_dir() else package.parent / folder
+
+
 def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> str:
     """Return the text of a UTF-8 file; `encoding` and `newline` as `open` takes them.
 

@@ -2,14 +2,15 @@
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Self, get_args, get_origin
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     ValidationError,
     WithJsonSchema,
     model_validator,
@@ -68,6 +69,9 @@ _BOUNDS = {
 Finding = tuple[Place, Problem]
 """What is wrong with a value, and its place within what was read."""
 
+Conflict = tuple[Place, Words, Words]
+"""What one part of a file makes wrong in another: where, what is wrong, what to do."""
+
 
 def usual(key: Any) -> Any:
     """Return the name of a key that may be spelled otherwise, too."""
@@ -79,12 +83,39 @@ class StrictModel(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    @model_validator(mode="before")
+    @model_validator(mode="wrap")
     @classmethod
-    def _spelled(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or not SPELLINGS.keys() & data.keys():
-            return data
-        return {usual(key) if usual(key) not in data else key: value for key, value in data.items()}
+    def _read(cls, data: Any, handler: Any) -> Any:
+        """Take keys in other spellings, too, and say of one that is not known what it may be."""
+        if isinstance(data, dict) and SPELLINGS.keys() & data.keys():
+            data = {usual(key) if usual(key) not in data else key: value for key, value in data.items()}
+        try:
+            return handler(data)
+        except ValidationError as error:
+            raise ValidationError.from_exception_data(error.title, list(_with_keys(error, cls))) from None
+
+
+@dataclass(frozen=True)
+class _Origin:
+    """A file. It is no part of what a model of it says: any two are equal."""
+
+    document: YamlDocument = field(compare=False, repr=False)
+
+
+class FileModel(StrictModel):
+    """A model of a whole file, which knows where each value was given."""
+
+    _origin: _Origin | None = PrivateAttr(default=None)
+
+    def where(self, *place: str | int) -> str:
+        """Return ``file:line`` of a part, for an error message; empty of one that was read from no file."""
+        return "" if self._origin is None else self._origin.document.where(place)
+
+    def read_from(self, document: YamlDocument) -> Self:
+        """Return the same with the file that it was read from."""
+        copy = self.model_copy()
+        copy._origin = _Origin(document)
+        return copy
 
 
 def mistake(what: str, fix: Words) -> PydanticCustomError:
@@ -116,6 +147,22 @@ def refused(*findings: Finding) -> ValidationError:
             for place, one in findings
         ],
     )
+
+
+def _with_keys(error: ValidationError, model: type[BaseModel]) -> Iterator[InitErrorDetails]:
+    """Yield the findings of a model's error; an unknown key says what it may be, one that is missing, too."""
+    known = _fields(model)
+    unknown = [str(one["loc"][-1]) for one in error.errors() if one["type"] == "extra_forbidden"]
+    for finding in _details(error):
+        place, kind = finding["loc"], finding["type"]
+        here = kind == "missing" and len(place) == 1  # in this mapping, not in one within it
+        if kind == "extra_forbidden":
+            key = str(place[-1])
+            above = [name for name, field in known.items() if key in _fields(_model_in(field.annotation))]
+            fix = f"write it under `{above[0]}`" if above else suggest(key, known)
+            yield from _details(refused((place, Problem(f'unknown key "{key}"', fix))))
+        elif not (here and any(nearest(key, [str(place[0])]) for key in unknown)):
+            yield finding
 
 
 def _details(error: ValidationError) -> Iterator[InitErrorDetails]:
@@ -228,36 +275,20 @@ Fraction = Annotated[
 """A number between 0 and 1, which may be written as a quotient."""
 
 
-def problems_of(
-    error: ValidationError, model: type[BaseModel], document: YamlDocument, prefix: Place = ()
-) -> Iterator[Problem]:
-    """Yield one problem per finding; `model` was read from the value at `prefix`."""
-    for place, problem in findings_of(error, model, prefix):
-        yield Problem(problem.what, problem.fix, problem.where or spot_of(document, place))
+def problems_of(error: ValidationError, document: YamlDocument) -> Iterator[Problem]:
+    """Yield one problem per finding in a document."""
+    for place, problem in findings_of(error):
+        yield Problem(problem.what, problem.fix, problem.where or document.where(place))
 
 
-def spot_of(document: YamlDocument, place: Place) -> str:
-    """Return where a value was given; an index that the file does not have is of one without brackets."""
-    kept: Place = ()
-    for part in place:
-        if isinstance(part, str) or (*kept, part) in document.spots:
-            kept = (*kept, part)
-    return document.where(kept)
-
-
-def findings_of(
-    error: ValidationError, model: type[BaseModel] = BaseModel, prefix: Place = ()
-) -> Iterator[Finding]:
-    """Yield one problem per finding in a value that was read as `model` at `prefix`, and its place."""
-    findings = error.errors()
-    unknown = [finding["loc"] for finding in findings if finding["type"] == "extra_forbidden"]
-    for finding in findings:
+def findings_of(error: ValidationError, *around: str) -> Iterator[Finding]:
+    """Yield one problem per finding in a value, and its place in it; `around` are the keys before it."""
+    for finding in error.errors():
         if finding["type"] == "too_short" and finding["input"]:
             continue  # pydantic counts the items that are right; those that are not have their own finding
-        place: Place = (*prefix, *(part for part in finding["loc"] if part != "[key]"))
-        if finding["type"] == "missing" and _misspelt(finding["loc"], unknown):
-            continue  # the unknown key next to it has the message
-        yield place, _problem(finding, model, place, prefix)
+        place: Place = tuple(part for part in finding["loc"] if part != "[key]")
+        name = ".".join(part for part in (*around, *place) if isinstance(part, str))
+        yield place, _problem(finding, name)
 
 
 def wording(finding: Any) -> tuple[str, str]:
@@ -292,12 +323,8 @@ def in_file_order(problems: Iterable[Problem], name: str) -> list[Problem]:
     return sorted(dict.fromkeys(problems), key=line)
 
 
-def _problem(finding: Any, model: type[BaseModel], place: Place, prefix: Place) -> Problem:
-    name = ".".join(part for part in place if isinstance(part, str))
+def _problem(finding: Any, name: str) -> Problem:
     kind = finding["type"]
-    if kind == "extra_forbidden":
-        fix = _right_key(str(place[-1]), model, place[len(prefix) : -1])
-        return Problem(f'unknown key "{place[-1]}"', fix)
     if kind == "missing":
         return Problem(f'key "{name}" is missing', "add it")
     if kind == "refused":
@@ -309,42 +336,9 @@ def _problem(finding: Any, model: type[BaseModel], place: Place, prefix: Place) 
     return Problem(f"{name} {what}", fix)
 
 
-def _misspelt(missing: Place, unknown: list[Place]) -> bool:
-    """Return whether an unknown key of the same mapping is the missing one, misspelt."""
-    nearby = [str(place[-1]) for place in unknown if place[:-1] == missing[:-1]]
-    return any(nearest(key, [str(missing[-1])]) is not None for key in nearby)
-
-
-def _right_key(wrong: str, model: type[BaseModel], place: Place) -> str:
-    """Return a suggestion for a wrong key in the mapping at `place` inside a model, or where it belongs."""
-    current: Any = model
-    for part in place:
-        current = _inside(current, part)
-    known = _fields(_model_in(current))
-    for key, field in known.items():
-        if wrong in _fields(_model_in(field.annotation)):
-            return f"write it under `{key}`"
-    return suggest(wrong, known)
-
-
 def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
     """Return the fields of a model by the key that a file has."""
     return {} if model is None else {field.alias or key: field for key, field in model.model_fields.items()}
-
-
-def _inside(annotation: Any, part: str | int) -> Any:
-    """Return the annotation of a part of a value: a model's field, or what a dict or list holds."""
-    model = _model_in(annotation)
-    if model is not None:
-        fields = _fields(model)
-        return fields[str(part)].annotation if part in fields else None
-    if get_origin(annotation) is Annotated:
-        return _inside(get_args(annotation)[0], part)
-    if get_origin(annotation) in (dict, tuple, list):
-        held = [inner for inner in get_args(annotation) if inner is not Ellipsis]
-        return held[-1]
-    inner = [found for each in get_args(annotation) if (found := _inside(each, part)) is not None]
-    return inner[0] if inner else None
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

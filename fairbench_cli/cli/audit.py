@@ -1,5 +1,6 @@
 """``fairbench audit``: who is treated how differently by the scores in a file."""
 
+from functools import partial
 from inspect import Parameter, Signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +29,8 @@ PANELS = {
 }
 """The keys of `PlanConfig`, and so of `AuditConfig`, as its help shows them."""
 
+_output = partial(typer.Option, rich_help_panel=OUTPUT)
+_of_run = partial(typer.Option, rich_help_panel=RUN)
 SHORT = {"attribute": "-a", "metric": "-m"}
 KINDS = {"integer": int, "number": float, "boolean": bool}
 
@@ -97,34 +100,22 @@ def audit(
         ),
     ],
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="Folder for CSV, JSON, Markdown, HTML.", rich_help_panel=OUTPUT),
+        Path | None, _output("--output", "-o", help="Folder for CSV, JSON, Markdown, HTML.")
     ] = None,
     format_: Annotated[
-        str,
-        typer.Option(
-            "--format", "-f", help=f"What to print: console, {', '.join(FORMATS)}.", rich_help_panel=OUTPUT
-        ),
+        str, _output("--format", "-f", help=f"What to print: console, {', '.join(FORMATS)}.")
     ] = "console",
-    everything: Annotated[
-        bool, typer.Option("--all", help="Print every comparison.", rich_help_panel=OUTPUT)
-    ] = False,
-    pdf: Annotated[Path | None, typer.Option(help="Write a PDF.", rich_help_panel=OUTPUT)] = None,
-    to_db: Annotated[
-        str | None, typer.Option(help="Write into a database: sqlite:///audits.db", rich_help_panel=OUTPUT)
-    ] = None,
+    everything: Annotated[bool, _output("--all", help="Print every comparison.")] = False,
+    pdf: Annotated[Path | None, _output(help="Write a PDF.")] = None,
+    to_db: Annotated[str | None, _output(help="Write into a database: sqlite:///audits.db")] = None,
     only: Annotated[
         list[str] | None,
-        typer.Option(
+        _of_run(
             help="Of a folder of results, the cell: --only intervention=massaging,beta=0.5",
-            rich_help_panel=RUN,
             show_default=False,
         ),
     ] = None,
-    repeat: Annotated[
-        int | None,
-        typer.Option(min=0, help="Which repeat of it.", rich_help_panel=RUN, show_default="0"),
-    ] = None,
+    repeat: Annotated[int | None, _of_run(min=0, help="Which repeat of it.", show_default="0")] = None,
     config: Annotated[
         Path | None, typer.Option("--config", "-c", help="YAML file of these options; flags win.")
     ] = None,
@@ -158,10 +149,8 @@ def audit(
             if value:
                 raise user_error(f"a plan has no {flag}", "give --output, which writes its files", flag)
         if only or repeat is not None:
-            flag = "--only" if only else "--repeat"
-            raise user_error(
-                "a plan is about rows that are not decided yet", "leave one of the two out", flag
-            )
+            what = "a plan is about rows that are not decided yet"
+            raise user_error(what, "leave one of the two out", "--only" if only else "--repeat")
         return _plan(preds, given, config, output, format_)
     wrong = sorted({*given} & {*PLANNED})
     if wrong:
@@ -200,9 +189,7 @@ def _plan(source: str, given: dict[str, Any], config: Path | None, output: Path 
     found = make_plan(source, read_config(given, config, "--", PlanConfig))
     if output is not None:
         files = files_of(found)
-        keep_inputs(
-            [path for path in (source, config) if path], [output / name for name in files], "--output"
-        )
+        keep_inputs([source, *([config] if config else [])], [output / name for name in files], "--output")
         write_files(output, files)
         talk(f"{output}/: {', '.join(files)}")
     if format_ == "console":
@@ -242,41 +229,31 @@ def _keep_inputs(
 
 def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str | None) -> None:
     """Write what was asked for: a folder, a PDF, database tables; name it on standard error."""
+    from fairbench_cli.audit.show.aequitas import write_compat
+    from fairbench_cli.audit.show.document import write_pdf
+    from fairbench_cli.audit.show.formats import write_folder
+    from fairbench_cli.audit.show.tables import PREFIX, to_database
     from fairbench_cli.cli.console import talk
 
-    if output is not None and report.config.preset == "aequitas":
-        from fairbench_cli.audit.show.aequitas import FILES, write_compat
-
-        write_compat(report, output)
-        talk(f"{output}/: {', '.join(FILES)}")
-    elif output is not None:
-        from fairbench_cli.audit.show.formats import write_folder
-
-        talk(f"{output}/: {', '.join(write_folder(report, output))}")
+    if output is not None:
+        write = write_compat if report.config.preset == "aequitas" else write_folder
+        talk(f"{output}/: {', '.join(write(report, output))}")
     if pdf is not None:
-        from fairbench_cli.audit.show.document import write_pdf
-
         write_pdf(report, pdf)
         talk(f"{pdf}: written")
     if to_db is not None:
-        from fairbench_cli.audit.show.tables import PREFIX, to_database
-
-        name = to_database(report, to_db)
-        talk(f"--to-db: tables {PREFIX}*, audit_id {name}")
+        talk(f"--to-db: tables {PREFIX}*, audit_id {to_database(report, to_db)}")
 
 
 def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
-    if format_ == "console":
-        from fairbench_cli.audit.show.document import audit_document
-        from fairbench_cli.cli.console import print_document
+    from fairbench_cli.audit.show.document import audit_document, gate_words
+    from fairbench_cli.audit.show.formats import write
+    from fairbench_cli.cli.console import print_document, print_text, talk
 
+    if format_ == "console":
         print_document(audit_document(report, everything=everything, brief=True))
     else:
-        from fairbench_cli.audit.show.document import gate_words
-        from fairbench_cli.audit.show.formats import write
-        from fairbench_cli.cli.console import print_text, talk
-
         print_text(write(report, format_), format_)
         if report.gate.stops:
             talk(gate_words(report))

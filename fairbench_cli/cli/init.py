@@ -250,9 +250,8 @@ def _say_columns(guessed: "Guessed") -> None:
 
     rows = []
     for column in guessed.columns:
-        bins = column.card.bins
-        cut = f" in bins, {flow(bins.model_dump(mode='json', exclude_defaults=True))[1:-1]}" if bins else ""
-        rows.append([column.name, f"{column.card.kind}{cut}", column.why])
+        cut = f" in bins, {flow(column.entry['bins'])[1:-1]}" if "bins" in column.entry else ""
+        rows.append([column.name, f"{column.entry['kind']}{cut}", column.why])
     print_table(plain_table("", ["column", "taken as", "because"], rows, 3))
 
 
@@ -271,10 +270,8 @@ def _check(card: Path, config: Path) -> None:
 
 def _largest_favoured(guessed: "Guessed", group: "Group") -> str:
     """Return the level of most of those who are not deprived."""
-    if group.cut:
-        return next(level for level in group.cut.both if level != group.cut.level)
-    known = guessed.table.known(group.column)
-    return str(known[~known.isin(group.values)].value_counts().index[0])
+    known = group.known(guessed.table)
+    return str(known[~known.isin(group.levels)].value_counts().index[0])
 
 
 def _next(guessed: "Guessed", card: Path, config: Path) -> list[str]:

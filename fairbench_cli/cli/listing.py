@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 import typer
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.base.files import read_text
+from fairbench_cli.base.files import read_text, shipped
 from fairbench_cli.cli.console import out, print_document, print_rows, print_text, say
 from fairbench_cli.document.model import Document, Section, plain_table
 
@@ -125,8 +125,7 @@ def pages() -> dict[str, Path]:
 
     Those of ``reference/`` are left out, as a site fills them: a terminal has ``list`` and ``--help``.
     """
-    inside = Path(__file__).parents[1] / "docs"  # in an installed wheel
-    folder = inside if inside.is_dir() else Path(__file__).parents[2] / "docs"
+    folder = shipped("docs")
     found = {path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("papers/*.md")))}
     return {topic: found[topic] for topic in (*FIRST, *found)}
 

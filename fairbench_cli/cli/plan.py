@@ -34,7 +34,7 @@ def plan(
         part = None if shard is None else read_shard(shard)
         filters, tell = tuple(only or ()), activity.tell
         prepared = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
-    left = prepared.todo.by_key()
+    left = prepared.left
     heads = ("dataset", "attribute", "technique", "classifier", "done", "to do")
     table = plain_table("", heads, _rows(prepared, left), 4)
     tilted = {one.name for one in prepared.datasets if one.spec.bias is None and one.network is not None}

@@ -49,7 +49,7 @@ def estimate_of(prepared: PreparedRun, kinds: Mapping[str, Kind], jobs: int) -> 
 def to_do(prepared: PreparedRun, kinds: Mapping[str, Kind]) -> Counter[Kind]:
     """Return how many repeats of each kind are not done."""
     found: Counter[Kind] = Counter()
-    for key, n in prepared.todo.by_key().items():
+    for key, n in prepared.left.items():
         found[kinds[key]] += n
     return found
 

@@ -74,7 +74,7 @@ def run(
             checked = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
         prepared = held.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
         local.log = prepared.folder / LOG
-        count, todo = pool.jobs, len(prepared.todo)
+        count, todo = pool.jobs, prepared.n_left
         if not quiet:
             of = "" if part is None else f" in shard {part}"
             workers = f"{count} worker{'s' * (count > 1)}"
@@ -83,7 +83,7 @@ def run(
                 talk(line)
         finished = _compute(prepared, pool, quiet)
         ignore_endings()  # what follows takes seconds, and no result should be without its files
-        left = len(prepared.todo)
+        left = prepared.n_left
         known = prepared.plan.held(prepared.records)
         if part is None and (finished or known):  # of a part, or of nothing, they would be no whole ones
             write_manifest(prepared, jobs=count, computed=todo - left, start=start)
@@ -128,9 +128,9 @@ def _compute(prepared: "PreparedRun", pool: "Pool", quiet: bool) -> bool:
     from fairbench_cli.experiment.worlds import write_worlds
 
     try:
-        if prepared.todo and quiet:
+        if prepared.n_left and quiet:
             compute(prepared, pool.outcomes, lambda _: None)
-        elif prepared.todo:
+        elif prepared.n_left:
             with RunProgress(prepared, max(1, pool.jobs)) as progress:
                 compute(prepared, pool.outcomes, progress.note, progress.watch)
         write_worlds(prepared.folder, prepared.config, prepared.datasets)

@@ -3,13 +3,13 @@
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.base.errors import Problem, UserError
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.table import Coded, Codes, Column, Floats
 
@@ -25,20 +25,22 @@ _WHOLE = re.compile(r"[-+]?[0-9]+(\.0*)?")
 _REAL = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 
 
-class Misfit(Exception):  # noqa: N818 - becomes the user's error once file and line are known
-    """A column that does not fit what is said about it.
+class Misfit(UserError):  # noqa: N818 - the mistake is the card's or the file's
+    """A column that does not fit what is said about it; `at` says it of the file and line.
 
     Parameters
     ----------
+    column : str
+        Its name.
     what, fix : str
-        What is wrong, and what to do.
+        What is wrong with it, and what to do.
     cell : str or None
         The cell that shows it.
     """
 
-    def __init__(self, what: str, fix: str, cell: str | None = None) -> None:
-        super().__init__(what)
-        self.what, self.fix, self.cell = what, fix, cell
+    def __init__(self, column: str, what: str, fix: str, cell: str | None = None) -> None:
+        super().__init__(Problem(f'column "{column}" {what}', fix))
+        self.column, self.cell = column, cell
 
 
 def by_byte_value(cells: Iterable[str]) -> tuple[str, ...]:
@@ -66,13 +68,13 @@ def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> Cod
     first_seen, distinct = _distinct(cells)
     levels = by_byte_value(distinct) if levels is None else levels
     if len(levels) > MOST_LEVELS:
-        what = f'column "{name}" has {len(levels)} levels, more than {MOST_LEVELS}'
-        raise Misfit(what, "drop it (an identifier?) or cut its values into bins")
+        what = f"has {len(levels)} levels, more than {MOST_LEVELS}"
+        raise Misfit(name, what, "drop it (an identifier?) or cut its values into bins")
     code = {level: k for k, level in enumerate(levels)}
     for value in distinct:
         if value not in code:
-            what = f'column "{name}" has "{value}", which is not one of its levels'
-            raise Misfit(what, f"add it to `levels`, or `recode` it to one of: {some_of(levels)}", str(value))
+            fix = f"add it to `levels`, or `recode` it to one of: {some_of(levels)}"
+            raise Misfit(name, f'has "{value}", which is not one of its levels', fix, str(value))
     codes: Codes = np.array([code[value] for value in distinct], dtype=np.int16)[first_seen]
     return Column(name, levels), codes
 
@@ -174,19 +176,22 @@ def _distinct(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
     return _factorised(cells.to_numpy(dtype=object))
 
 
-def occurring(column: Column, codes: Codes) -> Coded:
+def occurring(column: Column, codes: Codes, known: int | None = None) -> Coded:
     """Return a column less the levels without a row: bins that nobody is in, what an ARFF file only declares.
 
-    An empty level would only weigh on a network's score, whose penalty counts levels.
+    An empty level would only weigh on a network's score, whose penalty counts levels. With `known` that many
+    rows, the first, decide; the others are then at the nearest level that is left, of two the lower.
 
-    >>> column, codes = occurring(Column("x", ("a", "b", "c")), np.array([2, 0, 2], dtype=np.int16))
+    >>> rows = np.array([3, 0, 3, 1, 2], dtype=np.int16)
+    >>> column, codes = occurring(Column("x", ("a", "b", "c", "d")), rows, 3)
     >>> column.levels, codes.tolist()
-    (('a', 'c'), [1, 0, 1])
+    (('a', 'd'), [1, 0, 1, 0, 1])
     """
-    present, renumbered = np.unique(codes, return_inverse=True)
+    present = np.unique(codes[:known])
     levels = tuple(column.levels[code] for code in present)
     values = tuple(column.values[code] for code in present) if column.values else ()
-    return Column(column.name, levels, column.kind, values), renumbered.astype(np.int16)
+    nearest = np.abs(np.arange(len(column.levels))[:, None] - present).argmin(axis=1).astype(np.int16)
+    return Column(column.name, levels, column.kind, values), nearest[codes]
 
 
 def as_numbers(name: str, cells: Cells, *, whole: bool) -> Floats:
@@ -208,7 +213,7 @@ def as_numbers(name: str, cells: Cells, *, whole: bool) -> Floats:
         if np.isfinite(numbers).all():
             return numbers[seen]
     cell = next(one for one in distinct if not pattern.fullmatch(one) or not math.isfinite(float(one)))
-    raise Misfit(f'column "{name}" should hold {kind} but has "{cell}"', _no_number(cell), str(cell))
+    raise Misfit(name, f'should hold {kind} but has "{cell}"', _no_number(cell), str(cell))
 
 
 def is_number(cell: str, *, whole: bool = False) -> bool:
@@ -219,6 +224,18 @@ def is_number(cell: str, *, whole: bool = False) -> bool:
     """
     found = (_WHOLE if whole else _REAL).fullmatch(cell)
     return found is not None and math.isfinite(float(cell))
+
+
+def kind_of(cells: Iterable[str]) -> Literal["nominal", "integer", "real"]:
+    """Return what kind of column cells make: (whole) numbers, or categories, as no cells do.
+
+    >>> kind_of(["1", "2.0"]), kind_of(["1", "2.5"]), kind_of(["1", "-"])
+    ('integer', 'real', 'nominal')
+    """
+    distinct = set(cells)
+    if not distinct or not all(map(is_number, distinct)):
+        return "nominal"
+    return "integer" if all(is_number(cell, whole=True) for cell in distinct) else "real"
 
 
 def _no_number(cell: str) -> str:
@@ -255,30 +272,16 @@ def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_], called: s
     return Column(column.name, (*column.levels, called)), every
 
 
-def imputed(cells: Cells, how: Literal["median", "mode"]) -> str:
-    """Return the cell that stands for missing ones: the lower median or the commonest cell.
-
-    >>> import pandas as pd
-    >>> imputed(pd.Series(["10", "9", "30"]), "median"), imputed(pd.Series(["b", "a", "b"]), "mode")
-    ('10', 'b')
-    """
-    if how == "mode":
-        counts = cells.value_counts()
-        return min(by_byte_value(counts.index[counts == counts.iloc[0]]), key=str.encode)
-    numbers = as_numbers(str(cells.name), cells, whole=False)
-    return str(cells.iloc[np.argsort(numbers)[(len(cells) - 1) // 2]])
-
-
 def bin_numbers(
-    name: str, numbers: Floats, bins: BinsCard, *, whole: bool, like: Floats | None = None
+    name: str, numbers: Floats, bins: BinsCard, *, whole: bool, known: int | None = None
 ) -> Coded:
     """Return numbers cut into bins.
 
     Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``; the end bins of given edges
     are called ``<=25`` and ``>60`` (closed on the left: ``<25`` and ``>=60``), whatever the data are; a card
     may name the bins of given edges, and say that they are categories. The edges of quantiles are numbers of
-    the data, and numbers that come often make for fewer bins. With `like` the bins are those of other
-    numbers, and the end bins take what is beyond.
+    the data, and numbers that come often make for fewer bins. With `known` the bins are those of that many
+    numbers, the first, and the end bins take what is beyond.
 
     Raises
     ------
@@ -294,27 +297,34 @@ def bin_numbers(
     >>> bin_numbers("age", ages, BinsCard(edges=(25, 60), closed="left"), whole=True)[0].levels
     ('<25', '25-59', '>=60')
     """
-    own = numbers if like is None else like
+    own, labels = numbers[:known], None
     if bins.edges is not None:
-        column, cut = _cut_at(name, numbers, bins.edges, whole=whole, left=bins.closed == "left")
-        column = replace(column, levels=bins.levels or column.levels)
-        return column if bins.ordered else Column(name, column.levels), cut
-    low = float(own.min()) if bins.low is None else bins.low
-    high = float(own.max()) if bins.high is None else bins.high
-    if low >= high:
-        what = f'column "{name}" cannot be cut into bins: from {low:g} to {high:g} there is no room'
-        raise Misfit(what, "drop it, make it nominal, or correct `low` and `high`")
-    if bins.quantiles is not None:
-        edges = _quantile_edges(own, bins.quantiles)
+        labels = _edge_labels(np.array(bins.edges), whole=whole, left=bins.closed == "left")
+        misfit = Misfit(name, "has edges with no number between them", "use fewer edges")
+        edges = np.array([min(bins.edges[0], own.min()), *bins.edges, max(bins.edges[-1], own.max())])
     else:
-        edges = np.linspace(low, high, (bins.count or 0) + 1)
-    labels = _whole_labels(edges, short=bins.quantiles is not None) if whole else _real_labels(edges)
+        low = float(own.min()) if bins.low is None else bins.low
+        high = float(own.max()) if bins.high is None else bins.high
+        if low >= high:
+            what = f"cannot be cut into bins: from {low:g} to {high:g} there is no room"
+            raise Misfit(name, what, "drop it, make it nominal, or correct `low` and `high`")
+        if bins.quantiles is not None:
+            edges = _quantile_edges(own, bins.quantiles)
+        else:
+            edges = np.linspace(low, high, (bins.count or 0) + 1)
+        firsts = np.array([np.ceil(edges[0]), *np.floor(edges[1:]) + 1])
+        labels = _whole_labels(firsts, short=bins.quantiles is not None) if whole else _real_labels(edges)
+        what = f"is cut too finely: {len(edges) - 1} bins from {low:g} to {high:g} are too narrow"
+        misfit = Misfit(name, what, "use fewer bins")
     if labels is None or len(set(labels)) < len(labels):
-        what = f'column "{name}": {len(edges) - 1} bins from {low:g} to {high:g} are too narrow'
-        raise Misfit(what, "use fewer bins")
-    codes: Codes = np.searchsorted(edges[1:-1], numbers, side="left").astype(np.int16)
-    middles = tuple(((edges[:-1] + edges[1:]) / 2).tolist())
-    return Column(name, tuple(labels), "bins", middles), codes
+        raise misfit
+    codes: Codes = np.searchsorted(edges[1:-1], numbers, "right" if bins.closed == "left" else "left").astype(
+        np.int16
+    )
+    levels, middles = bins.levels or tuple(labels), (edges[:-1] + edges[1:]) / 2
+    return Column(name, levels, "bins", tuple(middles.tolist())) if bins.ordered else Column(
+        name, levels
+    ), codes
 
 
 def _quantile_edges(numbers: Floats, count: int) -> Floats:
@@ -332,35 +342,21 @@ def _quantile_edges(numbers: Floats, count: int) -> Floats:
     return edges
 
 
-def _cut_at(name: str, numbers: Floats, inner: tuple[float, ...], *, whole: bool, left: bool) -> Coded:
-    """Return numbers cut at the given edges."""
-    codes: Codes = np.searchsorted(inner, numbers, side="right" if left else "left").astype(np.int16)
+def _edge_labels(inner: Floats, *, whole: bool, left: bool) -> list[str] | None:
+    """Return the labels of the bins that given edges make; None where no whole number is between two."""
     first, last = edge_word(inner[0]), edge_word(inner[-1])
-    between = [_from_to(a, b, whole=whole, left=left) for a, b in pairwise(inner)]
-    labels = (f"<{first}" if left else f"<={first}", *between, f">={last}" if left else f">{last}")
-    if len(set(labels)) < len(labels):
-        raise Misfit(f'column "{name}" has edges with no number between them', "use fewer edges")
-    every = np.array([min(inner[0], numbers.min()), *inner, max(inner[-1], numbers.max())])
-    middles = tuple(((every[:-1] + every[1:]) / 2).tolist())
-    return Column(name, labels, "bins", middles), codes
+    if whole:
+        between = _whole_labels(np.ceil(inner) if left else np.floor(inner) + 1, short=True)
+    else:
+        pairs = (f"{edge_word(a)}, {edge_word(b)}" for a, b in pairwise(inner))
+        between = [f"[{pair})" if left else f"({pair}]" for pair in pairs]
+    ends = (f"<{first}", f">={last}") if left else (f"<={first}", f">{last}")
+    return None if between is None else [ends[0], *between, ends[1]]
 
 
 def edge_word(edge: float) -> str:
     """Return an edge as text, without a needless ``.0``."""
     return str(int(edge)) if float(edge).is_integer() and abs(edge) < 1e15 else repr(float(edge))
-
-
-def _from_to(a: float, b: float, *, whole: bool, left: bool) -> str:
-    """Return the label of the numbers between two edges."""
-    if not whole:
-        between = f"{edge_word(a)}, {edge_word(b)}"
-        return f"[{between})" if left else f"({between}]"
-    first, last = (math.ceil(a), math.ceil(b) - 1) if left else (math.floor(a) + 1, math.floor(b))
-    return _range(first, last)
-
-
-def _range(first: int, last: int) -> str:
-    return str(first) if first == last else f"{first}-{last}"
 
 
 def cap_numbers(name: str, numbers: Floats, cap: int) -> Coded:
@@ -376,8 +372,8 @@ def cap_numbers(name: str, numbers: Floats, cap: int) -> Coded:
     (('0', '1', '2', '3+'), [0, 2, 3])
     """
     if numbers.min() < 0:
-        what = f'column "{name}" has {numbers.min():g}, but cap needs numbers from 0 on'
-        raise Misfit(what, "in place of cap write bins: {quantiles: 5}")
+        what = f"has {numbers.min():g}, but cap needs numbers from 0 on"
+        raise Misfit(name, what, "in place of cap write bins: {quantiles: 5}")
     levels = (*(str(i) for i in range(cap)), f"{cap}+")
     values = tuple(map(float, range(cap + 1)))
     return Column(name, levels, "bins", values), np.minimum(numbers, cap).astype(np.int16)
@@ -397,19 +393,21 @@ def keep_numbers(name: str, numbers: Floats) -> Coded:
     """
     values, codes = np.unique(numbers, return_inverse=True)
     if len(values) > MOST_LEVELS:
-        what = f'column "{name}" has {len(values)} different numbers, more than {MOST_LEVELS}'
-        raise Misfit(what, "cut them: bins: {quantiles: 5}; or round them")
+        what = f"has {len(values)} different numbers, more than {MOST_LEVELS}"
+        raise Misfit(name, what, "cut them: bins: {quantiles: 5}; or round them")
     levels = tuple(str(int(x)) if x.is_integer() else repr(x) for x in values.tolist())
     return Column(name, levels, "number", tuple(values.tolist())), codes.astype(np.int16)
 
 
-def _whole_labels(edges: Floats, *, short: bool) -> list[str] | None:
-    starts = [int(np.ceil(edges[0])), *(int(np.floor(edge)) + 1 for edge in edges[1:-1])]
-    ends = [int(np.floor(edge)) for edge in edges[1:]]
-    if any(start > end for start, end in zip(starts, ends, strict=True)):
+def _whole_labels(firsts: Floats, *, short: bool) -> list[str] | None:
+    """Return the labels of ranges of whole numbers, of which the first are given, and of what comes next.
+
+    None where a range is empty; with `short` a range of one number is called by it.
+    """
+    ranges = [(int(first), int(after) - 1) for first, after in pairwise(firsts)]
+    if any(first > last for first, last in ranges):
         return None
-    write = _range if short else "{}-{}".format
-    return [write(start, end) for start, end in zip(starts, ends, strict=True)]
+    return [str(first) if short and first == last else f"{first}-{last}" for first, last in ranges]
 
 
 def _real_labels(edges: Floats) -> list[str]:

@@ -40,6 +40,8 @@ class TextCells:
 
     Parameters
     ----------
+    path : Path
+        The file.
     frame : DataFrame
         One column of text per column, as `categories_of` makes them; names may repeat or be empty.
     lines : sequence of int
@@ -50,6 +52,7 @@ class TextCells:
         All columns of the file; those that were not wanted are not in the frame.
     """
 
+    path: Path
     frame: pd.DataFrame
     lines: Sequence[int]
     declared: dict[str, tuple[str, ...]]
@@ -96,7 +99,7 @@ def read_cells(
         numbers, columns = _filled(rest, len(names), path, like, some, fix)
     if not numbers:
         raise user_error("the file has column names but no rows", "give at least one row", str(path))
-    return TextCells(_frame(columns, [names[j] for j in some]), numbers, declared, tuple(names))
+    return TextCells(path, _frame(columns, [names[j] for j in some]), numbers, declared, tuple(names))
 
 
 def _lines(text: str, separator: str = "") -> Iterator[str]:
@@ -126,6 +129,12 @@ def _frame(columns: Iterable[Sequence[str]], names: list[str]) -> pd.DataFrame:
     return frame
 
 
+def differ(frame: pd.DataFrame, name: str) -> bool:
+    """Return whether the columns called `name` have different cells."""
+    same = frame.loc[:, frame.columns == name]
+    return not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1]))
+
+
 def _parquet(path: Path, wanted: Callable[[str], bool] | None) -> TextCells:
     """Return a Parquet file as text cells; a null is an empty cell, and a row's line its number."""
     import duckdb
@@ -142,7 +151,7 @@ def _parquet(path: Path, wanted: Callable[[str], bool] | None) -> TextCells:
         raise user_error(f"not a Parquet file: {first}", "check the path and the format", str(path)) from None
     if frame.empty:
         raise user_error("the file has column names but no rows", "give at least one row", str(path))
-    return TextCells(frame, range(1, len(frame) + 1), {}, tuple(names))
+    return TextCells(path, frame, range(1, len(frame) + 1), {}, tuple(names))
 
 
 def _parquet_column(connection: "DuckDBPyConnection", path: Path, name: str) -> Any:

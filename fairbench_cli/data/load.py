@@ -1,6 +1,6 @@
 """From a card and its files, or a bare CSV, to a coded table."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -21,40 +21,73 @@ from fairbench_cli.data.columns import (
     Misfit,
     as_numbers,
     bin_numbers,
+    by_byte_value,
     cap_numbers,
     coded,
-    imputed,
     is_number,
     joined,
     keep_numbers,
+    kind_of,
     occurring,
     relabelled,
     replaced,
     some_of,
     with_missing,
 )
-from fairbench_cli.data.files import TextCells, read_cells, separator_of
+from fairbench_cli.data.files import TextCells, differ, read_cells, separator_of
 from fairbench_cli.data.locate import LocatedFiles, file_sha256
 from fairbench_cli.data.roles import absent, checked_roles, doubtful_values, joint_as_column
-from fairbench_cli.data.split import TrainTestSplit, divided_rows, split_seed, training_size
 from fairbench_cli.data.table import (
     VALUES,
     Coded,
+    Codes,
     Column,
     Floats,
     Roles,
     Sample,
     Table,
+    divided_rows,
     joint_column,
+    split_seed,
     table_of,
     to_sample,
+    training_size,
     with_joint,
 )
 
-FilePart = tuple[Path, TextCells]
-ReadFiles = tuple[list[FilePart], pd.DataFrame]
 MOST_PEOPLE = 20_000_000  # that the rows of a file may stand for
 MANY = 50  # levels; a column of more, all numbers, is a number
+
+
+@dataclass(frozen=True, eq=False)
+class ReadFiles:
+    """The files of a card as text.
+
+    Parameters
+    ----------
+    card : Card
+        What they should be like.
+    files : tuple of TextCells
+        One by one.
+    cells : DataFrame
+        All of their rows and columns, joined.
+    frame : DataFrame
+        The columns, recoded, of the rows that are kept.
+    """
+
+    card: Card
+    files: tuple[TextCells, ...]
+    cells: pd.DataFrame
+    frame: pd.DataFrame
+
+    def placed(self, misfit: Misfit) -> list[Problem]:
+        """Return what does not fit, at the line of the first such cell or at the card's of the column."""
+        recode = self.card.column(misfit.column).recode
+        for file in self.files if misfit.cell is not None else ():
+            for line, value in zip(file.lines, file.frame[misfit.column], strict=True):
+                if recode.get(value, value) == misfit.cell:
+                    return misfit.at(f"{file.path}:{line}")
+        return misfit.at(self.card.where("columns", misfit.column))
 
 
 def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFiles:
@@ -75,17 +108,19 @@ def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFi
     def wanted(name: str) -> bool:
         return every or not card.header or name in mentioned or not card.drops(name)
 
-    parts = []
     form: dict[str, Any] = {"header": card.header, "separator": card.separator, "comment": card.comment}
-    for path in found.paths:
-        cells = read_cells(path, card.format, **form, wanted=wanted)
-        parts.append((path, _named(card, path, cells)))
-    return parts, _counted(card, _with_unknown(card, _kept(card, _joined(card, parts), parts)), parts)
+    files = tuple(_named(card, read_cells(path, card.format, **form, wanted=wanted)) for path in found.paths)
+    cells = _joined(card, files)
+    read = ReadFiles(card, files, cells, cells)
+    try:
+        return replace(read, frame=_counted(card, _with_unknown(card, _kept(card, _recoded(card, cells)))))
+    except Misfit as misfit:
+        raise UserError(*read.placed(misfit)) from None
 
 
-def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
+def _named(card: Card, cells: TextCells) -> TextCells:
     """Return the cells with their columns named; every column that is used must have a name of its own."""
-    frame, names = cells.frame, cells.names
+    path, frame, names = cells.path, cells.frame, cells.names
     if not card.header and card.format == "csv":
         own = [name for name in card.columns if name not in card.made]
         if len(frame.columns) != len(own):
@@ -101,20 +136,18 @@ def _named(card: Card, path: Path, cells: TextCells) -> TextCells:
         fix = "name it in the first line, or write other_columns: drop in the card"
         raise user_error(f"column {number} has no name", fix, f"{path}:1")
     for name in sorted(set(frame.columns[repeated]) & used):
-        # COMPAS gives two columns twice; as long as they say the same, the name is clear.
-        same = frame.loc[:, frame.columns == name]
-        if not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1])):
+        if differ(frame, name):  # COMPAS gives two columns twice, which say the same
             fix = "give every column a name of its own, or drop it in the card"
             raise user_error(f'two different columns are called "{name}"', fix, f"{path}:1")
-    return _with_made(card, path, replace(cells, frame=frame.loc[:, ~repeated], names=names))
+    return _with_made(card, replace(cells, frame=frame.loc[:, ~repeated], names=names))
 
 
-def _with_made(card: Card, path: Path, cells: TextCells) -> TextCells:
+def _with_made(card: Card, cells: TextCells) -> TextCells:
     """Return the cells with the columns that the card makes of others, at the end."""
     frame, declared = cells.frame, dict(cells.declared)
     for name, source in card.made.items():
         if name in cells.names:
-            what, where = f'{path.name} has a column "{name}" itself', card.where("columns", name)
+            what, where = f'{cells.path.name} has a column "{name}" itself', card.where("columns", name)
             raise user_error(what, "give the one that is made another name", where)
         if source in cells.frame.columns:  # otherwise `_joined` says that it is missing
             frame = frame.assign(**{name: cells.frame[source]})
@@ -123,24 +156,23 @@ def _with_made(card: Card, path: Path, cells: TextCells) -> TextCells:
     return replace(cells, frame=frame, declared=declared)
 
 
-def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
-    """Return the files joined row by row, recoded; they must have every column that the card names."""
-    (first_path, first), *others = parts
-    for path, part in others:
-        differing = set(part.names) ^ set(first.names)
+def _joined(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
+    """Return the files joined row by row; they must have every column that the card names."""
+    first, *others = files
+    for file in others:
+        differing = set(file.names) ^ set(first.names)
         if differing:
-            what = f'column "{min(differing)}" is in one of {first_path.name} and {path.name} only'
-            raise user_error(what, "give files with the same columns", str(path))
+            what = f'column "{min(differing)}" is in one of {first.path.name} and {file.path.name} only'
+            raise user_error(what, "give files with the same columns", str(file.path))
     frame = first.frame
     if others:
-        names = list(frame.columns)
-        frame = pd.DataFrame({name: joined([part.frame[name] for _, part in parts]) for name in names})
+        frame = pd.DataFrame({name: joined([file.frame[name] for file in files]) for name in frame.columns})
     missing: dict[str, Place] = {}
     for name, place in card.mentions():
         if name not in frame.columns and name not in card.made:
             missing.setdefault(name, place)
     if missing:
-        files = " and ".join(path.name for path, _ in parts)
+        where = " and ".join(file.path.name for file in files)
         known = list(first.names)
         problems = []
         for name, place in missing.items():
@@ -149,41 +181,40 @@ def _joined(card: Card, parts: list[FilePart]) -> pd.DataFrame:
             if found_in != card.separator:
                 single += f"; separator: {shown(found_in)} would fit"
             fix = suggest(name, known) if len(known) > 1 else single
-            problems.append(Problem(f'{files} has no column "{name}"', fix, card.where(*place)))
+            problems.append(Problem(f'{where} has no column "{name}"', fix, card.where(*place)))
         raise UserError(*problems)
-    numbers = [name for name, column in card.columns.items() if column.is_number]
-    numbers += [name for name in card.keep_between if name not in numbers]
-    if card.decimal == ",":
-        _refuse_points(card, frame[numbers], parts)
-    for name, column in card.columns.items():
-        if column.recode:
-            frame = frame.assign(**{name: relabelled(frame[name], partial(_recoded, column.recode))})
-    if card.decimal == ",":
-        frame = frame.assign(**{name: relabelled(frame[name], _with_point) for name in numbers})
     return frame
 
 
-def _recoded(table: dict[str, str], cell: str) -> str:
-    return table.get(cell, cell)
+def _recoded(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells recoded, with points in numbers that are written with a decimal comma."""
+    for name in dict.fromkeys([*card.columns, *card.keep_between]):
+        said = card.column(name)
+        comma = card.decimal == "," and (said.is_number or name in card.keep_between)
+        if comma:
+            _refuse_points(card, frame[name])
+        if said.recode or comma:
+            text = partial(_as_said, said.recode, comma)
+            frame = frame.assign(**{name: relabelled(frame[name], text)})
+    return frame
 
 
-def _with_point(cell: str) -> str:
-    return cell.replace(",", ".")
+def _as_said(recode: dict[str, str], comma: bool, cell: str) -> str:
+    cell = recode.get(cell, cell)
+    return cell.replace(",", ".") if comma else cell
 
 
-def _refuse_points(card: Card, numbers: pd.DataFrame, parts: list[FilePart]) -> None:
+def _refuse_points(card: Card, cells: Cells) -> None:
     """Refuse points among numbers with a decimal comma: 1.234 may be 1234 or 1,234."""
-    for name, cells in numbers.items():
-        recode = card.column(str(name)).recode
-        points = cells[cells.str.contains(".", regex=False) & ~cells.isin({*GAPS, *card.missing, *recode})]
-        if not points.empty:
-            cell = str(points.iloc[0])
-            what = f'column "{name}" has {shown(cell)}, and the card says decimal: ","'
+    name = str(cells.name)
+    known = {*GAPS, *card.missing, *card.column(name).recode}
+    for cell in cells.unique():
+        if "." in cell and cell not in known:
             fix = "write thousands without a point in the file, or recode the cell in the card"
-            raise user_error(what, fix, _spot(card, parts, str(name), cell))
+            raise Misfit(name, f'has {shown(cell)}, and the card says decimal: ","', fix, cell)
 
 
-def _kept(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataFrame:
+def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that the card keeps."""
     problems: list[Problem] = []
     for name, values in card.keep.items():
@@ -194,10 +225,7 @@ def _kept(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataFram
         frame = frame[frame[name].isin(values)]
     for name, between in card.keep_between.items():
         frame = frame[~frame[name].isin({*GAPS, *card.missing})]
-        try:
-            numbers = as_numbers(name, frame[name], whole=False)
-        except Misfit as misfit:
-            raise user_error(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)) from None
+        numbers = as_numbers(name, frame[name], whole=False)
         low, high = (limit if limit is not None else np.nan for limit in (between.low, between.high))
         frame = frame[~((numbers < low) | (numbers > high))]  # nothing is below or above NaN
     return frame
@@ -222,18 +250,17 @@ def _with_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{label.column: replaced(cells, unknown, called)})
 
 
-def _counted(card: Card, frame: pd.DataFrame, parts: list[FilePart]) -> pd.DataFrame:
+def _counted(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return each row as often as the card's column counts people, less that column."""
     if card.counts is None:
         return frame
     name, cells = card.counts, frame[card.counts]
-    fix = "give whole numbers from 0"
-    try:
-        people = as_numbers(name, cells, whole=True)
-    except Misfit as misfit:
-        raise user_error(misfit.what, fix, _spot(card, parts, name, misfit.cell)) from None
-    for cell in cells[people < 0]:
-        raise user_error(f'column "{name}" counts {cell} people', fix, _spot(card, parts, name, cell))
+    for cell in cells.unique():
+        whole = is_number(cell, whole=True)
+        if not whole or float(cell) < 0:
+            what = f"counts {cell} people" if whole else f'should hold whole numbers but has "{cell}"'
+            raise Misfit(name, what, "give whole numbers from 0", cell)
+    people = as_numbers(name, cells, whole=True)
     if people.sum() > MOST_PEOPLE:
         what = f'column "{name}" counts {people.sum():,.0f} people, more than {MOST_PEOPLE:,}'
         raise user_error(what, "give a file with fewer, or remove `counts`", card.where("counts"))
@@ -246,23 +273,21 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
 
     A column that the card lists as nominal is left alone.
     """
+    gaps = ["", *card.missing]
     for name in frame.columns:
         if name in card.columns or name == card.label.column or (levels := frame[name].nunique()) <= MANY:
             continue
-        gap = frame[name].isin(["", *card.missing])
-        known, word = frame[name][~gap].unique(), yaml_word(name)
-        odd = [cell for cell in known if cell.lower() in NO_VALUE]
-        numbers = [cell for cell in known if cell not in odd]
-        if numbers and all(is_number(cell) for cell in numbers):
+        there, word = frame[name].unique(), yaml_word(name)
+        odd = [cell for cell in there if cell.lower() in NO_VALUE and cell not in gaps]
+        numbers = [cell for cell in there if cell not in odd and cell not in gaps]
+        if (kind := kind_of(numbers)) != "nominal":
             some = "".join(f" and {shown(cell)}" for cell in odd)
             what = (
                 f'column "{name}" has {len(numbers)} different numbers{some}, each of which would be a level'
             )
-            gap |= frame[name].isin(odd)
-            kind = "integer" if all(is_number(cell, whole=True) for cell in numbers) else "real"
-            level = ", if_missing: level" if gap.any() else ""
+            level = ", if_missing: level" if len(there) > len(numbers) else ""
             fix = f"list it under `columns`: {word}: {{kind: {kind}, bins: {{quantiles: 5}}{level}}}"
-            empty = [""] if level and (frame[name] == "").any() and "" not in card.missing else []
+            empty = [""] if "" in there and "" not in card.missing else []
             if empty or odd:
                 fix += f", with missing: {shown([*empty, *odd, *card.missing])} in the card"
             yield Problem(what, f"{fix}; or as nominal or drop", card.where("columns"))
@@ -271,14 +296,61 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
             fix = f"list it under `columns`: {word}: drop, or as nominal if it is meant so"
             yield Problem(what, fix, card.where("columns"))
     label = frame[card.label.column]
-    missing = int(label.isin(["", *card.missing]).sum())
-    if missing:
-        what = f'{missing} rows have no label in column "{card.label.column}"'
-        listed = shown(list(dict.fromkeys([*label[label.isin(["", *card.missing])], *card.missing])))
+    unlabelled = label[label.isin(gaps)]
+    if len(unlabelled):
+        what = f'{len(unlabelled)} rows have no label in column "{card.label.column}"'
+        listed = shown(list(dict.fromkeys([*unlabelled, *card.missing])))
         fix = (
             f"leave them out with missing: {listed} and missing_rows: drop, or give them a value with recode"
         )
         yield Problem(what, fix, card.where("label", "column"))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainTestSplit:
+    """Training and test rows of one repeat, and what their columns are.
+
+    Parameters
+    ----------
+    train, test : DataFrame
+        All columns, the label and the protected attribute too.
+    roles : Roles
+        Which column is what.
+    seed : int
+        What the run draws all random choices of the repeat from: the `random_state` of a `technique`.
+    """
+
+    train: pd.DataFrame
+    test: pd.DataFrame
+    roles: Roles
+    seed: int
+
+    def __iter__(self) -> Iterator[pd.DataFrame]:
+        return iter((self.train, self.test))
+
+    def __repr__(self) -> str:
+        train, test = len(self.train), len(self.test)
+        return f"<Split: {train} rows to train on, {test} to test on; label {self.roles.label}>"
+
+    @property
+    def X_train(self) -> pd.DataFrame:  # noqa: N802 - as scikit-learn's users write it
+        """The training rows without the label."""
+        return self.train.drop(columns=self.roles.label)
+
+    @property
+    def X_test(self) -> pd.DataFrame:  # noqa: N802
+        """The test rows without the label."""
+        return self.test.drop(columns=self.roles.label)
+
+    @property
+    def y_train(self) -> "pd.Series[Any]":
+        """The labels of the training rows."""
+        return self.train[self.roles.label]
+
+    @property
+    def y_test(self) -> "pd.Series[Any]":
+        """The labels of the test rows."""
+        return self.test[self.roles.label]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -319,7 +391,7 @@ class Dataset:
         for path, digest in zip(self.files.paths, self.files.sha256.values(), strict=True):
             if not path.is_file() or file_sha256(path) != digest:
                 raise user_error("the file has changed since it was read", "load the data again", str(path))
-        frame = _rows(self.card, read_parts(self.card, self.files, every=False))[1].reset_index(drop=True)
+        frame = _rows(read_parts(self.card, self.files, every=False)).reset_index(drop=True)
         return pd.DataFrame({name: _raw(self.card, frame[name]) for name in frame.columns})
 
     def split(
@@ -457,27 +529,30 @@ def load(
         When the files do not fit the card; the messages name file, line, column and value.
     """
     read = read or read_parts(card, found, every=False)
-    parts, frame = _rows(card, read)
+    frame = cells = _rows(read)
     if frame.empty:
         raise user_error("no rows are left", *_takers(card))
     problems = [*joint_as_column(card, list(frame.columns)), *_warnings(card, frame)]
-    problems += [
-        Problem(doubt.what, doubt.fix, _spot(card, parts, doubt.column, doubt.value))
-        for doubt in doubtful_values(card, frame)
-    ]
+    problems += [problem for doubt in doubtful_values(card, frame) for problem in read.placed(doubt)]
+    every = read
+    if test is not None:
+        tested = read if test == found else read_parts(card, test, every=False)
+        cells = _with_test_rows(frame, tested, same=test == found)
+        every = replace(read, files=(*tested.files, *read.files))
     columns = []
     for name in frame.columns:
+        declared = [level for file in read.files for level in file.declared.get(name, ())]
         try:
-            columns.append(_encode(card, frame[name], _declared(parts, name)))
+            columns.append(_encode(card, cells[name], len(frame), declared))
         except Misfit as misfit:
-            problems.append(Problem(misfit.what, misfit.fix, _spot(card, parts, name, misfit.cell)))
+            problems += every.placed(misfit)
     if problems:
         raise UserError(*problems)
+    table = table_of(columns)
     if test is None:
-        return Dataset(card, table_of(columns), found.sha256, found)
-    test_read = read if test == found else read_parts(card, test, every=False)
-    columns, tested = _with_test_rows(card, frame, columns, test_read, test, same=test == found)
-    return Dataset(card, table_of(columns), found.sha256, found, table_of(tested), test.sha256)
+        return Dataset(card, table, found.sha256, found)
+    known, others = (table.take(rows) for rows in np.split(np.arange(len(cells)), [len(frame)]))
+    return Dataset(card, known, found.sha256, found, others, test.sha256)
 
 
 def _takers(card: Card) -> tuple[str, str]:
@@ -494,63 +569,23 @@ def _takers(card: Card) -> tuple[str, str]:
     return f"check {', '.join(f'`{key}`' for key in keys)} of the card", card.where(keys[0])
 
 
-def _with_test_rows(
-    card: Card, frame: pd.DataFrame, columns: list[Coded], read: ReadFiles, test: LocatedFiles, *, same: bool
-) -> tuple[list[Coded], list[Coded]]:
-    """Return the columns and those of the test rows, with the same levels.
-
-    Numbers that stay numbers have those of both as levels. Test rows of the `same` files are the card's.
-    """
-    parts, rows = read
-    names = ", ".join(path.name for path in test.paths)
-    lacking = [column.name for column, _ in columns if column.name not in rows]
-    if lacking:
-        what = f'{names} has no column "{lacking[0]}", which the data set has'
-        raise user_error(what, suggest(lacking[0], map(str, rows.columns)), f"{test.paths[0]}:1")
-    rows = rows[complete_rows(card, rows, tested=same)]
-    rows = rows[[column.name for column, _ in columns]]
+def _with_test_rows(frame: pd.DataFrame, read: ReadFiles, *, same: bool) -> pd.DataFrame:
+    """Return rows and, below them, test rows of other files, or of the `same`."""
+    rows, paths = read.frame, [file.path for file in read.files]
+    for name in frame.columns:
+        if name not in rows:
+            what = f'{", ".join(path.name for path in paths)} has no column "{name}", which the data set has'
+            raise user_error(what, suggest(name, map(str, rows.columns)), f"{paths[0]}:1")
+    rows = rows[complete_rows(read.card, rows, tested=same)]
     if rows.empty:
-        raise user_error("no test rows are left", _takers(card)[0], str(test.paths[0]))
-    both, tested, problems = [], [], []
-    for column, codes in columns:
-        cells, test_cells = frame[column.name], rows[column.name]
-        try:
-            if column.kind == "number":
-                joint, every = keep_numbers(column.name, _tested_numbers(card, cells, test_cells))
-                both.append((joint, every[: len(frame)]))
-                tested.append((joint, every[len(frame) :]))
-            else:
-                both.append((column, codes))
-                tested.append(_encode_like(card, column, cells, test_cells))
-        except Misfit as misfit:
-            where = _spot(card, parts, column.name, misfit.cell)
-            problems.append(Problem(misfit.what, misfit.fix, where))
-    if problems:
-        raise UserError(*problems)
-    return both, tested
+        raise user_error("no test rows are left", _takers(read.card)[0], str(paths[0]))
+    return pd.DataFrame({name: joined([frame[name], rows[name]]) for name in frame.columns})
 
 
 def _numbers(card: Card, cells: Cells) -> Floats:
     """Return the cells of a column as numbers, whole ones where the card says so."""
     name = str(cells.name)
     return as_numbers(name, cells, whole=card.column(name).kind == "integer")
-
-
-def _tested_numbers(card: Card, cells: Cells, test: Cells) -> Floats:
-    """Return a column of numbers: of all rows, then of the test rows."""
-    filled = [_filled(card, part, cells) for part in (cells, test)]
-    for part in filled:
-        _refuse_gaps(card, part)
-    return np.concatenate([_numbers(card, part) for part in filled])
-
-
-def _filled(card: Card, cells: Cells, known: Cells) -> Cells:
-    """Return cells with what the known ones give for the missing, where the card asks for that."""
-    how = card.column(str(cells.name)).if_missing
-    if how not in ("median", "mode"):
-        return cells
-    gap = cells.isin(card.missing)
-    return replaced(cells, gap, filling(card, known, how)) if gap.any() else cells
 
 
 def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
@@ -568,7 +603,7 @@ def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
     fix = f"give column {name} {ways}, or leave its rows out with missing_rows: drop"
     if cell not in card.missing:
         fix = f"write missing: {shown([*card.missing, cell])} in the card, and {fix}"
-    raise Misfit(f'column "{name}" should hold {kind} but has "{cell}"', fix, cell)
+    raise Misfit(name, f'should hold {kind} but has "{cell}"', fix, cell)
 
 
 def _gap_level(card: Card, cells: Cells) -> str:
@@ -576,36 +611,9 @@ def _gap_level(card: Card, cells: Cells) -> str:
     return UNKNOWN if cells.name == card.label.column and card.label.unknown else MISSING
 
 
-def _encode_like(card: Card, column: Column, cells: Cells, test: Cells) -> Coded:
-    """Return test rows as codes of a column's levels, given the cells that the column was made of."""
-    said = card.column(column.name)
-    texts = test = _filled(card, test, cells)
-    if said.is_number:
-        gap = _refuse_gaps(card, test)
-        known = _numbers(card, cells[~cells.isin(card.missing)])
-        texts = pd.Series(_gap_level(card, test), index=test.index, dtype=object, name=column.name)
-        if not gap.all():
-            like, codes = _levels_of_numbers(card, test[~gap], known)
-            # A bin that nobody else is in is the nearest that somebody is in, of two the lower.
-            there = np.array([place for place, level in enumerate(like.levels) if level in column.levels])
-            nearest = there[np.abs(there[:, None] - codes).argmin(axis=0)]
-            texts[~gap] = np.array(like.levels, dtype=object)[nearest]
-    elif said.if_missing == "level":
-        texts = replaced(test, test.isin(card.missing), MISSING)
-    try:
-        return column, coded(column.name, texts, column.levels)[1]
-    except Misfit as misfit:
-        level = misfit.cell
-        cell = next((str(cell) for cell, text in zip(test, texts, strict=True) if text == level), level)
-        what = f'column "{column.name}" has "{cell}" in the test rows, and no other row has that level'
-        listed = some_of(column.levels)
-        fix = f"`recode` it in the card to one of: {listed}; or leave its rows out of the file"
-        raise Misfit(what, fix, cell) from None
-
-
-def _rows(card: Card, read: ReadFiles) -> ReadFiles:
-    """Return the files of a card, and the cells of the rows and columns that are kept."""
-    parts, frame = read
+def _rows(read: ReadFiles) -> pd.DataFrame:
+    """Return the cells of the rows and columns that are kept."""
+    card, frame = read.card, read.frame
     problems: list[Problem] = []
     for name, values in card.test_rows.items():
         problems += absent(card, name, values, set(frame[name].unique()), ("test_rows", name))
@@ -613,7 +621,7 @@ def _rows(card: Card, read: ReadFiles) -> ReadFiles:
         raise UserError(*problems)
     # In the card's order where it lists all columns that are wanted, else in the file's.
     order = card.columns if card.other_columns == "drop" else frame.columns
-    return parts, frame.loc[complete_rows(card, frame), [name for name in order if not card.drops(name)]]
+    return frame.loc[complete_rows(card, frame), [name for name in order if not card.drops(name)]]
 
 
 def _raw(card: Card, cells: Cells) -> "pd.Series":
@@ -657,51 +665,80 @@ def filling(card: Card, cells: Cells, how: Literal["median", "mode"]) -> str:
     Misfit
         When no cell is left, or one is no number where the median is asked for.
     """
-    there = cells[~cells.isin(card.missing)]
+    name, there = str(cells.name), cells[~cells.isin(card.missing)]
     if there.empty:
-        raise Misfit(f'column "{cells.name}" has no value in any row', "drop it")
+        raise Misfit(name, "has no value in any row", "drop it")
     if how == "median":
-        as_numbers(str(cells.name), there, whole=False)
-    return imputed(there, how)
+        numbers = as_numbers(name, there, whole=False)
+        return str(there.iloc[np.argsort(numbers)[(len(there) - 1) // 2]])
+    counts = there.value_counts()
+    return by_byte_value(counts.index[counts == counts.iloc[0]])[0]
 
 
-def _encode(card: Card, cells: Cells, declared: tuple[str, ...] | None) -> Coded:
-    """Return a column of all rows and its codes; `declared` are the levels that the files name."""
+def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Coded:
+    """Return a column and its codes; the first `known` rows decide its levels, all others are test rows.
+
+    Parameters
+    ----------
+    declared : sequence of str
+        The levels that the files name, if they do.
+    """
     name = str(cells.name)
-    said, cells = card.column(name), _filled(card, cells, cells)
+    said, gap = card.column(name), cells.isin(card.missing)
+    if said.if_missing in ("median", "mode") and gap.any():
+        cells = replaced(cells, gap, filling(card, cells[:known], said.if_missing))
     if said.is_number:
         gap = _refuse_gaps(card, cells)
-        if gap.all():
-            raise Misfit(f'column "{name}" has no number in any row', "drop it")
-        column, codes = _levels_of_numbers(card, cells[~gap])
-        level = _gap_level(card, cells)
-        return with_missing(column, codes, gap.to_numpy(dtype=bool), level) if gap.any() else (column, codes)
-    levels = said.levels
-    if said.if_missing == "level":
-        gap = cells.isin(card.missing)
-        cells = replaced(cells, gap, MISSING)
-        levels = (*levels, MISSING) if levels and gap.any() and MISSING not in levels else levels
-    unknown = card.label.unknown if name == card.label.column else ()
-    more = (UNKNOWN,) if unknown and card.label.unknown_as == "level" else ()
-    if levels and unknown:
-        levels = (*(level for level in levels if level not in (*unknown, UNKNOWN)), *more)
-    if levels is None and declared is not None:
-        named = tuple(dict.fromkeys((*(said.recode.get(level, level) for level in declared), *more)))
-        if said.if_missing == "level":
-            named = (*(level for level in named if level not in card.missing), MISSING)
-        return occurring(*coded(name, cells, named))
-    return coded(name, cells, levels)
+        if gap[:known].all():
+            raise Misfit(name, "has no number in any row", "drop it")
+        column, codes = _levels_of_numbers(card, cells[~gap], known - int(gap[:known].sum()))
+        if gap.any():
+            column, codes = with_missing(column, codes, gap.to_numpy(dtype=bool), _gap_level(card, cells))
+    else:
+        texts = replaced(cells, gap, MISSING) if said.if_missing == "level" else cells
+        column, codes = coded(name, texts, _named_levels(card, name, declared, gap=bool(gap.any())))
+    if known < len(cells) and column.kind != "number":
+        _refuse_new(column, codes, cells, known, (*said.levels, UNKNOWN) if said.levels else ())
+    return occurring(column, codes, known) if declared and not said.levels else (column, codes)
 
 
-def _levels_of_numbers(card: Card, cells: Cells, like: Floats | None = None) -> Coded:
-    """Return the column of cells that are numbers; with `like` in the bins of these, empty ones too."""
+def _named_levels(card: Card, name: str, declared: Sequence[str], *, gap: bool) -> tuple[str, ...] | None:
+    """Return the levels of categories, if the card or the files name them; with a `gap` cells are missing."""
+    said, label = card.column(name), card.label
+    levels = said.levels or [said.recode.get(level, level) for level in declared]
+    if not levels:
+        return None
+    more = [MISSING] if said.if_missing == "level" and gap else []
+    gone = {*card.missing} if said.if_missing == "level" and not said.levels else set()
+    if name == label.column and label.unknown:
+        gone = {*label.unknown, UNKNOWN}
+        more = [UNKNOWN] if label.unknown_as == "level" else []
+    return tuple(dict.fromkeys([*(level for level in levels if level not in gone), *more]))
+
+
+def _refuse_new(column: Column, codes: Codes, cells: Cells, known: int, fixed: Collection[str]) -> None:
+    """Refuse a level that only test rows have, those after the first `known`, unless it is among `fixed`."""
+    there = [level in fixed for level in column.levels] | np.isin(
+        np.arange(len(column.levels)), codes[:known]
+    )
+    new = ~there[codes[known:]]
+    if new.any():
+        cell = str(cells.iloc[known + int(new.argmax())])
+        what = f'has "{cell}" in the test rows, and no other row has that level'
+        listed = some_of([level for level, known in zip(column.levels, there, strict=True) if known])
+        fix = f"`recode` it in the card to one of: {listed}; or leave its rows out of the file"
+        raise Misfit(column.name, what, fix, cell)
+
+
+def _levels_of_numbers(card: Card, cells: Cells, known: int) -> Coded:
+    """Return the column of cells that are numbers, in the levels of the first `known` rows."""
     name, numbers = str(cells.name), _numbers(card, cells)
     said = card.column(name)
     if said.bins is not None:
-        cut = bin_numbers(name, numbers, said.bins, whole=said.kind == "integer", like=like)
-        return cut if like is not None else occurring(*cut)
+        whole = said.kind == "integer"
+        return occurring(*bin_numbers(name, numbers, said.bins, whole=whole, known=known), known)
     if said.cap is not None:
-        return occurring(*cap_numbers(name, numbers, said.cap))
+        return occurring(*cap_numbers(name, numbers, said.cap), known)
     return keep_numbers(name, numbers)
 
 
@@ -714,26 +751,10 @@ def level_texts(card: Card, cells: pd.DataFrame, name: str) -> Cells:
     there = ~cells[name].isin({"", *card.missing} | unknown)
     if said.bins is not None and said.bins.edges is None:
         there &= complete_rows(card, cells)  # bins are made from these rows
-    column, codes = _levels_of_numbers(card, cells[name][there])
+    column, codes = _levels_of_numbers(card, cells[name][there], int(there.sum()))
     texts = np.full(len(cells), "", dtype=object)
     texts[there.to_numpy(dtype=bool)] = np.array(column.levels, dtype=object)[codes]
     return pd.Series(texts, index=cells.index, name=name)
-
-
-def _declared(parts: list[FilePart], name: str) -> tuple[str, ...] | None:
-    """Return the levels that the files declare for a column, the first file's first."""
-    declared = [part.declared[name] for _, part in parts if name in part.declared]
-    return tuple(dict.fromkeys(level for levels in declared for level in levels)) if declared else None
-
-
-def _spot(card: Card, parts: list[FilePart], name: str, cell: str | None) -> str:
-    """Return ``file:line`` of the first cell that shows a problem, or the card's line for the column."""
-    recode = card.column(name).recode
-    for path, part in parts if cell is not None else []:
-        for line, value in zip(part.lines, part.frame[name], strict=True):
-            if recode.get(value, value) == cell:
-                return f"{path}:{line}"
-    return card.where("columns", name)
 
 
 def table_from_csv(path: str | Path) -> Table:
@@ -764,4 +785,4 @@ def table_from_csv(path: str | Path) -> Table:
     try:
         return table_of([coded(name, frame[name]) for name in frame.columns])
     except Misfit as misfit:
-        raise user_error(misfit.what, misfit.fix, str(path)) from None
+        raise UserError(*misfit.at(str(path))) from None

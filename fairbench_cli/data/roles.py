@@ -4,13 +4,14 @@ import json
 import unicodedata
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.base.strict_yaml import Place, yaml_word
+from fairbench_cli.base.text import listed
 from fairbench_cli.base.twins import MOST_NAMED, NO_VALUE, twins_among
 from fairbench_cli.data.card import Card
+from fairbench_cli.data.columns import Misfit
 from fairbench_cli.data.table import Column, Roles
 
 if TYPE_CHECKING:  # workers check groups of networks without it
@@ -46,21 +47,40 @@ def checked_roles(
     UserError
         As `Dataset.roles`, and when there is no such column.
     """
+    problems = _role_problems(card, attribute, columns, occurring, of)
+    if problems:
+        raise UserError(*dict.fromkeys(problems))
+    return card.roles(attribute, {column.name: column.levels for column in columns})
+
+
+def _role_problems(
+    card: Card,
+    attribute: str,
+    columns: Sequence[Column],
+    occurring: Callable[[str], Collection[str]],
+    of: Literal["data", "network"],
+) -> list[Problem]:
+    """Return what is wrong with the label and the groups of an attribute, and of the parts of a joint one."""
     levels = {column.name: column.levels for column in columns}
-    roles = card.roles(attribute, levels)
-    if roles.of:
-        return _checked_joint(card, roles, columns, occurring, of)
-    bias = card.protected[attribute].bias
+    roles, problems = card.roles(attribute, levels), list[Problem]()
     group, target = ("protected", attribute), ("protected", attribute, "bias")
+    if roles.of:
+        for part in roles.of:
+            problems += _role_problems(card, part, columns, occurring, of)
+        problems += joint_as_column(card, levels, of)
+        every = (*roles.deprived, *roles.favoured)
+        if not problems and len(set(every)) < len(every):
+            what = f"two joint levels of {attribute} are spelt alike"
+            problems.append(Problem(what, "recode one of their parts", card.where(*group)))
+        return problems
     named: list[tuple[str, tuple[str, ...], Place]] = [
         (roles.label, (roles.favourable,), ("label", "favourable")),
         (attribute, roles.deprived, (*group, "deprived")),
         (attribute, roles.favoured, (*group, "favoured")),
     ]
-    if bias:
+    if bias := card.protected[attribute].bias:
         named.append((bias.column, bias.deprived, (*target, "deprived")))
         named.append((bias.column, bias.favoured, (*target, "favoured")))
-    problems: list[Problem] = []
     for column, values, place in named:
         if column in levels:
             problems += absent(card, column, values, occurring(column), place, of)
@@ -72,34 +92,7 @@ def checked_roles(
     if len(levels.get(roles.label, "ab")) < 2:
         what = f'the label "{roles.label}" has one value only'
         problems.append(Problem(what, "give rows with both outcomes", card.where("label", "column")))
-    if problems:
-        raise UserError(*dict.fromkeys(problems))
-    return roles
-
-
-def _checked_joint(
-    card: Card,
-    roles: Roles,
-    columns: Sequence[Column],
-    occurring: Callable[[str], Collection[str]],
-    of: Literal["data", "network"],
-) -> Roles:
-    """Return the roles of a joint attribute, its parts checked as `checked_roles` does."""
-    name = roles.attribute
-    problems: list[Problem] = []
-    for part in roles.of:
-        try:
-            checked_roles(card, part, columns, occurring, of)
-        except UserError as error:
-            problems += error.problems
-    problems += joint_as_column(card, [column.name for column in columns], of)
-    every = (*roles.deprived, *roles.favoured)
-    if not problems and len(set(every)) < len(every):
-        what = f"two joint levels of {name} are spelt alike"
-        problems.append(Problem(what, "recode one of their parts", card.where("protected", name)))
-    if problems:
-        raise UserError(*dict.fromkeys(problems))
-    return roles
+    return problems
 
 
 def joint_as_column(card: Card, columns: Collection[str], of: str = "data") -> Iterator[Problem]:
@@ -122,25 +115,7 @@ def _badly_shared(card: Card, roles: Roles, levels: Iterable[str]) -> Iterator[P
         yield Problem(f"nobody is left to be favoured: every level of {name} is deprived", fix, where)
 
 
-@dataclass(frozen=True)
-class Doubt:
-    """A value that would count as something that is likely not meant.
-
-    Parameters
-    ----------
-    column, value : str
-        The column, and one value that shows it.
-    what, fix : str
-        What is wrong, and what to do.
-    """
-
-    column: str
-    value: str
-    what: str
-    fix: str
-
-
-def doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Doubt]:
+def doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
     """Yield the doubtful values of the label, of protected attributes and of what β edits.
 
     It is about those that the card does not name, as a group or among the `levels` of the column. A label
@@ -166,26 +141,25 @@ def doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Doubt]:
             kept = next((value for value in twins.values if value in known), twins.values[0])
             others = [value for value in twins.values if value != kept]
             which = "the favourable " if label else ""
-            what = f'column "{name}" has {counted(others, rows)} next to {which}{counted([kept], rows)}'
+            what = f"has {counted(others, rows)} next to {which}{counted([kept], rows)}"
             meant = (
                 "name each of them in the card" if name in card.protected else f"list all: {_levels(rows)}"
             )
             fix = f"{recoding(name, others, kept)}; if they are meant to differ, {meant}"
-            yield Doubt(
-                name, next(value for value in others if value in new), f"{what}: they {twins.how}", fix
-            )
+            cell = next(value for value in others if value in new)
+            yield Misfit(name, f"{what}: they {twins.how}", fix, cell)
         if label:
             yield from _no_outcomes(card, name, rows, known)
 
 
-def _no_outcomes(card: Card, name: str, rows: Mapping[str, int], known: set[str]) -> Iterator[Doubt]:
+def _no_outcomes(card: Card, name: str, rows: Mapping[str, int], known: set[str]) -> Iterator[Misfit]:
     """Yield the labels that mean no value; those that the card calls missing are found elsewhere."""
     found = [v for v in rows if v.lower() in NO_VALUE and v not in known and v not in ("", *card.missing)]
     if found:
-        what = f'column "{name}" has {counted(found, rows)}, which would count as unfavourable'
+        what = f"has {counted(found, rows)}, which would count as unfavourable"
         listed = shown([*found, *card.missing])
         fix = f"leave the rows out with missing: {listed} and missing_rows: drop; or, if it is an outcome"
-        yield Doubt(name, found[0], what, f"{fix}, list {_levels(rows)}")
+        yield Misfit(name, what, f"{fix}, list {_levels(rows)}", found[0])
 
 
 def _named(card: Card) -> dict[str, set[str]]:
@@ -218,7 +192,7 @@ def counted(values: Iterable[str], rows: Mapping[str, int]) -> str:
     """
     words = [f"{_written(value)} ({rows[value]:,} row{'' if rows[value] == 1 else 's'})" for value in values]
     if len(words) > MOST_NAMED:
-        return f"{', '.join(words[:MOST_NAMED])} and {len(words) - MOST_NAMED} more"
+        return listed(words, MOST_NAMED)
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 

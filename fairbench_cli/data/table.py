@@ -1,6 +1,7 @@
 """Tables of level codes: the one shape in which rows travel through fairbench."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from fairbench_cli.base.checksums import seed_of
 from fairbench_cli.base.errors import user_error
 
 if TYPE_CHECKING:  # `fairbench list` and the audit need no pandas
@@ -364,6 +366,27 @@ def with_joint(table: Table, name: str, of: Sequence[str]) -> Table:
     return with_columns(table, [joint_column(table, name, of)]) if of else table
 
 
+def split_seed(seed: int, dataset: str, repeat: int) -> int:
+    """Return the seed of a repeat's split: the same for every technique, classifier and attribute."""
+    return seed_of(seed, dataset, repeat, "split")
+
+
+def training_size(rows: int, fraction: float) -> int:
+    """Return how many of some rows are trained on, rounded down.
+
+    >>> training_size(30, 2 / 3), training_size(31, 0.5)
+    (20, 15)
+    """
+    return math.floor(fraction * rows + 1e-9)
+
+
+def divided_rows(rows: int, size: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
+    """Return the numbers of the rows to train on, `size` drawn at random, and of the others, ascending."""
+    shuffled = rng.permutation(rows)
+    train, rest = (np.sort(part) for part in np.split(shuffled, [size]))
+    return train, rest
+
+
 def _is_one_of(table: Table, name: str, levels: Sequence[str]) -> Labels:
     known = table.column(name).levels
     member = np.array([level in levels for level in known], dtype=np.int8)
@@ -409,24 +432,19 @@ def represent(sample: Sample, how: Representation, favoured: Mapping[str, Collec
         raise KeyError(sample.attribute)
     columns: list[Coded] = []
     for column in sample.features.columns:
-        codes = sample.features[column.name]
-        if column.name not in favoured:
-            columns += [(column, codes)] if column.kind == "number" else _one_hot(column, codes)
-        elif how == "numerical":
+        name, codes = column.name, sample.features[column.name]
+        if name in favoured and how == "numerical-binary":
+            columns.append(_indicator(name, column, codes, favoured[name]))
+        elif name in favoured or column.kind == "number":
             columns.append((column, codes))
         else:
-            columns.append(_indicator(column.name, column, codes, favoured[column.name]))
+            columns += [_indicator(f"{name}_{level}", column, codes, (level,)) for level in column.levels]
     names = [column.name for column, _ in columns]
     for i, name in enumerate(names):
         if name in names[:i]:
             what = f'two columns of numbers would be called "{name}"'
             raise user_error(what, "recode a level in the card, or rename a column")
     return replace(sample, features=table_of(columns))
-
-
-def _one_hot(column: Column, codes: Codes) -> Iterator[Coded]:
-    for level in column.levels:
-        yield _indicator(f"{column.name}_{level}", column, codes, (level,))
 
 
 def _indicator(name: str, column: Column, codes: Codes, levels: Collection[str]) -> Coded:

@@ -54,7 +54,7 @@ LINES = (  # colour and dashes of lines, and the mark on them
     ("#a87900", "10 4", "M-3 -3l6 6M-3 3l6 -6"),
 )
 
-Point = tuple[float, float, str]  # its values, and what it shows
+Point = tuple[float, float, str]  # its values, or its place in a picture, and what it shows
 Limits = tuple[float, float, float]  # a place on the horizontal axis, and two values there
 
 
@@ -132,9 +132,6 @@ def round_step(rough: float) -> float:
     """
     power = 10.0 ** math.floor(math.log10(rough))
     return next(times for times in (1, 2, 5, 10) if times * power >= rough * 0.99) * power
-
-
-PLACES = Axis(0.0, 1e4, 0.0, 1e4)  # where values are places
 
 
 def ratio_axis(ratios: Sequence[float], limits: Iterable[float], tau: float) -> Axis:
@@ -237,30 +234,33 @@ def patterns(name: str) -> str:
     )
 
 
-def scatter(x: Axis, y: Axis, points: Iterable[Point], look: int) -> str:
-    """Return a mark for each point, of the look of a line."""
+def scatter(places: Iterable[Point], look: int) -> str:
+    """Return a mark at each place of a picture, of the look of a line."""
     colour, _, d = LINES[look % len(LINES)]
-    kind = f"line l{look % len(LINES)} dot"
-    return "".join(mark(kind, d, x.at(a), y.at(b), said, colour) for a, b, said in points)
+    return "".join(mark(f"line l{look % len(LINES)} dot", d, x, y, said, colour) for x, y, said in places)
 
 
-def line(x: Axis, y: Axis, points: Sequence[Point], look: int, said: str) -> str:
-    """Return a line through points."""
+def line(places: Sequence[Point], look: int, said: str) -> str:
+    """Return a line through places of a picture."""
     colour, dashes, _ = LINES[look % len(LINES)]
-    kind, d = f"line l{look % len(LINES)}", _through((x.at(a), y.at(b)) for a, b, _ in points)
-    return stroke(kind, d, said, colour, 1.8, dashes) if points else ""
+    return stroke(f"line l{look % len(LINES)}", _through(places), said, colour, 1.8, dashes) if places else ""
 
 
 def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> str:
     """Return the band of a line: from a lower to an upper value at each place."""
-    way = [(a, low) for a, low, _ in limits] + [(a, high) for a, _, high in reversed(limits)]
-    d, i = _through((x.at(a), y.at(b)) for a, b in way), look % len(LINES)
+    way = [(a, low, "") for a, low, _ in limits] + [(a, high, "") for a, _, high in reversed(limits)]
+    d, i = _through(_placed(x, y, way)), look % len(LINES)
     return element("path", f"area a{i}", said, d=f"{d}z", fill=LINES[i][0], fill_opacity=0.13) if way else ""
 
 
-def _through(places: Iterable[tuple[float, float]]) -> str:
+def _placed(x: Axis, y: Axis, points: Iterable[Point]) -> list[Point]:
+    """Return points with their places in a picture for their values."""
+    return [(x.at(a), y.at(b), said) for a, b, said in points]
+
+
+def _through(places: Iterable[Point]) -> str:
     """Return the path through some places of a picture."""
-    return "M" + "L".join(short(a, b) for a, b in places)
+    return "M" + "L".join(short(x, y) for x, y, _ in places)
 
 
 def _grid(x: Axis, y: Axis) -> Iterator[str]:
@@ -303,7 +303,7 @@ def row_chart(
 
 @dataclass(frozen=True)
 class ChartLine:
-    """A line of a plot: its name, its points, and its band, if it has one."""
+    """A line of a plot, or the way of a technique through a plane: its name, its points, and its band."""
 
     name: str
     points: Sequence[Point]
@@ -329,22 +329,18 @@ def plot(
     """
     parts = [*_grid(x, y), under, below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
     parts += [area(x, y, each.limits, i, f"{each.name}: interval") for i, each in enumerate(lines)]
-    level = y.start + 48
+    level, ends = y.start + 48, []
     for i, each in enumerate(lines):
-        every = max(1, math.ceil(len(each.points) / MOST_MARKS))
-        marked = each.points[(every - 1) // 2 :: every]
-        sample = [(float(at), level - 4, each.name) for at in (SIDE, SIDE + 17, SIDE + 34)]
-        parts += [line(x, y, each.points, i, each.name), scatter(x, y, marked, i)]
-        if beside:
-            continue
-        parts += [line(PLACES, PLACES, sample, i, each.name), scatter(PLACES, PLACES, sample[1:2], i)]
-        parts.append(text("name", SIDE + 42, level, shortened(each.name)))
-        level += 16
+        places, every = _placed(x, y, each.points), max(1, math.ceil(len(each.points) / MOST_MARKS))
+        parts += [line(places, i, each.name), scatter(places[(every - 1) // 2 :: every], i)]
+        ends += [(*place[:2], each.name) for place in places[-1:]]
+        if not beside:
+            sample = [(float(at), level - 4, each.name) for at in (SIDE, SIDE + 17, SIDE + 34)]
+            parts += [line(sample, i, each.name), scatter(sample[1:2], i)]
+            parts.append(text("name", SIDE + 42, level, shortened(each.name)))
+            level += 16
     parts += _known_lines(x, y, known)
     if beside:
-        ends = [
-            (x.at(each.points[-1][0]), y.at(each.points[-1][1]), each.name) for each in lines if each.points
-        ]
         parts += _apart(ends, [], y.start)
         level -= 14
     parts.append(text("tick", SIDE, level, key) if key else "")
@@ -353,17 +349,14 @@ def plot(
 
 def _known_lines(x: Axis, y: Axis, known: Sequence[ChartLine]) -> Iterator[str]:
     """Yield thin lines, named at their ends; those that end at about the same place together."""
-    ends: list[tuple[float, list[str]]] = []
+    ends: dict[float, list[str]] = {}
     for each in known:
-        d = _through((x.at(a), y.at(b)) for a, b, _ in each.points)
-        yield stroke("way known", d, each.name, SOFT, 1.2, "1 3")
-        level = y.at(each.points[-1][1])
-        near = next((names for at, names in ends if abs(at - level) < LINE), None)
-        if near is None:
-            ends.append((level, [each.name]))
-        else:
-            near.append(each.name)
-    for level, names in ends:
+        places = _placed(x, y, each.points)
+        yield stroke("way known", _through(places), each.name, SOFT, 1.2, "1 3")
+        level = places[-1][1]
+        near = next((at for at in ends if abs(at - level) < LINE), level)
+        ends.setdefault(near, []).append(each.name)
+    for level, names in ends.items():
         yield text("tick", x.end, max(level - 3, y.end + 8), ", ".join(names), "end")
 
 
@@ -466,25 +459,17 @@ def _upright(kind: str, place: float | None) -> str:
     return f'<line class="{kind}" x1="{at}%" x2="{at}%" y2="100%"/>' if at else ""
 
 
-@dataclass(frozen=True)
-class Track:
-    """The way of one technique through a plane: its name and its points, in their order."""
-
-    name: str
-    points: Sequence[Point]
-
-
 def cloud(
     title: str,
     x: Axis,
     y: Axis,
-    tracks: Sequence[Track],
+    tracks: Sequence[ChartLine],
     about: str,
     above: str,
     *,
     zero: bool = False,
-    under: str = "",
-    known: Sequence[Track] = (),
+    under: Sequence[ChartLine] = (),
+    known: Sequence[ChartLine] = (),
 ) -> str:
     """Return a picture of the ways of techniques, from light to dark marks, each named at its end.
 
@@ -494,29 +479,30 @@ def cloud(
         What the horizontal and the vertical axis show.
     zero : bool
         Whether a line stands where the horizontal axis is 0.
-    under : str
-        What is drawn first.
-    known : sequence of Track
+    under : sequence of ChartLine
+        Lines that are drawn first.
+    known : sequence of ChartLine
         What the techniques are held against.
     """
     parts = [text("tick", SIDE, 10, above), *_grid(x, y)]
     if zero and x.low <= 0 <= x.high:
         parts.append(stroke("here", f"M{short(x.at(0), y.start)}V{short(y.end)}", "", INK, 1, "3 3"))
-    parts += [below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle"), under]
-    names: list[Point] = []
-    marks: list[tuple[float, float]] = []
+    parts += [below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
+    parts += [line(_placed(x, y, each.points), i, each.name) for i, each in enumerate(under)]
     tracks = [track for track in tracks if track.points]
     looks = [*[None] * len(known), *range(len(tracks))]
+    ends: list[Point] = []
+    marks: list[Point] = []
     for track, look in zip([*known, *tracks], looks, strict=True):
-        places = [(x.at(a), y.at(b)) for a, b, _ in track.points]
-        parts += _way(places, [said for _, _, said in track.points], look)
-        names += [(*place, track.name) for place in places[-1:]]
+        places = _placed(x, y, track.points)
+        parts += _way(places, look)
+        ends += [(*place[:2], track.name) for place in places[-1:]]
         marks += places
-    parts += _apart(names, marks, y.start)
+    parts += _apart(ends, marks, y.start)
     return picture(title, y.start + 38, parts)
 
 
-def _way(places: Sequence[tuple[float, float]], said: Sequence[str], look: int | None) -> Iterator[str]:
+def _way(places: Sequence[Point], look: int | None) -> Iterator[str]:
     """Yield the way of a technique with the look of a line, or, without one, of what it is held against."""
     kind, colour, form, dashes = "known", SOFT, FORMS["known"], "1 3"
     if look is not None:
@@ -525,10 +511,10 @@ def _way(places: Sequence[tuple[float, float]], said: Sequence[str], look: int |
     if len(places) > 1:
         yield stroke(f"way {kind}", _through(places), "", colour, 1, dashes)
     last = len(SHADES) - 1
-    for k, ((a, b), words) in enumerate(zip(places, said, strict=True)):
+    for k, (x, y, said) in enumerate(places):
         shade = last if len(places) < 2 else k * last // (len(places) - 1)
         shown, fill = (f"point {kind}", PAPER) if look is None else (f"point {kind} b{shade}", SHADES[shade])
-        yield mark(shown, form, a, b, words, colour, fill)
+        yield mark(shown, form, x, y, said, colour, fill)
 
 
 SHADES = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
@@ -536,12 +522,12 @@ LINE = 11.0  # between names that would stand on each other
 MOST_ROWS = 12  # a name is so many lines from its point at most
 
 
-def _apart(names: Sequence[Point], marks: Iterable[tuple[float, float]], bottom: float) -> Iterator[str]:
+def _apart(names: Sequence[Point], marks: Iterable[Point], bottom: float) -> Iterator[str]:
     """Yield names next to their points, where no mark and no other name is; else farther off, with a line.
 
     Names without such a place are left out.
     """
-    taken = [(a - 5, b - 4, a + 5, b + 4) for a, b in marks]
+    taken = [(a - 5, b - 4, a + 5, b + 4) for a, b, _ in marks]
     rows = sorted(range(-MOST_ROWS, MOST_ROWS + 1), key=abs)
     for x, y, name in sorted(names, key=lambda one: one[1]):
         wide = 6.2 * len(shortened(name))

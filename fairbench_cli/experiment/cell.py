@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.split import divided_rows
 from fairbench_cli.data.table import (
     Floats,
     Labels,
@@ -19,6 +18,7 @@ from fairbench_cli.data.table import (
     Rows,
     Sample,
     Table,
+    divided_rows,
     in_other_group,
     read_only,
     represent,
@@ -140,7 +140,7 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         return Repeat(cell.key, repeat, "infeasible", str(reason), None, seconds=seconds, tuning=curve)
 
     # 5. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
-    wanted = population.sweep or population.row_metrics.names or population.predictions
+    wanted = population.sweep or population.row_metrics.metrics or population.predictions
     scores = model.scores(shown) if wanted else None
     twins = in_other_group(record.shown, population.roles.of) if population.row_metrics.of_twins else None
     accepted = _accepted(predicted, chance)
@@ -219,12 +219,12 @@ def tune(
             reasons.append(str(reason))
             continue
         n[i] = counts.n
-        values[i] = measure(tuning.entry, protected.levels(counts, (cell.attribute,)))
+        values[i] = measure(tuning.metric.entry, protected.levels(counts, (cell.attribute,)))
         if np.isnan(values[i]):
-            reasons.append(f"{tuning.metric} is undefined")
+            reasons.append(f"{tuning.metric.name} is undefined")
     if np.isnan(values).all():
         raise Infeasible(f"{tuning}: no candidate has a value ({reasons[0]})")
-    chosen = int(np.nanargmin(distance(tuning.entry, values)))
+    chosen = int(np.nanargmin(distance(tuning.metric.entry, values)))
     return candidates[chosen], Curve(chosen, tuple(values.tolist()), Counts(protected.groups, n))
 
 

@@ -19,8 +19,16 @@ from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
 from fairbench_cli.data.locate import LocatedFiles, file_sha256, folders, has_network, locate
 from fairbench_cli.data.roles import checked_roles
-from fairbench_cli.data.split import training_size
-from fairbench_cli.data.table import Column, Representation, Roles, Sample, Table, represent, to_sample
+from fairbench_cli.data.table import (
+    Column,
+    Representation,
+    Roles,
+    Sample,
+    Table,
+    represent,
+    to_sample,
+    training_size,
+)
 from fairbench_cli.experiment.config.config import DatasetSpec, ExperimentConfig, SampleConfig
 from fairbench_cli.experiment.config.metrics import RequestedRowMetrics
 from fairbench_cli.experiment.config.read import unknown_attribute

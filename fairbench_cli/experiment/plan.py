@@ -15,8 +15,7 @@ from fairbench_cli.base.checksums import canonical, digest_of, is_whole, seed_of
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import write_json
 from fairbench_cli.base.strict_yaml import YamlDocument
-from fairbench_cli.data.split import split_seed
-from fairbench_cli.data.table import Representation
+from fairbench_cli.data.table import Representation, split_seed
 from fairbench_cli.experiment.config.components import OF_CLASSIFIER, ComponentSpec, TechniqueSpec, word
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TestLabels
@@ -187,7 +186,7 @@ def _decisive(
         not technique.spec.uses("groups", INTERVENTIONS)
         and (hidden or (seen and not dataset.roles.of))
         and tune is None
-        and not config.row_metrics.names
+        and not config.row_metrics.metrics
     )
     groups = not (blind and sample.source == "data" and sample.balanced is None)  # whether they decide
     parameters = None

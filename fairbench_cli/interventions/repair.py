@@ -102,7 +102,7 @@ def repair_by_rank(
         try:
             repaired, after = keep_numbers(column.name, _between(column, codes, goals, level))
         except Misfit as misfit:
-            reason = f"geometric repair: {misfit.what}; use the combinatorial one, or bins"
+            reason = f"geometric repair: {misfit.problems[0].what}; use the combinatorial one, or bins"
             raise Infeasible(reason) from None
     apply = partial(_by_learned_ranks, column, repaired, ordered, level, method)
     return ColumnMap(column, repaired, apply), after

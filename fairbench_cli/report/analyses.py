@@ -24,7 +24,7 @@ from fairbench_cli.report.results import RunResults, summary_frame
 
 def two_metrics(config: ExperimentConfig) -> tuple[str, str]:
     """Return what the analyses show of every cell: discrimination, or CV if the config lists it; accuracy."""
-    return "cv" if "cv" in config.metrics else "discrimination", "accuracy"
+    return "cv" if "cv" in config.at_hand else "discrimination", "accuracy"
 
 
 def stability_frame(run: RunResults) -> pd.DataFrame:

@@ -7,7 +7,7 @@ that has chance to reckon with is about the population (`kinds.py`). `answer_wor
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
@@ -15,12 +15,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.baselines import short_of
-from fairbench_cli.report.kinds import Kind, kinds, own_frame
+from fairbench_cli.report.kinds import Kind, kinds, own_of
 from fairbench_cli.report.paired import APART, LEVEL, paired_of, pareto_frame, pareto_of
 from fairbench_cli.report.remedies import (
     ACCURACY,
@@ -41,8 +42,8 @@ from fairbench_cli.report.repeats import (
     mean_and_interval,
 )
 from fairbench_cli.report.results import RunResults, labels_measured
-from fairbench_cli.report.tables import TRUTH, names_of, why_nothing
-from fairbench_cli.report.worlds import ExactWorld, facts_of_run
+from fairbench_cli.report.tables import TRUTH, Names, names_of, why_nothing
+from fairbench_cli.report.worlds import UNKNOWN, ExactWorld, facts_of_run
 
 NOT_RUN = "not run yet"
 SEEN = CELL_COLUMNS.index("include_protected")
@@ -71,18 +72,17 @@ there is no model without a technique. no value: it gave none.
 
 @dataclass(frozen=True)
 class Estimate:
-    """A mean over the repeats with its 95 % interval in the population; NaN where there is none."""
+    """A mean over the repeats with its 95 % interval in the population; NaN where there is none.
+
+    Parameters
+    ----------
+    kind : str
+        Of a difference its `kinds.Kind`; empty where there is none.
+    """
 
     mean: float = np.nan
     low: float = np.nan
     high: float = np.nan
-
-
-@dataclass(frozen=True)
-class AccuracyChange:
-    """A difference in accuracy, and its `kinds.Kind`; empty where there is none."""
-
-    by: Estimate = Estimate()
     kind: Kind | Literal[""] = ""
 
 
@@ -117,15 +117,13 @@ class TechniqueFinding:
         from it.
     change, cost : Estimate
         Its value less that of the plain model, of both; NaN of the plain model itself.
-    accuracy_kind : str
-        What became of accuracy: "better", "worse", "same", "not shown", "untested", "no value" or "".
     dominated_by : tuple of str
         The techniques, constant ones aside, that are shown to be better on both metrics.
     front : bool
         Whether no technique is ahead of it on both means, and it is not constant.
     below : tuple of str
         What does better without a technique, shown, in a clause each; of discrimination alone.
-    true, recorded : AccuracyChange
+    true, recorded : Estimate
         In a world: its accuracy on true labels and on recorded ones, less that of the plain model.
     contrast : str
         What these two are together, a `remedies.Contrast`; empty where there are not both.
@@ -135,26 +133,25 @@ class TechniqueFinding:
     key: CellKey
     plain: bool
     repeats: int
-    n: int = 0
-    kind: Kind | Literal[""] = "no value"
-    verdict: str = ""
-    reasons: tuple[tuple[str, str, int], ...] = ()
-    missing: str = ""
-    accepts_nobody: int = 0
-    accepts_everybody: int = 0
-    value: Estimate = Estimate()
-    accuracy: Estimate = Estimate()
-    shown: bool = False
-    ideal: bool = False
-    change: Estimate = Estimate()
-    cost: Estimate = Estimate()
-    accuracy_kind: Kind | Literal[""] = ""
-    dominated_by: tuple[str, ...] = ()
-    front: bool = False
-    below: tuple[str, ...] = ()
-    true: AccuracyChange = AccuracyChange()
-    recorded: AccuracyChange = AccuracyChange()
-    contrast: Contrast | Literal[""] = ""
+    n: int
+    kind: Kind | Literal[""]
+    verdict: str
+    reasons: tuple[tuple[str, str, int], ...]
+    missing: str
+    accepts_nobody: int
+    accepts_everybody: int
+    value: Estimate
+    accuracy: Estimate
+    shown: bool
+    ideal: bool
+    change: Estimate
+    cost: Estimate
+    dominated_by: tuple[str, ...]
+    front: bool
+    below: tuple[str, ...]
+    true: Estimate
+    recorded: Estimate
+    contrast: Contrast | Literal[""]
 
     @property
     def intervention(self) -> str:
@@ -216,9 +213,9 @@ class RunSetting:
     truth : TechniqueFinding or None
         The model that was trained without the bias (`TRUTH`), which is no technique; of two the one that
         sees as much as the plain model.
-    lost : AccuracyChange
+    lost : Estimate
         In a world: the accuracy of the plain model on true labels, less that of the one trained without bias.
-    exact : ExactWorld or None
+    exact : ExactWorld
         What is known of the world without training.
     """
 
@@ -240,14 +237,19 @@ class RunSetting:
     outcome: Outcome
     best: tuple[str, ...]
     truth: TechniqueFinding | None = None
-    lost: AccuracyChange = AccuracyChange()
-    exact: ExactWorld | None = None
+    lost: Estimate = Estimate()
+    exact: ExactWorld = UNKNOWN
 
     @property
     def block(self) -> tuple[str, ...]:
         """What names it but β."""
         own = (self.dataset, self.attribute, self.compared, self.world, self.representation, self.classifier)
         return (*own, self.classifier_parameters)
+
+    @property
+    def tried(self) -> bool:
+        """Whether its plain model has a value, so that something can be said of techniques."""
+        return self.plain is not None and self.plain.n > 0
 
     @property
     def biased(self) -> bool:
@@ -283,9 +285,27 @@ class RunAnswer:
     labels: str = "true"
 
     @property
+    def blocks(self) -> list[list[RunSetting]]:
+        """The settings, those together that differ in β alone."""
+        return list(grouped(self.settings, lambda one: one.block).values())
+
+    @property
     def has_worlds(self) -> bool:
         """Whether some setting has a world."""
         return any(one.world for one in self.settings)
+
+
+def counted(
+    settings: Iterable[RunSetting], chosen: Callable[[TechniqueFinding], bool]
+) -> list[tuple[str, int]]:
+    """Return in how many of some settings each technique is chosen, the most often first."""
+    found = (one.technique for setting in settings for one in setting.findings if chosen(one))
+    return Counter(found).most_common()
+
+
+def some(settings: Sequence[RunSetting], chosen: Callable[[TechniqueFinding], bool]) -> list[RunSetting]:
+    """Return the settings in which some technique is chosen."""
+    return [setting for setting in settings if any(map(chosen, setting.findings))]
 
 
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
@@ -300,8 +320,9 @@ def answer_of(run: RunResults) -> RunAnswer:
     if known and metric.name not in known:  # of rows, and none of its groups is asked for
         metric = find(FAIRNESS)
         results = run.asked((metric.name, ACCURACY))
-    own, paired = own_frame(results), paired_of(run)
-    paired = paired[paired["metric"].isin((metric.name, ACCURACY))]
+    own, paired = (
+        frame[frame["metric"].isin((metric.name, ACCURACY))] for frame in (own_of(run), paired_of(run))
+    )
     paired = paired.assign(kind=kinds(paired, own))
     pareto = pareto_of(run) if metric.name == FAIRNESS else pareto_frame(results, (metric.name, ACCURACY))
     found = CellRows(
@@ -311,11 +332,15 @@ def answer_of(run: RunResults) -> RunAnswer:
         short_of(run) if metric.name == FAIRNESS else {},
         _by_cell(remedies_of(run), "metric", "labels") if run.plan.has_worlds else {},
         _by_cell(contrasts_of(run), "metric") if run.plan.has_worlds else {},
+        {
+            key_of(cell): (statuses, reasons)
+            for data in run.datasets
+            for cell, statuses, reasons in zip(data.cells, data.status, data.reason, strict=True)
+        },
     )
     held = {(data.dataset, data.attribute): data for data in run.datasets}
     settings: list[RunSetting] = []
-    for place in dict.fromkeys((cell["dataset"], cell["attribute"]) for cell in run.plan.cells):
-        cells = [cell for cell in run.plan.cells if (cell["dataset"], cell["attribute"]) == place]
+    for place, cells in grouped(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"])).items():
         data = held.get(place)
         for compared in (place[1],) if data is None else data.asked(run.attributes):
             settings += _settings(run, metric, cells, compared, data, found)
@@ -334,6 +359,8 @@ class CellRows:
     ----------
     below : dict
         The clauses of `short_of`, by the values of `COMPARED`.
+    repeats : dict
+        The statuses and reasons of the repeats that were run, by cell.
     """
 
     own: Rows
@@ -342,6 +369,7 @@ class CellRows:
     below: Mapping[CellKey, tuple[str, ...]]
     remedies: Rows
     contrasts: Rows
+    repeats: Mapping[CellKey, tuple[Texts, Texts]]
 
 
 def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any, Any]]:
@@ -362,23 +390,10 @@ def _settings(
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
     called, facts = names_of(run.plan.config), facts_of_run(run)
-    rows = {} if data is None else {key_of(cell): i for i, cell in enumerate(data.cells)}
-    apart: dict[tuple[Any, ...], list[TechniqueFinding]] = {}
-    for cell in cells:
-        key = key_of(cell)
-        one = TechniqueFinding(
-            called.technique(*(cell[column] for column in TECHNIQUE)),
-            key,
-            is_baseline(cell["intervention"], cell["parameters"]),
-            repeats=run.plan.config.repeats,
-            missing=NOT_RUN,
-            below=found.below.get((*place, compared, *key[2:]), ()),
-        )
-        if data is not None and key in rows:
-            why = data.status[rows[key]], data.reason[rows[key]]
-            one = _found(one, compared, metric.name, why, found, called.techniques)
-        apart.setdefault(tuple(cell[column] for column in _WITHIN), []).append(one)
-    for (world, representation, classifier, parameters, beta), findings in apart.items():
+    within = grouped(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
+    for (world, representation, classifier, parameters, beta), own in within.items():
+        repeats = run.plan.config.repeats
+        findings = [_finding(cell, compared, metric.name, repeats, found, called) for cell in own]
         plain = next((one for one in findings if one.plain), None)
         seen = None if plain is None else bool(plain.key[SEEN])
         truths = [one for one in findings if one.intervention == TRUTH]
@@ -394,71 +409,61 @@ def _settings(
             counts = data.labels if run.labels == "true" else data.labels_at(world, beta)
             of_labels = labels_measured(metric.name, data.levels(counts, compared))
             labels = float(mean_and_interval(of_labels)["mean"])
-        lost = AccuracyChange()
-        if plain is not None:
-            lost = _change_of(found.remedies, (*plain.key, compared, ACCURACY, "true"), "lost")
+        of_plain = () if plain is None else (*plain.key, compared, ACCURACY, "true")
+        lost = _estimate(found.remedies.get(of_plain, _NO_ROW), _LOST)
         # What is known to rules that see as much as the plain model, else to others.
         at = *place, world, beta
-        exact = (facts.at(*at, seen) or facts.at(*at)) if world else None
-        key = (*place, compared, world, representation, classifier, parameters)
-        labelled = called.dataset(place[0]), called.classifier(classifier, parameters)
+        exact = (facts.at(*at, include_protected=seen) or facts.at(*at)) if world else None
         outcome, best = _outcome(plain, others, metric)
-        yield RunSetting(
-            *key, beta, *labelled, *groups, labels, plain, others, outcome, best, truth, lost, exact
-        )
+        named = (*place, compared, world, representation, classifier, parameters, beta)
+        shown = called.dataset(place[0]), called.classifier(classifier, parameters), *groups
+        yield RunSetting(*named, *shown, labels, plain, others, outcome, best, truth, lost, exact or UNKNOWN)
 
 
 _WITHIN = ["world", "representation", "classifier", "classifier_parameters", "beta"]
 
 
-def _found(
-    one: TechniqueFinding,
-    compared: str,
-    metric: str,
-    why: tuple[Texts, Texts],
-    found: CellRows,
-    called: Mapping[str, str],
+def _finding(
+    cell: Mapping[str, Any], compared: str, metric: str, repeats: int, found: CellRows, called: Names
 ) -> TechniqueFinding:
-    """Return a finding with what the frames say of it; `why` are the statuses and reasons of its repeats."""
-    place = (*one.key, compared)
+    """Return what the frames say of a cell and the groups compared, over the repeats that were asked for."""
+    key = key_of(cell)
+    place = (*key, compared)
     own, accuracy = (found.own.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
     change, cost = (found.paired.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
+    true, recorded = (found.remedies.get((*place, ACCURACY, on), _NO_ROW) for on in ("true", "recorded"))
     front = found.pareto.get(place, _NO_ROW)
-    n = own.get("n", 0)
-    reasons = Counter((status, reason) for status, reason in zip(*why, strict=True) if status and reason)
+    run = [
+        (status, reason) for status, reason in zip(*found.repeats.get(key, ((), ())), strict=True) if status
+    ]
+    reasons = Counter((status, reason) for status, reason in run if reason)
     ahead = filter(None, front.get("population_clearly_dominated_by", "").split(APART))
-    true, recorded = (
-        _change_of(found.remedies, (*place, ACCURACY, labels), "change") for labels in ("true", "recorded")
-    )
-    return replace(
-        one,
+    n = own.get("n", 0)
+    return TechniqueFinding(
+        technique=called.technique(*(cell[column] for column in TECHNIQUE)),
+        key=key,
+        plain=is_baseline(cell["intervention"], cell["parameters"]),
+        repeats=repeats,
         n=n,
         kind=change.get("kind") or _kind_alone(own),
         verdict=change.get("population_verdict", ""),
         reasons=tuple((*each, times) for each, times in reasons.most_common()),
-        missing="" if n else why_nothing([status for status in why[0] if status], one.repeats),
+        missing="" if n else why_nothing([status for status, _ in run], repeats),
         accepts_nobody=own.get("accepts_nobody", 0),
         accepts_everybody=own.get("accepts_everybody", 0),
         value=_estimate(own),
         accuracy=_estimate(accuracy),
         shown=own.get("side", 0) in (1, -1),
         ideal=own.get("p_same", np.nan) < LEVEL,
-        change=_estimate(change, "difference", "population_low", "population_high"),
-        cost=_estimate(cost, "difference", "population_low", "population_high"),
-        accuracy_kind=cost.get("kind", ""),
-        dominated_by=tuple(called.get(name, name) for name in ahead),
+        change=_estimate(change, _DIFFERENCE),
+        cost=_estimate(cost, _DIFFERENCE),
+        dominated_by=tuple(called.techniques.get(name, name) for name in ahead),
         front=bool(front.get("front", False)),
-        true=true,
-        recorded=recorded,
+        below=found.below.get((*key[:2], compared, *key[2:]), ()),
+        true=_estimate(true, _CHANGE),
+        recorded=_estimate(recorded, _CHANGE),
         contrast=found.contrasts.get((*place, ACCURACY), _NO_ROW).get("contrast", ""),
     )
-
-
-def _change_of(rows: Rows, place: tuple[Any, ...], name: Literal["change", "lost"]) -> AccuracyChange:
-    """Return a difference of a row of `remedies_of`."""
-    row = rows.get(place, _NO_ROW)
-    kind = row.get("kind" if name == "change" else "lost_kind", "")
-    return AccuracyChange(_estimate(row, name, f"{name}_low", f"{name}_high"), kind)
 
 
 def _kind_alone(own: Mapping[Any, Any]) -> Kind | Literal[""]:
@@ -471,8 +476,15 @@ def _kind_alone(own: Mapping[Any, Any]) -> Kind | Literal[""]:
 _NO_ROW: Mapping[Any, Any] = {}
 
 
-def _estimate(row: Mapping[Any, Any], mean: str = "mean", low: str = "low", high: str = "high") -> Estimate:
-    return Estimate(*(float(row.get(name, np.nan)) for name in (mean, low, high)))
+_DIFFERENCE = ("difference", "population_low", "population_high", "kind")
+_CHANGE = ("change", "change_low", "change_high", "kind")
+_LOST = ("lost", "lost_low", "lost_high", "lost_kind")
+
+
+def _estimate(row: Mapping[Any, Any], columns: Sequence[str] = ("mean", "low", "high", "kind")) -> Estimate:
+    """Return what a row says in some columns: a mean, the ends of its interval and a kind."""
+    mean, low, high = (float(row.get(name, np.nan)) for name in columns[:3])
+    return Estimate(mean, low, high, row.get(columns[3], ""))
 
 
 def _outcome(

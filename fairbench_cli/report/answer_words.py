@@ -6,14 +6,16 @@ difference is its kind (`kinds.py`). Where there are many settings, statements c
 
 import math
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan, bias_in_words, named_sources
 from fairbench_cli.measures.rates import EVENTS
+from fairbench_cli.report import answer_worlds
 from fairbench_cli.report.answer import (
     NOT_RUN,
     Estimate,
@@ -22,15 +24,11 @@ from fairbench_cli.report.answer import (
     RunSetting,
     TechniqueFinding,
     answer_of,
-)
-from fairbench_cli.report.answer_worlds import (
-    headline_of_worlds,
-    said_of_world,
-    settings_in_words,
-    statements_on_worlds,
+    counted,
+    some,
 )
 from fairbench_cli.report.kinds import Kind
-from fairbench_cli.report.reading import MOST_NAMES, MetricReading, listed, reading_of, signed
+from fairbench_cli.report.reading import MOST_NAMES, MetricReading, reading_of, signed
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, names_of
 
@@ -53,24 +51,23 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     headline, limits = Statement(headline_of(answer, reading)), limits_of(answer, run.plan)
     if not brief:
         said = tuple(map(Statement, statements_of(answer, reading)))
-        sections = tuple(_section(settings, answer, reading) for settings in _blocks(answer))
+        sections = tuple(_section(settings, answer, reading) for settings in answer.blocks)
         return Document(run.plan.config.name, Answer(headline, said), (), sections, limits)
     limits = (f"{_rows_and_beta(run.plan, brief=True)} {_chance(run.plan)}",)
     room = MOST_LINES - 3 - _lines([headline.text, *limits])  # two blank ones, and where the files are
-    for detail in (2, 1, 0, -1):
-        texts = statements_of(answer, reading, detail)
+    for texts in _shorter_and_shorter(answer, reading):
         if _lines(texts) <= room:
             break
-    else:
-        kept = len(texts)
-        while kept > 1 and _lines([*texts[:kept], _and_more(len(texts) - kept)]) > room:
-            kept -= 1
-        texts = [*texts[:kept], _and_more(len(texts) - kept)] if kept < len(texts) else texts
     return Document("", Answer(headline, tuple(map(Statement, texts))), notes=limits)
 
 
-def _and_more(n: int) -> str:
-    return f"And {n} more: see answer.md and the page."
+def _shorter_and_shorter(answer: RunAnswer, reading: MetricReading) -> Iterator[list[str]]:
+    """Yield the statements in less and less detail; then fewer of them, and how many more there are."""
+    for detail in (2, 1, 0, -1):
+        texts = statements_of(answer, reading, detail)
+        yield texts
+    for n in range(1, len(texts)):
+        yield [*texts[:-n], f"And {n} more: see answer.md and the page."]
 
 
 def _lines(texts: Iterable[str]) -> int:
@@ -88,9 +85,9 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
         counted = _counted(answer)
         return f"On recorded labels, not on true ones: {counted[0].lower()}{counted[1:]}"
     if answer.has_worlds:
-        *longer, shortest = headline_of_worlds(answer)
+        *longer, shortest = answer_worlds.headline(answer)
         return next((text for text in longer if len(text.split()) <= MOST_WORDS), shortest)
-    main = [_main(settings) for settings in _blocks(answer)]
+    main = [_main(settings) for settings in answer.blocks]
     betas = len({one.beta for one in answer.settings}) > 1
     constant = _constants_of_all(answer)
     found = []
@@ -117,28 +114,19 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
 
     "massaging narrows the gap on adult, reweighing on dutch; on compas none is shown to"
     """
-    parts: dict[str, list[str]] = {}
+    narrower: list[str] = []
     last = ""
-    for one in main:
-        on = f"on {_place(one, answer)}"
-        if one.outcome == "overshoots":
-            parts.setdefault(f"{listed(one.best)} overshoot{'s' * (len(one.best) == 1)}", []).append(on)
-        elif one.outcome in NARROWED:
-            on = f"on {_place(one, answer, _from_to(one, reading) if reading else '')}"
-            best = one.outcome == "best"
-            who = one.best[0] if best else f"{sum(each.better for each in one.findings)} techniques"
-            own = parts.setdefault("", [])
-            does = " narrows the gap" if best else " narrow the gap"
-            again = best and who == last
-            own.append(on if again else f"{who} {on}" if own else f"{who}{does} {on}")
-            last = who
-        else:
-            own = parts.setdefault(_what_else(one), [])
-            own.append(on)
-    narrower = parts.pop("", [])
+    for one in (each for each in main if each.outcome in NARROWED):
+        on = f"on {_place(one, answer, _from_to(one, reading) if reading else '')}"
+        best = one.outcome == "best"
+        who = one.best[0] if best else f"{sum(each.better for each in one.findings)} techniques"
+        does = "" if narrower else " narrows the gap" if best else " narrow the gap"
+        narrower.append(on if best and who == last else f"{who}{does} {on}")
+        last = who
     clauses = [", ".join(narrower)] * bool(narrower)
-    for what, places in parts.items():
-        where = ", ".join(places)
+    others = (one for one in main if one.outcome not in NARROWED)
+    for what, same in grouped(others, _what_else).items():
+        where = ", ".join(f"on {_place(one, answer)}" for one in same)
         short = narrower and what == _WITHOUT["nothing shown"]
         clauses.append(f"{where} none is shown to" if short else f"{what} {where}")
     return "; ".join(clauses)
@@ -153,6 +141,8 @@ def _from_to(setting: RunSetting, reading: MetricReading) -> str:
 
 def _what_else(setting: RunSetting) -> str:
     """Return what is said where no technique is better."""
+    if setting.outcome == "overshoots":
+        return f"{listed(setting.best, MOST_NAMES)} overshoot{'s' * (len(setting.best) == 1)}"
     tried = [one for one in setting.findings if one.n and not one.plain]
     if tried and all(one.constant for one in tried):
         return f"{_ALL_CONSTANT}{_in_some(tried)}"
@@ -179,14 +169,13 @@ _WITHOUT: dict[Outcome, str] = {
 
 def _counted(answer: RunAnswer) -> str:
     """Return in how many settings a technique is better, and which most often."""
-    tried = [one for one in answer.settings if one.plain is not None and one.plain.n]
+    tried = [one for one in answer.settings if one.tried]
     if not tried:
         return "No setting has a plain model with a value, so nothing can be said of techniques."
     narrowed = [one for one in tried if one.outcome in NARROWED]
     if not narrowed:
         return f"No technique is shown to narrow the gap, in any of {len(tried)} settings."
-    often = Counter(one.technique for setting in narrowed for one in setting.findings if one.better)
-    name, n = often.most_common(1)[0]
+    name, n = counted(narrowed, lambda one: one.better)[0]
     return (
         f"In {len(narrowed)} of {len(tried)} settings a technique narrows the gap beyond chance, most often "
         f"{name} ({n})."
@@ -218,23 +207,25 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
         these. 0 counts the settings of the same groups compared, -1 those of a data set.
     """
     if answer.has_worlds:
-        return statements_on_worlds(answer, detail)
-    blocks = _blocks(answer)
+        return answer_worlds.statements(answer, detail)
+    blocks = answer.blocks
     if detail > 0 and len(blocks) <= FEW:
         return [_of_block(settings, answer, reading, detail) for settings in blocks]
     width = 1 if detail < 0 else 3
     together = groupby(answer.settings, lambda one: (one.dataset, one.attribute, one.compared)[:width])
-    found: list[str] = []
-    without: dict[str, dict[str, None]] = {}
-    for _, group in together:
-        settings = list(group)
-        if any(one.plain is not None and one.plain.n for one in settings):
-            found.append(_of_many(settings, answer, reading, detail))
-        else:
-            missing = {one.plain.missing for one in settings if one.plain is not None}
-            what = _WITHOUT["no value" if missing else "no baseline"] if missing != {NOT_RUN} else NOT_RUN
-            without.setdefault(what, {})[settings[0].dataset_label] = None
-    return [*found, *(f"{listed([*names], 99)}: {what}." for what, names in without.items())]
+    groups = [list(group) for _, group in together]
+    found = [_of_many(own, answer, reading, detail) for own in groups if any(one.tried for one in own)]
+    without = grouped((own for own in groups if not any(one.tried for one in own)), _untried)
+    for what, silent in without.items():
+        names = dict.fromkeys(own[0].dataset_label for own in silent)
+        found.append(f"{listed([*names], 99)}: {what}.")
+    return found
+
+
+def _untried(settings: Iterable[RunSetting]) -> str:
+    """Return why nothing can be said of settings without a plain model that has a value."""
+    missing = {one.plain.missing for one in settings if one.plain is not None}
+    return NOT_RUN if missing == {NOT_RUN} else _WITHOUT["no value" if missing else "no baseline"]
 
 
 def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
@@ -266,20 +257,19 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
         several = len({one.attribute for one in answer.settings if one.dataset == first.dataset}) > 1
         on = f" ({first.attribute})" * several
         head = f"{first.dataset_label}{on}, {first.deprived} against {first.favoured}"
-    tried = [one for one in settings if one.plain is not None and one.plain.n]
+    tried = [one for one in settings if one.tried]
     if pairs > 1:
-        parts = [f"{head}, {settings_in_words(len(tried))}"]
+        parts = [f"{head}, {counted_words(len(tried), 'setting')}"]
     else:
         plain = sorted((one.plain.value.mean for one in tried if one.plain), key=reading.shown)
         side = {reading.side(value) for value in (plain[0], plain[-1])}
         labels = _labels(first.labels, side.pop() if len(side) == 1 else None, reading)
-        parts = [f"{head}: {_range(plain[0], plain[-1], reading)} in {settings_in_words(len(tried))}{labels}"]
+        gaps = _range(plain[0], plain[-1], reading)
+        parts = [f"{head}: {gaps} in {counted_words(len(tried), 'setting')}{labels}"]
     for what, chosen in _COUNTED.items():
-        often = Counter(one.technique for setting in tried for one in setting.findings if chosen(one))
-        n = sum(any(map(chosen, setting.findings)) for setting in tried)
-        names = [f"{name} ({times})" for name, times in often.most_common()]
-        if often:
-            parts.append(f"{what} in {n}: {listed(names, most)}")
+        names = [f"{name} ({times})" for name, times in counted(tried, chosen)]
+        if names:
+            parts.append(f"{what} in {len(some(tried, chosen))}: {listed(names, most)}")
         elif what == _NARROWER:
             parts.append("No technique is shown to narrow it")
     return f"{'. '.join(parts)}."
@@ -323,11 +313,10 @@ def _signed_gap(value: float, reading: MetricReading) -> str:
 
 def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
     """Return what is said of a setting: gap, who decides the same for all, the best, its world, others."""
-    parts = [gap_of(setting, reading), *_constants(setting)]
-    best, named = _best(setting, reading, detail)
-    parts += [*best, *_overshoots(setting, reading, detail), *said_of_world(setting)]
+    parts = [gap_of(setting, reading), *_constants(setting), *_best(setting, reading, detail)]
+    parts += [*_overshoots(setting, reading, detail), *answer_worlds.said(setting)]
     if detail > 1:
-        parts += _others(setting, reading, named, detail)
+        parts += _others(setting, reading, detail)
     parts += _without_value(setting, brief=detail < 2)
     parts += _below(setting, detail)
     return " ".join(f"{part}." for part in parts)
@@ -370,35 +359,32 @@ def _margin(reading: MetricReading) -> str:
     return "1 point" if reading.form == "points" else "0.01"
 
 
-def _best(setting: RunSetting, reading: MetricReading, detail: int) -> tuple[list[str], set[str]]:
-    """Return the sentences on those that are better, and the techniques that they name."""
-    plain, names, most = setting.plain, setting.best, _most(detail)
+def _best(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]:
+    """Return the sentences on those that are better, or that none is; on values where nothing is compared."""
+    plain, most = setting.plain, _most(detail)
     if plain is None or not plain.n:
-        values = [one for one in setting.findings if one.n and not one.constant]
-        texts = [_value(one, reading) for one in values]
-        return [listed(texts, most)] if texts else [], {one.technique for one in values}
-    if not names or setting.outcome == "overshoots":
-        tried = any(
-            one.n and not one.plain and one.kind not in ("constant", "untested") for one in setting.findings
-        )
+        texts = [_value(one, reading) for one in setting.findings if one.n and not one.constant]
+        return [listed(texts, most)] if texts else []
+    better = [one for one in setting.findings if one.better]
+    if not better:
+        tested = [one for one in setting.findings if one.n and not one.plain and one.kind not in _UNTESTED]
         shown = plain.shown or any(one.kind == "worse" for one in setting.findings)
         nothing = f"No technique is shown to {'narrow' if shown else 'change'} it"
-        return [nothing] if tried and setting.outcome != "overshoots" else [], set()
-    findings = [setting.finding(name) for name in names]
-    texts = [_with_numbers(one, setting, reading) for one in findings]
-    others = [one for one in setting.findings if one.better and one.technique not in names]
+        return [nothing] if tested and setting.outcome != "overshoots" else []
+    first = [_with_numbers(setting.finding(name), setting, reading) for name in setting.best]
+    others = [_with_numbers(one, setting, reading) for one in better if one.technique not in setting.best]
     if setting.outcome == "best":
-        found = [f"Best: {findings[0].technique}, {_numbers(findings[0], setting, reading)}"]
+        best = setting.finding(setting.best[0])
+        found = f"Best: {best.technique}, {_numbers(best, setting, reading)}"
     elif setting.outcome == "front":
         worth = "; which one is a matter of what accuracy is worth" if detail > 1 else ""
-        found = [f"On the front: {listed(texts, most)}{worth}"]
+        found = f"On the front: {listed(first, most)}{worth}"
     else:
-        found = [f"{listed(texts, most)} narrow it; none of them is shown to be ahead of the others on both"]
-    if others:
-        found.append(
-            f"Also narrower: {listed([_with_numbers(one, setting, reading) for one in others], most)}"
-        )
-    return found, {*names, *(one.technique for one in others)}
+        found = f"{listed(first, most)} narrow it; none of them is shown to be ahead of the others on both"
+    return [found, *([f"Also narrower: {listed(others, most)}"] if others else [])]
+
+
+_UNTESTED = ("constant", "untested")
 
 
 def _value(one: TechniqueFinding, reading: MetricReading) -> str:
@@ -423,19 +409,19 @@ def _numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading)
     elif one.better and reading.form == "points" and not left.endswith("way"):
         left = f"{left} left"
     some = "" if one.n == one.repeats else f", {one.n} of {one.repeats} repeats"
-    return f"{left}{_cost(one, ', ')}{some}"
+    return f"{left}{_cost(one)}{some}"
 
 
 def _with_numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading) -> str:
     return f"{one.technique} ({_numbers(one, setting, reading)})"
 
 
-def _cost(one: TechniqueFinding, before: str) -> str:
-    """Return the change of accuracy: "accuracy −0.7", "accuracy +0.1, no change"; nothing without one."""
+def _cost(one: TechniqueFinding) -> str:
+    """Return the change of accuracy: ", accuracy −0.7", ", accuracy +0.1, no change"; nothing without one."""
     if math.isnan(one.cost.mean):
         return ""
     words: dict[str, str] = {"not shown": ", not shown", "same": ", no change", "untested": ", not tested"}
-    return f"{before}accuracy {signed(100 * one.cost.mean)}{words.get(one.accuracy_kind, '')}"
+    return f", accuracy {signed(100 * one.cost.mean)}{words.get(one.cost.kind, '')}"
 
 
 def _constants(setting: RunSetting) -> list[str]:
@@ -476,36 +462,32 @@ _OTHERS: dict[Kind, str] = {
 }
 
 
-def _others(setting: RunSetting, reading: MetricReading, named: Iterable[str], detail: int) -> list[str]:
+def _others(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]:
     """Return the techniques that are worse, shown to be the same, or not shown to differ.
 
     The last are not named in less detail where no technique is better: that says it of all.
     """
-    plain, parts = setting.plain, []
-    if plain is None or not plain.n:
+    if not setting.tried:
         return []
+    parts = []
     for kind, what in _OTHERS.items():
-        if kind == "not shown" and detail < 3 and not setting.best:
-            continue
-        some = [one for one in setting.findings if one.kind == kind and one.technique not in named]
-        numbers = kind in ("worse", "untested")
-        texts = [_with_numbers(one, setting, reading) if numbers else one.technique for one in some]
-        if some:
+        found = [one for one in setting.findings if one.kind == kind]
+        if found and (kind != "not shown" or detail > 2 or setting.best):
+            numbers = kind in ("worse", "untested")
+            texts = [_with_numbers(one, setting, reading) if numbers else one.technique for one in found]
             limit = _margin(reading) if kind == "same" else ""
             parts.append(f"{what}{limit}: {listed(texts, _most(detail))}")
-    plains = [one for one in setting.findings if one.plain]
-    more = [f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in plains]
+    plains = [
+        f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in setting.findings if one.plain
+    ]
     with_it = "; techniques that see as much are compared with it"
-    return parts + ([f"The other plain model: {listed(more)}{with_it}"] if more else [])
+    return parts + ([f"The other plain model: {listed(plains, MOST_NAMES)}{with_it}"] if plains else [])
 
 
 def _without_value(setting: RunSetting, *, brief: bool = False) -> list[str]:
     """Return who gave no value and, unless in brief, why; those for the same reason together."""
-    why: dict[str, list[str]] = {}
-    for one in setting.findings:
-        if not one.n:
-            why.setdefault(_why(one, brief=brief), []).append(one.technique)
-    return [f"{listed(names, 99)}: {reason}" for reason, names in why.items()]
+    without = grouped((one for one in setting.findings if not one.n), lambda one: _why(one, brief=brief))
+    return [f"{listed([one.technique for one in own], 99)}: {why}" for why, own in without.items()]
 
 
 def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
@@ -571,8 +553,8 @@ def _table(settings: Sequence[RunSetting], labels: str, reading: MetricReading) 
         "change": lambda row: _estimate(row[1].change, change, reading.digits, plus="+"),
         "accuracy, %": lambda row: _estimate(Estimate(row[1].accuracy.mean), _percent),
         "its change": lambda row: _estimate(row[1].cost, _percent, plus="+"),
-        "on recorded labels": lambda row: _estimate(row[1].recorded.by, _percent, plus="+"),
-        "on true labels": lambda row: _estimate(row[1].true.by, _percent, plus="+"),
+        "on recorded labels": lambda row: _estimate(row[1].recorded, _percent, plus="+"),
+        "on true labels": lambda row: _estimate(row[1].true, _percent, plus="+"),
         "what": lambda row: TableCell(_what(row[1])),
     }
     shown = {"true": "on recorded labels", "recorded": "on true labels"}[labels] if settings[0].world else ""
@@ -608,16 +590,9 @@ def _what(one: TechniqueFinding) -> str:
 # Names and limits ------------------------------------------------------------------------------------------
 
 
-def _blocks(answer: RunAnswer) -> list[list[RunSetting]]:
-    found: dict[tuple[str, ...], list[RunSetting]] = {}
-    for one in answer.settings:
-        found.setdefault(one.block, []).append(one)
-    return list(found.values())
-
-
 def _main(settings: Sequence[RunSetting]) -> RunSetting:
     """Return the setting of a block that is spoken of first: of the middle β with a plain model."""
-    able = [one for one in settings if one.plain is not None and one.plain.n]
+    able = [one for one in settings if one.tried]
     ordered = sorted(able or settings, key=lambda one: one.beta)
     return ordered[len(ordered) // 2]
 
@@ -689,7 +664,7 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
 
 def _those(plan: RunPlan, chosen: Callable[[Mapping[str, Any]], bool]) -> str:
     """Name data sets, with the attribute where it is not so of all of theirs: "adult, compas (sex)"."""
-    return listed(named_sources(plan.datasets, chosen, names_of(plan.config).dataset))
+    return listed(named_sources(plan.datasets, chosen, names_of(plan.config).dataset), MOST_NAMES)
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
@@ -700,7 +675,7 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
     if answer is None:
         rows = "" if plan.has_worlds else "training and test "
         return f"Shown: beyond chance, for other {rows}rows too (5 %, Holm; {n} repeats)."
-    tables = len(_blocks(answer))
+    tables = len(answer.blocks)
     worlds = (
         " What a bias costs: the accuracy of the plain model less that of one trained without it; gained: "
         "that of a technique less that of the plain model of its world. Lost on recorded labels and gained "
@@ -731,11 +706,7 @@ def _short(setting: RunSetting, reading: MetricReading) -> str:
     """Return a setting in a few words: "massaging narrows the gap from 15.8 to 3.4 points, accuracy −0.7"."""
     if not setting.best:
         return _what_else(setting)
-    best = setting.finding(setting.best[0])
-    plain = setting.plain_of(best) or best
-    to = f"from {reading.text(plain.value.mean)} to {_left(best, plain, reading)}"
-    if setting.outcome in ("best", "overshoots"):
-        does = "narrows the gap" if setting.outcome == "best" else "overshoots,"
-        return f"{best.technique} {does} {to}{_cost(best, ', ')}"
-    n = sum(one.better for one in setting.findings)
-    return f"{n} techniques narrow the gap; {best.technique} {to}{_cost(best, ', ')}"
+    n, best = sum(one.better for one in setting.findings), setting.finding(setting.best[0])
+    how_many = "" if setting.outcome in ("best", "overshoots") else f"{n} techniques narrow the gap; "
+    does = {"best": " narrows the gap", "overshoots": " overshoots,"}.get(setting.outcome, "")
+    return f"{how_many}{best.technique}{does} from {_from_to(setting, reading)}{_cost(best)}"

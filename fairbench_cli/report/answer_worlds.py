@@ -6,13 +6,13 @@ labels and gains on true ones, both shown, is an artefact of the record.
 """
 
 import math
-from collections import Counter
 from collections.abc import Callable, Sequence
 
+from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.measures.counts import PAIR
-from fairbench_cli.report.answer import AccuracyChange, RunAnswer, RunSetting, TechniqueFinding
-from fairbench_cli.report.reading import listed, points, signed
-from fairbench_cli.report.remedies import ACCURACY
+from fairbench_cli.report.answer import Estimate, RunAnswer, RunSetting, TechniqueFinding, counted, some
+from fairbench_cli.report.reading import points, signed
 from fairbench_cli.report.tables import NO_BIAS
 
 WHAT = "accuracy that the bias took"
@@ -20,25 +20,30 @@ GAINED = "Gained on true labels"
 NARROWED = "Gap narrowed"
 ARTEFACT = "Lost on recorded labels and gained on true ones"
 TRADED = "Gap narrowed at a loss on true labels too"
+WHICH: dict[str, Callable[[TechniqueFinding], bool]] = {
+    NARROWED: lambda one: one.better,
+    ARTEFACT: lambda one: one.artefact,
+    TRADED: lambda one: one.trades,
+}
 NONE = points(0.0)
 
 
-def headline_of_worlds(answer: RunAnswer) -> list[str]:
+def headline(answer: RunAnswer) -> list[str]:
     """Return the answer to a run with worlds in a sentence, the longest first."""
-    settings = [one for one in answer.settings if one.biased and one.plain is not None and one.plain.n]
+    settings = [one for one in answer.settings if one.biased and one.tried]
     if not any(one.biased for one in answer.settings):
         return ["All worlds have strength 0, so nothing can be said of a bias."]
     if not settings:
         return ["No setting with a bias has a plain model with a value, so nothing can be said of worlds."]
     known = any(one.lost.kind for one in settings)
     does, what = ("regains", WHAT) if known else ("gains", "accuracy on true labels")
-    found = [one for one in settings if _regains(one) or (not known and any(map(_gains, one.findings)))]
+    found = [one for one in some(settings, _gains) if one.lost.kind == "worse" or not known]
     worlds = len({one.world for one in settings})
     if not found:
-        return [f"No technique is shown to {does[:-1]} {what}, in any of {settings_in_words(len(settings))}."]
-    artefact = [one for one in settings if any(each.artefact for each in one.findings)]
-    often = Counter(each.technique for one in found for each in one.findings if each.gains)
-    name, times = often.most_common(1)[0]
+        many = counted_words(len(settings), "setting")
+        return [f"No technique is shown to {does[:-1]} {what}, in any of {many}."]
+    artefact = some(settings, WHICH[ARTEFACT])
+    name, times = counted(found, _gains)[0]
     if worlds > 1:
         text = f"In {len({one.world for one in found})} of {worlds} worlds a technique {does} {what}"
         most = f", most often {name} ({times} of {len(settings)} settings)"
@@ -53,21 +58,11 @@ def headline_of_worlds(answer: RunAnswer) -> list[str]:
     return [f"{text}{most}{more}.", f"{text}{more}.", f"{text}."]
 
 
-def settings_in_words(n: int) -> str:
-    """Return "1 setting", "9 settings"."""
-    return f"{n} setting{'s' * (n != 1)}"
-
-
 def _gains(one: TechniqueFinding) -> bool:
     return one.gains
 
 
-def _regains(setting: RunSetting) -> bool:
-    """Return whether the bias is shown to cost accuracy, and a technique to gain some."""
-    return setting.lost.kind == "worse" and any(map(_gains, setting.findings))
-
-
-def statements_on_worlds(answer: RunAnswer, detail: int = 3) -> list[str]:
+def statements(answer: RunAnswer, detail: int = 3) -> list[str]:
     """Return a statement per world, over all data sets, attributes, classifiers and strengths.
 
     Parameters
@@ -75,39 +70,38 @@ def statements_on_worlds(answer: RunAnswer, detail: int = 3) -> list[str]:
     detail : {-1, 0, 1, 2, 3}
         How much is said: 3 names all techniques, 2 three and 1 one of them; 0 and -1 take a line each.
     """
-    worlds: dict[str, list[RunSetting]] = {}
-    for one in answer.settings:
-        if (one.biased or not one.world) and one.plain is not None and one.plain.n:
-            worlds.setdefault(one.world, []).append(one)
+    able = [one for one in answer.settings if one.tried and (one.biased or not one.world)]
+    worlds = grouped(able, lambda one: one.world)
     found = [text for world, own in worlds.items() if (text := _of_world(world, own, detail))]
-    silent = [one for one in answer.settings if one.world not in worlds]
-    empty = (one for one in silent if one.biased or one.plain is None or not one.plain.n)
-    without = sorted({one.world or NO_BIAS for one in empty})
+    silent = (one for one in answer.settings if one.world not in worlds and (one.biased or not one.tried))
+    without = sorted({one.world or NO_BIAS for one in silent})
     return [*found, *([f"{listed(without, 99)}: no plain model with a value."] if without else [])]
 
 
 def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
     """Return what is said of a world; nothing of the one without bias where little is said of each."""
     parts = [_cost(settings, detail), _gained(settings, detail), _thresholds(settings, detail)]
-    parts = [part for part in parts if part]
+    several = len(settings) > 1
     if detail < 1:
-        n = sum(any(each.artefact for each in one.findings) for one in settings)
-        parts += [f"artefact in {n}"] * (n > 0 and detail == 0)
-        return f"{world}: {'; '.join(parts)}." if world and parts else ""
-    parts += _counted(NARROWED, settings, lambda one: one.better, detail) if detail > 1 else []
-    parts += _counted(ARTEFACT, settings, lambda one: one.artefact, detail)
-    parts += _counted(TRADED, settings, lambda one: one.trades, detail) if detail > 1 else []
-    if not parts:
+        n = len(some(settings, WHICH[ARTEFACT]))
+        text = "; ".join(filter(None, [*parts, f"artefact in {n}" * (n > 0 and detail == 0)]))
+        return f"{world}: {text}." if world and text else ""
+    for what in WHICH if detail > 1 else [ARTEFACT]:
+        if often := counted(settings, WHICH[what]):
+            names = [f"{name} ({times})" if several else name for name, times in often]
+            where = f" in {len(some(settings, WHICH[what]))}" * several
+            parts.append(f"{what}{where}: {listed(names, _most(detail))}")
+    first, *others = [*filter(None, parts)] or [""]
+    if not first:
         return f"{world}: nothing is shown." if world else ""
-    first, *others = parts
-    head = (world or NO_BIAS) + f", {settings_in_words(len(settings))}" * (len(settings) > 1)
+    head = (world or NO_BIAS) + f", {counted_words(len(settings), 'setting')}" * several
     return " ".join([f"{head}: {first[0].lower()}{first[1:]}.", *(f"{part}." for part in others)])
 
 
 def _cost(settings: Sequence[RunSetting], detail: int) -> str:
     """Return what the bias is shown to cost: "the bias costs 3.0 to 10.1 points of accuracy in 8"."""
-    known = [one.lost for one in settings if not math.isnan(one.lost.by.mean)]
-    shown = [-100 * one.by.mean for one in known if one.kind == "worse"]
+    known = [one.lost for one in settings if not math.isnan(one.lost.mean)]
+    shown = [-100 * one.mean for one in known if one.kind == "worse"]
     if not shown:
         tested = any(one.kind != "untested" for one in known)
         nothing = "no cost shown" if detail < 1 else "No cost of the bias is shown"
@@ -128,28 +122,29 @@ def _range(values: Sequence[float], plus: str = "") -> str:
 
 def _gained(settings: Sequence[RunSetting], detail: int) -> str:
     """Return who gains accuracy on true labels, and how much; the most often first, then the most."""
-    found: dict[str, list[AccuracyChange]] = {}
-    for one in settings:
-        for each in one.findings:
-            if each.gains:
-                found.setdefault(each.technique, []).append(each.true)
+    gaining = (each for one in settings for each in one.findings if each.gains)
+    found = {name: [each.true for each in own] for name, own in grouped(gaining, _technique).items()}
     n = len(settings)
     if not found:
         nothing = "nothing gained" if detail < 1 else "No technique is shown to gain any"
         return nothing * any(one.lost.kind == "worse" for one in settings)
-    ordered = sorted(found, key=lambda name: (-len(found[name]), -max(one.by.mean for one in found[name])))
+    ordered = sorted(found, key=lambda name: (-len(found[name]), -max(one.mean for one in found[name])))
     if detail < 0:
         return f"{ordered[0]} gains" + f" ({len(found[ordered[0]])} of {n})" * (n > 1)
     texts = []
     for name in ordered:
-        gains = [100 * one.by.mean for one in found[name]]
-        first = found[name][0].by
+        gains = [100 * one.mean for one in found[name]]
+        first = found[name][0]
         fine = f" ({points(first.low)} to {points(first.high)})" * (n == 1 and detail > 0)
         texts.append(f"{name} {_range(gains, plus='+')}{fine}" + f" ({len(gains)})" * (n > 1))
     if detail < 1:
         return f"gained {listed(texts, 1)}"
-    k = sum(any(map(_gains, one.findings)) for one in settings)
-    return f"{GAINED}{f' in {k}' * (n > 1)}: {listed(texts, _most(detail))}"
+    where = f" in {len(some(settings, _gains))}" * (n > 1)
+    return f"{GAINED}{where}: {listed(texts, _most(detail))}"
+
+
+def _technique(one: TechniqueFinding) -> str:
+    return one.technique
 
 
 def _most(detail: int) -> int:
@@ -176,7 +171,7 @@ def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
 
 def _ranking(settings: Sequence[RunSetting]) -> str:
     """Return in how many settings the record ranks people within groups as the truth does, and to whom."""
-    exact = [one.exact for one in settings if one.exact is not None and one.exact.kept() is not None]
+    exact = [one.exact for one in settings if one.exact.kept() is not None]
     if not exact:
         return ""
     broken = [one for one in exact if not one.kept()]
@@ -191,23 +186,8 @@ def exact_accuracy(setting: RunSetting) -> tuple[float, float, float] | None:
 
     None where they are not known.
     """
-    if setting.exact is None:
-        return None
-    rules = ("bayes", "oracle-thresholds", "truth")
-    bayes, thresholds, truth = (setting.exact.value(ACCURACY, "true", rule=rule) for rule in rules)
+    bayes, thresholds, truth = map(setting.exact.accuracy, ("bayes", "oracle-thresholds", "truth"))
     return None if math.isnan(bayes + thresholds + truth) else (bayes, thresholds, truth)
-
-
-def _counted(
-    what: str, settings: Sequence[RunSetting], chosen: Callable[[TechniqueFinding], bool], detail: int
-) -> list[str]:
-    """Return in how many settings some technique is chosen, and which: "Gap narrowed in 7: massaging (6)"."""
-    often = Counter(each.technique for one in settings for each in one.findings if chosen(each))
-    if not often:
-        return []
-    n, several = sum(any(map(chosen, one.findings)) for one in settings), len(settings) > 1
-    names = [f"{name} ({times})" if several else name for name, times in often.most_common()]
-    return [f"{what}{f' in {n}' * several}: {listed(names, _most(detail))}"]
 
 
 _COSTS = {
@@ -220,24 +200,24 @@ _COSTS = {
 _APART = "What the bias costs is not tested, it changes the plain model by"
 
 
-def _cost_in_numbers(lost: AccuracyChange) -> str:
+def _cost_in_numbers(lost: Estimate) -> str:
     """Return what the bias costs the plain model, with its interval; a cost and a gain have no sign."""
     sign, plus = {"worse": (-1, ""), "better": (1, "")}.get(lost.kind, (1, "+"))
-    ends = [signed(100 * end, plus=plus) for end in sorted((sign * lost.by.low, sign * lost.by.high))]
-    fine = "" if math.isnan(lost.by.low) else f" ({' to '.join(ends)})"
-    size = signed(100 * sign * lost.by.mean, plus=plus)
+    ends = [signed(100 * end, plus=plus) for end in sorted((sign * lost.low, sign * lost.high))]
+    fine = "" if math.isnan(lost.low) else f" ({' to '.join(ends)})"
+    size = signed(100 * sign * lost.mean, plus=plus)
     return f"{_COSTS.get(lost.kind, _APART)} {size} points of accuracy{fine}"
 
 
-def said_of_world(setting: RunSetting) -> list[str]:
+def said(setting: RunSetting) -> list[str]:
     """Return the sentences on the world of a setting: cost, who gains, what is known exactly, trade-offs."""
     if not setting.biased:
         return []
     lost = setting.lost
-    parts = [] if math.isnan(lost.by.mean) else [_cost_in_numbers(lost)]
+    parts = [] if math.isnan(lost.mean) else [_cost_in_numbers(lost)]
     parts += filter(None, [_gained([setting], 3)])
     exact = exact_accuracy(setting)
-    if exact is not None and setting.exact is not None:
+    if exact is not None:
         bayes, thresholds, truth = (f"{points(value)} %" for value in exact)
         names = zip((setting.deprived, setting.favoured), PAIR, strict=True)
         broken = [name for name, group in names if setting.exact.kept(group) is False]
@@ -249,16 +229,12 @@ def said_of_world(setting: RunSetting) -> list[str]:
             f"truth on {thresholds}, the best thresholds of the truth on {truth}{drawn}; the ranking is "
             f"{ranking}"
         )
-    numbers = {
-        ARTEFACT: [one for one in setting.findings if one.artefact],
-        TRADED: [one for one in setting.findings if one.trades],
-    }
-    for what, found in numbers.items():
-        texts = [f"{one.technique} ({_both(one)})" for one in found]
+    for what in (ARTEFACT, TRADED):
+        texts = [f"{one.technique} ({_both(one)})" for one in filter(WHICH[what], setting.findings)]
         parts += [f"{what}: {listed(texts, 99)}"] * bool(texts)
     return parts
 
 
 def _both(one: TechniqueFinding) -> str:
     """Return the changes of accuracy: "recorded −1.2, true +8.1"."""
-    return f"recorded {signed(100 * one.recorded.by.mean)}, true {signed(100 * one.true.by.mean)}"
+    return f"recorded {signed(100 * one.recorded.mean)}, true {signed(100 * one.true.mean)}"

@@ -8,17 +8,18 @@ method, from how a metric changes with each count and from what was decided on e
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
+from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
-from fairbench_cli.experiment.decisions import unpacked
+from fairbench_cli.experiment.decisions import STEPS, unpacked
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
@@ -229,12 +230,24 @@ class Decided:
     ----------
     n : float array, shape (repeats, strata, 2)
         Counts of rows by group and label, which are strata, and by decision.
-    rows : float32 array, shape (repeats, rows), or None
-        The chance with which each row was accepted, stratum by stratum; None where it was not kept.
+    rows : uint8 array, shape (runs, repeats), or None
+        The chance with which rows were accepted, in steps of 1/255, stratum by stratum; rows that follow each
+        other and are alike in every repeat stand there once. None where it was not kept.
+    starts : int array, shape (runs,)
+        The first row of each run.
     """
 
     n: Floats
-    rows: NDArray[np.float32] | None
+    rows: NDArray[np.uint8] | None = None
+    starts: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+
+    def of(self, repeats: NDArray[Any]) -> "Decided":
+        """Return what was decided in some of the repeats, by a mask or by their places."""
+        n = self.n[repeats]
+        return Decided(n) if self.rows is None else _in_runs(n, self.rows[:, repeats], self.starts)
+
+
+_CHANCES = (np.arange(STEPS + 1, dtype=np.uint8) / np.float32(STEPS)).astype(np.float64)
 
 
 def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
@@ -247,21 +260,29 @@ def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
         Of each repeat, as `decisions.packed` makes them.
     """
     flat = n.reshape(len(n), -1, 2)
-    sizes = flat.sum(-1)[0] if len(flat) else np.zeros(0)
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-    rows = []
-    for own, text in zip(flat, kept, strict=True):
+    sizes = flat[0].sum(-1)
+    edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    rows = np.zeros((len(flat), edges[-1]), dtype=np.uint8)
+    for own, text, row in zip(flat, kept, rows, strict=True):
         try:
-            chances = unpacked(text or "", int(starts[-1]))
+            chances = unpacked(text or "", len(row))
         except ValueError:
-            return Decided(flat, None)
+            return Decided(flat)
         sums = np.concatenate([[0.0], np.cumsum(chances, dtype=np.float64)])
         if (own.sum(-1) != sizes).any():
-            return Decided(flat, None)
-        if (np.abs(np.diff(sums[starts]) - own[:, 1]) > CHANCE_STEP * sizes + EQUAL).any():
-            return Decided(flat, None)
-        rows.append(chances)
-    return Decided(flat, np.array(rows) if rows else None)
+            return Decided(flat)
+        if (np.abs(np.diff(sums[edges]) - own[:, 1]) > CHANCE_STEP * sizes + EQUAL).any():
+            return Decided(flat)
+        row[:] = np.rint(STEPS * chances)
+    return _in_runs(flat, rows.T, np.arange(rows.shape[1]))
+
+
+def _in_runs(n: Floats, rows: NDArray[np.uint8], starts: Rows) -> Decided:
+    """Return what was decided, where neighbours of a stratum that are alike in all repeats stand once."""
+    breaks = (rows[1:] != rows[:-1]).any(axis=1)
+    breaks |= np.isin(starts[1:], np.cumsum(n[0].sum(-1)))
+    first = np.flatnonzero(np.append(True, breaks))
+    return Decided(n, rows[first], starts[first])
 
 
 def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Floats) -> RowVariance:
@@ -287,20 +308,21 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
     if ours.rows is None or theirs.rows is None:
         return bound(ours.n, theirs.n, slope, their_slope)
     sizes = ours.n[0].sum(-1)
-    ends = np.cumsum(sizes).astype(np.intp)
-    both = np.concatenate([ours.rows, theirs.rows])
+    ends = np.cumsum(sizes)
     # Rows that look alike stand together: runs of equal decisions are taken at once.
-    breaks = (both[:, 1:] != both[:, :-1]).any(axis=0)
-    breaks[ends[:-1][(ends[:-1] > 0) & (ends[:-1] < len(breaks) + 1)] - 1] = True
-    starts = np.concatenate([[0], np.flatnonzero(breaks) + 1])
-    times = np.diff(np.append(starts, both.shape[1])).astype(np.float64)
+    starts = np.sort(np.concatenate([ours.starts, theirs.starts]), kind="stable")  # faster than union1d
+    starts = starts[np.diff(starts, prepend=-1) > 0]
+    times = np.diff(starts, append=ends[-1])
     first = np.searchsorted(starts, np.append(0, ends))
-    values = both[:, starts].astype(np.float64)
+    both = ((ours.rows, ours.starts), (theirs.rows, theirs.starts))
+    lengths = [np.diff(np.searchsorted(starts, own), append=len(starts)) for _, own in both]
+    each = [np.repeat(rows, length, axis=0) for (rows, _), length in zip(both, lengths, strict=True)]
+    values = _CHANCES[np.concatenate(each, axis=1)]  # (runs, repeats of both)
     steps = np.concatenate([np.diff(slope)[..., 0], -np.diff(their_slope)[..., 0]], axis=1)
     base = slope[..., 0] - their_slope[..., 0]  # (metrics, repeats, strata)
     influence = np.empty((len(slope), len(starts)))
     for s, (low, high) in enumerate(pairwise(first)):
-        influence[:, low:high] = steps[:, :, s] @ values[:, low:high] + base[:, :, s].sum(1)[:, None]
+        influence[:, low:high] = steps[:, :, s] @ values[low:high].T + base[:, :, s].sum(1)[:, None]
     n = sizes.sum()
     influence -= (influence @ times)[:, None] / n
     squares = influence**2

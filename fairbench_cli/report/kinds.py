@@ -5,6 +5,7 @@ techniques and β of a data set, attribute, groups compared, classifier and metr
 """
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -13,9 +14,8 @@ from numpy.typing import NDArray
 
 from fairbench_cli.report.inference import EQUAL
 from fairbench_cli.report.paired import LEVEL, SAME, adjusted
-from fairbench_cli.report.population import values_over_population
-from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
-from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results
+from fairbench_cli.report.population import NOTHING, over_population
+from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK
 
 Kind = Literal[
@@ -53,15 +53,16 @@ def own_frame(results: Results) -> pd.DataFrame:
     ``accepts_everybody``, the number of repeats in which the cell's models do so, and ``constant``, whether
     there is one.
     """
-    ideals = {metric: results.ideal(metric) for metric in results.rows["metric"].unique()}
-    ideal = np.array([ideals[metric] for metric in results.rows["metric"]], dtype=float)
-    test = values_over_population(results, np.arange(len(ideal)), np.nan_to_num(ideal))
+    ideal = results.ideals
+    shift = np.nan_to_num(ideal)
+    at, judged = np.arange(len(shift)), np.zeros(len(shift), dtype=bool)
+    values = results.values, shift[:, None]
+    test = over_population(results, at, np.full_like(at, NOTHING), values, judged).population
     rows = results.rows[ROW_COLUMNS].reset_index(drop=True)
     p_holm, p_same = (
         adjusted(rows, np.where(np.isnan(ideal), np.nan, one), [*BLOCK, "metric"])["p_holm"]
         for one in (test.p, test.within(SAME))
     )
-    shift = np.nan_to_num(ideal)
     return rows.assign(
         n=test.n.astype(int),
         mean=test.mean + shift,
@@ -74,6 +75,12 @@ def own_frame(results: Results) -> pd.DataFrame:
         **dict(zip(CONSTANT_COLUMNS, results.constant.T, strict=True)),
         constant=results.constant.sum(axis=1) > 0,
     )
+
+
+@lru_cache(maxsize=2)  # the answer and the page are of one run
+def own_of(run: RunResults) -> pd.DataFrame:
+    """Return `own_frame` of all metrics of a run."""
+    return own_frame(run.asked(run.metrics))
 
 
 def kinds(
@@ -90,14 +97,15 @@ def kinds(
     baseline : tuple of two (str or sequence of str)
         Its technique and its parameters, of all rows or of each.
     """
-    mine = _looked_up(own, paired[[*COMPARED, "metric"]])
     intervention, parameters = baseline
-    theirs = paired[[*SITUATION, "compared", "metric"]].assign(
+    theirs = paired.assign(
         intervention=intervention,
         parameters=parameters,
         include_protected=paired["baseline_include_protected"],
     )
-    other = _looked_up(own, theirs)
+    keys = [*COMPARED, "metric"]
+    asked = (one[keys].astype(own[keys].dtypes) for one in (paired, theirs))  # empty frames differ in these
+    mine, other = (one.merge(own, on=keys, how="left", validate="many_to_one") for one in asked)
     return kinds_between(paired, mine, other)
 
 
@@ -122,11 +130,3 @@ def kinds_between(paired: pd.DataFrame, mine: pd.DataFrame, other: pd.DataFrame)
         list(conditions.values()), [np.array(word, dtype=object) for word in conditions], "not shown"
     )
     return found
-
-
-def _looked_up(own: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `own_frame` of some cells, groups compared and metrics, in their order."""
-    keys = [*SITUATION, *TECHNIQUE, "compared", "metric"]
-    found, asked = (list(zip(*(frame[key].tolist() for key in keys), strict=True)) for frame in (own, wanted))
-    places = {key: place for place, key in enumerate(found)}
-    return own.reset_index(drop=True).reindex([places.get(key, -1) for key in asked]).reset_index(drop=True)

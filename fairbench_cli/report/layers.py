@@ -3,13 +3,13 @@
 The layout is Sugiyama's et al. (1981).
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.network.model import topological_order
 
 HEIGHT, BETWEEN = 0.4, 0.52
@@ -111,46 +111,29 @@ def crossings(layers: Sequence[Sequence[int]], pieces: Sequence[tuple[int, int]]
     (1, 0)
     """
     place = {node: (i, k) for i, layer in enumerate(layers) for k, node in enumerate(layer)}
-    ends: list[list[tuple[int, int]]] = [[] for _ in layers]
-    for a, b in pieces:
-        ends[place[a][0]].append((place[a][1], place[b][1]))
-    return sum(
-        (a - c) * (b - d) < 0
-        for between in ends
-        for k, (a, b) in enumerate(between)
-        for c, d in between[k + 1 :]
-    )
+    ends = np.array([(*place[a], place[b][1]) for a, b in pieces], dtype=np.intp).reshape(-1, 3)
+    apart = ends - ends[:, np.newaxis]  # of each piece from each other: in layers, above, below
+    return int(((apart[..., 0] == 0) & (apart[..., 1] * apart[..., 2] < 0)).sum()) // 2
 
 
 def _ordered(level: Sequence[int], pieces: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Order every layer by the mean place of its neighbours, down and up in turn; keep the best order."""
-    layers: list[list[int]] = [[] for _ in range(max(level, default=-1) + 1)]
-    for node, own in enumerate(level):
-        layers[own].append(node)
-    above: list[list[int]] = [[] for _ in level]
-    below: list[list[int]] = [[] for _ in level]
-    for a, b in pieces:
-        above[b].append(a)
-        below[a].append(b)
+    nodes = range(len(level))
+    layers = [[node for node in nodes if level[node] == i] for i in range(max(level, default=-1) + 1)]
+    above = [[a for a, b in pieces if b == node] for node in nodes]
+    below = [[b for a, b in pieces if a == node] for node in nodes]
     best, least = [layer[:] for layer in layers], crossings(layers, pieces)
     for sweep in range(SWEEPS):
-        down = sweep % 2 == 0
-        for layer in layers if down else reversed(layers):
-            _sort_layer(layer, layers, above if down else below)
+        near, order = (above, layers) if sweep % 2 == 0 else (below, layers[::-1])
+        for layer in order:
+            # Layers differ in length, so places are compared as fractions of them.
+            place = {node: (k + 0.5) / len(one) for one in layers for k, node in enumerate(one)}
+            middle = {node: [place[other] for other in near[node]] or [place[node]] for node in layer}
+            layer.sort(key=lambda node: sum(middle[node]) / len(middle[node]))
         count = crossings(layers, pieces)
         if count < least:
             best, least = [layer[:] for layer in layers], count
     return _swapped(best, pieces)
-
-
-def _sort_layer(layer: list[int], layers: Sequence[Sequence[int]], near: Sequence[Sequence[int]]) -> None:
-    # Layers differ in length, so places are compared as fractions of them.
-    place = {node: (k + 0.5) / len(one) for one in layers for k, node in enumerate(one)}
-    middle = {
-        node: sum(place[other] for other in near[node]) / len(near[node]) if near[node] else place[node]
-        for node in layer
-    }
-    layer.sort(key=middle.__getitem__)
 
 
 def _swapped(layers: list[list[int]], pieces: Sequence[tuple[int, int]]) -> list[list[int]]:
@@ -182,13 +165,12 @@ def _places(
 
     n, m = len(widths), len(pieces)
     apart = [pair for layer in layers for pair in pairwise(layer)]
-    matrix, limits = np.zeros((2 * m + len(apart), n + m)), np.zeros(2 * m + len(apart))
-    for k, (a, b) in enumerate(pieces):  # variable n + k is |x of a - x of b|
-        matrix[2 * k, [a, b, n + k]] = 1, -1, -1
-        matrix[2 * k + 1, [a, b, n + k]] = -1, 1, -1
-    for k, (a, b) in enumerate(apart, start=2 * m):
-        matrix[k, [a, b]] = 1, -1
-        limits[k] = -((widths[a] + widths[b]) / 2 + gap)
+    # Between the places of both ends of each piece, and of each two neighbours, from left to right.
+    across, beside = (np.eye(n)[np.array(pairs, dtype=np.intp).reshape(-1, 2)] for pairs in (pieces, apart))
+    across, beside = across[:, 0] - across[:, 1], beside[:, 0] - beside[:, 1]
+    # Variable n + k is how far the ends of piece k are apart, whatever its side.
+    matrix = np.block([[across, -np.eye(m)], [-across, -np.eye(m)], [beside, np.zeros((len(apart), m))]])
+    limits = [0.0] * (2 * m) + [-((widths[a] + widths[b]) / 2 + gap) for a, b in apart]
     # A touch of weight to the left gives parts without arcs between them one answer.
     cost = np.full(n + m, 1e-4)
     cost[n:] = [STRAIGHT[(a >= nodes) + (b >= nodes)] for a, b in pieces]
@@ -211,20 +193,17 @@ def arc_lines(
     A chain passes the boxes of the layers on its way upright, between them. The arcs of one box leave and
     enter it side by side, in the order of where they lead.
     """
-    layer = layout.layer
-    leaving, entering = defaultdict(list), defaultdict(list)
-    for route in layout.routes.values():
-        leaving[route[0]].append(route)
-        entering[route[-1]].append(route)
-    start: dict[tuple[int, ...], float] = {}
-    end: dict[tuple[int, ...], float] = {}
-    for ports, routes, near in ((start, leaving, 1), (end, entering, -2)):
-        for node, own in routes.items():
-            own.sort(key=lambda route: (layout.x[route[near]], route))
+
+    def ports(end: int, near: int) -> dict[tuple[int, ...], float]:
+        """Return where each route meets the box at one of its ends, by where it leads from there."""
+        found = {}
+        for node, own in grouped(layout.routes.values(), lambda route: route[end]).items():
             step = min(0.16, 0.7 * widths[node] / len(own))
-            for k, route in enumerate(own):
-                ports[route] = layout.x[node] + step * (k - (len(own) - 1) / 2)
-    lines = {}
+            for k, route in enumerate(sorted(own, key=lambda route: (layout.x[route[near]], route))):
+                found[route] = layout.x[node] + step * (k - (len(own) - 1) / 2)
+        return found
+
+    layer, start, end, lines = layout.layer, ports(0, 1), ports(-1, -2), {}
     for arc, route in layout.routes.items():
         x = [start[route], *(layout.x[bend] for bend in route[1:-1]), end[route]]
         lines[arc] = [

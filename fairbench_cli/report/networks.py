@@ -176,7 +176,7 @@ def world_networks(run: RunResults) -> Iterator[Section]:
 
 def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
     """Return a picture of a network; the outcome, the protected attribute and what β edits are marked."""
-    notes = {name: _role(name, marks) for name in net.names}
+    notes = {name: ", ".join(role_of(name, marks)) for name in net.names}
     widths = [max(len(name), len(notes[name])) * LETTER + 0.2 for name in net.names]
     layout = lay_out(net.parents, widths, 0.15)
     parts = []
@@ -207,13 +207,17 @@ def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
     return picture(f"Bayesian network: {title}", down + 2 * EDGE, parts, across + 2 * EDGE)
 
 
-def _role(name: str, marks: Marks) -> str:
-    """Return what a node is, in a few words."""
+def role_of(name: str, marks: Marks) -> tuple[str, ...]:
+    """Return what a node is, in a few words.
+
+    >>> role_of("sex", Marks("income", "sex", ("sex",)))
+    ('protected', 'edited by β')
+    """
     added = marks.added.get(name, "")
     column = name.removesuffix(".true") if added else name
     whose = "outcome" if column == marks.outcome else "protected" if column == marks.protected else ""
     edited = "edited by β" if name in marks.edited and whose != "outcome" else ""
-    return ", ".join(filter(None, (whose, added or edited)))
+    return tuple(filter(None, (whose, added or edited)))
 
 
 def _bent(start: tuple[float, float], end: tuple[float, float]) -> str:

@@ -29,9 +29,9 @@ from fairbench_cli.report import page_charts, page_numbers
 from fairbench_cli.report.answer import answer_of, groups_in_words
 from fairbench_cli.report.answer_words import answer_document, each_setting
 from fairbench_cli.report.frontier import moved_of
-from fairbench_cli.report.kinds import kinds, own_frame
+from fairbench_cli.report.kinds import kinds, own_of
 from fairbench_cli.report.networks import network_charts, world_networks
-from fairbench_cli.report.page_numbers import SHARE, Data, PanelNumbers, Scale, metrics_of
+from fairbench_cli.report.page_numbers import SHARE, Data, Panel, Scale, metrics_of
 from fairbench_cli.report.page_worlds import ABOUT_WORLDS, world_sections
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
@@ -136,12 +136,12 @@ def nearest(betas: Sequence[float], chosen: str) -> int:
     return min(range(len(betas)), key=lambda k: abs(betas[k] - float(chosen or 0)))
 
 
-def _data_of(run: RunResults, panels: Sequence[PanelNumbers], scales: Sequence[Scale]) -> list[Data]:
+def _data_of(run: RunResults, panels: Sequence[Panel], scales: Sequence[Scale]) -> list[Data]:
     """Return panels as the page's script reads them, with what is said of each at each β."""
     told = {(*own.block, own.beta): [short, _first(long)] for own, short, long in each_setting(run)}
     return [
         page_numbers.panel_data(
-            panel, scales, [told.get((*panel.place, beta), ["", ""]) for beta in panel.betas]
+            panel, scales, [told.get((*panel.of.values(), beta), ["", ""]) for beta in panel.betas]
         )
         for panel in panels
     ]
@@ -206,7 +206,7 @@ class PanelParts:
     ----------
     number : int
         By which the page's script finds it.
-    worlds : sequence of (PanelNumbers, dict)
+    worlds : sequence of (Panel, dict)
         Each world's, and how the script reads it.
     first : int
         The place of the world that is shown first.
@@ -217,13 +217,13 @@ class PanelParts:
     """
 
     number: int
-    worlds: Sequence[tuple[PanelNumbers, Data]]
+    worlds: Sequence[tuple[Panel, Data]]
     first: int
     beta: int
     shown: page_charts.Shown
 
     @property
-    def panel(self) -> PanelNumbers:
+    def panel(self) -> Panel:
         """The panel that is shown first."""
         return self.worlds[self.first][0]
 
@@ -362,14 +362,14 @@ def _curves(one: PanelParts) -> Section:
     return one.section(*(Chart("", svg, key=f"curves-{one.number}-{i}") for i, svg in enumerate(drawn)))
 
 
-def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | None:
+def _moved(run: RunResults, one: PanelParts, panel: Panel) -> Section | None:
     """Return what moved thresholds reach in a world, next to the techniques; None without a sweep."""
     asked = panel.of["compared"], "demographic-parity"
     found = [own for own in moved_of(run) if own.data is panel.data and (own.compared, own.held) == asked]
     if not found:
         return None
     moved, beta = found[0], panel.betas[nearest(panel.betas, one.data["at"][one.beta])]
-    own = [i for i, cell in enumerate(moved.data.cells) if panel.holds(cell) and cell["beta"] == beta]
+    own = [i for i, at in panel.cells.items() if panel.betas[at % len(panel.betas)] == beta]
     plain = next((i for i in own if moved.baseline[i] == i), None)
     if plain is None:
         return None
@@ -381,8 +381,7 @@ def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | N
         for i, place in zip(own, _percents(moved.own_gap[own], moved.own_accuracy[own]), strict=True)
         if place
     ]
-    named = ", ".join(filter(None, (panel.dataset, panel.of["compared"], panel.which)))
-    title = f"{named}: moved thresholds" + (f" at {panel.strength} = {beta:g}" if panel.strength else "")
+    title = f"{panel.name}: moved thresholds" + (f" at {panel.strength} = {beta:g}" if panel.strength else "")
     section = one.section(Chart(panel.which, page_charts.frontier_chart(title, line, ways)))
     of_world = [("world", panel.world), ("labels", panel.on)] * bool(panel.on)
     return replace(section, about=(*panel.about, *of_world))
@@ -477,7 +476,7 @@ def _differences(
     each test looks at every row of them then, and where they would be more than `most`; if these still are,
     there are none.
     """
-    own = own_frame(results)
+    own = own_of(run)
     techniques = results.rows[TECHNIQUE[:2]].drop_duplicates().itertuples(index=False, name=None)
     others = [one for one in (Baseline(*own) for own in techniques) if one != Baseline()]
     paired = paired_of(run)

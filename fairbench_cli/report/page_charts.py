@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 from fairbench_cli.document import charts
-from fairbench_cli.document.charts import LEFT, PLOT, SIDE, WIDTH, Axis, ChartLine, ForestRow, Point, Track
+from fairbench_cli.document.charts import LEFT, PLOT, SIDE, WIDTH, Axis, ChartLine, ForestRow, Point
 from fairbench_cli.document.model import Chart, TableCell
 from fairbench_cli.report.answer import RunAnswer, RunSetting, TechniqueFinding
 from fairbench_cli.report.page_numbers import FORM_OF, RULES, Data, Scale, Whole
@@ -241,7 +241,7 @@ def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequ
         own_axis(up, panel["mean"][y], PLOT + 16, 20, others),
     )
 
-    def track(name: str, pairs: Iterable[tuple[Whole, Whole]], same: Sequence[str] = ()) -> Track:
+    def track(name: str, pairs: Iterable[tuple[Whole, Whole]], same: Sequence[str] = ()) -> ChartLine:
         points = []
         for k, (a, b) in enumerate(pairs):
             if a is not None and b is not None:
@@ -249,7 +249,7 @@ def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequ
                 said += f"{across.name} {across.written(a)}, {up.name} {up.written(b)}"
                 more = f", {same[k]}" if same and same[k] else ""
                 points.append((across.value(a), up.value(b), said + more))
-        return Track(name, points)
+        return ChartLine(name, points)
 
     tracks, known = [], []
     for t in part:
@@ -262,7 +262,7 @@ def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequ
         for a, b, said in whole.points:
             if axes[0].low <= a <= axes[0].high and axes[1].low <= b <= axes[1].high:
                 inside.setdefault((a, b), (a, b, said))
-        known.append(Track(name, list(inside.values())))
+        known.append(ChartLine(name, list(inside.values())))
     title, zero = f"{panel['name']}: {across.name} and {up.name}", across.ideal == 0
     return which(panel) + charts.cloud(title, *axes, tracks, across.named, up.named, zero=zero, known=known)
 
@@ -341,10 +341,9 @@ def frontier_chart(
     def point(name: str, gap: float, accuracy: float) -> Point:
         return gap, accuracy, f"{name}: gap {gap:.1f} points, accuracy {accuracy:.1f} %"
 
-    under = [point("moved thresholds", *each) for each in near]
-    tracks = [Track(name, [point(name, *place)]) for name, *place in techniques]
-    drawn = charts.line(*axes, under, 0, "what moved thresholds reach")
-    return charts.cloud(title, *axes, tracks, "gap, points", "accuracy, %", under=drawn)
+    under = [ChartLine("what moved thresholds reach", [point("moved thresholds", *each) for each in near])]
+    tracks = [ChartLine(name, [point(name, *place)]) for name, *place in techniques]
+    return charts.cloud(title, *axes, tracks, "gap, points", "accuracy, %", under=under)
 
 
 def answer_chart(answer: RunAnswer) -> Chart | None:
@@ -352,10 +351,7 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
 
     What each technique leaves of the gap is on the horizontal axis; its accuracy, in per cent, on the other.
     """
-    blocks: dict[tuple[str, ...], list[RunSetting]] = {}
-    for setting in answer.settings:
-        blocks.setdefault(setting.block, []).append(setting)
-    for own in blocks.values():
+    for own in answer.blocks:
         tracks = _tracks(own, answer)
         points = [point for track in tracks for point in track.points]
         if not points:
@@ -366,13 +362,13 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
         x = around([*across, 0.0] if zero else across, LEFT, WIDTH - 4 * SIDE, least=0.01)
         y = around(up, PLOT + 16, 20, least=0.01)
         drawn = charts.cloud(title, x, y, tracks, answer.metric.name, "accuracy, %", zero=zero)
-        more = "" if len(blocks) == 1 else f"; the first of {len(blocks)}, report.html has all"
+        more = "" if len(answer.blocks) == 1 else f"; the first of {len(answer.blocks)}, report.html has all"
         betas = "; from light to dark: β" if len(own) > 1 else ""
         return Chart(title, drawn, f"means over the repeats{betas}{more}")
     return None
 
 
-def _tracks(settings: Sequence[RunSetting], answer: RunAnswer) -> list[Track]:
+def _tracks(settings: Sequence[RunSetting], answer: RunAnswer) -> list[ChartLine]:
     """Return the way of each technique over β, that of the plain model first."""
     reading = reading_of(answer.metric)
     points: dict[str, list[tuple[float, float, str]]] = {}
@@ -386,4 +382,4 @@ def _tracks(settings: Sequence[RunSetting], answer: RunAnswer) -> list[Track]:
                     f"{one.technique}, β = {setting.beta:g}: {reading.size(value)}, accuracy {accuracy:.1f} %"
                 )
                 own.append((value, accuracy, said))
-    return [Track(name, own) for name, own in points.items()]
+    return [ChartLine(name, own) for name, own in points.items()]

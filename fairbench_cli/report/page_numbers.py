@@ -4,8 +4,9 @@ A page's script draws charts again from the same numbers, and so both write the 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -55,8 +56,8 @@ Whole = int | None
 Data = dict[str, Any]
 """A panel as the page's script reads it."""
 Place = tuple[Any, ...]
-Key = tuple[Place, Place, float, str]  # place, technique, β, metric
-Cells = dict[Place, tuple[dict[Place, int], dict[float, int]]]  # by place: techniques, and β, by number
+Axes = tuple[list[str], list[Place], list[float]]
+"""The metrics, techniques and β of a panel's arrays."""
 
 
 @dataclass(frozen=True)
@@ -176,32 +177,13 @@ def grains(values: Any, scale: Scale | None = None) -> list[Whole]:
 
 
 @dataclass(frozen=True, eq=False)
-class Against:
-    """Differences of a panel's techniques to one of them; arrays of shape (metrics, techniques, β).
-
-    Parameters
-    ----------
-    base : list of (int or None)
-        For each technique, the place of the one that it is compared with.
-    letter : array of str
-        Keys of `FORM_OF`.
-    """
-
-    base: list[int | None]
-    difference: Floats
-    low: Floats
-    high: Floats
-    letter: Any
-
-
-@dataclass(frozen=True, eq=False)
-class PanelNumbers:
+class Panel:
     """What is compared with each other: a data set, an attribute, groups, a representation, a classifier.
 
     Parameters
     ----------
-    place : tuple
-        The values of `BLOCK`.
+    of : dict of str
+        What it is about, by the names of `BLOCK`.
     data : DatasetRepeats
         Where it is from.
     techniques : list of tuple
@@ -209,18 +191,16 @@ class PanelNumbers:
     betas : list of float
     mean, low, high, n : array, shape (metrics, techniques, β)
         Of the repeats.
-    why : array of str, shape (techniques, β)
-        Why there is no value; empty where there is one.
-    same : array of str, shape (techniques, β)
-        What is decided for everybody in some repeat; empty where nothing is.
-    against : dict
-        By the label of the baseline.
+    against : dict of dict
+        By the label of a baseline: for each technique its place (``base``; None where a technique is not
+        compared), and arrays of shape (metrics, techniques, β), ``difference``, ``low``, ``high``, and
+        ``kind``, keys of `FORM_OF`.
     labels : array, shape (metrics, β)
         Of the labels of the test rows; NaN where they have none.
     known : array, shape (metrics, rules, β)
         Of `RULES`, exactly; NaN where nothing is known.
     on : {"true", "recorded"}
-        Which labels of the test rows all numbers are about.
+        Which labels of the test rows all numbers are about; empty in a run without worlds.
     strength : str
         What β is called: "β", or the parameter of a mechanism, such as "flip"; empty where it has none.
     kind : str
@@ -229,7 +209,7 @@ class PanelNumbers:
         What the config calls data sets, techniques and classifiers.
     """
 
-    place: Place
+    of: dict[str, str]
     data: DatasetRepeats
     techniques: list[Place]
     betas: list[float]
@@ -237,9 +217,7 @@ class PanelNumbers:
     low: Floats
     high: Floats
     n: Any
-    why: Any
-    same: Any
-    against: dict[str, Against]
+    against: dict[str, dict[str, Any]]
     labels: Floats
     known: Floats
     on: str
@@ -247,18 +225,20 @@ class PanelNumbers:
     kind: str
     called: Names
 
-    @property
-    def of(self) -> dict[str, str]:
-        """Its place by the names of `BLOCK`."""
-        return dict(zip(BLOCK, map(str, self.place), strict=True))
-
     def beside(self, *names: str) -> Place:
-        """Return its place without some of its parts: the same for panels that differ in these alone."""
+        """Return what it is about without some names: the same for panels that differ in these alone."""
         return tuple(value for name, value in self.of.items() if name not in names)
 
-    def holds(self, cell: Mapping[str, Any]) -> bool:
-        """Return whether a cell of its data set is one of its own."""
-        return tuple(str(cell[name]) for name in BLOCK if name != "compared") == self.beside("compared")
+    @cached_property
+    def cells(self) -> dict[int, int]:
+        """The place of each of its cells among techniques and, within, β, by its place in the data set."""
+        own = {name: value for name, value in self.of.items() if name != "compared"}
+        return {
+            i: self.techniques.index(tuple(cell[name] for name in TECHNIQUE)) * len(self.betas)
+            + self.betas.index(cell["beta"])
+            for i, cell in enumerate(self.data.cells)
+            if all(cell[name] == value for name, value in own.items())
+        }
 
     @property
     def names(self) -> list[str]:
@@ -281,6 +261,11 @@ class PanelNumbers:
         return f"{self.world} · {self.on} labels" if self.on else ""
 
     @property
+    def name(self) -> str:
+        """Its data set, the groups compared, and its world."""
+        return ", ".join(filter(None, (self.dataset, self.of["compared"], self.which)))
+
+    @property
     def dataset(self) -> str:
         """What the data set is called."""
         return self.called.dataset(self.of["dataset"])
@@ -293,7 +278,7 @@ class PanelNumbers:
 
 def panels_of(
     run: RunResults, results: Results, frames: Sequence[tuple[Baseline, pd.DataFrame, Sequence[str]]]
-) -> list[PanelNumbers]:
+) -> list[Panel]:
     """Return the panels of a run, in the order of its results.
 
     Parameters
@@ -303,50 +288,40 @@ def panels_of(
     frames : sequence of (Baseline, DataFrame, sequence of str)
         What the others are compared with, the frame of `paired_frame` that does so, and the kind of each row.
     """
-    order = {name: i for i, name in enumerate(metrics_of(results))}
-    cells: Cells = {}
-    listed: dict[Place, dict[Place, int]] = {}  # worlds of the same panel have the same techniques
-    keys = list(_keys(results.rows))
-    for place, technique, beta, _ in keys:
-        apart = tuple(value for name, value in zip(BLOCK, place, strict=True) if name != "world")
-        techniques, betas = cells.setdefault(place, (listed.setdefault(apart, {}), {}))
-        techniques.setdefault(technique, len(techniques))
-        betas.setdefault(beta, len(betas))
-    for place, (techniques, betas) in cells.items():
-        cells[place] = techniques, {beta: i for i, beta in enumerate(sorted(betas))}
-    found = mean_and_interval(results.values)
-    numbers = np.stack([found[name] for name in ("mean", "low", "high", "n_ok")], axis=1)
-    arrays = _laid_out(keys, numbers, cells, order, np.nan)
-    called = names_of(run.plan.config)
-    against = {
-        called.technique(base.intervention, base.parameters, bool(base.seen)): _against(
-            base, frame, kinds, cells, order
-        )
+    metrics, called = metrics_of(results), names_of(run.plan.config)
+    rows = results.rows.assign(**mean_and_interval(results.values))
+    others = [name for name in BLOCK if name != "world"]  # worlds of the same panel have the same techniques
+    listed = {place: [*dict.fromkeys(_techniques(part))] for place, part in rows.groupby(others)}
+    differences = [
+        (base, dict(iter(frame.assign(letter=[_LETTER[kind] for kind in kinds]).groupby(BLOCK))))
         for base, frame, kinds in frames
-    }
+    ]
     by_data = {(data.dataset, data.attribute): data for data in run.datasets}
     panels = []
-    for place, (techniques, betas) in cells.items():
-        of = dict(zip(BLOCK, place, strict=True))
+    for place, own in rows.groupby(BLOCK, sort=False):
+        of = dict(zip(BLOCK, map(str, place), strict=True))
         data = by_data[of["dataset"], of["attribute"]]
         source = run.plan.dataset(data.dataset, data.attribute)
-        mean, low, high, n = arrays[place]
-        why, same = _of_cells(data, place, techniques, betas, run.plan.config.repeats)
+        axes = metrics, listed[tuple(of[name] for name in others)], sorted(set(own["beta"]))
+        mean, low, high, n = _laid_out(own, ["mean", "low", "high", "n_ok"], axes)
+        against = {
+            called.technique(base.intervention, base.parameters, bool(base.seen)): _against(base, part, axes)
+            for base, parts in differences
+            if (part := parts.get(place)) is not None
+        }
         panels.append(
-            PanelNumbers(
-                place=place,
+            Panel(
+                of=of,
                 data=data,
-                techniques=list(techniques),
-                betas=list(betas),
+                techniques=axes[1],
+                betas=axes[2],
                 mean=mean,
                 low=low,
                 high=high,
                 n=np.nan_to_num(n).astype(int),
-                why=why,
-                same=same,
-                against={label: one[place] for label, one in against.items() if place in one},
-                labels=_labels(data, of, list(betas), list(order)),
-                known=_known(run, of, list(techniques), list(betas), [*map(results.metric, order)]),
+                against=against,
+                labels=_labels(data, of, axes),
+                known=_known(run, of, axes, [*map(results.metric, metrics)]),
                 on=run.labels if run.plan.has_worlds else "",
                 strength=strength_of(source, of["world"]),
                 kind=source.get("bias_kind", ""),
@@ -356,10 +331,34 @@ def panels_of(
     return panels
 
 
-def _labels(
-    data: DatasetRepeats, of: Mapping[str, Any], betas: Iterable[float], metrics: list[str]
-) -> Floats:
+def _techniques(rows: pd.DataFrame) -> list[Place]:
+    """Return the technique of each row, by its values of `TECHNIQUE`."""
+    return [*zip(*(rows[name].tolist() for name in TECHNIQUE), strict=True)]
+
+
+def _laid_out(rows: pd.DataFrame, columns: list[str], axes: Axes, empty: Any = np.nan) -> Any:
+    """Return columns of a panel's rows, shape (columns, metrics, techniques, β)."""
+    metrics, techniques, betas = axes
+    shape = len(columns), len(metrics), len(techniques), len(betas)
+    found = np.full(shape, empty, dtype=object if isinstance(empty, str) else float)
+    m, t = map(metrics.index, rows["metric"]), map(techniques.index, _techniques(rows))
+    found[:, [*m], [*t], [*map(betas.index, rows["beta"])]] = rows[columns].to_numpy().T
+    return found
+
+
+def _against(base: Baseline, rows: pd.DataFrame, axes: Axes) -> dict[str, Any]:
+    """Return the differences to a baseline, as `Panel.against` has them."""
+    names = {"difference": "difference", "low": "population_low", "high": "population_high"}
+    numbers = dict(zip(names, _laid_out(rows, [*names.values()], axes), strict=True))
+    seen = dict(zip(_techniques(rows), rows["baseline_include_protected"], strict=True))
+    bases = {one: axes[1].index((base.intervention, base.parameters, bool(s))) for one, s in seen.items()}
+    (letters,) = _laid_out(rows, ["letter"], axes, "-")
+    return {"base": [*map(bases.get, axes[1])], **numbers, "kind": letters}
+
+
+def _labels(data: DatasetRepeats, of: Mapping[str, Any], axes: Axes) -> Floats:
     """Return metrics of the labels of the test rows, means over the repeats: shape (metrics, β)."""
+    metrics, _, betas = axes
     means = []
     for beta in betas:
         levels = data.levels(data.labels_at(of["world"], beta), of["compared"])
@@ -373,14 +372,9 @@ RULES = ("constant", "bayes", "oracle-thresholds")
 to accept; the best threshold of each group, the truth known."""
 
 
-def _known(
-    run: RunResults,
-    of: Mapping[str, Any],
-    techniques: Iterable[Place],
-    betas: Sequence[float],
-    metrics: Sequence[Metric],
-) -> Floats:
+def _known(run: RunResults, of: Mapping[str, Any], axes: Axes, metrics: Sequence[Metric]) -> Floats:
     """Return metrics of `RULES`: shape (metrics, rules, β)."""
+    _, techniques, betas = axes
     found = np.full((len(metrics), len(RULES), len(betas)), np.nan)
     known, config = facts_of_run(run), run.plan.config
     seen = all(technique[TECHNIQUE.index("include_protected")] for technique in techniques)
@@ -402,74 +396,27 @@ def metrics_of(results: Results) -> list[str]:
     return list(dict.fromkeys(results.rows["metric"]))
 
 
-def _keys(frame: pd.DataFrame) -> Iterable[Key]:
-    """Yield place, technique, β and metric of rows."""
-    columns = [[*frame[name]] for name in (*BLOCK, *TECHNIQUE, "beta", "metric")]
-    a, b = len(BLOCK), len(BLOCK) + len(TECHNIQUE)
-    return (
-        (row[:a], (*row[a : b - 1], bool(row[b - 1])), float(row[b]), row[b + 1])
-        for row in zip(*columns, strict=True)
-    )
-
-
-def _against(
-    base: Baseline, frame: pd.DataFrame, kinds: Sequence[str], cells: Cells, order: dict[str, int]
-) -> dict[Place, Against]:
-    """Return the differences of a frame by place."""
-    numbers = frame[["difference", "population_low", "population_high"]].to_numpy(dtype=float)
-    letters = np.array([[_LETTER[kind]] for kind in kinds], dtype=object).reshape(-1, 1)
-    keys = list(_keys(frame))
-    differences = _laid_out(keys, numbers, cells, order, np.nan)
-    words = _laid_out(keys, letters, cells, order, "-")
-    bases: dict[Place, list[int | None]] = {place: [None] * len(cells[place][0]) for place in differences}
-    for (place, technique, _, _), seen in zip(keys, frame["baseline_include_protected"], strict=True):
-        techniques, _ = cells[place]
-        bases[place][techniques[technique]] = techniques[base.intervention, base.parameters, bool(seen)]
-    return {
-        place: Against(bases[place], own[0], own[1], own[2], words[place][0])
-        for place, own in differences.items()
-    }
-
-
-def _laid_out(
-    keys: Iterable[Key], values: Any, cells: Cells, order: Mapping[str, int], empty: Any
-) -> dict[Place, Any]:
-    """Return values of rows, shape (rows, n), by place: arrays of shape (n, metrics, techniques, β)."""
-    found: dict[Place, Any] = {}
-    for (place, technique, beta, metric), own in zip(keys, values, strict=True):
-        techniques, betas = cells[place]
-        if place not in found:
-            shape = values.shape[1], len(order), len(techniques), len(betas)
-            found[place] = np.full(shape, empty, dtype=values.dtype)
-        found[place][:, order[metric], techniques[technique], betas[beta]] = own
-    return found
-
-
-def _of_cells(
-    data: DatasetRepeats, place: Place, techniques: dict[Place, int], betas: dict[float, int], repeats: int
-) -> tuple[Any, Any]:
-    """Return of each technique and β why it has no value, and what it decides for everybody."""
-    why, same = (np.full((len(techniques), len(betas)), word, dtype=object) for word in (NOT_RUN, ""))
-    of, constant = dict(zip(BLOCK, place, strict=True)), data.constant.tolist()
-    for i, cell in enumerate(data.cells):
-        if any(cell[name] != of[name] for name in BLOCK if name != "compared"):
-            continue
-        at = techniques[tuple(cell[name] for name in TECHNIQUE)], betas[cell["beta"]]
-        statuses = [text for text in data.status[i] if text]
-        done = int(data.done[i].sum())
+def _of_cells(panel: Panel) -> tuple[dict[str, str], dict[str, str]]:
+    """Return why a technique and β have no value, and what is decided for everybody, by their number."""
+    data = panel.data
+    why = dict.fromkeys(range(len(panel.techniques) * len(panel.betas)), NOT_RUN)
+    same = dict.fromkeys(why, "")
+    for i, at in panel.cells.items():
+        done, statuses = int(data.done[i].sum()), [text for text in data.status[i] if text]
         why[at] = ""
         if not done:
             reason = next((text for text in data.reason[i] if text), "")
-            why[at] = why_nothing(statuses, repeats) + (f": {reason}" if reason else "")
-            if cell["intervention"] == TRUTH and data.recorded is not None and "ok" in statuses:
+            why[at] = why_nothing(statuses, data.status.shape[1]) + (f": {reason}" if reason else "")
+            if data.cells[i]["intervention"] == TRUTH and data.recorded is not None and "ok" in statuses:
                 why[at] = "not counted on recorded labels"
-        for times, word in zip(constant[i], (REFUSES, ACCEPTS), strict=True):
+        for times, word in zip(data.constant[i].tolist(), (REFUSES, ACCEPTS), strict=True):
             if times:
                 same[at] = word if times == done else f"{word} in {times} of {done} repeats"
-    return why, same
+    first, second = ({str(at): text for at, text in own.items() if text} for own in (why, same))
+    return first, second
 
 
-def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
+def scale_of(metric: Metric, panels: Sequence[Panel], m: int) -> Scale:
     """Return how a metric is written and drawn, on one axis in all panels."""
     unit = unit_of(metric)
     own = [(panel.mean[m].ravel(), panel.labels[m], panel.known[m, 1:].ravel()) for panel in panels]
@@ -490,7 +437,7 @@ def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     return Scale(metric.name, unit, digits, ideal, gap, axis)
 
 
-def panel_data(panel: PanelNumbers, scales: Sequence[Scale], told: list[list[str]]) -> Data:
+def panel_data(panel: Panel, scales: Sequence[Scale], told: list[list[str]]) -> Data:
     """Return a panel as a page's script reads it: of each metric a list over techniques and, within, β.
 
     Parameters
@@ -505,12 +452,10 @@ def panel_data(panel: PanelNumbers, scales: Sequence[Scale], told: list[list[str
             for own, scale in zip(numbers, scales, strict=True)
         ]
 
-    def short_of(texts: Any) -> dict[str, str]:
-        return {str(i): text for i, text in enumerate(texts.ravel()) if text}
-
+    why, same = _of_cells(panel)
     upper = [t for t, (intervention, *_) in enumerate(panel.techniques) if intervention == TRUTH]
     return {
-        "name": ", ".join(filter(None, (panel.dataset, panel.of["compared"], panel.which))),
+        "name": panel.name,
         "which": panel.which,
         "strength": panel.strength,
         "about": dict(panel.about) | ({"world": panel.world} if panel.on else {}),
@@ -523,18 +468,16 @@ def panel_data(panel: PanelNumbers, scales: Sequence[Scale], told: list[list[str
         "high": listed(panel.high),
         "n": [int(own.flat[0]) if (own == own.flat[0]).all() else own.ravel().tolist() for own in panel.n],
         "repeats": panel.data.status.shape[1],
-        "why": short_of(panel.why),
-        "same": short_of(panel.same),
+        "why": why,
+        "same": same,
         "labels": [_once(grains(own, scale)) for own, scale in zip(panel.labels, scales, strict=True)],
         "known": listed(panel.known),
         "groups": _groups(panel),
         "against": {
             label: {
-                "base": one.base,
-                "difference": listed(one.difference),
-                "low": listed(one.low),
-                "high": listed(one.high),
-                "kind": ["".join(own.ravel()) for own in one.letter],
+                "base": one["base"],
+                **{name: listed(one[name]) for name in ("difference", "low", "high")},
+                "kind": ["".join(own.ravel()) for own in one["kind"]],
             }
             for label, one in panel.against.items()
         },
@@ -580,32 +523,27 @@ def _means(values: Floats) -> Floats:
     return means
 
 
-def _groups(panel: PanelNumbers) -> Data:
+def _groups(panel: Panel) -> Data:
     """Return rows, labels and the rate of favourable decisions by group: of each attribute and of all."""
-    data = panel.data
-    names: list[tuple[str, ...]] = [(name,) for name in data.protected.names]
-    levels = [data.levels(data.counts, CROSS.join(name)) for name in names]
-    if len(names) > 1:
-        levels.append(data.levels(data.counts, CROSS.join(data.protected.names)))
-        names.append(data.protected.names)
+    data, world = panel.data, panel.of["world"]
+    names = [*dict.fromkeys([*data.protected.names, CROSS.join(data.protected.names)])]
 
     def rates(levels: Sequence[Counts]) -> Floats:
         """Return rates of groups, means over the repeats: shape (..., groups)."""
         return np.concatenate([_means(rate_by_group(one, FAVOURABLE)) for one in levels], axis=-1)
 
-    means, count = rates(levels), len(panel.betas)
-    found: list[list[Whole]] = [[] for _ in range(len(panel.techniques) * count)]
-    for i, cell in enumerate(data.cells):
-        if panel.holds(cell):
-            t = panel.techniques.index(tuple(cell[name] for name in TECHNIQUE))
-            found[t * count + panel.betas.index(cell["beta"])] = grains(means[i], SHARE)
+    levels = [data.levels(data.counts, name) for name in names]
+    means = rates(levels)
+    found: list[list[Whole]] = [[] for _ in range(len(panel.techniques) * len(panel.betas))]
+    for i, at in panel.cells.items():
+        found[at] = grains(means[i], SHARE)
     rows, shares = [], []
     for beta in panel.betas:
-        labels = [data.levels(data.labels_at(panel.of["world"], beta), CROSS.join(name)) for name in names]
+        labels = [data.levels(data.labels_at(world, beta), name) for name in names]
         rows.append(grains(np.concatenate([_means(one.group_total) for one in labels]) / GRAIN))
         shares.append(grains(rates(labels), SHARE))
     return {
-        "of": [CROSS.join(name) for name, one in zip(names, levels, strict=True) for _ in one.groups],
+        "of": [name for name, one in zip(names, levels, strict=True) for _ in one.groups],
         "names": [str(group) for one in levels for group in one.groups],
         "rows": _each(rows),
         "labels": _each(shares),

@@ -2,16 +2,16 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.document.model import Section, TableCell, TextTable
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.report.answer import groups_in_words
 from fairbench_cli.report.reading import signed
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, names_of
-from fairbench_cli.report.worlds import ExactNumber, ExactWorld, facts_of_run, strength_of, world_called
+from fairbench_cli.report.worlds import ExactWorld, Labels, facts_of_run, strength_of, world_called
 
 NOTHING_LOST = 0.0005  # of accuracy: it is written as 0.0 points
 
@@ -29,22 +29,18 @@ def world_sections(run: RunResults) -> Iterator[Section]:
     """
     called, features = names_of(run.plan.config), run.plan.config.test_features
     asked = {tuple(cell[name] for name in ("dataset", "attribute", "world")) for cell in run.plan.cells}
-    found: dict[tuple[str, str, str], list[ExactWorld]] = {}
-    for one in facts_of_run(run).worlds if run.plan.has_worlds else ():
-        found.setdefault((one.dataset, one.attribute, one.world), []).append(one)
-    for place, every in found.items():
-        if place not in asked:
-            continue
-        dataset, attribute, world = place
+    known = facts_of_run(run).worlds if run.plan.has_worlds else ()
+    found = grouped(known, lambda one: (one.dataset, one.attribute, one.world))
+    for dataset, attribute, world in (place for place in found if place in asked):
+        every = found[dataset, attribute, world]
         source = run.plan.dataset(dataset, attribute)
         groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
         name, strength = world_called(source, world), strength_of(source, world)
         own = [one for one in every if one.features == features] or every
         own.sort(key=lambda one: (one.include_protected, one.beta))
-        sentences: list[str] = [_done(source, world)]
+        sentences = [_done(source, world)]
         tables: list[TextTable] = []
-        for seen, kept in groupby(own, lambda one: one.include_protected):
-            those = [*kept]
+        for seen, those in grouped(own, lambda one: one.include_protected).items():
             rules = f"rules that {'see' if seen else 'do not see'} {attribute}"
             sentences.append(undone(those, groups, strength, rules))
             tables.append(_table(those, groups, strength, rules, again=bool(tables)))
@@ -130,16 +126,15 @@ def _of_record(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterato
     """Yield what a record is described by: a head, and its cell at each strength."""
     called = dict(zip(PAIR, groups, strict=True))
     for group, name in called.items():
-        yield f"favourable, {name}", [_both(one, "favourable", group) for one in worlds]
-    yield "gap of the labels", [_both(one, "disparity") for one in worlds]
-    shares = [[one.value("share", labels, PAIR[0]) for labels in ("true", "recorded")] for one in worlds]
-    if any(abs(true - recorded) >= NOTHING_LOST for true, recorded in shares):
-        yield f"{groups[0]} among all", [_both(one, "share", PAIR[0]) for one in worlds]
-    yield "total variation", [_cell(one.number("total-variation")) for one in worlds]
+        yield f"favourable, {name}", _cells(worlds, "favourable", RECORD, group)
+    yield "gap of the labels", _cells(worlds, "disparity", RECORD)
+    shares = [[one.value("share", labels, PAIR[0]) for labels in RECORD] for one in worlds]
+    if any(abs(true - recorded) >= NOTHING_LOST for recorded, true in shares):
+        yield f"{groups[0]} among all", _cells(worlds, "share", RECORD, PAIR[0])
+    yield "total variation", _cells(worlds, "total-variation", ("",))
     for group, name in called.items():
-        odds = [one.number("prior-shift", "", group) for one in worlds]
         if any(abs(one.value("prior-shift", "", group) - 1) >= NOTHING_LOST for one in worlds):
-            yield f"odds, {name}", [_cell(number, 1, 2, before="× ") for number in odds]
+            yield f"odds, {name}", _cells(worlds, "prior-shift", ("",), group, "", 1, 2, before="× ")
 
 
 def _of_rules(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row]:
@@ -148,25 +143,23 @@ def _of_rules(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator
     for group, name in called.items():
         yield f"order, {name}", [_order(one, group) for one in worlds]
     for group, name in called.items():
-        cells = [_both(one, "auc", group, of_truth=True, times=1, digits=3) for one in worlds]
-        yield f"AUC, {name}", cells
+        yield f"AUC, {name}", _cells(worlds, "auc", TRUTH, group, times=1, digits=3)
     for rule, name in RULES_IN_WORDS.items():
-        yield name, [_both(one, "accuracy", rule=rule, of_truth=True) for one in worlds]
-    rules = [one.constant("true") for one in worlds]
-    cells = [
-        _both(one, "accuracy", rule=rule, of_truth=True) for one, rule in zip(worlds, rules, strict=True)
-    ]
-    yield "constant", cells
+        yield name, _cells(worlds, "accuracy", TRUTH, rule=rule)
 
 
+RECORD: tuple[Labels, Labels] = ("recorded", "true")
+TRUTH: tuple[Labels, Labels] = ("true", "recorded")
+"""Of which labels a number stands large in a cell, and of which small."""
 RULES_IN_WORDS = {
     "truth": "Bayes, truth",
     "oracle-thresholds": "best thresholds",
     "bayes": "Bayes, record",
     "equal-opportunity": "equal opportunity",
     "demographic-parity": "demographic parity",
+    "constant": "constant",
 }
-"""Rules whose accuracy is told, by what they are called in `worlds.csv`."""
+"""Rules whose accuracy is told, by what `worlds.csv` calls them; the better one of its two constant ones."""
 
 ABOUT_WORLDS = (
     "Large is what is recorded, small the truth: how many have the favourable label, how far apart the "
@@ -180,34 +173,30 @@ ABOUT_WORLDS = (
 )
 
 
-def _cell(
-    number: ExactNumber | None, times: float = 100, digits: int = 1, fine: str = "", before: str = ""
-) -> TableCell:
-    """Return a number with its error, and in small print something else."""
-    if number is None:
-        return TableCell("-")
-    error = f"± {times * number.error:.{digits}f}" if number.error else ""
-    small = ", ".join(filter(None, (error, fine)))
-    text = f"{before}{signed(times * number.value, digits, '')}{' %' * (times == 100)}"
-    return TableCell(text, small, number.value)
-
-
-def _both(
-    world: ExactWorld,
+def _cells(
+    worlds: Sequence[ExactWorld],
     quantity: str,
+    labels: tuple[Labels | Literal[""], ...],
     group: str = "",
     rule: str = "",
-    *,
-    of_truth: bool = False,
     times: float = 100,
     digits: int = 1,
-) -> TableCell:
-    """Return what is recorded and, small behind it, the truth; or the other way."""
-    first, second = (world.number(quantity, labels, group, rule) for labels in ("recorded", "true"))
-    if of_truth:
-        first, second = second, first
-    small = "" if second is None else signed(times * second.value, digits, "")
-    return _cell(first, times, digits, f"{'record' if of_truth else 'truth'} {small}" if small else "")
+    before: str = "",
+) -> list[TableCell]:
+    """Return a number of each world on the first labels; small its error, and the number on the others."""
+    cells = []
+    for one in worlds:
+        named = one.constant("true") if rule == "constant" else rule
+        number, *others = (one.number(quantity, of, group, named) for of in labels)
+        if number is None:
+            cells.append(TableCell("-"))
+            continue
+        fine = [f"± {times * number.error:.{digits}f}"] * bool(number.error)
+        word = "truth" if labels == RECORD else "record"
+        fine += [f"{word} {signed(times * other.value, digits, '')}" for other in others if other is not None]
+        text = f"{before}{signed(times * number.value, digits, '')}{' %' * (times == 100)}"
+        cells.append(TableCell(text, ", ".join(fine), number.value))
+    return cells
 
 
 def _order(world: ExactWorld, group: str) -> TableCell:

@@ -17,29 +17,16 @@ from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.inference import EQUAL, PairedTest, RowVariance, paired_test, welch_test
+from fairbench_cli.report.inference import EQUAL, PairedTest
 from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
-from fairbench_cli.report.tables import BLOCK, TRUTH, Cells, blocks_of, names_of, technique_label
+from fairbench_cli.report.tables import BLOCK, TRUTH, Cells, blocks_of, names_of, place_of, technique_label
 
 LEVEL = 0.05
 IDENTICAL = "same"
 VERSUS = "paired-versus-"  # begins the files of differences to other techniques than `none`
 SAME = 0.01  # a change that is shown to be smaller is none, in the units of the metric: one point of a rate
-
-
-def away_from_ideals(results: Results) -> Floats:
-    """Return how far the values of results are from their metrics' ideals; NaN of metrics without one."""
-    far = np.full_like(results.values, np.nan)
-    for metric, at in results.rows.reset_index().groupby("metric", sort=False).indices.items():
-        far[at] = _away(results.ideal(str(metric)), results.values[at])
-    return far
-
-
-def _away(ideal: float | None, values: Floats) -> Floats:
-    """Return how far values are from an ideal; NaN without one."""
-    return np.full_like(values, np.nan) if ideal is None else np.abs(values - ideal)
 
 
 @dataclass(frozen=True)
@@ -145,14 +132,9 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
 
 def paired_with_each(results: Results, baselines: Sequence[Baseline]) -> pd.DataFrame:
     """Compare every technique with each of some, as `paired_frame` does with one: one after the other."""
-    cells = results.rows.reset_index(drop=True)
-    found = [_pairs(cells, one) for one in baselines]
-    ours, theirs = (np.concatenate([one[i] for one in found]).astype(np.intp) for i in (0, 1))
-    columns = {
-        "baseline": np.repeat([base.label for base in baselines], [len(one[2]) for one in found]).tolist(),
-        "baseline_include_protected": [seen for one in found for seen in one[2]],
-    }
-    return differences_frame(results, ours, theirs, columns)
+    pairs = pd.concat([_pairs(results.rows, one) for one in baselines], ignore_index=True)
+    columns = {name: pairs[name].tolist() for name in ("baseline", "baseline_include_protected")}
+    return differences_frame(results, pairs["ours"].to_numpy(), pairs["theirs"].to_numpy(), columns)
 
 
 def differences_frame(
@@ -162,7 +144,7 @@ def differences_frame(
     columns: Mapping[str, Any],
     *,
     paired: bool = True,
-    same: NDArray[np.bool_] | None = None,
+    same: NDArray[np.bool_] | bool = False,
 ) -> pd.DataFrame:
     """Return the differences between rows of the results, tested as `paired_frame` says.
 
@@ -180,60 +162,32 @@ def differences_frame(
     same : bool array, shape (differences,), optional
         What is the same by design: it is not tested, and the verdict says so.
     """
-    cells, values = results.rows.reset_index(drop=True), results.values
-    rows = cells.iloc[ours].reset_index(drop=True).assign(**columns)
-    once, place, sign = _once(ours, theirs)
-    ours, theirs = ours[once], theirs[once]
-    far = away_from_ideals(results)
-    both, others = (np.concatenate([values[at], far[at]]) for at in (ours, theirs))
-    with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
-        apart = both - others
-
-    def test(at: Rows, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
-        if paired:
-            return paired_test(apart[at], ratio, rows)
-        return welch_test(both[at], others[at], ratio, rows)
-
-    halves = np.arange(len(apart)).reshape(2, -1)
-    of_values, of_distances = (_turned(test(half), place, sign) for half in halves)
-    has_ideal = np.array([results.ideal(metric) is not None for metric in rows["metric"]], dtype=bool)
-    twice = np.tile(ours, 2), np.tile(theirs, 2), apart
-    everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)), test)
-    p_same, basis = everywhere.within(SAME)[place], basis[place]
-    over_values, over_distances = (_turned(everywhere, place + start, sign) for start in (0, len(ours)))
-    p = np.where(has_ideal, of_distances.p, of_values.p)
-    population_p = np.where(has_ideal, over_distances.p, over_values.p)
-    if same is not None:
-        p, population_p = np.where(same, np.nan, p), np.where(same, np.nan, population_p)
-    family = [*(["baseline"] if "baseline" in columns else []), *BLOCK, "metric"]
-    tests, population = (adjusted(rows, own, family) for own in (p, population_p))
+    rows = results.rows[ROW_COLUMNS].iloc[ours].reset_index(drop=True).assign(**columns)
+    has_ideal = ~np.isnan(results.ideals[ours])
     up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
-    change = np.where(has_ideal, of_distances.mean, of_values.mean)
-    frame = rows[[*ROW_COLUMNS, *columns]].assign(
-        n=of_values.n.astype(int),
-        difference=of_values.mean,
-        low=of_values.low,
-        high=of_values.high,
-        distance_difference=of_distances.mean,
-        distance_low=of_distances.low,
-        distance_high=of_distances.high,
-        p=p,
-        **tests,
-        verdict=verdicts(change, tests["p_holm"], up, down, "no difference"),
-        population_low=over_values.low,
-        population_high=over_values.high,
-        population_distance_low=over_distances.low,
-        population_distance_high=over_distances.high,
-        population_p=population_p,
-        population_p_holm=population["p_holm"],
-        population_tests=population["tests"],
-        population_verdict=verdicts(change, population["p_holm"], up, down, "no difference"),
-        population_p_same=adjusted(rows, p_same, family)["p_holm"],
-        population_basis=np.where(of_values.n > 0, basis, ""),
-    )
-    if same is not None:
-        frame.loc[same, ["verdict", "population_verdict"]] = IDENTICAL
-    return frame
+    family = [*(["baseline"] if "baseline" in columns else []), *BLOCK, "metric"]
+
+    once, place, sign = _once(ours, theirs)
+    n, far = len(once), results.distances
+    values = tuple(np.concatenate([results.values[at], far[at]]) for at in (ours[once], theirs[once]))
+    twice, judged = np.tile(once, 2), np.repeat([False, True], n)
+    tests = over_population(results, ours[twice], theirs[twice], values, judged, paired=paired)
+    numbers: dict[str, Any] = {"n": tests.on_rows.n[place].astype(int)}
+    for prefix, each in (("", tests.on_rows), ("population_", tests.population)):
+        test = _turned(each, np.stack([place, place + n]), sign)  # of values, and of distances
+        for half, name in enumerate(("", "distance_")):
+            numbers[f"{prefix}{name}difference"] = test.mean[half]
+            numbers[f"{prefix}{name}low"], numbers[f"{prefix}{name}high"] = test.low[half], test.high[half]
+        p = np.where(same, np.nan, np.where(has_ideal, test.p[1], test.p[0]))
+        change = np.where(has_ideal, test.mean[1], test.mean[0])
+        found = {"p": p} | adjusted(rows, p, family)
+        words = verdicts(change, found["p_holm"], up, down, "no difference")
+        found["verdict"] = np.where(same, IDENTICAL, words).tolist()
+        numbers |= {f"{prefix}{name}": values for name, values in found.items()}
+    numbers["population_p_same"] = adjusted(rows, tests.population.within(SAME)[place], family)["p_holm"]
+    numbers["population_basis"] = np.where(numbers["n"] > 0, tests.basis[place], "")
+    frame = rows.assign(**numbers)
+    return frame.drop(columns=["population_difference", "population_distance_difference"])
 
 
 def _once(ours: Rows, theirs: Rows) -> tuple[Rows, Rows, Rows]:
@@ -261,20 +215,21 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     metrics = tuple(dict.fromkeys(shown)) or TABLES["difference-to-none"].metrics
     results = run.asked(metrics)
     baseline = Baseline() if versus is None else find_baseline(results, versus)
-    frame = paired_frame(results, versus)
+    frame = paired_of(run) if versus is None else paired_frame(results, versus)
+    frame = frame[frame["metric"].isin(metrics)]
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
     constant = results.rows[COMPARED][results.constant.any(axis=1)].itertuples(index=False, name=None)
     same_for_all = set(constant)
     texts: Cells = {}
     for row in frame.to_dict("records"):
-        block, own = (tuple(row[name] for name in names) for names in (BLOCK, TECHNIQUE))
+        place, technique, beta = place_of(row)
         word = row["population_verdict"]
         if tuple(row[name] for name in COMPARED) in same_for_all:
             word = "constant"
         elif word == "no difference":
             word = ""
         cell = TableCell(written(row["difference"], word=word), against=SIDES.get(word, ""))
-        texts[block, (technique_label(*own), row["metric"]), row["beta"]] = cell
+        texts[place, (technique, row["metric"]), beta] = cell
     called = names_of(run.plan.config).techniques.get(baseline.label, baseline.label)
     caption: tuple[str, ...] = (
         f"Mean differences to {called} over paired repeats; a minus sign is a lower value.",
@@ -318,31 +273,24 @@ def _techniques(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(rows[TECHNIQUE].drop_duplicates().itertuples(index=False, name=None))
 
 
-def _pairs(cells: pd.DataFrame, baseline: Baseline) -> tuple[Rows, Rows, list[bool]]:
-    """Return the rows of the techniques, those of their baselines, and whether each baseline sees s."""
-    situations = list(cells[[*SITUATION, "compared", "metric"]].itertuples(index=False, name=None))
-    seen = cells["include_protected"].tolist()
-    are_it = {own for own in _techniques(cells) if baseline.is_one(*own)}
-    is_it = [own in are_it for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
-    baselines = {(situations[i], seen[i]): i for i in range(len(cells)) if is_it[i]}
-    found = [
-        (i, baselines[situation, s], s)
-        for i, situation in enumerate(situations)
-        if not is_it[i]
-        for s in (seen[i], not seen[i])
-        if (situation, s) in baselines and (s == seen[i] or (situation, seen[i]) not in baselines)
-    ]
-    ours, theirs, sees = zip(*found, strict=True) if found else ((), (), ())
-    return np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), list(sees)
+def _pairs(rows: pd.DataFrame, baseline: Baseline) -> pd.DataFrame:
+    """Return the rows of the techniques and of their baselines, and what each baseline is called and sees."""
+    situation, seen = [*SITUATION, "compared", "metric"], "include_protected"
+    techniques = rows[TECHNIQUE].itertuples(index=False, name=None)
+    is_it = np.array([baseline.is_one(*own) for own in techniques], dtype=bool)
+    rows = rows[[*situation, seen]].reset_index(drop=True)
+    ours, theirs = (rows[at].reset_index(names=name) for at, name in ((~is_it, "ours"), (is_it, "theirs")))
+    both = ours.merge(theirs, on=situation, suffixes=("", "_of_baseline"))
+    alike = both[seen] == both[f"{seen}_of_baseline"]
+    both = both[alike | ~alike.groupby(both["ours"]).transform("any")]
+    found = both[["ours", "theirs"]].assign(baseline=baseline.label)
+    return found.assign(baseline_include_protected=both[f"{seen}_of_baseline"])
 
 
 def adjusted(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str, Any]:
     """Return Holm's adjustment of p over the rows with the same values in some columns, and their number."""
-    families: dict[tuple[Any, ...], list[int]] = {}
-    for i, key in enumerate(zip(*(rows[name].tolist() for name in together), strict=True)):
-        families.setdefault(key, []).append(i)
     p_holm, tests = np.full(len(p), np.nan), np.zeros(len(p), dtype=int)
-    for family in families.values():
+    for family in rows.groupby(list(together), sort=False).indices.values():
         p_holm[family] = holm(p[family])
         tests[family] = np.count_nonzero(~np.isnan(p[family]))
     return {"p_holm": p_holm, "tests": tests}
@@ -397,23 +345,64 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
         Names of metrics that have an ideal.
     """
     situation = [*SITUATION[:2], "compared", *SITUATION[2:]]
-    numbers = ["n", *metrics, *(f"{name}_distance" for name in metrics)]
+    distances = [f"{name}_distance" for name in metrics]
     judged = ["constant", "front", "dominated_by", "clearly_dominated_by", "population_clearly_dominated_by"]
-    columns = [*situation, *TECHNIQUE, "technique", *numbers, *judged]
-    kept = results.take(results.rows["metric"].isin(metrics).to_numpy())
+    columns = [*situation, *TECHNIQUE, "technique", "n", *metrics, *distances, *judged]
+    kept = results.take(
+        (results.rows["metric"].isin(metrics) & (results.rows["intervention"] != TRUTH)).to_numpy()
+    )
     # A metric of rows is not known of all groups compared.
-    known = kept.rows.groupby(COMPARED[:3])["metric"].transform("nunique")
-    one, other = (kept.take(((kept.rows["metric"] == name) & (known == 2)).to_numpy()) for name in metrics)
-    values = np.stack([one.values, other.values])
-    values = np.where(np.isfinite(values).all(axis=0), values, np.nan)
-    is_technique = (one.rows["intervention"] != TRUTH).to_numpy()
-    some = np.flatnonzero(~np.isnan(values[0]).all(axis=1) & is_technique)
-    cells = one.rows.iloc[some][COMPARED].reset_index(drop=True)
-    parts = [
-        _front(cells.iloc[at], values[:, some[at]], metrics, (one.take(some[at]), other.take(some[at])))
-        for at in cells.groupby(situation, sort=False).indices.values()
-    ]
-    return pd.concat([pd.DataFrame(columns=columns), *parts][bool(parts) :], ignore_index=True)[columns]
+    known = kept.rows.groupby(COMPARED[:3])["metric"].transform("nunique") == 2
+    of_metrics = np.stack([np.flatnonzero(known & (kept.rows["metric"] == name)) for name in metrics])
+    there = np.logical_and(*np.isfinite(kept.values[of_metrics]))
+    some = there.any(axis=1)
+    kept, there = kept.take(of_metrics[:, some].ravel()), there[some]  # of one metric, then of the other
+    values, far = (
+        np.where(there, both.reshape(2, *there.shape), np.nan) for both in (kept.values, kept.distances)
+    )
+    cells = kept.rows.iloc[: len(there)].reset_index(drop=True)
+    labels = [technique_label(*own) for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
+    situations = list(cells.groupby(situation, sort=False).indices.values())
+    means = np.nanmean(far, axis=2)
+
+    pairs = [at[np.array(np.triu_indices(len(at), k=1))] for at in situations]
+    first, second = np.concatenate([np.zeros((2, 0), dtype=np.intp), *pairs], axis=1)
+    ahead = means[:, second] - means[:, first]  # above 0: the first is nearer
+    wins, loses = (
+        (sign * ahead >= -EQUAL).all(axis=0) & (sign * ahead > EQUAL).any(axis=0) for sign in (1, -1)
+    )
+    same = ~(np.abs(far[:, first] - far[:, second]) > EQUAL).any(axis=2)
+    ours, theirs = (np.concatenate([one, one + len(cells)]) for one in (first, second))
+    values_of = np.concatenate(far[:, first]), np.concatenate(far[:, second])
+    tests = over_population(kept, ours, theirs, values_of, np.ones(len(ours), dtype=bool))
+
+    def clear(p: Floats) -> NDArray[np.bool_]:
+        """Return which pairs tests keep apart, on all metrics on which they ever differ."""
+        joint = np.where(same & ~np.isnan(p), 0.0, p).max(axis=0)
+        joint = np.where(same.all(axis=0), p[0], joint)
+        found: NDArray[np.bool_] = adjusted(cells.iloc[first], joint, situation)["p_holm"] < LEVEL
+        return found
+
+    def dominated_by(shown: NDArray[np.bool_]) -> list[str]:
+        """Return for each technique those that dominate it, of the pairs that are asked for."""
+        found: list[list[str]] = [[] for _ in labels]
+        won, lost = np.stack([first, second])[:, wins & shown], np.stack([second, first])[:, loses & shown]
+        for winner, loser in sorted(np.concatenate([won, lost], axis=1).T.tolist()):
+            found[loser].append(labels[winner])
+        return [APART.join(names) for names in found]
+
+    frame = cells.assign(
+        technique=labels,
+        n=there.sum(axis=1),
+        **dict(zip(metrics, np.nanmean(values, axis=2), strict=True)),
+        **dict(zip(distances, means, strict=True)),
+        constant=kept.constant[: len(cells)].sum(axis=1) > 0,
+        dominated_by=dominated_by(wins | loses),
+        clearly_dominated_by=dominated_by(clear(tests.on_rows.p.reshape(2, -1))),
+        population_clearly_dominated_by=dominated_by(clear(tests.population.p.reshape(2, -1))),
+    )
+    frame["front"] = (frame["dominated_by"] == "") & ~frame["constant"]
+    return frame.iloc[np.concatenate([first[:0], *situations])][columns].reset_index(drop=True)
 
 
 @lru_cache(maxsize=2)  # the CSV and the table are of one run
@@ -445,52 +434,3 @@ def pareto_table(name: str, run: RunResults) -> Document:
         "some repeat. -: no value.",
     )
     return Document(name, facts=caption, sections=blocks_of(run, texts, "-"))
-
-
-def _front(
-    cells: pd.DataFrame, values: Floats, metrics: tuple[str, str], results: tuple[Results, Results]
-) -> pd.DataFrame:
-    """Judge the techniques of one situation; values have shape (2, techniques, repeats)."""
-    ideals = [one.ideal(name) for one, name in zip(results, metrics, strict=True)]
-    far = np.stack([_away(ideal, found) for ideal, found in zip(ideals, values, strict=True)])
-    means = np.nanmean(far, axis=2)
-    ahead = means[:, None, :] - means[:, :, None]  # [metric, i, j] > 0: i is nearer than j
-    dominates = (ahead >= -EQUAL).all(axis=0) & (ahead > EQUAL).any(axis=0)
-    constant = results[0].constant.sum(axis=1) > 0
-    labels = [technique_label(*own) for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
-    return cells.assign(
-        technique=labels,
-        n=(~np.isnan(far[0])).sum(axis=1),
-        **dict(zip(metrics, np.nanmean(values, axis=2), strict=True)),
-        **{f"{name}_distance": mean for name, mean in zip(metrics, means, strict=True)},
-        constant=constant,
-        front=~dominates.any(axis=0) & ~constant,
-        dominated_by=_names(dominates, labels),
-        clearly_dominated_by=_names(dominates & _apart(far), labels),
-        population_clearly_dominated_by=_names(dominates & _apart(far, results), labels),
-    )
-
-
-def _apart(far: Floats, results: Sequence[Results] = ()) -> NDArray[np.bool_]:
-    """Return which pairs of techniques the tests keep apart, on all metrics on which they ever differ.
-
-    With the results of each metric, in the population.
-    """
-    first, second = np.triu_indices(far.shape[1], k=1)
-    differences = far[:, first] - far[:, second]
-    same = ~(np.abs(differences) > EQUAL).any(axis=2)
-    p = paired_test(differences).p
-    if results:
-        pairs = first, second
-        judged = np.ones(len(first), dtype=bool)
-        own = zip(results, differences, strict=True)
-        p = np.stack([over_population(one, *pairs, apart, judged)[0].p for one, apart in own])
-    joint = np.where(same & ~np.isnan(p), 0.0, p).max(axis=0)
-    rejected = holm(np.where(same.all(axis=0), p[0], joint)) < LEVEL
-    apart = np.zeros((far.shape[1], far.shape[1]), dtype=bool)
-    apart[first, second] = apart[second, first] = rejected
-    return apart
-
-
-def _names(dominates: NDArray[np.bool_], labels: list[str]) -> list[str]:
-    return [APART.join(labels[i] for i in np.flatnonzero(column)) for column in dominates.T]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report import tables
-from fairbench_cli.report.paired import LEVEL, adjusted, away_from_ideals, own_paired_of
+from fairbench_cli.report.paired import LEVEL, adjusted, own_paired_of
 from fairbench_cli.report.population import over_population
 from fairbench_cli.report.repeats import CELL_COLUMNS, SITUATION, TECHNIQUE, key_of, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
@@ -43,19 +44,16 @@ def paper_table(name: str, run: RunResults) -> Document:
     constant = {key for key, repeats in zip(keys, own.constant, strict=True) if repeats.any()}
     labels = {tables.LABELS: run} | {f"{one.labels} labels": one for one in run.on_all if one is not run}
     for cell in run.plan.cells:
-        place = tuple(cell["attribute" if column == "compared" else column] for column in tables.BLOCK)
-        for called, counted in labels.items():
-            for metric in metrics:
-                cells[place, (called, metric), cell["beta"]] = tables.labels_cell(counted, cell, metric)
-    for cell in run.plan.cells:
-        place = tuple(cell["attribute" if column == "compared" else column] for column in tables.BLOCK)
+        place, technique, beta = tables.place_of(cell | {"compared": cell["attribute"]})
+        for (called, counted), metric in product(labels.items(), metrics):
+            if (place, (called, metric), beta) not in cells:
+                cells[place, (called, metric), beta] = tables.labels_cell(counted, cell, metric)
         if cell["intervention"] == tables.TRUTH and run.labels == "recorded":
             continue  # it is no model of the world that records them
-        technique = tables.technique_label(*(cell[column] for column in TECHNIQUE))
         for metric in metrics:
             key = *key_of(cell), metric
             verdict = verdicts.get((*key_of(cell), cell["attribute"], metric), "")
-            cells[place, (technique, metric), cell["beta"]] = replace(
+            cells[place, (technique, metric), beta] = replace(
                 tables.mean_cell(run, cell, metric),
                 best=key in best,
                 against="" if key in constant else SIDES.get(verdict, ""),
@@ -78,7 +76,7 @@ def best_of(results: Results) -> NDArray[np.bool_]:
     of their paired tests, Holm-adjusted over the columns of a table, which is all β of a data set, attribute,
     groups compared, world and classifier. A column of one technique has none.
     """
-    rows, far = results.rows.reset_index(drop=True), away_from_ideals(results)
+    rows, far = results.rows.reset_index(drop=True), results.distances
     far[~np.isfinite(far)] = np.nan
     able = ~np.isnan(far).all(axis=1) & (results.constant.sum(axis=1) == 0)
     able &= (rows["intervention"] != tables.TRUTH).to_numpy()
@@ -95,7 +93,8 @@ def best_of(results: Results) -> NDArray[np.bool_]:
     if not columns:
         return best
     one, other = np.array(ours), np.array(theirs)
-    tests, _ = over_population(results, one, other, far[one] - far[other], np.ones(len(one), dtype=bool))
+    pairs = over_population(results, one, other, (far[one], far[other]), np.ones(len(one), dtype=bool))
+    tests = pairs.population
     worse = np.where(tests.mean < 0, tests.p, np.where(np.isnan(tests.p), np.nan, 1.0))
     firsts, sizes = np.array(columns).T
     p = np.maximum.reduceat(worse, np.concatenate([[0], np.cumsum(sizes)[:-1]]))
@@ -157,7 +156,6 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
     labelled = set()
     for data in run.datasets:
         for cell in data.cells:
-            labels = data.levels(tables.labels_of(run, data, cell), data.attribute)
             place = [names.dataset(data.dataset), data.attribute]
             place += [cell["world"] or tables.NO_BIAS] * run.plan.has_worlds
             place += [cell["representation"]] * (cell["representation"] != "original")
@@ -167,6 +165,7 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
                 if (*place, cell["beta"], metric) not in labelled:
                     labelled.add((*place, cell["beta"], metric))
                     key = _key(*place, tables.LABELS, f"{cell['beta']:g}", metric)
+                    labels = data.levels(tables.labels_of(run, data, cell), data.attribute)
                     yield key, measure(run.results.metric(metric), labels), np.nan
                 key = _key(*place, technique, f"{cell['beta']:g}", metric)
                 difference = differences.get((*key_of(cell), data.attribute, metric), np.nan)

@@ -1,22 +1,17 @@
 """Paired tests of a run's metrics that speak of the population: test rows are a sample too."""
 
-from collections.abc import Callable
-from functools import cache, lru_cache, partial
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Rows
-from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.report.inference import (
-    Decided,
-    PairedTest,
-    RowVariance,
-    decided,
-    paired_test,
-    row_variance,
-    slopes,
-)
+from fairbench_cli.measures.counts import Floats
+from fairbench_cli.report.inference import PairedTest, RowVariance, paired_test, row_variance, welch_test
 from fairbench_cli.report.repeats import DatasetRepeats, Texts
 from fairbench_cli.report.results import Results
 
@@ -39,64 +34,75 @@ BASES = {
 }
 """What the answer for the population rests on, as paired.csv names it, and in words."""
 
-TestOf = Callable[..., PairedTest]
-
 NOTHING = -1  # in the place of a row of the results
-KEPT = 24  # cells whose decisions are in memory at a time
+
+
+@dataclass(frozen=True)
+class PopulationTests:
+    """Tests whether mean differences are 0, one a pair.
+
+    Parameters
+    ----------
+    on_rows : PairedTest
+        With other training sets, on these test rows.
+    population : PairedTest
+        With other test rows too; NaN where nothing can be said.
+    basis : array of str
+        What the second rests on, or why there is none.
+    """
+
+    on_rows: PairedTest
+    population: PairedTest
+    basis: Texts
 
 
 def over_population(
     results: Results,
     ours: Rows,
     theirs: Rows,
-    differences: Floats,
+    values: Sequence[Floats],
     judged: NDArray[np.bool_],
-    test: TestOf | None = None,
-) -> tuple[PairedTest, Texts]:
-    """Test whether mean paired differences are 0 in the population of rows and training sets.
+    *,
+    paired: bool = True,
+) -> PopulationTests:
+    """Test whether mean differences are 0, on these test rows and in the population.
 
     Parameters
     ----------
     ours, theirs : int array, shape (pairs,)
         Rows of the results: of one data set, groups compared and metric in each pair. `NOTHING` for theirs:
         what is tested are our values, less a constant.
-    differences : float array, shape (pairs, repeats)
-        What is tested; NaN and infinite ones are no pairs.
+    values : two float arrays, shape (pairs, repeats)
+        Whose differences are tested; NaN and infinite ones are no pairs.
     judged : bool array, shape (pairs,)
-        Whether the differences are of distances to the metric's ideal, else of values.
-    test : callable, optional
-        Tests some of the pairs, given which, the ratio of random splits and what test rows add; by default as
-        `paired_test` does.
-
-    Returns
-    -------
-    tests : PairedTest, shape (pairs,)
-        NaN where nothing can be said.
-    basis : array of str, shape (pairs,)
-        What they rest on, or why there are none.
+        Whether the values are distances to the metric's ideal.
+    paired : bool
+        Whether equal numbers of repeats belong together; else Welch's test takes the place of the paired one.
     """
-    basis = np.full(len(ours), FRESH, dtype=object)
-    test = test or (lambda at, ratio=0.0, rows=None: paired_test(differences[at], ratio, rows))
-    found = test(np.arange(len(ours)))
-    if not len(results.place):
-        return found, basis
-    of_dataset = results.place[ours, 0]
+    with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
+        differences = values[0] - values[1]
+
+    def tested(at: Any, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
+        if paired:
+            return paired_test(differences[at], ratio, rows)
+        return welch_test(values[0][at], values[1][at], ratio, rows)
+
+    found, basis = tested(slice(None)), np.full(len(ours), FRESH, dtype=object)
+    on_rows = PairedTest(**{name: own.copy() for name, own in vars(found).items()})
+    of_dataset = results.place[ours, 0] if len(results.place) else np.zeros(0)
     for number, data in enumerate(results.datasets):
-        at = np.flatnonzero(of_dataset == number)
+        at, rows = np.flatnonzero(of_dataset == number), None
         if not len(at) or data.design.kind == "drawn":
             continue
         if data.design.kind == "split":
             basis[at] = SPLITS
-            own = test(at, data.design.ratio)
         elif data.design.kind == "apart":
-            basis[at] = OTHER_ROWS
-            own = test(at, rows=RowVariance(*np.full((2, len(at)), np.nan)))
+            basis[at], rows = OTHER_ROWS, RowVariance(*np.full((2, len(at)), np.nan))
         else:
             rows, basis[at] = _shared(results, data, ours[at], theirs[at], differences[at], judged[at])
-            own = test(at, data.design.ratio, rows)
-        for name, values in vars(own).items():
-            getattr(found, name)[at] = values
-    return found, basis
+        for name, own in vars(tested(at, data.design.ratio, rows)).items():
+            getattr(found, name)[at] = own
+    return PopulationTests(on_rows, found, basis)
 
 
 def _shared(
@@ -108,140 +114,86 @@ def _shared(
     judged: NDArray[np.bool_],
 ) -> tuple[RowVariance, Texts]:
     """Return what shared test rows add to the variance of each pair, and what that rests on."""
-    there, basis = np.isfinite(differences), np.full(len(ours), ROW_BY_ROW, dtype=object)
-    names = results.rows[["compared", "metric"]].to_numpy()
-    found = np.full((2, len(ours)), np.nan)
-    slopes_of, decided_of = _slopes_of(results, data), decisions_of(data)
-    against = np.where(theirs == NOTHING, NOTHING, results.place[theirs, 1])
-    cells = np.stack([against, results.place[ours, 1]], axis=1)
-    for their_cell, cell in np.unique(cells, axis=0):
-        at = np.flatnonzero((cells == (their_cell, cell)).all(axis=1) & there.any(axis=1))
-        known = []
-        for i in at:
-            entry = results.metric(names[ours[i], 1])
-            reason = OF_SIZE if entry.is_test else OF_ROWS if entry.name in data.row_values else ""
-            if reason:
-                basis[i] = reason
-            else:
-                known.append(i)
-        if not known:
-            continue
-        repeats = np.flatnonzero(there[known].any(axis=0))
-        alone = their_cell == NOTHING
-        other_cell = cell if alone else their_cell
-        both = []
-        for rows, own_cell in ((ours, cell), (ours if alone else theirs, other_cell)):
-            each = []
-            for i in known:
-                slope = slopes_of(*names[rows[i]])[own_cell, repeats]
-                ideal = results.ideal(names[rows[i], 1])
-                if judged[i] and ideal is not None:
-                    slope = slope * np.where(results.values[rows[i], repeats] < ideal, -1, 1)[:, None, None]
-                pairs = there[i, repeats]
-                each.append(np.where(pairs[:, None, None], slope, 0.0) / pairs.sum())
-            both.append(np.array(each))
-        if alone:
-            both[1] = np.zeros_like(both[1])
-        model, other = (some_of(decided_of(int(own)), data.done[own], repeats) for own in (cell, other_cell))
-        own_variance = row_variance(model, other, *both)
-        found[:, known] = own_variance.variance, own_variance.freedom
-        if model.rows is None or other.rows is None:
+    found, basis = np.full((2, len(ours)), np.nan), np.full(len(ours), ROW_BY_ROW, dtype=object)
+    there = np.isfinite(differences)
+    compared, names = results.rows[["compared", "metric"]].to_numpy(dtype=object)[ours].T
+    metrics = {name: results.metric(name) for name in dict.fromkeys(names)}
+    for name, metric in metrics.items():
+        if metric.is_test or name in data.row_values:
+            basis[names == name] = OF_SIZE if metric.is_test else OF_ROWS
+    known = there.any(axis=1) & (basis == ROW_BY_ROW)
+    which = list(zip(compared, names, strict=True))
+    slopes = {
+        (groups, name): data.slopes(groups, metrics[name]) for groups, name in {*compress(which, known)}
+    }
+
+    def slopes_of(rows: Rows, at: Rows, cell: int, repeats: Rows) -> Floats:
+        """Return how means over repeats change with a cell's counts, shape (pairs, repeats, strata, 2)."""
+        each = np.stack([slopes[which[i]][cell, repeats] for i in at])
+        below = results.values[rows[at]][:, repeats] < results.ideals[rows[at], None]
+        each *= np.where(judged[at, None] & below, -1, 1)[..., None, None]
+        pairs = there[at][:, repeats, None, None]
+        found: Floats = np.where(pairs, each, 0.0) / pairs.sum(axis=1, keepdims=True)
+        return found
+
+    cells = results.place[ours, 1]
+    their_cells = np.where(theirs == NOTHING, NOTHING, results.place[theirs, 1])
+    pair = their_cells * len(data.cells) + cells
+    for number in np.unique(pair[known]):
+        at = np.flatnonzero(known & (pair == number))
+        cell, other = int(cells[at[0]]), int(their_cells[at[0]])
+        repeats = np.flatnonzero(there[at].any(axis=0))
+        slope = slopes_of(ours, at, cell, repeats)
+        if other == NOTHING:
+            other, their_slope = cell, np.zeros_like(slope)
+        else:
+            their_slope = slopes_of(theirs, at, other, repeats)
+        model, their_model = data.decided(cell, repeats), data.decided(other, repeats)
+        from_rows = row_variance(model, their_model, slope, their_slope)
+        found[:, at] = from_rows.variance, from_rows.freedom
+        if model.rows is None or their_model.rows is None:
             on_record = data.recorded is not None and bool(data.recorded[cell])
-            basis[known] = ON_RECORD if on_record else FROM_COUNTS
-    known_bases = [ROW_BY_ROW, FROM_COUNTS, ON_RECORD]
-    basis[np.isnan(found[0]) & there.any(axis=1) & np.isin(basis, known_bases)] = NO_SLOPE
+            basis[at] = ON_RECORD if on_record else FROM_COUNTS
+    basis[known & np.isnan(found[0])] = NO_SLOPE
     return RowVariance(*found), basis
-
-
-def _slopes_of(results: Results, data: DatasetRepeats) -> Callable[[str, str], Floats]:
-    """Return a function of groups compared and metric: its slopes, shape (cells, repeats, strata, 2)."""
-    done = data.done
-
-    @cache
-    def of(compared: str, metric: str) -> Floats:
-        counts = data.levels(Counts(data.counts.groups, data.counts.n[done]), compared)
-        found = np.full((*done.shape, *counts.n.shape[1:]), np.nan)
-        found[done] = slopes(results.metric(metric), counts)
-        return by_stratum(data, found, partial(data.levels, compared=compared))
-
-    return of
 
 
 def of_two_models(
     data: DatasetRepeats,
     compared: str,
-    decided_of: Callable[[int], Decided],
-    cells: tuple[int, int],
-    repeats: Rows,
-    slope: tuple[Floats, Floats],
-) -> RowVariance:
+    cells: Sequence[tuple[int, int]],
+    known: NDArray[np.bool_],
+    rising: Floats,
+    falling: Floats,
+) -> tuple[RowVariance, Texts]:
     """Return what shared test rows add to the variance of means over repeats that depend on two models.
 
     Parameters
     ----------
-    decided_of : callable
-        As `decisions_of` returns it.
-    cells : pair of int
+    cells : sequence of (int, int), one a pair
         The places of the two cells in `data`.
-    repeats : int array
-        Over which the means are taken.
-    slope : pair of float arrays, shape (means, repeats, 2, 2, 2)
-        How each mean rises with the counts of the first model's deprived and favoured group, and falls with
+    known : bool array, shape (pairs, repeats)
+        Over which repeats the means are taken.
+    rising, falling : float arrays, shape (means, pairs, repeats, 2, 2, 2)
+        How each number rises with the counts of the first model's deprived and favoured group, and falls with
         those of the second's.
+
+    Returns
+    -------
+    rows : RowVariance, shape (means, pairs)
+        NaN of means over no repeat.
+    basis : array of str, shape (pairs,)
+        What it rests on; empty where it is NaN.
     """
-    one, other = (some_of(decided_of(cell), data.done[cell], repeats) for cell in cells)
+    found, basis = np.full((2, *rising.shape[:2]), np.nan), np.full(len(cells), "", dtype=object)
     summed = partial(data.pair, compared=compared)
-    return row_variance(one, other, *(by_stratum(data, own, summed) for own in slope))
-
-
-def values_over_population(results: Results, rows: Rows, constant: Floats) -> PairedTest:
-    """Test whether the mean values of some rows of the results are constants in the population.
-
-    The same tests as of differences, of one model alone. Mean and interval are those of value − constant.
-
-    Parameters
-    ----------
-    rows : int array, shape (rows,)
-    constant : float array, shape (rows,)
-        Such as the metrics' ideals.
-    """
-    with np.errstate(invalid="ignore"):
-        apart = results.values[rows] - constant[:, None]
-    nothing = np.full_like(rows, NOTHING)
-    return over_population(results, rows, nothing, apart, np.zeros(len(rows), dtype=bool))[0]
-
-
-def by_stratum(data: DatasetRepeats, slope: Floats, summed: Callable[[Counts], Counts]) -> Floats:
-    """Return slopes of sums of groups as those of the strata that are summed, shape (..., strata, 2).
-
-    Parameters
-    ----------
-    slope : float array, shape (..., sums, 2, 2)
-    summed : callable
-        Returns the sums of counts of the joint levels, in the order of `slope`.
-    """
-    groups = data.counts.groups
-    ones = np.zeros((len(groups), len(groups), 2, 2))
-    ones[np.arange(len(groups)), np.arange(len(groups))] = 1
-    level = summed(Counts(groups, ones)).n[..., 0, 0].argmax(axis=1)
-    return slope[..., level, :, :].reshape(*slope.shape[:-3], 2 * len(groups), 2)
-
-
-def decisions_of(data: DatasetRepeats) -> Callable[[int], Decided]:
-    """Return a function of a cell: what its models decided, in the repeats that are done."""
-
-    @lru_cache(maxsize=KEPT)
-    def of(cell: int) -> Decided:
-        repeats = np.flatnonzero(data.done[cell])
-        kept = data.decisions[cell] if data.decisions else {}
-        return decided(data.counts.n[cell, repeats], [kept.get(int(repeat)) for repeat in repeats])
-
-    return of
-
-
-def some_of(model: Decided, done: NDArray[np.bool_], repeats: Rows) -> Decided:
-    """Return what was decided in some of the repeats that are done."""
-    at = (np.cumsum(done) - 1)[repeats]
-    if len(at) == len(model.n):
-        return model
-    return Decided(model.n[at], None if model.rows is None else model.rows[at])
+    for i, (cell, other) in enumerate(cells):
+        repeats = np.flatnonzero(known[i])
+        if not len(repeats):
+            continue
+        model, their_model = data.decided(cell, repeats), data.decided(other, repeats)
+        up, down = (data.by_stratum(own[:, i, repeats] / len(repeats), summed) for own in (rising, falling))
+        rows = row_variance(model, their_model, up, down)
+        found[:, :, i] = rows.variance, rows.freedom
+        basis[i] = FROM_COUNTS if model.rows is None or their_model.rows is None else ROW_BY_ROW
+    return RowVariance(*found), basis

@@ -4,11 +4,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from fairbench_cli.base.checksums import canonical
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.document.model import Document, Section, TableCell, plain_table
@@ -72,35 +74,34 @@ def blocks_of(
     marks : sequence of str
         What the marks mean that cells have in print.
     """
-    of_world: dict[tuple[str, str, str], set[float]] = {}
-    for cell in run.plan.cells:
-        of_world.setdefault((cell["dataset"], cell["attribute"], cell["world"]), set()).add(cell["beta"])
     names = names_of(run.plan.config)
-    rows: dict[CellKey, dict[str, dict[tuple[str, ...], None]]] = {}
-    for place, labels, _ in cells:
-        rows.setdefault(place, {}).setdefault(labels[0], {})[labels] = None
+    in_world = grouped(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"], cell["world"]))
+    lines = dict.fromkeys((place, labels) for place, labels, _ in cells)
     blocks = []
-    for place, techniques in rows.items():
+    for place, own in grouped(lines, lambda line: line[0]).items():
         dataset, attribute, compared, world, representation, name, parameters = place
-        betas = sorted(of_world[dataset, attribute, world])
+        betas = sorted({cell["beta"] for cell in in_world[dataset, attribute, world]})
         heads = (*columns, *(f"β = {beta:g}" for beta in betas))
         keys = (*columns, *(f"beta={beta:g}" for beta in betas))
         title = f"{names.dataset(dataset)}, {attribute}, {names.classifier(name, parameters)}"
         title += f", {world or NO_BIAS}" if run.plan.has_worlds else ""
         title += "" if representation == "original" else f", {representation}"
         title += "" if compared == attribute else f": groups of {compared}"
-        texts = [
-            [
-                names.techniques.get(labels[0], labels[0]),
-                *labels[1:],
-                *(cells.get((place, labels, beta), missing) for beta in betas),
-            ]
-            for own in techniques.values()
-            for labels in own
-        ]
+        texts = []
+        for technique, same in grouped((labels for _, labels in own), lambda labels: labels[0]).items():
+            called = names.techniques.get(technique, technique)
+            for labels in same:
+                numbers = (cells.get((place, labels, beta), missing) for beta in betas)
+                texts.append([called, *labels[1:], *numbers])
         table = plain_table("", heads, texts, len(columns), keys=keys, grouped=True, marks=marks)
         blocks.append(Section(title, tables=(table,)))
     return tuple(blocks)
+
+
+def place_of(row: Mapping[Any, Any]) -> tuple[CellKey, str, Any]:
+    """Return block, technique and β of the row of a frame, or of a cell and the groups compared."""
+    technique = technique_label(*(row[name] for name in TECHNIQUE))
+    return tuple(row[name] for name in BLOCK), technique, row["beta"]
 
 
 def group_rates_table(name: str, run: RunResults) -> Document:
@@ -111,26 +112,20 @@ def group_rates_table(name: str, run: RunResults) -> Document:
     texts: Cells = {}
     for data in run.datasets:
         for compared in data.asked(run.attributes):
+            # Of each cell the labels of its test rows, then its decisions: (2, cells, repeats, groups, 2, 2).
             of_labels = [labels_of(run, data, cell).n for cell in data.cells]
-            both = np.concatenate([of_labels, data.counts.n])
-            levels = data.levels(Counts(data.counts.groups, both), compared)
+            levels = data.levels(Counts(data.counts.groups, np.stack([of_labels, data.counts.n])), compared)
             shown = {name: rate_by_group(levels, name) for name in ("selection-rate", "tpr")}
-            shown = {"rows": levels.group_total} | shown  # each of shape (2 · cells, repeats, groups)
-            found = {metric: mean_and_interval(np.moveaxis(n, 1, -1)) for metric, n in shown.items()}
-            places = [tuple((cell | {"compared": compared})[name] for name in BLOCK) for cell in data.cells]
-            techniques = [technique_label(*(cell[name] for name in TECHNIQUE)) for cell in data.cells]
-            for row, technique in enumerate([LABELS] * len(data.cells) + techniques):
-                i = row % len(data.cells)
-                statuses = [status for status in data.status[i] if status and row >= len(data.cells)]
-                for g, group in enumerate(levels.groups):
-                    for metric, numbers in found.items():
-                        texts[places[i], (technique, group, metric), data.cells[i]["beta"]] = show_cell(
-                            float(numbers["mean"][row, g]),
-                            int(numbers["n_ok"][row, g]),
-                            run.plan.config.repeats,
-                            statuses,
-                            ".6g" if metric == "rows" else ".3f",
-                        )
+            shown = {"rows": levels.group_total} | shown  # each (2, cells, repeats, groups)
+            found = {metric: mean_and_interval(np.moveaxis(n, -2, -1)) for metric, n in shown.items()}
+            for (row, i), (g, group) in product(np.ndindex(2, len(data.cells)), enumerate(levels.groups)):
+                place, technique, beta = place_of(data.cells[i] | {"compared": compared})
+                statuses = [status for status in data.status[i] if status and row]
+                for metric, numbers in found.items():
+                    mean, n = float(numbers["mean"][row, i, g]), int(numbers["n_ok"][row, i, g])
+                    form = ".6g" if metric == "rows" else ".3f"
+                    text = show_cell(mean, n, run.plan.config.repeats, statuses, form)
+                    texts[place, (technique if row else LABELS, group, metric), beta] = text
     columns = ("technique", "group", "metric")
     facts = *caption(run.plan, {str(text) for text in texts.values()}), ABOUT_LABELS
     return Document(name, facts=facts, sections=blocks_of(run, texts, NOT_RUN, columns))
@@ -352,9 +347,7 @@ def distinct_models(plan: RunPlan, cells: Sequence[dict[str, Any]]) -> list[tupl
     plain = {one: classifier_label(*one) if variants[one[0]] > 1 else one[0] for one in known}
     aliases = names_of(plan.config).classifiers
     labels = {one: aliases.get(classifier_label(*one), label) for one, label in plain.items()}
-    shared: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for cell in cells:
-        shared.setdefault((cell["key"], cell["attribute"], cell["representation"]), []).append(cell)
+    shared = grouped(cells, lambda cell: (cell["key"], cell["attribute"], cell["representation"]))
     found = []
     for own in shared.values():
         first, *others = dict.fromkeys((cell["classifier"], cell["classifier_parameters"]) for cell in own)

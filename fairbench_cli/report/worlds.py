@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -36,7 +36,8 @@ CELLS = ("tn", "fp", "fn", "tp")
 
 CONSTANT = ("constant-refuse", "constant-accept")
 
-Labels = Literal["true", "recorded"]
+Labels = Literal["true", "recorded", ""]
+"""On which labels a number is; empty for what is on neither alone."""
 
 
 @dataclass(frozen=True)
@@ -79,18 +80,20 @@ class ExactWorld:
         return "draws" if any(one.how == "draws" for one in self.numbers.values()) else "exact"
 
     def number(
-        self, quantity: str, labels: Labels | Literal[""] = "", group: str = "", rule: str = ""
+        self, quantity: str, labels: Labels = "", group: str = "", rule: str = ""
     ) -> ExactNumber | None:
         """Return a number; None where it is not known."""
         found = self.numbers.get((rule, quantity, labels, group))
         return None if found is None or math.isnan(found.value) else found
 
-    def value(
-        self, quantity: str, labels: Labels | Literal[""] = "", group: str = "", rule: str = ""
-    ) -> float:
+    def value(self, quantity: str, labels: Labels = "", group: str = "", rule: str = "") -> float:
         """Return the value of a number; NaN where it is not known."""
         found = self.number(quantity, labels, group, rule)
         return math.nan if found is None else found.value
+
+    def accuracy(self, *rules: str) -> float:
+        """Return the highest accuracy on true labels of some rules; NaN where it is not known."""
+        return max(self.value(ACCURACY, "true", rule=rule) for rule in rules)
 
     def kept(self, *groups: str) -> bool | None:
         """Return whether the record ranks the people of groups, by default of both, as the truth does.
@@ -122,6 +125,10 @@ class ExactWorld:
         return float(measure(metric, counts))
 
 
+UNKNOWN = ExactWorld("", "", "", 0.0, include_protected=True, features="")
+"""What is known of a world of which nothing is known: no number."""
+
+
 @dataclass(frozen=True, eq=False)
 class ExactWorlds:
     """What is known of the worlds of a run; of most runs without worlds nothing.
@@ -130,43 +137,42 @@ class ExactWorlds:
     ----------
     frame : DataFrame
         worlds.csv: a number a row.
-    worlds : tuple of ExactWorld
-        The same by world.
     """
 
     frame: pd.DataFrame
-    worlds: tuple[ExactWorld, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether anything is known."""
-        return bool(self.worlds)
+        return len(self.frame) > 0
+
+    @cached_property
+    def worlds(self) -> tuple[ExactWorld, ...]:
+        """The numbers by world, in the order of the rows."""
+        found: dict[tuple[Any, ...], ExactWorld] = {}
+        for row in self.frame[COLUMNS].itertuples(index=False, name=None):
+            *place, rule, quantity, labels, group, value, error, how = row
+            world = found.setdefault(tuple(place), ExactWorld(*place))
+            world.numbers[rule, quantity, labels, group] = ExactNumber(value, error, how)
+        return tuple(found.values())
 
     def at(
-        self,
-        dataset: str,
-        attribute: str,
-        world: str,
-        beta: float,
-        include_protected: bool | None = None,
-        features: str | None = None,
+        self, *place: Any, include_protected: bool | None = None, features: str | None = None
     ) -> ExactWorld | None:
         """Return what is known of a world; None where nothing is.
 
         Parameters
         ----------
+        place : (str, str, str, float)
+            Data set, attribute, world and β.
         include_protected, features : optional
             Whether rules see the protected attribute, and which features of test rows; None: the first that
             the run knows of.
         """
         for one in self.worlds:
-            named = (one.dataset, one.attribute, one.world, one.beta) == (dataset, attribute, world, beta)
             seen = include_protected in (None, one.include_protected) and features in (None, one.features)
-            if named and seen:
+            if seen and (one.dataset, one.attribute, one.world, one.beta) == place:
                 return one
         return None
-
-
-NOTHING = ExactWorlds(pd.DataFrame(columns=COLUMNS))
 
 
 BETA = "β"
@@ -237,39 +243,23 @@ def read_worlds(folder: Path, sources: Iterable[tuple[str, str]] | None = None) 
     """
     path = folder / FILE
     if not path.is_file():
-        return NOTHING
-    again = "run the experiment again (finished repeats are kept), or delete the file"
+        return ExactWorlds(pd.DataFrame(columns=COLUMNS))
     try:
         found = json.loads(read_text(path))
-        rows = [_row(row) for row in found["facts"]] if is_whole(found) is not False else None
+        whole = is_whole(found) is not False
+        frame = pd.DataFrame(found["facts"], columns=COLUMNS).astype(_KINDS)
     except (ValueError, TypeError, KeyError):
-        rows = None
-    if rows is None:
+        whole = False
+    if not whole:
+        again = "run the experiment again (finished repeats are kept), or delete the file"
         raise user_error("what the run kept of its worlds was changed or damaged", again, str(path))
-    wanted = None if sources is None else set(sources)
-    frame = pd.DataFrame(rows, columns=COLUMNS)
-    if wanted is not None:
-        frame = frame[[pair in wanted for pair in zip(frame["dataset"], frame["attribute"], strict=True)]]
-    return worlds_of(frame.reset_index(drop=True))
+    if sources is not None:
+        frame = frame[pd.MultiIndex.from_frame(frame[[*PLACE[:2]]]).isin([*sources])]
+    return ExactWorlds(frame.reset_index(drop=True))
 
 
-def _row(row: list[Any]) -> list[Any]:
-    """Return a row of the file with its numbers as numbers; a value that is none is NaN."""
-    named = dict(zip(COLUMNS, row, strict=True))
-    for name, kind in (("beta", float), ("include_protected", bool), ("error", float)):
-        named[name] = kind(named[name])
-    named["value"] = math.nan if named["value"] is None else float(named["value"])
-    return [*named.values()]
-
-
-def worlds_of(frame: pd.DataFrame) -> ExactWorlds:
-    """Return the worlds of the rows of worlds.csv, in their order."""
-    found: dict[tuple[Any, ...], ExactWorld] = {}
-    for row in frame[COLUMNS].itertuples(index=False, name=None):
-        *place, rule, quantity, labels, group, value, error, how = row
-        world = found.setdefault(tuple(place), ExactWorld(*place))
-        world.numbers[rule, quantity, labels, group] = ExactNumber(value, error, how)
-    return ExactWorlds(frame, tuple(found.values()))
+_KINDS = {"beta": float, "include_protected": bool, "value": float, "error": float}
+"""Of the columns with numbers; a value that is not known is NaN."""
 
 
 def worlds_frame(run: RunResults) -> pd.DataFrame | None:
@@ -337,10 +327,10 @@ def in_the_middle(worlds: Iterable[World]) -> list[World]:
     return [(world, betas[len(betas) // 2]) for world, betas in some.items()]
 
 
-def known_of(run: RunResults, place: Place, world: World) -> ExactWorld | None:
-    """Return what is known exactly of a world; None where nothing is."""
+def known_of(run: RunResults, place: Place, world: World) -> ExactWorld:
+    """Return what is known exactly of a world, `UNKNOWN` where nothing is."""
     dataset, attribute, *_ = place
-    return facts_of_run(run).at(dataset, attribute, *world)
+    return facts_of_run(run).at(dataset, attribute, *world) or UNKNOWN
 
 
 def worlds_table(name: str, run: RunResults) -> Document:
@@ -360,8 +350,8 @@ def worlds_table(name: str, run: RunResults) -> Document:
         does, gets = [], []
         for world, beta in worlds:
             known = known_of(run, place, (world, beta))
-            how |= {known.how} if known else set()
-            seen |= {known.include_protected} if known else set()
+            how.add(known.how)
+            seen.add(known.include_protected)
             head = (world or NO_BIAS, f"{beta:g}")
             does.append([*head, *_done(known)])
             cells = reached.get((*place, world, beta), frame.iloc[:0])
@@ -393,31 +383,19 @@ _BLIND = (
 )
 
 
-def _done(known: ExactWorld | None) -> Iterator[str]:
+def _done(known: ExactWorld) -> Iterator[str]:
     """Yield what a world does, as it is written; dashes where nothing is known."""
-    if known is None:
-        yield from ["-"] * (len(DOES) - 2)
-        return
     for group in PAIR:
         yield written(known.value("favourable", "recorded", group), ".3f")
     yield written(known.value("disparity", "recorded"))
     yield written(known.value("total-variation"), ".3f")
-    kept = known.kept()
-    yield "-" if kept is None else "kept" if kept else "lost"
+    yield {None: "-", True: "kept", False: "lost"}[known.kept()]
 
 
-def exact_accuracy(known: ExactWorld | None, *rules: str) -> float:
-    """Return the highest accuracy on true labels of some rules; NaN where it is not known."""
-    return np.nan if known is None else max(known.value(ACCURACY, "true", rule=rule) for rule in rules)
-
-
-def _reached(
-    known: ExactWorld | None, cells: pd.DataFrame, called: Callable[..., str]
-) -> Iterator[str | TableCell]:
+def _reached(known: ExactWorld, cells: pd.DataFrame, called: Callable[..., str]) -> Iterator[str | TableCell]:
     """Yield the accuracies that are reached in a world, as they are written."""
-    yield written(exact_accuracy(known, "constant-accept", "constant-refuse"), ".3f")
-    yield written(exact_accuracy(known, "bayes"), ".3f")
-    yield written(exact_accuracy(known, "oracle-thresholds"), ".3f")
+    for rules in (CONSTANT, ("bayes",), ("oracle-thresholds",)):
+        yield written(known.accuracy(*rules), ".3f")
     techniques = cells[TECHNIQUE].itertuples(index=False, name=None)
     plain = np.array([is_baseline(*own[:2]) for own in techniques], dtype=bool)
     on_truth = (cells["intervention"] == TRUTH).to_numpy(dtype=bool)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
+from threadpoolctl import threadpool_limits
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import make_folder, write_text
@@ -97,49 +98,50 @@ def write_report(
     asked = dict.fromkeys([*config.tables, *["group-rates"] * bool(attributes), *chosen])
     always = [name for name, table in TABLES.items() if table.always and name not in asked]
     shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
-    run = run_results(folder, plan, records, _metrics_of(plan, shown), attributes)
-    results = run.asked(config.at_hand)
-    against, differences = versus_of(run, results, versus)
-    paired = paired_of(run)
-    frames = {
-        "groups": _on_all_labels(run, lambda one: groups_frame(one.datasets)),
-        "results": _on_all_labels(run, lambda one: results_frame(one.asked(config.at_hand))),
-        "summary": summary_frame(results, config.repeats),
-        "paired": paired[paired["metric"].isin(config.at_hand)],
-        "pareto": pareto_of(run),
-        "remedies": remedies_of(run) if plan.has_worlds else None,
-        "recorded_true": contrasts_of(run) if plan.has_worlds else None,
-        "baselines": baselines_frame(run),
-        "baselines_distance": distances_of(run),
-        "sweep": sweep_frame(run) if config.sweep else None,
-        "frontier": frontier_frame(run) if config.sweep else None,
-        "frontier_distance": distance_frame(run) if config.sweep else None,
-        "tuning": curves_frame(run) if config.tuned_for else None,
-        "tuning_gain": gains_frame(run) if config.tuned_for else None,
-        "worlds": worlds_frame(run),
-    }
-    for output, files in registry.FRAMES.items():
-        with_it = output in asked or output in config.figures
-        frames |= {name: make.load()(run) if with_it else None for name, make in files.items()}
-    frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv")) | against
-    answer = markdown(answer_document(run))
-    for name, frame in frames.items():
-        if frame is None:
-            (folder / f"{name}.csv").unlink(missing_ok=True)
-        else:
-            write_text(folder / f"{name}.csv", comma_separated(frame, plan))
-    made = {name: registry.TABLES[name].load()(name, run) for name in (*asked, *always)}
-    _write_tables(folder / "tables", [table for table in made.values() if table.sections])
-    write_text(folder / "tables" / NUMBERS, numbers_tex(run))
-    write_text(folder / ANSWER, answer)
-    write_text(folder / PAGE, html(run_page(run, compared(plan, records))))
-    draw_figures(run, config.figures)
-    kept = write_predictions(folder, plan, records)
-    shown_tables = [*differences, *(made[name] for name in chosen or ([] if differences else asked))]
-    csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
-    names = [PAGE, ANSWER, csv, "tables/", *["figures/"] * bool(config.figures)]
-    names += ["predictions/"] * bool(kept)
-    return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), tuple(names))
+    with threadpool_limits(1):  # arrays are small: more threads would only cost
+        run = run_results(folder, plan, records, _metrics_of(plan, shown), attributes)
+        results = run.asked(config.at_hand)
+        against, differences = versus_of(run, results, versus)
+        paired = paired_of(run)
+        frames = {
+            "groups": _on_all_labels(run, lambda one: groups_frame(one.datasets)),
+            "results": _on_all_labels(run, lambda one: results_frame(one.asked(config.at_hand))),
+            "summary": summary_frame(results, config.repeats),
+            "paired": paired[paired["metric"].isin(config.at_hand)],
+            "pareto": pareto_of(run),
+            "remedies": remedies_of(run) if plan.has_worlds else None,
+            "recorded_true": contrasts_of(run) if plan.has_worlds else None,
+            "baselines": baselines_frame(run),
+            "baselines_distance": distances_of(run),
+            "sweep": sweep_frame(run) if config.sweep else None,
+            "frontier": frontier_frame(run) if config.sweep else None,
+            "frontier_distance": distance_frame(run) if config.sweep else None,
+            "tuning": curves_frame(run) if config.tuned_for else None,
+            "tuning_gain": gains_frame(run) if config.tuned_for else None,
+            "worlds": worlds_frame(run),
+        }
+        for output, files in registry.FRAMES.items():
+            with_it = output in asked or output in config.figures
+            frames |= {name: make.load()(run) if with_it else None for name, make in files.items()}
+        frames |= dict.fromkeys(path.stem for path in folder.glob(f"{VERSUS}*.csv")) | against
+        answer = markdown(answer_document(run))
+        for name, frame in frames.items():
+            if frame is None:
+                (folder / f"{name}.csv").unlink(missing_ok=True)
+            else:
+                write_text(folder / f"{name}.csv", comma_separated(frame, plan))
+        made = {name: registry.TABLES[name].load()(name, run) for name in (*asked, *always)}
+        _write_tables(folder / "tables", [table for table in made.values() if table.sections])
+        write_text(folder / "tables" / NUMBERS, numbers_tex(run))
+        write_text(folder / ANSWER, answer)
+        write_text(folder / PAGE, html(run_page(run, compared(plan, records))))
+        draw_figures(run, config.figures)
+        kept = write_predictions(folder, plan, records)
+        shown_tables = [*differences, *(made[name] for name in chosen or ([] if differences else asked))]
+        csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
+        names = [PAGE, ANSWER, csv, "tables/", *["figures/"] * bool(config.figures)]
+        names += ["predictions/"] * bool(kept)
+        return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), tuple(names))
 
 
 def _on_all_labels(run: RunResults, frame_of: Callable[[RunResults], pd.DataFrame]) -> pd.DataFrame:
@@ -248,16 +250,15 @@ def redo_report(
         what = f"no repeat of the plan is in {folder / 'journal'}{damaged}; no file was replaced"
         raise user_error(what, "put its journals there, or run the experiment")
     named = find_metrics(metrics, Path(), "--metric")
-    names = [one if isinstance(one, str) else one.name for one in named]
-    config = plan.config.model_copy(update={"metrics": tuple(dict.fromkeys([*plan.config.metrics, *names]))})
-    config = config.with_own(one for one in named if not isinstance(one, str))
+    both = {one.name: one for one in (*plan.config.metrics, *named)}  # with the code of what is named here
+    config = plan.config.model_copy(update={"metrics": tuple(both.values())})
     if labels == "recorded" and not plan.has_worlds:
         what = "this run records true labels, as it has no `bias` under `sample`"
         raise user_error(what, "leave --labels out, or run an experiment with a `bias`", "--labels")
     own_plan = replace(plan, config=config).about(labels or config.test_labels)
     written = write_report(folder, own_plan, reading.records, attributes, versus, tables, compared)
     update_manifest(folder, files)
-    left_out = sorted(set(config.metrics) - set(config.at_hand))
+    left_out = sorted(one.name for one in config.metrics if not one.is_at_hand)
     counted = reading.records.items() if plan.config.predictions else ()
     without = plan.held(place for place, one in counted if one.counts is not None and one.predictions is None)
     return written, reading.damages, left_out, plan.size - there, without

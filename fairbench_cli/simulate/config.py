@@ -25,7 +25,6 @@ from fairbench_cli.base.validation import (
     Known,
     Several,
     StrictModel,
-    findings_of,
     in_file_order,
     mistake,
     problems_of,
@@ -79,13 +78,7 @@ class Range(StrictModel):
 
 def _spread_out(value: Any) -> Any:
     """Return the numbers of a range; anything else as it is."""
-    if not isinstance(value, dict):
-        return value
-    try:
-        return Range.model_validate(value).numbers()
-    except ValidationError as error:
-        findings = findings_of(error, Range, ("truth",))
-        raise refused(*((place[1:], problem) for place, problem in findings)) from None
+    return Range.model_validate(value).numbers() if isinstance(value, dict) else value
 
 
 class Simulation(StrictModel):
@@ -137,7 +130,7 @@ def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
     try:
         simulation = Simulation.model_validate(document.data)
     except ValidationError as error:
-        problems += problems_of(error, Simulation, document)
+        problems += problems_of(error, document)
     if problems:
         raise UserError(*in_file_order(problems, document.name))
     return simulation

@@ -254,8 +254,8 @@ def test_a_column_of_x_or_groups_next_to_it_are_the_same():
     few = fb.technique("reweighing", estimator="tree", deprived="few")
     beside = clone(few).fit(hours[["job"]], y, sensitive_features=hours["hours"])
     inside = few.set_params(sensitive_features="hours").fit(hours, y)
-    assert beside.group_.column == inside.group_.column
-    assert inside.group_.column.values == (20.0, 50.0)
+    assert beside.columns_[-1] == inside.columns_[0]
+    assert inside.columns_[0].values == (20.0, 50.0)
     turned = fair(favourable="no").fit(X, y)
     assert turned.classes_.tolist() == ["no", "yes"]
     assert turned.facts_ != by_column.facts_

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare import kernel
-from fairbench_cli.audit.compare.kernel import Family, distinct, weigh
+from fairbench_cli.audit.compare.kernel import adjust, distinct, weigh
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.measures.significance import holm
@@ -51,22 +51,22 @@ def spelled_out(p, decides, pairs) -> list[np.ndarray]:
 @given(tables())
 def test_what_decides_is_adjusted_alone_and_the_rest_over_all(found):
     p, decides, pairs = found
-    family = Family(p, decides, pairs)
-    for one, other in zip(family.adjusted(), spelled_out(p, decides, pairs), strict=True):
+    adjusted, size = adjust(p, decides, pairs)
+    for one, other in zip(adjusted, spelled_out(p, decides, pairs), strict=True):
         np.testing.assert_array_equal(one, other)
     known = [np.concatenate(both)[:, own] for *both, own in zip(p, pairs, decides, strict=True)]
-    assert family.size == sum((~np.isnan(table)).sum() for table in known)
+    assert size == sum((~np.isnan(table)).sum() for table in known)
 
 
 @given(tables())
 def test_where_nothing_else_is_said_all_decide(found):
     p, decides, pairs = found
     everything = [np.ones_like(own) for own in decides]
-    for one, other in zip(Family(p).adjusted(), Family(p, everything).adjusted(), strict=True):
+    for one, other in zip(adjust(p)[0], adjust(p, everything)[0], strict=True):
         np.testing.assert_array_equal(one, other)
     flat = holm(np.concatenate([*(table.ravel() for table in p), np.empty(0)]))
-    np.testing.assert_array_equal(np.concatenate([*map(np.ravel, Family(p).adjusted()), np.empty(0)]), flat)
-    assert Family(p, pairs=pairs).size == sum((~np.isnan(table)).sum() for table in (*p, *pairs))
+    np.testing.assert_array_equal(np.concatenate([*map(np.ravel, adjust(p)[0]), np.empty(0)]), flat)
+    assert adjust(p, pairs=pairs)[1] == sum((~np.isnan(table)).sum() for table in (*p, *pairs))
 
 
 def weighed(slices: Sequence[kernel.Tests], deciding: Sequence[frozenset[str]], config: AuditConfig):

@@ -5,28 +5,26 @@ from typing import Annotated, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest, user_error
 from fairbench_cli.base.strict_yaml import parse_yaml
-from fairbench_cli.base.validation import NAME, in_file_order, mistake, problems_of
+from fairbench_cli.base.validation import NAME, StrictModel, in_file_order, mistake, problems_of
 
 
-class Inner(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class Inner(StrictModel):
     levels: list[str] | None = None
     kind: Literal["nominal", "integer"] = "nominal"
     source: str = Field(default="", alias="from")
 
 
-class Outer(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True)
+class Outer(StrictModel):
     name: str = Field(default="x", pattern=NAME)
     size: int | None = Field(default=None, ge=1)
     rate: Annotated[float, Field(gt=0, lt=1)] = 0.5
     on: bool = False
-    items: list[Inner] = []
-    columns: dict[str, Inner] = {}
+    items: list[Inner] = Field(default=[])
+    columns: dict[str, Inner] = Field(default={})
     inner: Inner | None = None
     words: list[str] = Field(default=["a"], min_length=1)
 
@@ -42,7 +40,7 @@ def errors(text):
     document = parse_yaml(text, "f.yaml")
     with pytest.raises(ValidationError) as caught:
         Outer.model_validate(document.data)
-    return [str(problem) for problem in problems_of(caught.value, Outer, document)]
+    return [str(problem) for problem in problems_of(caught.value, document)]
 
 
 @pytest.mark.parametrize(

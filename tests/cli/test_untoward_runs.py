@@ -81,9 +81,9 @@ def test_a_full_disk_keeps_what_is_finished(tmp_path):
     reading = read_journals(tmp_path / "out/journal")
     assert 20 < len(listened) == len(reading.records) < 200
     again = prepare(tmp_path / "c.yaml", folder=tmp_path / "out")
-    assert len(again.todo) == again.size - len(listened)
+    assert again.n_left == again.size - len(listened)
     compute(again, outcomes, lambda _: None)
-    assert len(prepare(tmp_path / "c.yaml", folder=tmp_path / "out").todo) == 0
+    assert prepare(tmp_path / "c.yaml", folder=tmp_path / "out").n_left == 0
 
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])

@@ -127,7 +127,7 @@ def test_numbers_with_an_infinity_are_not_levels(tmp_path):
 def test_the_dots_of_an_official_file_are_recoded(data_folder):
     """Labels of adult.test end in dots; the other cards are loaded elsewhere."""
     card = read_card(find_card("adult"))
-    parts, frame = read_parts(card, locate(card, folders(None, find_card("adult"))))
-    raw = sorted({value for _, part in parts for value in part.frame["income"]})
+    read = read_parts(card, locate(card, folders(None, find_card("adult"))))
+    raw = sorted({value for file in read.files for value in file.frame["income"]})
     assert [twins.values for twins in twins_among(raw)] == [("<=50K", "<=50K."), (">50K", ">50K.")]
-    assert list(doubtful_values(card, frame)) == []
+    assert list(doubtful_values(card, read.frame)) == []

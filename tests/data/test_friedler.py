@@ -121,9 +121,9 @@ def test_rows_at_each_step(loaded):
     data, found = loaded
     card = data.card
     raw, complete, final, *_ = SIZES[card.name]
-    parts, _ = read_parts(card, found)
-    frame = parts[0][1].frame
-    assert [len(parts), len(frame)] == [1, raw]
+    (file,) = read_parts(card, found).files
+    frame = file.frame
+    assert len(frame) == raw
     needed = [name for name in frame.columns if not card.drops(name)] + [*card.keep, *card.keep_between]
     assert (~frame[needed].isin(card.missing).any(axis=1)).sum() == complete
     assert len(data) == final

@@ -36,7 +36,7 @@ def test_declared_levels_keep_their_order_even_those_that_never_occur():
 def test_what_is_no_level():
     with pytest.raises(Misfit) as caught:
         coded("x", pd.Series(["b", "z", "a"]), ("a", "b"))
-    assert (caught.value.cell, caught.value.what) == (
+    assert (caught.value.cell, caught.value.problems[0].what) == (
         "z",
         'column "x" has "z", which is not one of its levels',
     )

@@ -54,11 +54,11 @@ def test_plan_of_25_million_repeats(tmp_path, say):
     )
     run = prepare(config, folder=tmp_path / "out")
     tracemalloc.start()
-    assert [repeat for _, repeat in itertools.islice(run.todo, 249, 252)] == [0, 1, 1]
+    assert [repeat for _, repeat in itertools.islice(run.todo(), 249, 252)] == [0, 1, 1]
     shown = RunProgress(run, 2)
     record(run, 3, 99_999)
     record(run, 3, 100_000)  # of a longer run
-    assert len(run.todo) == 24_999_999
+    assert run.n_left == 24_999_999
     shown.note(run.records[run.distinct[3].key, 99_999])
     assert tracemalloc.get_traced_memory()[1] < 5e6
     tracemalloc.stop()
@@ -115,12 +115,12 @@ def test_what_took_too_much_is_tried_last(small):
     record(small, 2, 0, "failed")
     record(small, 0, 1, "memory")
     record(small, 5, 3, "killed")
-    order = [(small.distinct.index(cell), repeat) for cell, repeat in small.todo]
+    order = [(small.distinct.index(cell), repeat) for cell, repeat in small.todo()]
     turn = [small.distinct.index(cell) for cell in small.in_turn]
     assert order[:4] == [(i, 0) for i in turn if i not in (0, 1)]
     assert order[-2:] == [(1, 0), (0, 1)]
     assert order[-3] == (turn[-1], 3)
-    assert len(order) == len(small.todo) == 23
+    assert len(order) == small.n_left == 23
 
 
 def test_a_list_of_what_is_to_do_and_its_length_agree(small):
@@ -130,14 +130,14 @@ def test_a_list_of_what_is_to_do_and_its_length_agree(small):
         for cell, repeat in itertools.product(range(6), range(6)):
             if rng.random() < 0.6:
                 record(small, cell, repeat, rng.choice(["infeasible", "failed", "overtime", "killed"]))
-        todo = list(small.todo)
+        todo = list(small.todo())
         missing = {
             (cell.key, repeat)
             for cell in small.distinct
             for repeat in range(4)
             if (found := small.records.get((cell.key, repeat))) is None or found.status != "infeasible"
         }
-        assert len(todo) == len(small.todo) == len(missing)
+        assert len(todo) == small.n_left == len(missing)
         assert {(cell.key, repeat) for cell, repeat in todo} == missing
         late = [small.records.get((cell.key, n)) for cell, n in todo]
         late = [one is not None and one.status in TRIED_LAST for one in late]
@@ -146,11 +146,11 @@ def test_a_list_of_what_is_to_do_and_its_length_agree(small):
 
 def test_what_fails_in_this_run_is_not_tried_again_in_it(small):
     seen = []
-    for cell, repeat in small.todo:
+    for cell, repeat in small.todo():
         seen.append((cell.key, repeat))
         record(small, small.distinct.index(cell), repeat, "overtime")
     assert len(seen) == len(set(seen)) == 24
-    assert len(small.todo) == 24
+    assert small.n_left == 24
 
 
 # -- progress

@@ -193,7 +193,7 @@ def test_a_station_keeps_its_process_until_it_rests_and_no_file_at_its_end(tmp_p
     (tmp_path / "there").mkdir()
     station = Station(tmp_path / "there", run)
     pids = []
-    for cell, repeat in prepared.todo:
+    for cell, repeat in prepared.todo():
         assert str(tmp_path).encode() not in pack((cell, repeat))
         found = station.repeat(pack((cell, repeat)), "p", population)
         assert (found.status, found.key) == ("ok", cell.key)
@@ -221,7 +221,7 @@ def test_the_end_of_a_run_ends_what_is_at_work_on_a_station(tmp_path):
     run = SentRun("a", fingerprint_of(prepared.config), pack(prepared.config), code)
     (tmp_path / "there").mkdir()
     station = Station(tmp_path / "there", run)
-    task = next(pack(place) for place in prepared.todo if "Sleeps" in place[0].technique.spec.name)
+    task = next(pack(place) for place in prepared.todo() if "Sleeps" in place[0].technique.spec.name)
     with ThreadPoolExecutor() as threads:
         found = threads.submit(station.repeat, task, "p", population)
         time.sleep(3)

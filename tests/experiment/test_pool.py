@@ -123,7 +123,7 @@ def prepared_run(folder: Path, *techniques: str, repeats: int = 1, **changes):
 
 def tasks_of(prepared) -> list[Task]:
     population = populate(prepared.datasets[0], prepared.config, prepared.folder)
-    return [Task(cell, repeat, population) for cell, repeat in prepared.todo]
+    return [Task(cell, repeat, population) for cell, repeat in prepared.todo()]
 
 
 def by_technique(found, tasks) -> dict[str, list]:

@@ -6,7 +6,7 @@ import pytest
 from conftest import write_config
 
 from fairbench_cli.data.table import Column, Sample, Table, in_other_group
-from fairbench_cli.experiment.config.metrics import RequestedRowMetrics, rows_of
+from fairbench_cli.experiment.config.metrics import MetricSpec, RequestedRowMetrics, rows_of
 from fairbench_cli.measures.registry import ROW_METRICS
 
 METRICS = ["accuracy", "consistency", "unexplained-difference", "explained-difference", "discrimination"]
@@ -84,9 +84,9 @@ def test_every_measure_of_rows_can_be_asked_for():
     y = (codes[:, 0] + codes[:, 1] + rng.integers(0, 2, n) > 2).astype(np.int8)
     table = Table(columns, codes.astype(np.int16))
     sample = Sample(table, "sex", y, codes[:, 1].astype(np.int8))
-    requested = RequestedRowMetrics(tuple(ROW_METRICS), ("job",))
+    requested = RequestedRowMetrics(tuple(map(MetricSpec, ROW_METRICS)), ("job",))
     values = requested.measure(sample, y, rng.random(n))
-    assert values.keys() == requested.records
+    assert values.keys() == {*requested.recorded_as.values()}
     assert RequestedRowMetrics().measure(sample, y, None) == {}
 
 

@@ -142,7 +142,7 @@ def test_a_failure_beyond_the_repeats_asked_for_does_not_count(tmp_path):
 def test_a_record_that_cannot_be_is_none_after_ctrl_c_either(tmp_path):
     folder = tmp_path / "out"
     prepared = prepare(config(tmp_path), folder=folder)
-    cell, number = next(iter(prepared.todo))
+    cell, number = next(iter(prepared.todo()))
     folder.mkdir()
     wrong = Repeat(cell.key, number, "ok", "", Counts(("0", "1"), np.ones((2, 2, 2))))
     with Journal(folder / "journal", new_header(versions_of_numbers())) as journal:

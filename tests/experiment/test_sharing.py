@@ -51,7 +51,7 @@ def tasks_of(folder: Path, **changes) -> list[Task]:
     config = write_config(folder / "run.yaml", **given | {"interventions": TECHNIQUES} | changes)
     prepared = prepare(config, folder=folder / "out")
     populations = {one.name: populate(one, prepared.config, folder) for one in prepared.datasets}
-    return [Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo]
+    return [Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo()]
 
 
 def forget() -> None:

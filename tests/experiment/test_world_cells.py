@@ -212,8 +212,10 @@ def test_all_that_is_measured_is_measured_in_worlds(tmp_path):
     outcome = run_repeat(on_training, population, 0)
     _, test = draw(on_training, population, 0)
     known = record_of(on_training, population, 0, test).rows
-    assert {name.removesuffix(" on record") for name in outcome.values} == population.row_metrics.records
-    assert len(outcome.values) == 2 * len(population.row_metrics.records)
+    assert {name.removesuffix(" on record") for name in outcome.values} == {
+        *population.row_metrics.recorded_as.values()
+    }
+    assert len(outcome.values) == 2 * len(population.row_metrics.recorded_as)
     assert outcome.swept.n.sum((1, 2, 3)).tolist() == [len(test)] * len(outcome.swept.n)
     assert outcome.predictions is not None
     curve = run_repeat(on_test, population, 0).tuning  # chosen on what the world knows of the test rows

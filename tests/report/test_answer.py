@@ -77,7 +77,7 @@ def run_of(worlds: dict[str, dict], repeats: int = 6, betas=(0.0,), **more: obje
 def answered(techniques: dict, **more) -> tuple[RunSetting, str, str]:
     """Return the only setting of a run, its headline, and everything that is said."""
     plan, records = run_of({"bank": techniques}, **more)
-    metrics = tuple(dict.fromkeys([*plan.config.metrics, "discrimination", "accuracy"]))
+    metrics = tuple(dict.fromkeys([*plan.config.at_hand, "discrimination", "accuracy"]))
     run = run_results(Path(), plan, records, metrics)
     document, short = answer_document(run), answer_document(run, brief=True)
     console = [short.answer.headline.text, *(one.text for one in short.answer.statements), *short.notes]
@@ -116,7 +116,7 @@ def test_a_technique_that_refuses_everybody_is_never_better_and_never_on_the_fro
     records["bank-massaging-0.0", 3] = records["bank-massaging-0.0", 3].__class__(
         "bank-massaging-0.0", 3, "ok", "", counts(REFUSED, 0.7, np.random.default_rng(1))
     )
-    run = run_results(Path(), plan, records, plan.config.metrics)
+    run = run_results(Path(), plan, records, plan.config.at_hand)
     (setting,) = answer_of(run).settings
     assert (setting.finding("massaging").kind, setting.outcome) == ("constant", "nothing shown")
     text = markdown(answer_document(run))
@@ -134,7 +134,7 @@ def test_the_best_of_few_repeats_is_said_to_be_of_few():
     for repeat in range(3, 6):
         key = "bank-massaging-0.0"
         records[key, repeat] = Repeat(key, repeat, "infeasible", "why not", None)
-    text = markdown(answer_document(run_results(Path(), plan, records, plan.config.metrics)))
+    text = markdown(answer_document(run_results(Path(), plan, records, plan.config.at_hand)))
     assert re.search(r"Best: massaging, [23]\.\d points left, accuracy −\d\.\d, 3 of 6 repeats\.", text)
 
 
@@ -145,7 +145,7 @@ def test_a_gap_that_wavers_less_is_no_narrower_gap():
         for name, gap in (("none", 0.08 * (-1) ** repeat), ("massaging", 0.01)):
             made = counts((0.32, 0.32 + gap), 0.8, rng)
             records[f"bank-{name}-0.0", repeat] = Repeat(f"bank-{name}-0.0", repeat, "ok", "", made)
-    (setting,) = answer_of(run_results(Path(), plan, records, plan.config.metrics)).settings
+    (setting,) = answer_of(run_results(Path(), plan, records, plan.config.at_hand)).settings
     one = setting.finding("massaging")
     assert abs(one.value.mean) > abs(setting.plain.value.mean)
     assert (one.verdict, one.kind, setting.outcome) == ("better", "not shown", "no gap shown")
@@ -159,7 +159,7 @@ def test_each_technique_is_next_to_the_plain_model_that_sees_as_much():
         made = counts(rates.get(cell["intervention"], (0.18, 0.42)), 0.8, rng)
         records[cell["key"], repeat] = Repeat(cell["key"], repeat, "ok", "", made)
     plan = replace(plan, cells=plan.cells + seen)
-    document = answer_document(run_results(Path(), plan, records, plan.config.metrics))
+    document = answer_document(run_results(Path(), plan, records, plan.config.at_hand))
     assert re.search(r"on bank \(2[34]\.\d to [01]\.\d points\)\.", document.answer.headline.text)
     assert "techniques that see as much are compared with it" in document.answer.statements[0].text
 
@@ -171,7 +171,7 @@ def test_techniques_and_data_sets_have_the_names_that_a_config_gives():
     more = {"interventions": (*plan.config.interventions, spec)}
     datasets = (plan.config.datasets[0].model_copy(update={"title": "A bank"}),)
     plan = replace(plan, config=plan.config.model_copy(update=more | {"datasets": datasets}))
-    text = markdown(answer_document(run_results(Path(), plan, records, plan.config.metrics)))
+    text = markdown(answer_document(run_results(Path(), plan, records, plan.config.at_hand)))
     assert re.search(r"\*\*M narrows the gap on A bank|2 techniques narrow the gap on A bank", text)
     assert "Best: M," in text
     assert "massaging" not in text
@@ -257,7 +257,7 @@ def test_what_is_so_of_one_attribute_is_not_said_of_the_data_set():
             update={"sample": plan.config.sample.model_copy(update={"beta": (0.0, 0.5)})}
         ),
     )
-    brief = answer_document(run_results(Path(), plan, records, plan.config.metrics), brief=True)
+    brief = answer_document(run_results(Path(), plan, records, plan.config.at_hand), brief=True)
     assert "It changes nothing on bank (race)." in brief.notes[0]
 
 

@@ -65,7 +65,7 @@ def test_what_a_bias_costs_and_who_gains_is_told_on_true_labels(run):
     settings = {(one.world, one.beta): one for one in answer_of(run).settings}
     most = settings[MOST]
     # 50 points of TPR of the deprived positives, who are 40 % of half of the rows.
-    assert 100 * most.lost.by.mean == pytest.approx(-10.0, abs=0.5)
+    assert 100 * most.lost.mean == pytest.approx(-10.0, abs=0.5)
     assert most.lost.kind == "worse"
     assert most.finding("massaging").gains
     assert (most.finding("massaging").contrast, most.finding("reweighing").contrast) == ("artefact", "real")
@@ -156,7 +156,7 @@ def test_the_model_without_the_bias_is_a_line_and_no_remedy():
     # Without one, and without a world without bias, what it cost is not known, and nothing is "regained".
     alone = invented({name: {MOST: of[MOST]} for name, of in RULES.items()}, repeats=5)
     (setting,) = answer_of(alone).settings
-    assert np.isnan(setting.lost.by.mean)
+    assert np.isnan(setting.lost.mean)
     headline = answer_document(alone).answer.headline.text
     assert headline.startswith("Under label massaging gains accuracy on true labels; the recorded trade")
 

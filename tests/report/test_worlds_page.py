@@ -12,7 +12,7 @@ from fairbench_cli.document.html import html
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.page_numbers import GRAIN, RULES
 from fairbench_cli.report.page_worlds import undone
-from fairbench_cli.report.worlds import COLUMNS, ExactNumber, facts_of_run, worlds_of
+from fairbench_cli.report.worlds import COLUMNS, ExactNumber, ExactWorlds, facts_of_run
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def test_the_page_names_the_strength_and_what_can_be_undone(page):
 
 
 def test_what_can_be_undone_is_said_of_the_numbers():
-    (kept,) = worlds_of(_frame()).worlds
+    (kept,) = ExactWorlds(_frame()).worlds
 
     def with_(lost, **kept_of):
         numbers = dict(kept.numbers) | {("", "thresholds-lose", "true", ""): ExactNumber(lost)}

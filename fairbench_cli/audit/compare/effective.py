@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
+from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
@@ -106,7 +107,7 @@ def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
     worth in a rate of all rows of a group; where people have several, of those with one label, too.
     """
     known = OF_EVERYBODY if part.clusters is None else (*OF_EVERYBODY, *BY_LABEL)
-    names = [name for name in known if part.labelled or not RATES[name].needs_labels]
+    names = defined(known, part.labelled)
     worth, everybody = own_rows(part, names).below, part.counts.group_total[:, None]
     weight = np.where(np.isin(names, BY_LABEL), parts(part.counts.n, names)[1], everybody)
     if groups is not None:
@@ -118,12 +119,12 @@ def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
 def _sides(part: Slice, names: Sequence[str], *, rest: bool) -> Floats:
     """Return sums of each group, or of all other groups: (3, 2, groups, rates).
 
-    The first axis has weights, their squares and rows; the second what is above the bar of a rate, and what
-    is below it and not above.
+    The first axis has weights, rows and squared weights; the second what is above the bar of a rate, and
+    what is below it and not above.
     """
-    cells = np.stack([part.counts.n, part.squares, part.cell_rows])
+    cells = part.cells
     if rest:
-        others = 1 - np.eye(len(part.counts.n))
+        others = 1 - np.eye(cells.shape[1])
         cells = np.stack([np.tensordot(others, each, 1) for each in cells])
     above, below = parts(cells, names)
     return np.stack([above, np.where(of_all(names), 0.0, below - above)], axis=1)
@@ -132,7 +133,7 @@ def _sides(part: Slice, names: Sequence[str], *, rest: bool) -> Floats:
 def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     """Return effective and plain rows above and below the bar, of each group or of everybody else."""
     of_each = _sides(part, names, rest=False)
-    weights, squares, rows = _sides(part, names, rest=True) if rest else of_each
+    weights, rows, squares = _sides(part, names, rest=True) if rest else of_each
     weight, square, many = weights.sum(0), squares.sum(0), rows.sum(0)
     rate, kish = divide(weights[0], weight), divide(weight**2, square)
     linear = divide((1 - rate) ** 2 * squares[0] + rate**2 * squares[1], weight**2)
@@ -140,7 +141,7 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     inside = (rate > 0) & (rate < 1) & (variance > 0)
     worth = np.where(inside, np.fmin(kish, divide(rate * (1 - rate), variance)), kish)
     # A group that shows no spread of weights while others do may have missed its heavy rows by chance.
-    each_weight, each_square, each_many = of_each.sum(1)
+    each_weight, each_many, each_square = of_each.sum(1)
     uneven = divide(each_weight**2, each_square) < each_many * (1 - EQUAL)
     equal = ~(kish < many * (1 - EQUAL)) & ~uneven.any(0)
     worth = np.where(equal, many, np.fmin(worth, many))
@@ -167,7 +168,7 @@ def _pooled_variance(of_each: Floats, weights: Floats, rows: Floats) -> Floats:
     On each side of the bar: what Kish's number would lose, n Σw² / (Σw)², over all groups, with the weights
     of each scaled to a mean of 1.
     """
-    each_weights, each_squares, each_rows = of_each
+    each_weights, each_rows, each_squares = of_each
     each_weight, weight = each_weights.sum(0), weights.sum(0)
     scale = np.where(each_weight > 0, divide(each_rows.sum(0), each_weight), 0.0)
     total = (scale * each_weights).sum(1)

@@ -15,27 +15,35 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.effective import RateRows, of_all, own_rows, rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools, Ints
-from fairbench_cli.audit.compare.report import ALL, Disparity, GroupRow, Interval, Pair, Reason
+from fairbench_cli.audit.compare.report import (
+    ALL,
+    Disparity,
+    GroupRow,
+    Intervals,
+    Pair,
+    Reason,
+    Report,
+    intervals,
+)
 from fairbench_cli.audit.compare.verdict import decide, tau_of
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, SHOWN, canonical
+from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, SHOWN, canonical, defined
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures import score_test
-from fairbench_cli.measures.counts import Counts, Floats, divide
+from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.power import Criterion, rows_needed
 from fairbench_cli.measures.rates import RATES, parts
 from fairbench_cli.measures.significance import holm
 
 Limits = tuple[Floats, Floats]
-
-
 CAN_DECIDE: tuple[Reason, ...] = ("chance", "few", "wide")  # what more rows would end
 
 
@@ -171,12 +179,18 @@ class Compared:
         return found
 
     @cached_property
-    def _ratio(self) -> Floats:
-        return divide(self.value, self.reference_value)
+    def ratio(self) -> Intervals:
+        """Each rate over its reference's."""
+        return self._estimates(divide(self.value, self.reference_value), self.ratio_limits)
 
     @cached_property
-    def _difference(self) -> Floats:
-        return self.value - self.reference_value
+    def difference(self) -> Intervals:
+        """Each rate less its reference's."""
+        return self._estimates(self.value - self.reference_value, self.difference_limits)
+
+    def _estimates(self, values: Floats, limits: Limits) -> Intervals:
+        """Return values with their limits; that of a reference against itself is no estimate."""
+        return intervals(values, *(np.where(self.itself, values, each) for each in limits))
 
     def pair(self, g: int, m: int) -> Pair:
         """Return the names of a group and of its reference."""
@@ -188,14 +202,6 @@ class Compared:
         above, below, ref_above, ref_below = (float(side[g, m]) for side in self.counted)
         return above, below, ref_above, ref_below
 
-    def ratio(self, g: int, m: int) -> Interval:
-        """Return a rate over its reference's."""
-        return with_limits(self._ratio, self.ratio_limits, g, m, known=bool(self.itself[g, m]))
-
-    def difference(self, g: int, m: int) -> Interval:
-        """Return a rate less its reference's."""
-        return with_limits(self._difference, self.difference_limits, g, m, known=bool(self.itself[g, m]))
-
     def ruling(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
         """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
         point = decide(*self.behind(g, m), float(self.taus[m]))
@@ -205,11 +211,6 @@ class Compared:
 def compared(part: Slice, names: Sequence[str], config: AuditConfig) -> Compared:
     """Return the comparisons of some rates of a slice with the references that are given or chosen."""
     return Compared(part, tuple(names), references.references(part, names, config), config)
-
-
-def shown_names(part: Slice) -> tuple[str, ...]:
-    """Return the rates that a slice has."""
-    return tuple(name for name in SHOWN if part.labelled or not RATES[name].needs_labels)
 
 
 def wanted_rates(
@@ -250,14 +251,6 @@ def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confi
 def _below(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
     """Return what is under the bar; of a share of a list, the list."""
     return np.where(of_all(names) & (rows.below > 0), total, rows.below)
-
-
-def with_limits(values: Floats, limits: Limits, g: int, m: int, known: bool) -> Interval:
-    """Return the value of group g and column m with its limits, or as its own limits when it is `known`."""
-    value = float(values[g, m])
-    if known:  # no estimate, as that of a group against itself is none
-        return Interval(value, value, value)
-    return Interval(value, float(limits[0][g, m]), float(limits[1][g, m]))
 
 
 def tests_of(
@@ -303,62 +296,38 @@ def _tested(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats
     return p, score_test.outside_p(*counted, taus), exact, (rows.scaled | ref.scaled) & ~enough
 
 
-@dataclass(frozen=True, eq=False)
-class Family:
-    """Tables of tests, one an attribute: what decides is adjusted over what decides, the others over all.
+def adjust(
+    tables: Sequence[Floats], decide: Sequence[Bools] = (), pairs: Sequence[Floats] = ()
+) -> tuple[list[Floats], int]:
+    """Return tables of tests adjusted as one family, by Holm, and how many of them decide.
 
-    >>> tables = [np.array([[0.01, 0.04]]), np.array([[0.03], [np.nan]])]
-    >>> family = Family(tables, [np.array([True, False]), np.array([True])])
-    >>> family.size, [p.tolist() for p in family.adjusted()]
-    (2, [[[0.02, 0.06]], [[0.03], [nan]]])
+    What decides is adjusted over what decides, the others over all.
 
     Parameters
     ----------
     tables : sequence of arrays, shape (groups, columns)
-        P-values; NaN is no test, and what cannot be tested is 1.
+        P-values, a table an attribute; NaN is no test, and what cannot be tested is 1.
     decide : sequence of bool arrays, shape (columns,)
         What decides; all where it is not said.
     pairs : sequence of arrays, shape (pairs, columns)
         Of further pairs of groups, where the data chose the reference of the tables: these count, too.
+
+    Examples
+    --------
+    >>> tables = [np.array([[0.01, 0.04]]), np.array([[0.03], [np.nan]])]
+    >>> adjusted, size = adjust(tables, [np.array([True, False]), np.array([True])])
+    >>> [p.tolist() for p in adjusted], size
+    ([[[0.02, 0.06]], [[0.03], [nan]]], 2)
     """
-
-    tables: Sequence[Floats]
-    decide: Sequence[Bools] = ()
-    pairs: Sequence[Floats] = ()
-
-    @property
-    def size(self) -> int:
-        """How many tests decide."""
-        return sum(int((~np.isnan(tests)).sum()) for tests in self._deciding)
-
-    def adjusted(self) -> list[Floats]:
-        """Return the tables adjusted."""
-        every = self._tests
-        p = _holm(self._deciding)
-        others = p if all(decides.all() for decides in self.decide) else _holm(every)
-        p = np.where(np.isnan(p), others, p)
-        found = []
-        for tests, table in zip(every, self.tables, strict=True):
-            found.append(p[: table.size].reshape(table.shape))
-            p = p[tests.size :]
-        return found
-
-    @property
-    def _tests(self) -> Sequence[Floats]:
-        if not self.pairs:
-            return self.tables
-        return [np.concatenate(both) for both in zip(self.tables, self.pairs, strict=True)]
-
-    @property
-    def _deciding(self) -> Sequence[Floats]:
-        if not self.decide:
-            return self._tests
-        both = zip(self.decide, self._tests, strict=True)
-        return [np.where(decides, tests, np.nan) for decides, tests in both]
-
-
-def _holm(tables: Sequence[Floats]) -> Floats:
-    return holm(np.concatenate([*(table.ravel() for table in tables), np.empty(0)]))
+    every = [np.concatenate(both) for both in zip(tables, pairs, strict=True)] if pairs else tables
+    both = zip(decide, every, strict=True)
+    deciding = [np.where(decides, tests, np.nan) for decides, tests in both] if decide else every
+    flat, whole = (np.concatenate([np.empty(0), *map(np.ravel, each)]) for each in (deciding, every))
+    p = holm(flat)
+    p = np.where(np.isnan(p), holm(whole), p)
+    parts = np.split(p, np.cumsum([tests.size for tests in every], dtype=np.intp))
+    found = [part[: table.size].reshape(table.shape) for table, part in zip(tables, parts, strict=False)]
+    return found, int((~np.isnan(flat)).sum())
 
 
 def weigh(
@@ -390,14 +359,14 @@ def weigh(
         pairs = np.where(own, tests.pairs, np.nan)
         equal.append((np.where(own, p, np.nan), np.isin(every, column[decides]), pairs))
         far.append((outside, decides, tests.pairs_outside))
-    family, of_far = (Family(*zip(*members, strict=True)) for members in (equal, far))
+    (of_equal, family), (of_far, _) = (adjust(*zip(*members, strict=True)) for members in (equal, far))
     found, alpha = [], config.alpha
-    for tests, column, p, p_far in zip(slices, columns, family.adjusted(), of_far.adjusted(), strict=True):
+    for tests, column, p, p_far in zip(slices, columns, of_equal, of_far, strict=True):
         p_holm = np.where(np.isnan(tests.p), np.nan, p[:, column])
         with np.errstate(invalid="ignore"):
             differs = p_holm < alpha
             found.append(Evidence(p_holm, differs, differs & (p_far < alpha)))
-    return found, family.size
+    return found, family
 
 
 def distinct(names: Sequence[str], at: Ints) -> Ints:
@@ -434,6 +403,34 @@ def _or_one(p: Floats, few: Bools) -> Floats:
     return np.where(np.isnan(p) | few, 1.0, p)
 
 
+def report_of(
+    slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig, common: AuditConfig, **more: Any
+) -> Report:
+    """Return the groups of slices and their comparisons as a report, before anything is judged.
+
+    Parameters
+    ----------
+    slices, deciding, config
+        As of `disparities`; groups that are left out are in the slices.
+    common : AuditConfig
+        The configuration with the references that all slices have in common.
+    more
+        What else the report says.
+    """
+    inside = [references.kept(part, config) for part in slices]
+    rows, family = disparities(inside, deciding, common)
+    return Report(
+        config=config,
+        slices=tuple(slices),
+        decided_by=tuple(deciding),
+        overall=tuple(overall_rows(slices, config)),
+        groups=tuple(row for part in inside for row in group_rows(part, config)),
+        disparities=tuple(row for of_slice in rows for row in of_slice),
+        family=family,
+        **more,
+    )
+
+
 def disparities(
     slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig
 ) -> tuple[list[list[Disparity]], int]:
@@ -448,9 +445,7 @@ def disparities(
     config : AuditConfig
         References, taus, confidence, rule.
     """
-    tables = [
-        compared(part, [name for name in shown_names(part) if name in COMPARED], config) for part in slices
-    ]
+    tables = [compared(part, defined(COMPARED, part.labelled), config) for part in slices]
     wanted = [wanted_rates(table.part, table.names, deciding, config) for table in tables]
     evidence, family = weigh([table.tests for table in tables], wanted, config)
     each = zip(tables, evidence, wanted, strict=True)
@@ -473,8 +468,8 @@ def _disparities(table: Compared, evidence: Evidence, wanted: frozenset[str], fa
                 metric=name,
                 value=float(table.value[g, m]),
                 reference_value=float(table.reference_value[g, m]),
-                ratio=table.ratio(g, m),
-                difference=table.difference(g, m),
+                ratio=table.ratio[g, m],
+                difference=table.difference[g, m],
                 p=float(tests.p[g, m]),
                 p_holm=float(evidence.p_holm[g, m]),
                 test="" if math.isnan(tests.p[g, m]) else "fisher" if tests.exact[g, m] else "score",
@@ -512,22 +507,21 @@ def _needed(table: Compared, still: Bools, family: int) -> Floats:
 
 def group_rows(part: Slice, config: AuditConfig) -> list[GroupRow]:
     """Return counts and rates of each group."""
-    names = shown_names(part)
-    limits = rate_limits(names, own_rows(part, names), config.confidence)
+    names = defined(SHOWN, part.labelled)
     above, below = parts(part.counts.n, names)
-    rates = divide(above, below)
-    alone = len(part.counts.groups) == 1  # then its share of all is 1, and no estimate
+    rates, limits = divide(above, below), rate_limits(names, own_rows(part, names), config.confidence)
+    known = of_all(names) & (
+        len(rates) == 1
+    )  # the share of all that the only group has is 1, and no estimate
+    metrics = intervals(rates, *(np.where(known, rates, each) for each in limits))
     return [
         GroupRow(
             *(*part.place, group),
             rows=int(part.rows[g]),
             small=bool(part.rows[g] < config.min_group),
             counts=_counts(part.counts.n[g], part.labelled),
-            metrics={
-                name: with_limits(rates, limits, g, m, alone and RATES[name].of_all)
-                for m, name in enumerate(names)
-            },
-            behind={name: (float(above[g, m]), float(below[g, m])) for m, name in enumerate(names)},
+            metrics=dict(zip(names, metrics[g], strict=True)),
+            behind=dict(zip(names, zip(above[g].tolist(), below[g].tolist(), strict=True), strict=True)),
         )
         for g, group in enumerate(part.counts.groups)
     ]
@@ -549,14 +543,7 @@ def overall_rows(slices: Sequence[Slice], config: AuditConfig) -> list[GroupRow]
         first.setdefault(part.place[:2], part)
     rows: list[GroupRow] = []
     for part in first.values():
-        everybody = replace(
-            part,
-            attribute=ALL,
-            counts=Counts((ALL,), part.counts.overall[None]),
-            cell_rows=part.cell_rows.sum(0, keepdims=True),
-            squares=part.squares.sum(0, keepdims=True),
-            intersection=False,
-            clusters=part.clusters and replace(part.clusters, group=np.zeros_like(part.clusters.group)),
-        )
-        rows += group_rows(everybody, config)
+        clusters = part.clusters and replace(part.clusters, group=np.zeros_like(part.clusters.group))
+        whole = {"attribute": ALL, "intersection": False, "clusters": clusters}
+        rows += group_rows(part.with_cells(part.cells.sum(1, keepdims=True), (ALL,), **whole), config)
     return rows

@@ -9,10 +9,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from fairbench_cli.audit.config import WITHOUT_VERDICT, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.document.model import Verdict
+from fairbench_cli.measures.counts import Floats
 
 ALL = "(all)"  # the attribute and the group of everybody
 
@@ -31,7 +35,17 @@ class Interval:
     high: float
 
 
+Intervals = NDArray[np.object_]  # of `Interval`
 UNDEFINED = Interval(math.nan, math.nan, math.nan)
+
+
+def intervals(values: Floats, low: Floats, high: Floats) -> Intervals:
+    """Return numbers with their intervals, each an `Interval`; arrays of one shape.
+
+    >>> intervals(np.array([0.5]), np.array([0.25]), np.array([0.75]))[0]
+    Interval(value=0.5, low=0.25, high=0.75)
+    """
+    return np.asarray(np.frompyfunc(Interval, 3, 1)(values, low, high))
 
 
 @dataclass(frozen=True)

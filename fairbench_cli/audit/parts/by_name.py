@@ -15,7 +15,6 @@ none. All tests are adjusted together by Holm, apart from the rates of every aud
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -23,15 +22,17 @@ import numpy as np
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.effective import rows_per_weight
-from fairbench_cli.audit.compare.kernel import Compared, Family, Limits
-from fairbench_cli.audit.compare.references import REST, REST_NAME, Ints
+from fairbench_cli.audit.compare.kernel import Compared, Limits, adjust
+from fairbench_cli.audit.compare.references import REST, REST_NAME
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
 from fairbench_cli.audit.compare.verdict import all_of, decide_metric, requested_names, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.part import Part, View, grouped, stream
+from fairbench_cli.audit.parts.part import Part, View, stream
 from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import listed
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
@@ -110,36 +111,6 @@ class _Tested:
         return math.nan if math.isnan(self.known.value) else 1.0 if math.isnan(self.p) else self.p
 
 
-@dataclass(frozen=True, eq=False)
-class _Pairs:
-    """The groups of a slice and their references: weights summed, and what a unit of these is worth in rows.
-
-    `n` has the shape (pairs, 2, 2, 2): group and reference, labels, predictions; `worth` (pairs, 2).
-    """
-
-    part: Slice
-    groups: tuple[int, ...]
-    at: Ints
-    n: Floats
-    worth: Floats
-    everybody: float
-
-    def named(self, group: int) -> Pair:
-        """Return the names of a group and of its reference."""
-        groups, at = self.part.counts.groups, int(self.at[0])
-        return Pair(*self.part.place, groups[group], REST_NAME if at == REST else groups[at])
-
-    @cached_property
-    def drawn(self) -> dict[int, Counts]:
-        """The draws of pairs, which all metrics share: filled as they are needed."""
-        return {}
-
-    @cached_property
-    def rows(self) -> Floats:
-        """What the weights are worth."""
-        return self.n * self.worth[:, :, None, None]
-
-
 def requested(_: tuple[()], base: Report) -> Requested:
     """Return metrics of every group of each slice but the reference, which is that of the selection rate.
 
@@ -151,35 +122,26 @@ def requested(_: tuple[()], base: Report) -> Requested:
     deciding = [name for name in names if bounds(find(name), tau_of(name, config), config.confidence)]
     tests = {name: parts_tested(find(name)) for name in deciding}
     columns = list(dict.fromkeys(chain.from_iterable(tests.values())))
-    slices = [_pairs(references.kept(part, config), config) for part in base.slices]
-    found = [_all_tested(pairs, names, columns, config) for pairs in slices]
-    tables, others = [], []
-    for pairs, metrics in zip(slices, found, strict=True):
-        many = len(pairs.groups)
-        p = [metrics[name][i].member for i in range(many) for name in columns]
-        tables.append(np.array(p, dtype=np.float64).reshape(many, len(columns)))
+    found, others = [], 0
+    for part in (references.kept(each, config) for each in base.slices):
+        pairs = _tested_pairs(part, dict.fromkeys((*columns, *names)), config)
+        found += pairs
         # A reference that the data chose is the extreme one of all pairs: the others count as tests, too.
-        more = many * (many - 1) // 2 if references.chosen_by_rate(pairs.part, config) else 0
-        others.append(np.ones((more, len(columns))))
+        others += math.comb(len(pairs), 2) if references.chosen_by_rate(part, config) else 0
+    p = np.array([[values[name].member for name in columns] for _, values in found])
+    p = p.reshape(len(found), len(columns))
+    (adjusted,) = adjust([p], pairs=[np.ones((others, len(columns)))])[0]
     rows, decided = [], []
-    for pairs, metrics, table in zip(slices, found, Family(tables, pairs=others).adjusted(), strict=True):
-        for i, group in enumerate(pairs.groups):
-            p_holm = dict(zip(columns, table[i].tolist(), strict=True))
-            pair, values = pairs.named(group), {name: metrics[name][i] for name in metrics}
-            verdicts = {}
-            for name in deciding:
-                own = [_decided(pair, name, test, values, p_holm[test], config) for test in tests[name]]
-                verdicts[name] = all_of(test.verdict for test in own)
-                decided += own
-            known = {name: values[name].known for name in names}
-            rows.append(RequestedRow(**vars(pair), values=known, verdicts=verdicts))
-    bounded = {
-        tested.drawn
-        for metrics in found
-        for name in names
-        for tested in metrics[name]
-        if not math.isnan(tested.known.low)
-    }
+    for (pair, values), each in zip(found, adjusted.tolist(), strict=True):
+        p_holm, verdicts = dict(zip(columns, each, strict=True)), {}
+        for name in deciding:
+            own = [_decided(pair, name, test, values, p_holm[test], config) for test in tests[name]]
+            verdicts[name] = all_of(test.verdict for test in own)
+            decided += own
+        known = {name: values[name].known for name in names}
+        rows.append(RequestedRow(**vars(pair), values=known, verdicts=verdicts))
+    asked = [values[name] for _, values in found for name in names]
+    bounded = {tested.drawn for tested in asked if not math.isnan(tested.known.low)}
     return Requested(tuple(rows), tuple(decided), closed=False in bounded, drawn=True in bounded)
 
 
@@ -191,22 +153,6 @@ def parts_tested(entry: Metric) -> tuple[str, ...]:
     """
     of = {"parts": entry.farthest_of, "rate": (f"{entry.equal}-difference",)}
     return of.get(entry.tested, (entry.name,))
-
-
-def _all_tested(
-    pairs: _Pairs, names: Iterable[str], columns: Iterable[str], config: AuditConfig
-) -> dict[str, list[_Tested]]:
-    """Return what is tested, and the metrics asked for: of the parts of a metric its interval is made."""
-    found = {name: _tested(pairs, name, config) for name in columns}
-    for name in names:
-        entry = find(name)
-        if entry.tested == "parts":
-            values, of = _values(pairs, entry).tolist(), [found[part] for part in entry.farthest_of]
-            found[name] = [_farthest(entry, value, parts) for value, *parts in zip(values, *of, strict=True)]
-        elif name not in found:
-            found[name] = _tested(pairs, name, config)
-    pairs.drawn.clear()
-    return found
 
 
 def _decided(
@@ -236,47 +182,70 @@ def _decided(
     )
 
 
-def _pairs(part: Slice, config: AuditConfig) -> _Pairs:
-    n, worth = part.counts.n, rows_per_weight(part)
-    places = references.references(part, ("selection-rate",), config)
-    at = int(places[0])
-    others = [g for g in np.flatnonzero(references.comparable(part, config)).tolist() if g != at]
-    if at == REST:
-        favoured, every = n.sum(0) - n[others], range(len(n))
-        rest = [float(rows_per_weight(part, [h for h in every if h != g])) for g in others]
-        ref_worth = np.array(rest, dtype=np.float64)
-    else:
-        favoured, ref_worth = np.broadcast_to(n[at], n[others].shape), np.full(len(others), worth[at])
-    both = np.stack([n[others], favoured], axis=1)
-    each_worth = np.stack([worth[others], ref_worth], axis=1)
-    everybody = float((n * worth[:, None, None]).sum())
-    return _Pairs(part, tuple(others), places, both, each_worth, everybody)
+def _tested_pairs(
+    part: Slice, names: Iterable[str], config: AuditConfig
+) -> list[tuple[Pair, dict[str, _Tested]]]:
+    """Return each group of a slice with its reference, and metrics of the two by name, tested.
 
-
-def _tested(pairs: _Pairs, name: str, config: AuditConfig) -> list[_Tested]:
-    """Return a metric of each pair, itself tested."""
-    entry, closed, rows = find(name), closed_form(name), pairs.rows
-    if closed and not (rows.sum((2, 3)) <= 0).any():
-        return _of_rate(pairs, *closed, config)
-    groups = pairs.part.counts.groups
-    drawing = config.draws > 0 and pairs.everybody > 0 and len(groups) <= MOST_GROUPS
+    A metric that is the farthest of several parts comes after these.
+    """
+    groups, at = part.counts.groups, references.references(part, ("selection-rate",), config)
+    reference = int(at[0])
+    others = [g for g in np.flatnonzero(references.comparable(part, config)).tolist() if g != reference]
+    n, worth = _counted(part, others, reference)
+    rows = n * worth[..., None, None]
+    entries = {name: find(name) for name in names}
+    # What is said is of the weights; a test is of the rows that they are worth.
+    values = {
+        name: measure(entry, Counts(NAMED, rows if entry.is_test else n)).tolist()
+        for name, entry in entries.items()
+    }
+    forms = {name: form for name in entries if (form := closed_form(name)) and (rows.sum((2, 3)) > 0).all()}
+    tables = {name: Compared(part, (rate,), at, config) for name, (rate, _) in forms.items()}
+    everybody = float((part.counts.n * rows_per_weight(part)[:, None, None]).sum())
+    drawing = config.draws > 0 and everybody > 0 and len(groups) <= MOST_GROUPS
     found = []
-    for i, (g, value) in enumerate(zip(pairs.groups, _values(pairs, entry).tolist(), strict=True)):
-        tested = _Tested(Interval(value, math.nan, math.nan))
-        if drawing and _enough(entry, rows[i]):
-            if i not in pairs.drawn:
-                drawn = _draw(rows[i], pairs.everybody, config, (*pairs.part.place, groups[g]))
-                by = np.where(pairs.worth[i] > 0, pairs.worth[i], 1.0)
-                pairs.drawn[i] = Counts(NAMED, drawn / by[:, None, None])
-            drawn_values = measure(name, pairs.drawn[i])
-            tested = _of_draws(entry, value, drawn_values, tau_of(name, config), config.confidence)
-        found.append(tested)
+    for i, g in enumerate(others):
+        tested: dict[str, _Tested] = {}
+        draws = Counts(NAMED, np.empty((0, 2, 2, 2)))
+        for name, entry in entries.items():
+            value = values[name][i]
+            if name in forms:
+                table = tables[name]
+                known = (table.difference if forms[name][1] == "difference" else table.ratio)[g, 0]
+                tested[name] = _Tested(
+                    known, math.nan if table.tests.few[g, 0] else float(table.tests.p[g, 0])
+                )
+            elif entry.tested == "parts":
+                tested[name] = _farthest(entry, value, [tested[test] for test in entry.farthest_of])
+            elif drawing and _enough(entry, rows[i]):
+                if not len(draws.n):  # the draws of a pair are those of all metrics
+                    drawn = _draw(rows[i], everybody, config, (*part.place, groups[g]))
+                    draws = Counts(NAMED, drawn / np.where(worth[i] > 0, worth[i], 1.0)[:, None, None])
+                tau = tau_of(name, config)
+                tested[name] = _of_draws(entry, value, measure(name, draws), tau, config.confidence)
+            else:
+                tested[name] = _Tested(Interval(value, math.nan, math.nan))
+        found.append(
+            (Pair(*part.place, groups[g], REST_NAME if reference == REST else groups[reference]), tested)
+        )
     return found
 
 
-def _values(pairs: _Pairs, entry: Metric) -> Floats:
-    """Return a metric of each pair; a test is of the rows that weights are worth."""
-    return measure(entry, Counts(NAMED, pairs.rows if entry.is_test else pairs.n))
+def _counted(part: Slice, others: Sequence[int], reference: int) -> tuple[Floats, Floats]:
+    """Return the counts of groups and their reference, (groups, 2, 2, 2), and what a unit of each is worth.
+
+    In rows, of shape (groups, 2). The last axes of counts are labels and predictions.
+    """
+    n, worth = part.counts.n, rows_per_weight(part)
+    if reference == REST:
+        favoured = n.sum(0) - n[others]
+        without = ([h for h in range(len(n)) if h != g] for g in others)
+        of_reference = np.array([float(rows_per_weight(part, rest)) for rest in without])
+    else:
+        favoured = np.broadcast_to(n[reference], n[others].shape)
+        of_reference = np.full(len(others), worth[reference])
+    return np.stack([n[others], favoured], axis=1), np.stack([worth[others], of_reference], axis=1)
 
 
 def _farthest(entry: Metric, value: float, parts: Sequence[_Tested]) -> _Tested:
@@ -312,14 +281,6 @@ def closed_form(name: str) -> tuple[str, str] | None:
         if known and comparison in ("difference", "ratio") and not (known.of_all or known.mean_of):
             return rate, comparison
     return None
-
-
-def _of_rate(pairs: _Pairs, rate: str, comparison: str, config: AuditConfig) -> list[_Tested]:
-    """Return the difference or ratio of one rate, with its interval and test."""
-    table = Compared(pairs.part, (rate,), pairs.at, config)
-    value = table.difference if comparison == "difference" else table.ratio
-    p = np.where(table.tests.few, np.nan, table.tests.p)[:, 0]
-    return [_Tested(value(g, 0), float(p[g])) for g in pairs.groups]
 
 
 def _enough(entry: Metric, rows: Floats) -> bool:
@@ -390,24 +351,22 @@ def _allowed(found: Requested, config: AuditConfig) -> str:
         if limits:
             low, high = max(limits[0], entry.low), min(limits[1], entry.high)
             known.setdefault(f"from {low:.3g} to {high:.3g}", []).append(entry.name)
-    said = "; ".join(
-        f"{writing.listed(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items()
-    )
+    said = "; ".join(f"{listed(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items())
     return f" Allowed: {said}." if said else ""
 
 
 def _intervals(found: Requested, level: str) -> str:
     """Return how the intervals were made, if there are any."""
-    if found.closed and found.drawn:
-        how = (
-            "intervals, each for itself: in closed form for a difference or ratio of one rate and the "
-            "largest of such, else bootstrapped"
-        )
-    elif found.closed:
-        how = "intervals in closed form, each for itself"
-    else:
-        how = "bootstrap intervals, each for itself"
-    return f"Brackets hold {level} {how}. " if found.closed or found.drawn else ""
+    how = HOW.get((found.closed, found.drawn))
+    return f"Brackets hold {level} {how}. " if how else ""
+
+
+HOW = {  # by whether some are in closed form, and some drawn
+    (True, True): "intervals, each for itself: in closed form for a difference or ratio of one rate and the "
+    "largest of such, else bootstrapped",
+    (True, False): "intervals in closed form, each for itself",
+    (False, True): "bootstrap intervals, each for itself",
+}
 
 
 def _table(
@@ -421,31 +380,21 @@ def _table(
         group = writing.group_cell(row.group, row.group in small)
         for name, known in row.values.items():
             entry, tested = find(name), tests.get((*row.place, row.group, name), [])
-            of_parts, verdict = entry.tested == "parts", row.verdicts.get(name)
+            verdict = row.verdicts.get(name)
             reasons = {test.reason for test in tested} if verdict == "undecided" else set()
             reason: Reason = next((one for one in writing.REASONS if one in reasons), "")
             least_p = min((test.p_holm for test in tested if not math.isnan(test.p_holm)), default=math.nan)
+            value = writing.p_cell(known.value) if entry.p_value else writing.fine_cell(known)
+            best = NOTHING if entry.ideal is None else TableCell(f"{entry.ideal:g}", "", entry.ideal)
+            parts = tested if entry.tested == "parts" else []
+            p = _p_cells(tested[0] if tested and not parts else None)
             lines.append(
-                (
-                    group,
-                    TableCell(name),
-                    writing.p_cell(known.value) if entry.p_value else writing.fine_cell(known),
-                    NOTHING if entry.ideal is None else TableCell(f"{entry.ideal:g}", "", entry.ideal),
-                    *_p_cells(tested[0] if tested and not of_parts else None),
-                    _verdict(verdict, reason, least_p, report),
-                )
+                (group, TableCell(name), value, best, *p, _verdict(verdict, reason, least_p, report))
             )
-            lines += [
-                (
-                    group,
-                    TableCell(f"of which {test.tested}"),
-                    writing.fine_cell(test.value),
-                    NOTHING,
-                    *_p_cells(test),
-                    _verdict(test.verdict, test.reason, test.p_holm, report),
-                )
-                for test in (tested if of_parts else ())
-            ]
+            for test in parts:
+                own = _verdict(test.verdict, test.reason, test.p_holm, report)
+                what, value = TableCell(f"of which {test.tested}"), writing.fine_cell(test.value)
+                lines.append((group, what, value, NOTHING, *_p_cells(test), own))
     heads = ("group", "metric", "value", "at best", "p", "p (Holm)", "verdict")
     if view.brief:
         heads, lines = _without_best(heads), [_without_best(line) for line in lines]

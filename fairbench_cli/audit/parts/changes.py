@@ -13,17 +13,19 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.audit.compare.kernel import Compared, Family, with_limits
+from fairbench_cli.audit.compare.kernel import Compared, adjust
 from fairbench_cli.audit.compare.references import REST, Ints, common_references, kept, references
-from fairbench_cli.audit.compare.report import ALL, Interval, Report
+from fairbench_cli.audit.compare.report import ALL, Interval, Report, intervals
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import WORSE, AuditConfig
-from fairbench_cli.audit.metrics import COMPARED
+from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.part import Part, Row, View, grouped
+from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import band
 from fairbench_cli.audit.scan.pairs import read_sides
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
+from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.change import RateChanges, TwoSides, rate_changes, same_size_p
@@ -153,9 +155,8 @@ def worse(found: Changes, report: Report) -> str:
     rows = [row for row in found.changes if row.after == report.last and row.deciding and row.word == "worse"]
     if WORSE not in report.config.failing_metrics or not rows:
         return ""
-    first = ", ".join(f"{row.attribute}:{row.metric} of {row.group}" for row in rows[:3])
-    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-    return f"worse than {rows[0].before}: {first}{more}"
+    named = [f"{row.attribute}:{row.metric} of {row.group}" for row in rows]
+    return f"worse than {rows[0].before}: {listed(named, 3)}"
 
 
 def _only(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
@@ -175,43 +176,31 @@ def _everybody(joint: BeforeAfter) -> BeforeAfter:
     return replace(joint, attribute=ALL, groups=(ALL,), sides=sides)
 
 
-def _names(joint: BeforeAfter) -> tuple[str, ...]:
-    return tuple(name for name in COMPARED if joint.labelled or not RATES[name].needs_labels)
-
-
 def _slices(joint: BeforeAfter) -> list[Slice]:
     """Return the groups before, after, and both together."""
     sides = joint.sides
     cells = (sides.halves(each) for each in (sides.n, sides.rows, sides.squares))
-    before, after = zip(*cells, strict=True)
-    together = tuple(first + second for first, second in zip(before, after, strict=True))
-    return [
-        Slice(
-            model="",
-            decision="",
-            attribute=joint.attribute,
-            counts=Counts(joint.groups, n),
-            cell_rows=np.rint(rows).astype(np.int64),
-            squares=squares,
-            labelled=joint.labelled,
-            intersection=joint.intersection,
-        )
-        for n, rows, squares in (before, after, together)
-    ]
+    before, after = map(np.stack, zip(*cells, strict=True))
+    n, rows, squares = before
+    first = Slice("", "", joint.attribute, Counts(joint.groups, n), rows, squares, joint.labelled)
+    first = replace(first, intersection=joint.intersection)
+    return [first.with_cells(each) for each in (before, after, before + after)]
 
 
 def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditConfig) -> Iterator[Change]:
     """Yield the changes of each group and rate, each tested alone: nothing is decided yet."""
     *parts, together = _slices(joint)
-    names = _names(joint)
+    names = defined(COMPARED, joint.labelled)
     at = references(together, names, config)
-    before, after = (Compared(part, names, at, config) for part in parts)
+    sides = [Compared(part, names, at, config) for part in parts]
     own, ref = rate_changes(joint.sides, names), _of_reference(joint.sides, names, at)
-    ratios = [(before, divide(own.before, ref.before)), (after, divide(own.after, ref.after))]
-    differences = [(before, own.before - ref.before), (after, own.after - ref.after)]
+    values = divide(own.before, ref.before), divide(own.after, ref.after)
+    ratios = [intervals(each, *side.ratio_limits) for each, side in zip(values, sides, strict=True)]
+    apart = own.before - ref.before, own.after - ref.after
+    differences = [intervals(each, *side.difference_limits) for each, side in zip(apart, sides, strict=True)]
     spread, points = own.change + ref.change, own.points + ref.points
     with np.errstate(divide="ignore", invalid="ignore"):
-        first, last = (np.log(values) for _, values in ratios)
+        first, last = map(np.log, values)
         change, total = last - first, last + first
     p = same_size_p(change, spread, total, own.total + ref.total)
     moved, fewest = own.moved + ref.moved, np.minimum(own.fewest, ref.fewest)
@@ -219,14 +208,10 @@ def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditCo
     undefined = ~np.isfinite(change)
     kinds = [undefined, moved == 0, (fewest < FEW_OVER) | (moved < FEW_MOVED), p < config.alpha, turned]
     reasons = np.select(kinds, ["no rows", "same", "few", "", "turned"], "chance").tolist()
-    for g, m in np.argwhere(~before.itself).tolist():
-        pair, name, reason = before.pair(g, m), names[m], reasons[g][m]
-        ratio_before, ratio_after = (
-            with_limits(values, side.ratio_limits, g, m, known=False) for side, values in ratios
-        )
-        difference_before, difference_after = (
-            with_limits(values, side.difference_limits, g, m, known=False) for side, values in differences
-        )
+    for g, m in np.argwhere(~sides[0].itself).tolist():
+        pair, name, reason = sides[0].pair(g, m), names[m], reasons[g][m]
+        ratio_before, ratio_after = (each[g, m] for each in ratios)
+        difference_before, difference_after = (each[g, m] for each in differences)
         times = math.nan if reason == "no rows" else math.log(ratio_after.value / ratio_before.value)
         log = _interval(times, float(spread[g, m]), config.confidence)
         moved_by = difference_after.value - difference_before.value
@@ -270,9 +255,9 @@ def _decided(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]
 
     One that cannot be tested counts with a p-value of 1.
     """
-    p = np.array([[1.0 if math.isnan(row.p) else row.p for row in changes]])
-    (adjusted,) = Family([p], [np.array([row.deciding for row in changes], dtype=bool)]).adjusted()
-    for row, p_holm in zip(changes, adjusted[0].tolist(), strict=True):
+    p = np.array([1.0 if math.isnan(row.p) else row.p for row in changes])
+    (adjusted,), _ = adjust([p], [np.array([row.deciding for row in changes], dtype=bool)])
+    for row, p_holm in zip(changes, adjusted.tolist(), strict=True):
         if math.isnan(row.p):
             yield row
         elif p_holm < config.alpha:
@@ -294,7 +279,7 @@ def _rate_interval(own: RateChanges, g: int, m: int, confidence: float) -> Inter
 
 def _rate_changes(joint: BeforeAfter, config: AuditConfig) -> Iterator[RateChange]:
     """Yield how each rate of each group changed."""
-    names = _names(joint)
+    names = defined(COMPARED, joint.labelled)
     own = rate_changes(joint.sides, names)
     for g, group in enumerate(joint.groups):
         for m, name in enumerate(names):
@@ -332,7 +317,7 @@ def change_sections(found: Changes, report: Report, view: View) -> tuple[Section
     sections = [_pair(before, after, found, report, view) for before, after in pairs]
     if report.config.sliced_by:
         sections = [replace(section, folded=True) for section in sections]
-    family = writing.counted_words(found.family, "comparison")
+    family = counted_words(found.family, "comparison")
     percent = f"{100 * report.config.confidence:g} %"
     notes = [
         "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "

@@ -2,25 +2,24 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby, pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.effective import own_rows
 from fairbench_cli.audit.compare.kernel import compared, wanted_rates, weigh
-from fairbench_cli.audit.compare.references import REST_NAME, excluded, kept, reference_place
-from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report
+from fairbench_cli.audit.compare.references import REST_NAME, Bools, excluded, kept, reference_place
+from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.compare.verdict import all_of, roll_ups
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.by_name import ENOUGH
-from fairbench_cli.audit.parts.part import Part, Row, View, grouped
+from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.scan.scores import read_scores
-from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
+from fairbench_cli.audit.scan.tally import Scores, Slice
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine, ChartRow
@@ -34,18 +33,10 @@ from fairbench_cli.document.model import (
     Verdict,
     table_of,
 )
-from fairbench_cli.measures.counts import Counts, divide
+from fairbench_cli.measures import scores as measures
+from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.score_test import wilson
-from fairbench_cli.measures.scores import (
-    Estimate,
-    auc,
-    brier,
-    ks_by_label,
-    ks_from_reference,
-    mean_score,
-    minus,
-    slope_and_intercept,
-)
+from fairbench_cli.measures.scores import Estimate
 
 TO_REFERENCE = "ks-to-reference"  # a comparison already: it has no difference
 
@@ -141,7 +132,7 @@ def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...
         family = 0
         for at in range(len(of_model[0].thresholds)):
             slices = [
-                kept(_counted(scores, scores.cuts, np.arange(len(scores.cuts.low)) > at), config)
+                kept(_counted(scores, scores.cuts, np.arange(scores.cuts.shape[1]) > at), config)
                 for scores in of_model
             ]
             verdicts, size = verdicts_of(slices, deciding, config)
@@ -177,14 +168,10 @@ def verdicts_of(
     return found, family
 
 
-def _counted(scores: Scores, ranges: ScoreRanges, chosen: NDArray[np.bool_]) -> Slice:
+def _counted(scores: Scores, ranges: Floats, chosen: Bools) -> Slice:
     """Return the groups with the scores of some ranges selected."""
-    weight, rows, square = (
-        np.stack([each[~chosen].sum(0), each[chosen].sum(0)], -1)
-        for each in (ranges.weight, ranges.rows, ranges.square)
-    )
-    counts = Counts(scores.part.counts.groups, weight)
-    return replace(scores.part, counts=counts, cell_rows=rows.astype(np.int64), squares=square)
+    cells = ranges[:3]
+    return scores.part.with_cells(np.stack([cells[:, ~chosen].sum(1), cells[:, chosen].sum(1)], -1))
 
 
 def _threshold_row(
@@ -211,20 +198,20 @@ def _curves(
     many = len(groups)
     alone = bool((reference[:many] == np.arange(many)).all())
     name = REST_NAME if len(reference) > many else "" if alone else groups[reference[0]]
-    values = _values(scores, config.confidence)
+    estimates = _values(scores, config.confidence)
+    values = {measure: intervals(*each) for measure, each in estimates.items()}
     apart = {
-        measure: minus(each, _at(each, reference))
-        for measure, each in values.items()
+        measure: intervals(
+            *measures.minus((value, low, high), (value[reference], low[reference], high[reference]))
+        )
+        for measure, (value, low, high) in estimates.items()
         if measure != TO_REFERENCE
     }
     bins = _bins(scores, config.confidence) if part.labelled else [()] * many
     rows = []
     for g in np.flatnonzero(~excluded(part, config)).tolist():
-        own, differences = (
-            {measure: Interval(*map(float, _at(each, g))) for measure, each in some.items()}
-            for some in (values, apart)
-        )
         itself, size = bool(reference[g] == g), int(part.rows[g])
+        own, differences = ({measure: each[g] for measure, each in some.items()} for some in (values, apart))
         if itself:
             del own[TO_REFERENCE]
             differences = {}
@@ -236,22 +223,22 @@ def _curves(
 def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
     """Return each measure of all sets of rows, as far as labels and the range of the scores allow."""
     sums, totals = scores.sums, scores.totals
-    to_reference = ks_from_reference(sums, totals, scores.reference, confidence)
+    to_reference = measures.ks_from_reference(sums, totals, scores.reference, confidence)
     if not scores.part.labelled:
         return {TO_REFERENCE: to_reference}
     found = {
-        "auc": auc(sums, totals, confidence),
-        "ks-of-labels": ks_by_label(sums, totals, confidence),
+        "auc": measures.auc(sums, totals, confidence),
+        "ks-of-labels": measures.ks_by_label(sums, totals, confidence),
         TO_REFERENCE: to_reference,
     }
     if scores.fit is None:
         return found
-    slope, intercept = slope_and_intercept(scores.fit, totals, confidence)
-    mean = mean_score(sums, totals)
+    slope, intercept = measures.slope_and_intercept(scores.fit, totals, confidence)
+    mean = measures.mean_score(sums, totals)
     positive, weight, worth = totals.weight[:, 1], totals.weight.sum(-1), totals.kish_of_groups
     rate = divide(positive, weight)
     return found | {
-        "brier": brier(sums, totals, confidence),
+        "brier": measures.brier(sums, totals, confidence),
         "calibration-slope": slope,
         "calibration-intercept": intercept,
         "mean-score": (mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)),
@@ -261,24 +248,16 @@ def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
 
 def _bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]:
     """Return the bins of each group."""
-    ranges = scores.bins
     found: list[list[CalibrationBin]] = [[] for _ in scores.part.counts.groups]
-    for b, (lowest, highest) in enumerate(zip(ranges.low.tolist(), ranges.high.tolist(), strict=True)):
-        part = _counted(scores, ranges, np.arange(len(ranges.low)) == b)
+    for b, (lowest, highest) in enumerate(zip(*(each.tolist() for each in scores.ends), strict=True)):
+        part = _counted(scores, scores.bins, np.arange(scores.bins.shape[1]) == b)
         rows = own_rows(part, ("ppv",))  # of the rows of the bin, the positive
-        low, high = wilson(rows.above[:, 0], rows.below[:, 0], confidence)
-        weight, many = ranges.weight[b].sum(-1), ranges.rows[b].sum(-1)
-        rate, mean = divide(ranges.weight[b, :, 1], weight), divide(ranges.scored[b], weight)
+        weight, many, _, scored = scores.bins[:, b].sum(-1)
+        rate, mean = divide(scores.bins[0, b, :, 1], weight), divide(scored, weight)
+        observed = intervals(rate, *wilson(rows.above[:, 0], rows.below[:, 0], confidence))
         for g in np.flatnonzero(many).tolist():
-            observed = Interval(float(rate[g]), float(low[g]), float(high[g]))
-            found[g].append(CalibrationBin(lowest, highest, int(many[g]), float(mean[g]), observed))
+            found[g].append(CalibrationBin(lowest, highest, int(many[g]), float(mean[g]), observed[g]))
     return [tuple(each) for each in found]
-
-
-def _at(estimate: Estimate, place: Any) -> Estimate:
-    """Return an estimate of one set, or of several."""
-    value, low, high = estimate
-    return value[place], low[place], high[place]
 
 
 MOST_LINES = 6  # groups in a figure; the tables have all

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairbench_cli.audit.compare.effective import rows_per_weight
 from fairbench_cli.audit.compare.references import REST, REST_NAME, comparable, references
-from fairbench_cli.audit.compare.report import Interval, Report
+from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, View
@@ -18,6 +18,7 @@ from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.strata import read_people, read_strata
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, user_error
+from fairbench_cli.base.text import listed
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures import conditional
 from fairbench_cli.measures.counts import Counts, Floats, divide
@@ -60,6 +61,9 @@ class Stratum:
     reference_rate: float
     difference: Interval
     belift: float  # rate / rate of all
+
+
+NO_STRATUM = Stratum(writing.DASH, math.nan, math.nan, math.nan, math.nan, UNDEFINED, math.nan)
 
 
 @dataclass(frozen=True)
@@ -167,38 +171,34 @@ def _explanations(
     few = f"fewer than {least} rows, not explained."
     own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
     other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
-    notes = [f"{writing.listed(own)}: {few}"] if own else []
-    notes += [f"{writing.listed(other)}: the reference has {few}"] if other else []
+    notes = [f"{listed(own)}: {few}"] if own else []
+    notes += [f"{listed(other)}: the reference has {few}"] if other else []
     enough = [pair for pair, rows in pairs.items() if min(rows) >= least]
-    if pairs and not enough:
-        largest = max(pairs, key=lambda pair: pairs[pair][0])
-        yield _bare(part, largest, pairs[largest], config, (*notes, *behind.notes))
+    largest = [max(pairs, key=lambda pair: pairs[pair][0])] if pairs else []
     worth = float(rows_per_weight(part, range(len(part.rows))))
-    for pair in enough:
-        found = _bare(part, pair, pairs[pair], config, (*notes, *behind.notes))
+    for g, at in enough or largest:
+        reference = REST_NAME if at == REST else names[at]
+        named = (part.attribute, names[g], reference, *pairs[g, at])
+        found = Explanation(*named, _difference(part, g, at, config), notes=(*notes, *behind.notes))
+        if not enough:
+            yield found
+            return
         parts = []
         for strata in behind.strata[part.attribute]:
-            n = two(strata.n, *pair)
+            n = two(strata.n, g, at)
             some = n.sum((-2, -1)) > 0
             kept = tuple(compress(strata.names, some))
             parts.append(stratified(strata.by, kept, of_decisions(n[some]), worth, config))
-        found = replace(found, parts=tuple(parts))
-        yield _with_people(found, behind, pair[1] == REST, many, worth, config)
+        yield _with_people(replace(found, parts=tuple(parts)), behind, at == REST, many, worth, config)
         notes = []
 
 
-def _bare(
-    part: Slice, pair: tuple[int, int], rows: tuple[int, int], config: AuditConfig, notes: tuple[str, ...]
-) -> Explanation:
-    """Return the difference of selection rates alone, group − reference, with Newcombe's interval."""
-    g, at = pair
-    names = part.counts.groups
+def _difference(part: Slice, g: int, at: int, config: AuditConfig) -> Interval:
+    """Return the difference of selection rates, group − reference, with Newcombe's interval."""
     overall = of_decisions(two(part.counts.predicted, g, at))
-    worth = float(rows_per_weight(part, range(len(part.rows)) if at == REST else pair))
+    worth = float(rows_per_weight(part, range(len(part.rows)) if at == REST else (g, at)))
     low, high = _limits(overall.predicted * worth, config.confidence)
-    difference = Interval(_no_dust(-float(discrimination(overall))), float(low), float(high))
-    reference = REST_NAME if at == REST else names[at]
-    return Explanation(part.attribute, names[g], reference, *rows, difference, notes=notes)
+    return Interval(_no_dust(-float(discrimination(overall))), float(low), float(high))
 
 
 def two(n: Floats, g: int, at: int) -> Floats:
@@ -353,19 +353,15 @@ def standard_errors(cells: Floats) -> tuple[float, float]:
     times = np.where(cells > 0, divide(cells, step), 0.0)
     rows, differences = _rows_and_differences(cells)
     summed = differences[:, None] * rows
-    whole, left = np.zeros(cells.shape), np.zeros(cells.shape)
-    for group in (0, 1):
-        for decision in (0, 1):
-            fewer = cells.copy()
-            fewer[:, group, decision] -= step[:, group, decision]
-            own_rows, own_differences = _rows_and_differences(fewer)
-            totals = rows.sum(0) - rows + own_rows
-            # Only the stratum of the row changes: its share of the sum is computed again.
-            within = summed.sum(0) - summed + own_differences[:, None] * own_rows
-            left[:, group, decision] = divide(within, totals).sum(-1) / 2
-            rates = divide(cells[..., 1].sum(0) + (fewer - cells)[..., 1], totals)
-            whole[:, group, decision] = rates[:, 1] - rates[:, 0]
-    explained, unexplained = (_spread(values, times) for values in (whole - left, left))
+    # One row less: by its group and decision, then as the cells are. Only the stratum of the row changes.
+    fewer = cells - step * np.eye(4).reshape(2, 2, 1, 2, 2)
+    own_rows, own_differences = _rows_and_differences(fewer)
+    totals = rows.sum(0) - rows + own_rows
+    within = summed.sum(0) - summed + own_differences[..., None] * own_rows
+    left = divide(within, totals).sum(-1) / 2
+    rates = divide(cells[..., 1].sum(0) + (fewer - cells)[..., 1], totals)
+    whole = rates[..., 1] - rates[..., 0]
+    explained, unexplained = (_spread(np.moveaxis(each, -1, 0), times) for each in (whole - left, left))
     return explained, unexplained
 
 
@@ -373,7 +369,7 @@ def _rows_and_differences(cells: Floats) -> tuple[Floats, Floats]:
     """Rows by stratum and group, and the difference in each stratum: 0 where there is one group only."""
     rows = cells.sum(-1)
     rates = divide(cells[..., 1], rows)
-    return rows, np.where((rows > 0).all(-1), rates[:, 1] - rates[:, 0], 0.0)
+    return rows, np.where((rows > 0).all(-1), rates[..., 1] - rates[..., 0], 0.0)
 
 
 def _spread(values: Floats, times: Floats) -> float:
@@ -496,17 +492,17 @@ def _parts_table(each: Explanation) -> TextTable:
 
 
 def _belift(each: Explanation, config: AuditConfig) -> TextTable:
-    rows = []
-    for part in each.parts:
-        name, size, belift = writing.DASH, math.nan, math.nan
-        if part.least_belift is not None:
-            least = part.strata[part.least_belift]
-            name, size, belift = least.name, least.rows, least.belift
-        cells = (TableCell(part.by), TableCell(name), writing.count_cell(size), writing.number_cell(belift))
-        rows.append(cells)
+    def least(part: Stratified) -> Stratum:
+        return NO_STRATUM if part.least_belift is None else part.strata[part.least_belift]
+
+    columns: dict[str, Callable[[Stratified], TableCell]] = {
+        "explained by": lambda part: TableCell(part.by),
+        "stratum": lambda part: TableCell(least(part).name),
+        "rows": lambda part: writing.count_cell(least(part).rows),
+        "belift": lambda part: writing.number_cell(least(part).belift),
+    }
     title = f"Least belift, rate of {each.group} in a stratum / rate of all; strata with fewer than "
-    title += f"{config.min_group} left out"
-    return TextTable(title, ("explained by", "stratum", "rows", "belift"), tuple(rows))
+    return table_of(f"{title}{config.min_group} left out", columns, each.parts)
 
 
 def _row_metrics(each: Explanation, config: AuditConfig) -> TextTable:
@@ -520,11 +516,12 @@ def _row_metrics(each: Explanation, config: AuditConfig) -> TextTable:
         "redlining-potential": f"error of predicting {group} or {reference} from everything else; 0.5: no "
         "better than chance",
     }
-    lines = [
-        (TableCell(name), TableCell(meaning[name]), writing.fine_cell(value))
-        for name, value in each.metrics.items()
-    ]
-    return TextTable("Among people alike", ("metric", "what it says", "value"), tuple(lines))
+    columns: dict[str, Callable[[tuple[str, Interval]], TableCell]] = {
+        "metric": lambda row: TableCell(row[0]),
+        "what it says": lambda row: TableCell(meaning[row[0]]),
+        "value": lambda row: writing.fine_cell(row[1]),
+    }
+    return table_of("Among people alike", columns, [*each.metrics.items()])
 
 
 def _strata_table(part: Stratified, view: View) -> TextTable:

@@ -14,8 +14,6 @@ from fairbench_cli.document.model import Chart, Section, Verdict
 
 Seen = TypeVar("Seen")
 Found = TypeVar("Found")
-Item = TypeVar("Item")
-Key = TypeVar("Key")
 
 Value = str | float | int | bool | None
 Row = dict[str, Value]
@@ -66,18 +64,6 @@ class Whole:
     about: str
     said: Callable[[Pair, str], str]
     drawn: Callable[[Pair, str], Chart]
-
-
-def grouped(rows: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
-    """Return rows by what they have in common, in the order in which they come.
-
-    >>> grouped(["ab", "c", "de"], len)
-    {2: ['ab', 'de'], 1: ['c']}
-    """
-    found: dict[Key, list[Item]] = {}
-    for row in rows:
-        found.setdefault(key(row), []).append(row)
-    return found
 
 
 def stream(seed: int, *place: str) -> np.random.Generator:

@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fairbench_cli.audit.compare.effective import own_rows
-from fairbench_cli.audit.compare.kernel import shown_names
 from fairbench_cli.audit.compare.references import kept
-from fairbench_cli.audit.compare.report import Interval, Place, Report
+from fairbench_cli.audit.compare.report import Interval, Place, Report, intervals
+from fairbench_cli.audit.metrics import SHOWN, defined
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.part import Part, Row, View, grouped
+from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import in_brackets
+from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import counted_words
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.pooling import pooled_rates
 from fairbench_cli.measures.rates import RATES
@@ -48,16 +50,13 @@ def pool(_: tuple[()], base: Report) -> tuple[PooledRate, ...]:
     """
     found = []
     for part in (kept(each, base.config) for each in base.slices):
-        names = tuple(name for name in shown_names(part) if not RATES[name].of_all)
+        names = tuple(name for name in defined(SHOWN, part.labelled) if not RATES[name].of_all)
         rows, groups = own_rows(part, names), base.by_audit[part.place][1]
         measured = {row.group: row for row in groups}
         for m, name in enumerate(names):
-            pooled = pooled_rates(rows.above[:, m], rows.below[:, m], base.config.confidence)
-            for group, value, low, high in zip(
-                part.counts.groups, *(side.tolist() for side in pooled), strict=True
-            ):
+            pooled = intervals(*pooled_rates(rows.above[:, m], rows.below[:, m], base.config.confidence))
+            for group, known in zip(part.counts.groups, pooled, strict=True):
                 own = measured[group]
-                known = Interval(value, low, high)
                 found.append(
                     PooledRate(*part.place, group, own.rows, own.small, name, own.metrics[name], known)
                 )
@@ -87,7 +86,7 @@ def pooled_sections(found: Sequence[PooledRate], report: Report, view: View) -> 
 
 def _table(rows: Sequence[PooledRate], report: Report, view: View) -> TextTable:
     columns: dict[str, Callable[[PooledRate], TableCell]] = {
-        "group": lambda row: writing.group_cell(row.group, row.small, writing.counted_words(row.rows, "row")),
+        "group": lambda row: writing.group_cell(row.group, row.small, counted_words(row.rows, "row")),
         "metric": lambda row: TableCell(row.metric),
         "measured": lambda row: writing.fine_cell(row.measured),
         "pooled": lambda row: writing.fine_cell(row.pooled),

@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.compare.references import Bools, excluded, without
-from fairbench_cli.audit.compare.report import Interval, Place, Report
+from fairbench_cli.audit.compare.report import Interval, Intervals, Place, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
+from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.part import Part, Row, View, grouped, stream
+from fairbench_cli.audit.parts.part import Part, Row, View, stream
 from fairbench_cli.audit.parts.rates import in_brackets, where
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, parts_of_groups, with_clusters
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import Flag, UserError, user_error
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats, divide
@@ -188,7 +190,7 @@ def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditCon
     """
     found, names = [], [name for name in names if not RATES[name].of_all]
     for joint in (_kept(each, excluded(each.part, config)) for each in read):
-        for name in names if joint.part.labelled else [n for n in names if not RATES[n].needs_labels]:
+        for name in defined(names, joint.part.labelled):
             above, below = (side[:, 0] for side in parts(joint.part.counts.n, (name,)))
             cells = np.flatnonzero(below > 0)
             if len(cells) > 1 and 0 < above.sum() < below.sum():
@@ -254,7 +256,7 @@ def _levels(joint: Joint, codes: Ints) -> tuple[dict[str, str], Bools]:
     return levels, own
 
 
-def _effects(counted: Floats, limit: float) -> tuple[list[Interval], list[Interval]]:
+def _effects(counted: Floats, limit: float) -> tuple[Intervals, Intervals]:
     """Return ratios and differences, with intervals as wide as likelihood ratios up to `limit` make them.
 
     Likelihood ratios are counted in rows: half of the rows have half of the ratio.
@@ -266,11 +268,7 @@ def _effects(counted: Floats, limit: float) -> tuple[list[Interval], list[Interv
     above, below, ref_above, ref_below = counted / fewer
     scaled = (above, below, ref_above, ref_below, confidence)
     ratio, difference = ratio_interval(*scaled), difference_interval(*scaled)
-    return _intervals(divide(rate, others), ratio), _intervals(rate - others, difference)
-
-
-def _intervals(values: Floats, limits: tuple[Floats, Floats]) -> list[Interval]:
-    return [Interval(*map(float, each)) for each in zip(values, *limits, strict=True)]
+    return intervals(divide(rate, others), *ratio), intervals(rate - others, *difference)
 
 
 def in_short(found: Sequence[Subgroup], report: Report) -> str:

@@ -6,7 +6,7 @@ rows at a time and keep the rows of one score together, so memory does not depen
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, product
 from typing import Any
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.audit.scan.scan import Scan, coded_rows, group_finder, grouped, models_of
 from fairbench_cli.audit.scan.source import in_parts
-from fairbench_cli.audit.scan.tally import ScoreRanges, Scores, Slice
+from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
@@ -49,43 +49,6 @@ class _Span:
     tops: Floats
     distinct: int
     whole: tuple[float, float]
-
-
-@dataclass(frozen=True, eq=False)
-class _Sets:
-    """The rows of an attribute's groups: where they are, and which codes make which group.
-
-    `reference` has a place for each set of rows: of each group, and of everybody else where these are the
-    references.
-    """
-
-    scan: Scan
-    span: _Span
-    codes: tuple[str, ...]
-    groups_of: Callable[[Sequence[Ints]], Ints]
-    groups: int
-    reference: Ints
-
-    def cells(self) -> Iterator[tuple[ScoreCells, Floats]]:
-        """Yield the cells of all sets with the rows behind them, lowest scores first."""
-        for block in _blocks(self.scan, self.span.first, self.span.last, self.codes):
-            code = self.groups_of([block[name] for name in self.codes])
-            cells = ScoreCells(block["score"], code, block["label"], block["weight"], block["square"])
-            known = code >= 0
-            yield (cells, block["n"]) if known.all() else (cells.select(known), block["n"][known])
-
-    def with_rests(self, cells: ScoreCells) -> ScoreCells:
-        """Return the cells with those of the rests added: each row is in the rest of all other groups."""
-        if len(self.reference) == self.groups:
-            return cells
-        row, other = np.nonzero(cells.group[:, None] != np.arange(self.groups))
-        each = np.concatenate([np.arange(len(cells.group)), row])
-        found = cells.select(each)
-        group = np.concatenate([cells.group, self.groups + other])
-        order = np.argsort(each, kind="stable")
-        return ScoreCells(
-            found.score[order], group[order], found.label[order], found.weight[order], found.square[order]
-        )
 
 
 def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
@@ -124,15 +87,10 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
                 raise user_error(what, fix, Flag("curves"))
             for model, audited in product(models, some):
                 part = first[model, CROSS.join(audited)]
-                sets = _Sets(
-                    scan,
-                    spans[model],
-                    tuple(f"of_{names.index(name)}" for name in audited),
-                    group_finder(scan, part, audited),
-                    len(part.counts.groups),
-                    _references(len(part.counts.groups), reference(part)),
-                )
-                found[model, part.attribute] = _summed(sets, part, decisions[model])
+                codes = {name: f"of_{names.index(name)}" for name in audited}
+                among = _references(len(part.counts.groups), reference(part))
+                sums = _summed(scan, spans[model], part, codes, among, decisions[model])
+                found[model, part.attribute] = sums
     scan.source.execute("DROP TABLE scored")
     return tuple(found[place] for place in slices)
 
@@ -144,11 +102,8 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
     columns = ["score", "label::TINYINT AS label", *weight]
     rows = coded_rows(scan, scan.keys(names), names, columns)
     named = ["model", "score", "label", *(f"attribute_{i}" for i in range(len(names)))]
-    first = f"SELECT {', '.join(named)} FROM ({scan.keys(names, 'sample')})"
-    (many,), (different,) = (
-        scan.source.one(f"SELECT count(*) FROM ({sql})")
-        for sql in (first, first.replace("SELECT", "SELECT DISTINCT", 1))
-    )
+    counts = f"count(*), count(DISTINCT ({', '.join(named)}))"
+    many, different = scan.source.one(f"SELECT {counts} FROM ({scan.keys(names, 'sample')})")
     if 2 * different > many:  # nearly every row would be a cell of its own
         each = ["1::DOUBLE AS n", *(["weight", "weight * weight AS square"] if weight else [])]
         sql = f"SELECT {', '.join([*keys, *each])} FROM ({rows})"
@@ -156,9 +111,8 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
         sums = ["sum(weight) AS weight", "sum(weight * weight) AS square"] if weight else []
         sql = grouped(rows, keys, ["count(*)::DOUBLE AS n", *sums])
     with scan.source.engine(ordered=True):
-        scan.source.execute(
-            f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY ALL"
-        )  # sums have one order
+        # Sums have one order.
+        scan.source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY ALL")
 
 
 def _blocks(scan: Scan, first: int, last: int, codes: Sequence[str] = ()) -> Iterator[Block]:
@@ -225,54 +179,65 @@ def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
     return _Span(first, last + 1, thresholds, bottoms[some], tops[some], distinct, (lowest, highest))
 
 
-def _summed(sets: _Sets, part: Slice, decisions: dict[float, str]) -> Scores:
-    """Pass over the rows of an attribute: once, and once more for every step of the calibration."""
-    span, groups = sets.span, sets.groups
-    by_label = [each.sum(-1).astype(np.float64) for each in (part.cell_rows, part.counts.n, part.squares)]
-    if len(sets.reference) > groups:
+def _summed(
+    scan: Scan, span: _Span, part: Slice, codes: dict[str, str], reference: Ints, decisions: dict[float, str]
+) -> Scores:
+    """Pass over the rows of an attribute: once, and once more for every step of the calibration.
+
+    `codes` are the columns of the table with the codes of each attribute; `reference` has a place for each
+    set of rows: of each group, and of everybody else where these are the references.
+    """
+    find, groups = group_finder(scan, part, list(codes)), len(part.counts.groups)
+
+    def cells() -> Iterator[tuple[ScoreCells, Floats]]:
+        """Yield the cells of the groups with the rows behind them, lowest scores first."""
+        for block in _blocks(scan, span.first, span.last, tuple(codes.values())):
+            group = find([block[code] for code in codes.values()])
+            alike = ScoreCells(block["score"], group, block["label"], block["weight"], block["square"])
+            yield alike, block["n"]
+
+    def of_sets(alike: ScoreCells) -> ScoreCells:
+        return _with_rests(alike, groups) if len(reference) > groups else alike
+
+    weight, rows, square = part.cells.sum(-1)
+    by_label = [rows, weight, square]
+    if len(reference) > groups:
         by_label = [np.concatenate([each, each.sum(0) - each]) for each in by_label]
     totals = ScoreTotals(*by_label)
-    sums, many = start(len(sets.reference)), 0
+    sums, many = start(len(reference)), 0
     kept: list[ScoreCells] = []
-    bins = np.zeros((len(span.tops), groups, 2, 4))
-    cuts = np.zeros((len(span.thresholds) + 1, groups, 2, 4))
-    for cells, rows in sets.cells():
-        both = sets.with_rests(cells)
-        sums = extend(sums, both, totals, sets.reference)
-        bins += _counted(np.searchsorted(span.tops, cells.score), cells, rows, bins.shape)
-        cuts += _counted(np.searchsorted(span.thresholds, cells.score, side="right"), cells, rows, cuts.shape)
+    bins = np.zeros((4, len(span.tops), groups, 2))
+    cuts = np.zeros((4, len(span.thresholds) + 1, groups, 2))
+    for alike, rows in cells():
+        both = of_sets(alike)
+        sums = extend(sums, both, totals, reference)
+        bins += _counted(np.searchsorted(span.tops, alike.score), alike, rows, bins.shape)
+        cuts += _counted(np.searchsorted(span.thresholds, alike.score, side="right"), alike, rows, cuts.shape)
         many += len(both.score)
         kept = [*kept, both] if many <= KEPT else []
     fit = None
     if part.labelled and span.whole[0] >= 0 and span.whole[1] <= 1:
 
         def again() -> Iterator[ScoreCells]:
-            return iter(kept) if kept else (sets.with_rests(cells) for cells, _ in sets.cells())
+            return iter(kept) if kept else (of_sets(alike) for alike, _ in cells())
 
-        fit = fit_calibration(again, len(sets.reference))
-    edges = (np.r_[-np.inf, span.thresholds], np.r_[span.thresholds, np.inf])
-    return Scores(
-        part,
-        sets.reference,
-        totals,
-        sums,
-        fit,
-        _ranges(span.bottoms, span.tops, bins),
-        _ranges(*edges, cuts),
-        span.thresholds,
-        decisions,
-    )
+        fit = fit_calibration(again, len(reference))
+    ends = span.bottoms, span.tops
+    return Scores(part, reference, totals, sums, fit, ends, bins, cuts, span.thresholds, decisions)
+
+
+def _with_rests(cells: ScoreCells, groups: int) -> ScoreCells:
+    """Return the cells with those of the rests added: each row is in the rest of all other groups."""
+    row, other = np.nonzero(cells.group[:, None] != np.arange(groups))
+    each = np.concatenate([np.arange(len(cells.group)), row])
+    order = np.argsort(each, kind="stable")
+    group = np.concatenate([cells.group, groups + other])
+    return replace(cells.select(each[order]), group=group[order])
 
 
 def _counted(place: Ints, cells: ScoreCells, rows: Floats, shape: tuple[int, ...]) -> Floats:
-    """Return rows, weights, squares and scores summed by range, group and label."""
-    ranges, groups, labels, _ = shape
+    """Return weights, rows, squares and scores summed by range, group and label."""
+    _, ranges, groups, labels = shape
     slot = (place * groups + cells.group) * labels + cells.label
-    parts = (rows, cells.weight, cells.square, cells.weight * cells.score)
-    sums = [summed(slot, each, ranges * groups * labels) for each in parts]
-    return np.stack(sums, -1).reshape(shape)
-
-
-def _ranges(low: Floats, high: Floats, sums: Floats) -> ScoreRanges:
-    rows, weight, square, scored = np.moveaxis(sums, -1, 0)
-    return ScoreRanges(low, high, rows, weight, square, scored.sum(-1))
+    parts = (cells.weight, rows, cells.square, cells.weight * cells.score)
+    return np.stack([summed(slot, each, ranges * groups * labels) for each in parts]).reshape(shape)

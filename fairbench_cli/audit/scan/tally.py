@@ -1,6 +1,6 @@
 """What is left of the rows once they are read: counts, and what explanations need."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -75,6 +75,19 @@ class Slice:
         return rows
 
     @property
+    def cells(self) -> Floats:
+        """Weights, rows and squared weights: shape (3, groups, 2, 2)."""
+        return np.stack([self.counts.n, self.cell_rows, self.squares])
+
+    def with_cells(self, cells: Floats, groups: tuple[str, ...] | None = None, **others: Any) -> "Slice":
+        """Return it with other `cells`, perhaps of other groups, and with other fields."""
+        n, rows, squares = cells
+        counts = Counts(self.counts.groups if groups is None else groups, n)
+        return replace(
+            self, counts=counts, cell_rows=np.rint(rows).astype(np.int64), squares=squares, **others
+        )
+
+    @property
     def place(self) -> tuple[str, str, str]:
         """Model, decision and attribute."""
         return self.model, self.decision, self.attribute
@@ -147,28 +160,6 @@ class People:
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreRanges:
-    """Rows by ranges of the score, from the lowest: B ranges and the G groups of a `Slice`.
-
-    Parameters
-    ----------
-    low, high : float arrays, shape (B,)
-        Lowest and highest score in each range.
-    rows, weight, square : float arrays, shape (B, G, 2)
-        Rows, and sums of their weights and of the squares of these, by label.
-    scored : float array, shape (B, G)
-        Σ weight × score.
-    """
-
-    low: Floats
-    high: Floats
-    rows: Floats
-    weight: Floats
-    square: Floats
-    scored: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class Scores:
     """The scores of one attribute's groups under one model, summed up.
 
@@ -183,10 +174,13 @@ class Scores:
         Of the sets.
     fit : CalibrationFit, or None
         Of the sets; None without labels, and for scores outside [0, 1].
-    bins : ScoreRanges
-        Ten ranges of about as many rows, or fewer where scores are equal.
-    cuts : ScoreRanges
-        Between thresholds: the first holds the scores below all of them, the next starts at the first.
+    ends : two float arrays, shape (B,)
+        The lowest and the highest score in each of ten bins of about as many rows, or fewer where scores are
+        equal; rising.
+    bins, cuts : float arrays, shape (4, ranges, G, 2)
+        Weights, rows, squared weights, and weight times score, summed up by range of the score, group and
+        label: by bin; and between thresholds, where the first range is below all of them, and the next
+        starts at the first.
     thresholds : float array, shape (T,)
         Rising.
     decisions : dict of float to str
@@ -198,8 +192,9 @@ class Scores:
     totals: ScoreTotals
     sums: ScoreSums
     fit: CalibrationFit | None
-    bins: ScoreRanges
-    cuts: ScoreRanges
+    ends: tuple[Floats, Floats]
+    bins: Floats
+    cuts: Floats
     thresholds: Floats
     decisions: dict[float, str]
 

@@ -53,8 +53,8 @@ _FAIRNESS = (*_PARITY, *_PAIRS)
 _THRESHOLDS = {"threshold": "val", "top-k": "abs", "top-share": "pct"}
 
 
-def write_compat(report: Report, folder: Path) -> None:
-    """Write ``group.csv disparity.csv fairness_groups.csv fairness_attributes.csv full.csv overall.json``.
+def write_compat(report: Report, folder: Path) -> tuple[str, ...]:
+    """Return the files written: ``group.csv``, ``disparity.csv``, ``overall.json`` and more, as Aequitas has.
 
     Intersections, which Aequitas does not know, are left out.
 
@@ -64,6 +64,7 @@ def write_compat(report: Report, folder: Path) -> None:
         When there are no labels.
     """
     write_files(folder, compat_files(report))
+    return FILES
 
 
 def compat_files(report: Report) -> dict[str, str]:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 import pandas as pd
@@ -64,7 +65,7 @@ class MissingCells:
 
 def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
     """Yield the columns with missing cells, in the file's order, and what becomes of those."""
-    sides = {roles.attribute: rows.sides(roles) for roles in rows.roles if not roles.of}
+    sides = {roles.attribute: rows.sides(roles) for roles in rows.roles.values() if not roles.of}
     for name in rows.cells.columns:
         gap = rows.is_gap(name)
         if rows.card.drops(name) or not gap.any():
@@ -128,16 +129,16 @@ class Checked:
         The columns with missing cells.
     """
 
-    rows: int
-    used: int
-    left_out: int
-    guessing: float
-    warnings: tuple[Finding, ...]
-    known: tuple[KnownTrap, ...]
-    noted: tuple[Finding, ...]
-    left_out_leaks: tuple[Leak, ...]
-    kept: int
-    missing: tuple[MissingCells, ...]
+    rows: int = 0
+    used: int = 0
+    left_out: int = 0
+    guessing: float = math.nan
+    warnings: tuple[Finding, ...] = ()
+    known: tuple[KnownTrap, ...] = ()
+    noted: tuple[Finding, ...] = ()
+    left_out_leaks: tuple[Leak, ...] = ()
+    kept: int = 0
+    missing: tuple[MissingCells, ...] = ()
 
 
 def check(card: Card, found: LocatedFiles) -> Checked:
@@ -310,20 +311,16 @@ def compare_versions(first: RawRows, second: RawRows) -> TwoVersions:
     UserError
         When the two cards have no protected attribute in common.
     """
-    names = [roles.attribute for roles in first.roles if roles.attribute in second.card.protected]
+    names = [name for name in first.roles if name in second.roles]
     if not names:
         what = f"{first.card.name} and {second.card.name} have no protected attribute in common"
         raise user_error(what, "call their attributes alike in the cards")
-    whole = tuple(np.ones(len(rows.cells), dtype=bool) for rows in (first, second))
-    groups = [_group("", "all", first, second, *whole)]
+    everybody = (np.ones(len(rows.cells), dtype=bool) for rows in (first, second))
+    groups = [_group("", "all", first, second, *everybody)]
     for name in names:
-        one, other = (
-            next(roles for roles in rows.roles if roles.attribute == name) for rows in (first, second)
-        )
-        for group, side, there in zip(
-            ("deprived", "favoured"), first.sides(one), second.sides(other), strict=True
-        ):
-            groups.append(_group(name, group, first, second, side, there))
+        sides = zip(*(rows.sides(rows.roles[name]) for rows in (first, second)), strict=True)
+        for group, both in zip(get_args(Side), sides, strict=True):
+            groups.append(_group(name, group, first, second, *both))
     same = _same_rows(first, second)
     warnings = (*_lost(first, second, groups), *_gone(first, second, names), *_changed(first, second, same))
     return TwoVersions(tuple(groups), same, warnings)

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import pandas as pd
 
@@ -12,7 +12,7 @@ from fairbench_cli.base.twins import twins_among
 from fairbench_cli.data.card import UNKNOWN
 from fairbench_cli.data.checks.rows import Finding, RawRows, drop
 from fairbench_cli.data.column_card import ColumnCard
-from fairbench_cli.data.columns import is_number
+from fairbench_cli.data.columns import is_number, kind_of
 from fairbench_cli.data.recognise import COUNTS, named_like_identifiers, named_like_weights
 from fairbench_cli.data.roles import counted, recoding
 
@@ -42,7 +42,7 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
             what = f'has one value in all {len(cells):,} rows: "{values[0]}"'
             yield rows.finding("constant", name, what, drop(name))
             continue
-        kind = _kind(values) if rows.card.drops(name) else rows.card.column(name).kind
+        kind = kind_of(filter(None, values)) if rows.card.drops(name) else rows.card.column(name).kind
         most = len(cells) / 2 if kind == "nominal" else len(cells) - 1
         if name not in protected and kind in ("nominal", "integer") and len(values) > most:
             what = f"has {len(values):,} different values in {len(cells):,} rows"
@@ -58,14 +58,6 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
                 what = f"is one to one with the protected {like}"
                 fix = f"{drop(name)}: a classifier that must not see {like} sees it here"
             yield rows.finding("duplicate", name, what, fix)
-
-
-def _kind(values: Iterable[str]) -> str:
-    """Return what the values of a column that the card leaves out are."""
-    numbers = pd.to_numeric(pd.Series([value for value in values if value]), errors="coerce")
-    if numbers.isna().any():
-        return "nominal"
-    return "integer" if (numbers % 1 == 0).all() else "real"
 
 
 def file_findings(rows: RawRows) -> Iterator[Finding]:

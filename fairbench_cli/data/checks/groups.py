@@ -38,7 +38,7 @@ def group_findings(rows: RawRows) -> Iterator[Finding]:
     """
     names = [name for name in rows.cells.columns if name != rows.card.label.column]
     gaps = {name: rows.is_gap(name) for name in names}
-    for roles in rows.roles:
+    for roles in rows.roles.values():
         sides = rows.sides(roles)
         for name, gap in gaps.items():
             if name not in (roles.attribute, *roles.of) and gap.any():
@@ -85,7 +85,7 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
     """
     label = rows.card.label
     good = f"{label.column} {label.favourable}"
-    for roles in (roles for roles in rows.roles if not roles.of):
+    for roles in (roles for roles in rows.roles.values() if not roles.of):
         groups = [rows.favourable[side & rows.complete] for side in rows.sides(roles)]
         if not all(map(len, groups)):
             continue
@@ -120,7 +120,7 @@ def unknown_findings(rows: RawRows) -> Iterator[Finding]:
     if unknown.mean() < MANY_UNKNOWN:
         return
     by_group = []
-    for roles in rows.roles:
+    for roles in rows.roles.values():
         if not roles.of and rows.card.column(roles.attribute).kind == "nominal":
             levels = rows.recoded(roles.attribute)
             shares = [

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.twins import NO_VALUE
 from fairbench_cli.data.card import Card, TrapKind
-from fairbench_cli.data.columns import joined, relabelled
+from fairbench_cli.data.columns import relabelled
 from fairbench_cli.data.load import Dataset, complete_rows, level_texts, load, read_parts
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles, Rows
@@ -72,8 +72,8 @@ class RawRows:
         attributes and columns made of others are levels, where they are cut numbers.
     complete : bool array, shape (rows,)
         Rows that an experiment sees: all, or with ``missing_rows: drop`` those without a missing value.
-    roles : tuple of Roles
-        The groups, one per protected attribute.
+    roles : dict of str to Roles
+        The groups by protected attribute.
     file : DataFrame
         The cells of all rows and columns as the files have them, neither recoded nor left out.
     header : tuple of str
@@ -85,7 +85,7 @@ class RawRows:
     card: Card
     cells: pd.DataFrame
     complete: Mask
-    roles: tuple[Roles, ...]
+    roles: dict[str, Roles]
     file: pd.DataFrame
     header: tuple[str, ...] = ()
     dataset: Dataset | None = None
@@ -165,17 +165,14 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     UserError
         When the files do not fit the card: what cannot be loaded cannot be checked.
     """
-    parts, kept = read_parts(card, found)
-    dataset = load(card, found, read=(parts, kept))
-    roles = tuple(dataset.roles(attribute) for attribute in card.protected)
-    first = parts[0][1]
-    frames = [part.frame for _, part in parts]
-    file = pd.DataFrame({name: joined([frame[name] for frame in frames]) for name in first.frame.columns})
-    cells = kept.reset_index(drop=True)
+    read = read_parts(card, found)
+    dataset = load(card, found, read=read)
+    roles = {attribute: dataset.roles(attribute) for attribute in card.protected}
+    cells = read.frame.reset_index(drop=True)
     single = (name for name, own in card.protected.items() if own.of is None)
     named = dict.fromkeys([card.label.column, *single, *card.made])
     cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})
-    return RawRows(card, cells, complete_rows(card, cells), roles, file, first.names, dataset)
+    return RawRows(card, cells, complete_rows(card, cells), roles, read.cells, read.files[0].names, dataset)
 
 
 def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:

@@ -2,6 +2,7 @@
 
 import json
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +15,7 @@ from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.columns import LEVELS, SOME, column_findings
 from fairbench_cli.data.checks.leaks import leak_words, leaks
 from fairbench_cli.data.checks.rows import RawRows
-from fairbench_cli.data.column_card import ColumnCard
-from fairbench_cli.data.columns import edge_word, is_number
+from fairbench_cli.data.columns import edge_word, kind_of
 from fairbench_cli.data.guess.cells import RawCells
 from fairbench_cli.data.guess.roles import GivenRoles, Group
 from fairbench_cli.data.recognise import is_date, named_like_identifiers
@@ -23,6 +23,7 @@ from fairbench_cli.data.recognise import is_date, named_like_identifiers
 FEW = 10  # different numbers that are kept as levels
 QUANTILES = 5
 DATES = 0.95  # of the cells
+NOMINAL: dict[str, Any] = {"kind": "nominal"}  # what a card says of a column of categories
 WIDTH = 100  # of a line of the card
 
 
@@ -34,8 +35,8 @@ class ColumnGuess:
     ----------
     name : str
         Its name.
-    card : ColumnCard
-        Its entry in the card.
+    entry : dict
+        What the card says of it.
     why : str
         What that follows from.
     change : str
@@ -43,7 +44,7 @@ class ColumnGuess:
     """
 
     name: str
-    card: ColumnCard
+    entry: dict[str, Any]
     why: str
     change: str = ""
 
@@ -58,8 +59,9 @@ def guess_columns(table: RawCells, roles: GivenRoles) -> list[ColumnGuess]:
     roles : GivenRoles
         Label and protected attributes.
     """
-    kinds = {name: _kind(table.known(name)) for name in table.cells.columns}
-    given = {group.column: _given(table, group, roles, kinds) for group in (*roles.attributes, roles.label)}
+    kinds = {name: kind_of(table.known(name)) for name in table.cells.columns}
+    given = {group.column: _given(table, group, "protected", kinds) for group in roles.attributes}
+    given[roles.label.column] = _given(table, roles.label, "the label", kinds)
     out = _left_out(_raw(table, roles, kinds), kinds)
     guesses = []
     for name, kind in kinds.items():
@@ -68,13 +70,13 @@ def guess_columns(table: RawCells, roles: GivenRoles) -> list[ColumnGuess]:
             guesses.append(given[name])
         elif name in out:
             why, when = out[name]
-            guesses.append(ColumnGuess(name, ColumnCard(kind="drop"), why, f"{when}: {_short(plain.card)}"))
+            guesses.append(ColumnGuess(name, {"kind": "drop"}, why, f"{when}: {_short(plain.entry)}"))
         else:
             guesses.append(plain)
     return guesses
 
 
-def _left_out(rows: RawRows, kinds: dict[str, str]) -> dict[str, tuple[str, str]]:
+def _left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Return the columns to leave out: why, and when they may be used."""
     findings = {finding.column: finding.what for finding in column_findings(rows)}
     leaking = {leak.column: leak for leak in leaks(rows)}
@@ -84,7 +86,7 @@ def _left_out(rows: RawRows, kinds: dict[str, str]) -> dict[str, tuple[str, str]
         values = cells.nunique()
         if name in leaking:
             found[name] = leak_words(rows, leaking[name]), "If it is known before the outcome"
-        elif _dates(cells, rows.gaps):
+        elif pd.Series(map(is_date, cells[~cells.isin(rows.gaps)]), dtype=float).mean() >= DATES:
             found[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
         elif name in findings:
             known = "" if "one to one" in findings[name] or values == 1 else ", perhaps an identifier"
@@ -96,19 +98,7 @@ def _left_out(rows: RawRows, kinds: dict[str, str]) -> dict[str, tuple[str, str]
     return found
 
 
-def _kind(known: "pd.Series[str]") -> str:
-    values = set(known)
-    if not values or not all(map(is_number, values)):
-        return "nominal"
-    return "integer" if all(is_number(value, whole=True) for value in values) else "real"
-
-
-def _dates(cells: "pd.Series[str]", gaps: tuple[str, ...]) -> bool:
-    there = cells[~cells.isin(gaps)]
-    return len(there) > 0 and float(np.mean([is_date(cell) for cell in there])) >= DATES
-
-
-def _raw(table: RawCells, roles: GivenRoles, kinds: dict[str, str]) -> RawRows:
+def _raw(table: RawCells, roles: GivenRoles, kinds: Mapping[str, str]) -> RawRows:
     """Return the rows that the checks of a card look at: those with a label and groups."""
     label = roles.label.column
     attributes = [group.column for group in roles.attributes]
@@ -126,31 +116,27 @@ def _raw(table: RawCells, roles: GivenRoles, kinds: dict[str, str]) -> RawRows:
     )
     outcome = np.where(roles.label.members(table), "+", "-")
     marked = table.cells.assign(**{label: outcome})[known].reset_index(drop=True)
-    return RawRows(card, marked, np.ones(len(marked), dtype=bool), (), table.cells)
+    return RawRows(card, marked, np.ones(len(marked), dtype=bool), {}, table.cells)
 
 
-def _given(table: RawCells, group: Group, roles: GivenRoles, kinds: dict[str, str]) -> ColumnGuess:
+def _given(table: RawCells, group: Group, what: str, kinds: Mapping[str, str]) -> ColumnGuess:
     """Return what the label or a protected attribute is."""
     known = table.known(group.column)
-    what = "the label" if group == roles.label else "protected"
     missing = len(table.cells) - len(known)
     left_out = f"; {missing:,} rows have none and are left out" if missing else ""
     if group.cut is None:
-        return ColumnGuess(group.column, ColumnCard(), f"{what}, {known.nunique()} levels{left_out}")
-    card = ColumnCard.model_validate(
-        {"kind": kinds[group.column], "bins": group.cut.bins.model_dump(exclude_defaults=True)}
-    )
+        return ColumnGuess(group.column, NOMINAL, f"{what}, {known.nunique()} levels{left_out}")
+    entry = {"kind": kinds[group.column], "bins": group.cut.model_dump(mode="json", exclude_defaults=True)}
     why = f"{what}, cut in two: the number itself is not used{left_out}"
     change = "With other edges, name other levels under label or protected"
-    return ColumnGuess(group.column, card, why, change)
+    return ColumnGuess(group.column, entry, why, change)
 
 
 def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
     """Return what a column is by its cells alone."""
     known = table.known(name)
     values, missing = known.unique(), len(table.cells) - len(known)
-    card: dict[str, Any] = {"kind": "nominal"}
-    change = []
+    entry, change = dict(NOMINAL), []
     if kind == "nominal":
         why = f"{len(values)} levels"
     elif len(values) <= FEW:
@@ -159,18 +145,18 @@ def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
             change.append(f"In order, where the config says `from: data`: {{kind: {kind}}}")
     else:
         numbers = values.astype(np.float64)
-        card = {"kind": kind, "bins": {"quantiles": QUANTILES}}
+        entry = {"kind": kind, "bins": {"quantiles": QUANTILES}}
         span = f"from {_written(numbers.min())} to {_written(numbers.max())}"
         why = f"{len(values)} different numbers {span}, cut into bins of about as many rows each"
         change.append(f"Equal widths: bins: {{count: {QUANTILES}}}")
         change.append(f"Edges of your own: bins: {{edges: [{_edges(numbers)}]}}")
     if missing:
-        card["if_missing"] = "level"
+        entry["if_missing"] = "level"
         share = percent_words(missing / len(table.cells))
         why += f"; {missing:,} cells ({share}) are missing: a level of their own"
-        change.append(f"Filled in: if_missing: {'mode' if card['kind'] == 'nominal' else 'median'}")
+        change.append(f"Filled in: if_missing: {'mode' if entry['kind'] == 'nominal' else 'median'}")
         change.append("Rows left out: no if_missing, and missing_rows: drop")
-    return ColumnGuess(name, ColumnCard.model_validate(card), why, ". ".join(change))
+    return ColumnGuess(name, entry, why, ". ".join(change))
 
 
 def _edges(numbers: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
@@ -184,10 +170,9 @@ def _written(number: float) -> str:
     return edge_word(float(f"{number:.6g}"))
 
 
-def _short(card: ColumnCard) -> str:
-    """Return a column's entry as YAML, without defaults: its kind alone, or a mapping on one line."""
-    entry = {"kind": card.kind, **card.model_dump(mode="json", exclude_defaults=True)}
-    return flow(entry) if len(entry) > 1 else card.kind
+def _short(entry: Mapping[str, Any]) -> str:
+    """Return a column's entry as YAML: its kind alone, or a mapping on one line."""
+    return flow(entry) if len(entry) > 1 else str(entry["kind"])
 
 
 def flow(value: object) -> str:
@@ -196,7 +181,7 @@ def flow(value: object) -> str:
     >>> print(flow({"kind": "real", "bins": {"edges": [25.0, 0.5]}}), flow(["", "NA", "no"]))
     {kind: real, bins: {edges: [25, 0.5]}} ['', NA, 'no']
     """
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return "{" + ", ".join(f"{yaml_word(str(key))}: {flow(one)}" for key, one in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(flow, value)) + "]"
@@ -258,7 +243,7 @@ def card_text(guessed: Guessed) -> str:
     lines.append("columns:")
     for column in guessed.columns:
         said = _one_line(column.why + (f". {column.change}" if column.change else ""))
-        line = f"  {yaml_word(column.name)}: {_short(column.card)}"
+        line = f"  {yaml_word(column.name)}: {_short(column.entry)}"
         short = f"{line}  # {said}"
         lines += [short] if len(short) <= WIDTH else [*_comment(said, "  "), line]
     lines += _comment(_about_label(guessed))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.data.columns import GAPS, is_number
-from fairbench_cli.data.files import read_cells, separator_of, split_lines
+from fairbench_cli.data.files import differ, read_cells, separator_of, split_lines
 from fairbench_cli.data.load import MOST_PEOPLE
 from fairbench_cli.data.recognise import COUNTS
 
@@ -102,10 +102,7 @@ def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.D
         frame.columns = pd.Index(names, dtype=object)
     again = frame.columns.duplicated()
     for name in frame.columns[again]:
-        same = frame.loc[:, frame.columns == name]
-        if names is not None or any(
-            not same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(same.shape[1])
-        ):
+        if names is not None or differ(frame, name):
             where = "--columns" if names is not None else f"{path}:1"
             raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
     return frame.loc[:, ~again]

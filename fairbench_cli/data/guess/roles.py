@@ -5,22 +5,19 @@ import shlex
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, cast
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.column_card import BinsCard
-from fairbench_cli.data.columns import edge_word, is_number
+from fairbench_cli.data.columns import Cells, as_numbers, bin_numbers, edge_word, is_number
 from fairbench_cli.data.guess.cells import Mask, RawCells
 from fairbench_cli.data.recognise import named_like_protected, words_of
 
 LABEL, FAVOURABLE, PROTECTED = "--label", "--favourable", "--protected"
 
-Sign = Literal["<", "<=", ">", ">="]
 _CUT = re.compile(r"(<=|>=|<|>)\s*(\S+)")
 # What a word of a column's name begins with, or is ($).
 _LABELS = re.compile(
@@ -31,64 +28,36 @@ MOST_SHOWN = 6  # values or columns in a message
 
 
 @dataclass(frozen=True)
-class Side:
-    """One side of a number."""
-
-    sign: Sign
-    at: float
-
-    @property
-    def level(self) -> str:
-        """The level of a number's bins that this side is."""
-        return f"{self.sign}{edge_word(self.at)}"
-
-    @property
-    def both(self) -> tuple[str, str]:
-        """The levels of the two sides."""
-        at = edge_word(self.at)
-        return (f"<{at}", f">={at}") if self.sign in ("<", ">=") else (f"<={at}", f">{at}")
-
-    @property
-    def bins(self) -> BinsCard:
-        """The two bins."""
-        return BinsCard(edges=(self.at,), closed="left" if self.sign in ("<", ">=") else "right")
-
-    def holds(self, numbers: NDArray[np.float64]) -> Mask:
-        """Return which numbers are on this side."""
-        compare = {"<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal}[self.sign]
-        return np.asarray(compare(numbers, self.at), dtype=bool)
-
-
-@dataclass(frozen=True)
 class Group:
-    """The values of a column, or the side of a number, that a person means.
+    """The levels of a column that a person means.
 
     Parameters
     ----------
     column : str
         Its name.
-    values : tuple of str
-        Empty where `cut` is given, or nothing has been said yet.
-    cut : Side or None
-        For numbers.
+    levels : tuple of str
+        Its values, or of numbers that are cut one side; empty where nothing has been said yet.
+    cut : BinsCard or None
+        The two sides of its numbers.
     """
 
     column: str
-    values: tuple[str, ...] = ()
-    cut: Side | None = None
+    levels: tuple[str, ...] = ()
+    cut: BinsCard | None = None
 
-    @property
-    def levels(self) -> tuple[str, ...]:
-        """The levels of the column that make the group; empty when nothing has been said."""
-        return (self.cut.level,) if self.cut else self.values
+    def known(self, table: RawCells) -> Cells:
+        """Return the column's levels in the rows in which it has a value."""
+        cells = table.known(self.column)
+        if self.cut is None:
+            return cells
+        numbers = as_numbers(self.column, cells, whole=False)
+        sides, codes = bin_numbers(self.column, numbers, self.cut, whole=False)
+        return pd.Series(np.array(sides.levels, dtype=object)[codes], cells.index)
 
     def members(self, table: RawCells) -> Mask:
         """Return which rows belong to it; those with a missing cell do not."""
-        own = table.cells[self.column]
-        if self.cut is None:
-            return own.isin(self.values).to_numpy(dtype=bool)
-        numbers = pd.to_numeric(own.where(table.filled(self.column)), errors="coerce")
-        return self.cut.holds(numbers.to_numpy(np.float64))
+        known = self.known(table)
+        return table.cells.index.isin(known.index[known.isin(self.levels)])
 
 
 @dataclass(frozen=True)
@@ -113,8 +82,8 @@ def group_of(text: str, table: RawCells, flag: str) -> Group:
     """
     names = list(table.cells.columns)
     text = text.strip()
-    known = [name for name in names if text == name or re.match(r"\s*[=<>]", text.removeprefix(name))]
-    known = [name for name in known if text.startswith(name)]
+    begun = [name for name in names if text.startswith(name)]
+    known = [name for name in begun if re.match(r"\s*([=<>]|$)", text.removeprefix(name))]
     if not known:
         stem = re.split(r"[=<>]", text)[0].strip()
         raise user_error(f'no column is called "{stem}"', suggest(stem, names), flag)
@@ -137,7 +106,7 @@ def members_of(text: str, column: str, table: RawCells, flag: str) -> Group:
     every = set(known)
     whole = text.strip()
     if whole not in every and (match := _CUT.fullmatch(whole)):
-        return _side(column, match[1], match[2], known, flag)
+        return _side(column, match[1], match[2], table, flag)
     values = (whole,) if whole in every else tuple(dict.fromkeys(one.strip() for one in text.split(",")))
     for value in values:
         if value not in every:
@@ -151,23 +120,24 @@ def members_of(text: str, column: str, table: RawCells, flag: str) -> Group:
     return Group(column, values)
 
 
-def _side(column: str, sign: str, number: str, known: "pd.Series[str]", flag: str) -> Group:
+def _side(column: str, sign: str, number: str, table: RawCells, flag: str) -> Group:
+    known = table.known(column)
     example = next((value for value in known.unique() if not is_number(value)), None)
     if example is not None:
         what = f'column "{column}" holds text such as "{example}", not numbers'
         named = f"{column}={example}" if flag == "--protected" else example
         raise user_error(what, f"name a value, such as {shlex.quote(named)}", flag)
     if not is_number(number):
-        raise user_error(
-            f'"{number}" is not a number', f"write one, such as {column}{sign}{_middle(known)}", flag
-        )
-    cut = Side(cast("Sign", sign), float(number))  # one of the four, by the pattern
-    numbers = known.to_numpy(dtype=np.float64)
-    there = cut.holds(numbers)
-    if there.all() or not there.any():
-        what = f"{'every' if there.all() else 'no'} row has {column}{cut.level}"
+        fix = f"write one, such as {column}{sign}{_middle(known)}"
+        raise user_error(f'"{number}" is not a number', fix, flag)
+    cut = BinsCard(edges=(float(number),), closed="left" if sign in ("<", ">=") else "right")
+    group = Group(column, (f"{sign}{edge_word(float(number))}",), cut)
+    there = int(group.members(table).sum())
+    if there in (0, len(known)):
+        numbers = known.to_numpy(dtype=np.float64)
+        what = f"{'every' if there else 'no'} row has {column}{group.levels[0]}"
         raise user_error(what, f"it goes from {numbers.min():g} to {numbers.max():g}", flag)
-    return Group(column, cut=cut)
+    return group
 
 
 def _is_quantity(known: "pd.Series[str]") -> bool:

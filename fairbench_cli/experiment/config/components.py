@@ -10,7 +10,14 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, ValidationInfo, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    Field,
+    GetPydanticSchema,
+    ValidationError,
+    ValidationInfo,
+    WithJsonSchema,
+)
 
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.base.parameters import Parameters, check_of, checked, parameters_of
@@ -27,9 +34,8 @@ from fairbench_cli.base.validation import (
 )
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import Representation
-from fairbench_cli.experiment.config.metrics import OwnMetric, find_metric
+from fairbench_cli.experiment.config.metrics import MetricSpec, find_metric
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import METRICS
 
 On = Literal["validation", "test"]
@@ -57,15 +63,12 @@ class ReadContext:
         Those that are not.
     cards : dict
         The path and card of each data set, by the name that it is listed with.
-    own : list of OwnMetric
-        The metrics that are not registered.
     """
 
     base: Path | None = None
     right: dict[str, Any] = field(default_factory=dict)
     wrong: set[str] = field(default_factory=set)
     cards: dict[str, tuple[Path, Any]] = field(default_factory=dict)
-    own: list[OwnMetric] = field(default_factory=list)
 
 
 def context_of(info: ValidationInfo) -> ReadContext:
@@ -73,7 +76,7 @@ def context_of(info: ValidationInfo) -> ReadContext:
     return info.context or ReadContext()
 
 
-def metric_of(name: str, info: ValidationInfo) -> str | OwnMetric:
+def _metric(name: str, info: ValidationInfo) -> MetricSpec:
     """Return a metric as `find_metric` does, in a validator.
 
     Raises
@@ -87,10 +90,9 @@ def metric_of(name: str, info: ValidationInfo) -> str | OwnMetric:
         raise refused(*(((), problem) for problem in error.problems)) from None
 
 
-def _tunable(name: str, info: ValidationInfo) -> str:
+def _tunable(metric: MetricSpec) -> MetricSpec:
     """Check that candidates can be compared by a metric."""
-    found = metric_of(name, info)
-    entry = METRICS.get(found) if isinstance(found, str) else found.entry
+    entry = metric.entry if metric.is_at_hand else None
     what = ""
     if entry is not None and entry.needs != "counts":
         what = f"{entry.name} needs rows, and candidates have counts alone"
@@ -101,17 +103,22 @@ def _tunable(name: str, info: ValidationInfo) -> str:
     if what:
         fix = "tune for a metric such as accuracy or impact-ratio"
         raise refused(((), Problem(f"tune: {what}", fix)))
-    return name
+    return metric
 
 
-MetricByName = WithJsonSchema({"anyOf": [{"enum": list(METRICS)}, PLUGIN]})
+MetricByName = Annotated[
+    MetricSpec,
+    GetPydanticSchema(lambda _, handler: handler(Annotated[str, AfterValidator(_metric)])),
+    WithJsonSchema({"anyOf": [{"enum": list(METRICS)}, PLUGIN]}),
+]
+"""A metric that is named by a text."""
 
 
 class TuneOptions(StrictModel):
     """What an intervention's entry may say under `tune`."""
 
     metric: Annotated[
-        tuple[Annotated[str, AfterValidator(_tunable), MetricByName], ...], Field(min_length=1), Several()
+        tuple[Annotated[MetricByName, AfterValidator(_tunable)], ...], Field(min_length=1), Several()
     ] = Field(
         alias="for", description="A metric of counts that has an ideal value; of several, each is a cell."
     )
@@ -135,7 +142,7 @@ class Tuning:
 
     Parameters
     ----------
-    metric : str
+    metric : MetricSpec
         The best candidate is the one whose value is nearest to this metric's ideal.
     over : tuple of (str, tuple of values)
         The values to choose from by parameter, sorted by name.
@@ -143,20 +150,12 @@ class Tuning:
         The rows that the candidates are measured on.
     fraction : float or None
         Share of the training rows that are kept for validation; None with `on` test.
-    own : OwnMetric or None
-        The metric's code, where it is not registered.
     """
 
-    metric: str
+    metric: MetricSpec
     over: tuple[tuple[str, tuple[Any, ...]], ...]
     on: On = "validation"
     fraction: float | None = FRACTION
-    own: OwnMetric | None = None
-
-    @property
-    def entry(self) -> Metric:
-        """The metric itself."""
-        return METRICS[self.metric] if self.own is None else self.own.entry
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -167,7 +166,7 @@ class Tuning:
     def candidates(self) -> list[dict[str, Any]]:
         """Every combination of the values, the last parameter changing fastest.
 
-        >>> Tuning("accuracy", (("classifier.C", (1, 10)), ("level", (0, 1)))).candidates[:2]
+        >>> Tuning(MetricSpec("accuracy"), (("classifier.C", (1, 10)), ("level", (0, 1)))).candidates[:2]
         [{'classifier.C': 1, 'level': 0}, {'classifier.C': 1, 'level': 1}]
         """
         combinations = product(*(values for _, values in self.over))
@@ -176,40 +175,42 @@ class Tuning:
     @property
     def described(self) -> dict[str, Any]:
         """Its part of the `parameters` of results."""
-        own = {"for": self.metric, "over": {name: list(values) for name, values in self.over}, "on": self.on}
+        over = {name: list(values) for name, values in self.over}
+        own = {"for": self.metric.name, "over": over, "on": self.on}
         return own if self.fraction is None else own | {"fraction": self.fraction}
 
     @property
     def decisive(self) -> dict[str, Any]:
         """Its part of a cell's key."""
-        return self.described if self.own is None else self.described | {"code": self.own.origin.version}
+        origin = self.metric.origin
+        return self.described if origin is None else self.described | {"code": origin.version}
 
     def plain(self) -> dict[str, Any]:
         """Return it as it is written in a config, from wherever that is read."""
-        return self.described if self.own is None else self.described | {"for": self.own.plain}
+        return self.described | {"for": self.metric.plain}
 
     def __str__(self) -> str:
         """Say what is tuned, for what, and on which rows where these are not the usual ones.
 
-        >>> str(Tuning("accuracy", (("level", (0.0, 1.0)),)))
+        >>> str(Tuning(MetricSpec("accuracy"), (("level", (0.0, 1.0)),)))
         'level tuned for accuracy'
-        >>> str(Tuning("impact-ratio", (("level", (0.0, 1.0)),), "test", None))
+        >>> str(Tuning(MetricSpec("impact-ratio"), (("level", (0.0, 1.0)),), "test", None))
         'level tuned on test for impact-ratio'
         """
         on = " on test" if self.fraction is None else f" on {self.fraction:g} of the training rows"
         on = "" if self.fraction == FRACTION else on
-        return f"{' and '.join(self.names)} tuned{on} for {self.metric}"
+        return f"{' and '.join(self.names)} tuned{on} for {self.metric.name}"
 
 
 def tuning_of(described: dict[str, Any]) -> Tuning:
     """Return the tuning that results describe, without the code of a metric.
 
-    >>> given = Tuning("accuracy", (("level", (0.0, 1.0)),))
+    >>> given = Tuning(MetricSpec("accuracy"), (("level", (0.0, 1.0)),))
     >>> tuning_of(given.described) == given
     True
     """
     over = tuple((name, tuple(values)) for name, values in described["over"].items())
-    return Tuning(described["for"], over, described["on"], described.get("fraction"))
+    return Tuning(MetricSpec(described["for"]), over, described["on"], described.get("fraction"))
 
 
 def own_parameters(values: dict[str, Any]) -> dict[str, Any]:
@@ -400,8 +401,8 @@ def read_tunings(
         try:
             options = TuneOptions.model_validate(one, context=context)
         except ValidationError as error:
-            prefix = ("interventions", name, "tune")
-            findings += [((i, *at[3:]), problem) for at, problem in findings_of(error, TuneOptions, prefix)]
+            own = findings_of(error, "interventions", name, "tune")
+            findings += [((i, *place), problem) for place, problem in own]
             continue
         over, wrong = read_parameters(name, takes, own_parameters(options.over))
         for key, value in options.over.items():
@@ -417,10 +418,8 @@ def read_tunings(
             wrong.append((("fraction",), Problem(what, fix)))
         findings += [((i, *place), problem) for place, problem in wrong]
         ordered = tuple((key, tuple(over[key])) for key in sorted(over))
-        metrics = [find_metric(metric, context.base) for metric in options.metric]
-        for metric, on, fraction in product(metrics, options.on, options.fraction):
-            called, own = (metric, None) if isinstance(metric, str) else (metric.name, metric)
-            tuning = Tuning(called, ordered, on, fraction if on == "validation" else None, own)
+        for metric, on, fraction in product(options.metric, options.on, options.fraction):
+            tuning = Tuning(metric, ordered, on, fraction if on == "validation" else None)
             found += [tuning] * (tuning not in found)
     return found, findings
 

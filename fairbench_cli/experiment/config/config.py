@@ -1,20 +1,17 @@
 """The config of an experiment: every key, its default and its meaning.
 
-The key tables of ``docs/config.md`` and ``configs/schema.json`` are made from these classes by `schema`.
+``docs/keys.py`` makes the key tables of ``docs/config.md`` and ``configs/schema.json`` from these classes.
 """
 
 import re
-from collections.abc import Iterable
-from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
     Field,
     PlainSerializer,
-    PrivateAttr,
     ValidationError,
     ValidationInfo,
     WithJsonSchema,
@@ -23,9 +20,10 @@ from pydantic import (
 
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.base.plugins import CodeOrigin, short
-from fairbench_cli.base.strict_yaml import YamlDocument, dump_yaml
+from fairbench_cli.base.strict_yaml import dump_yaml
 from fairbench_cli.base.validation import (
     NAME,
+    FileModel,
     Finding,
     Fraction,
     Known,
@@ -35,7 +33,7 @@ from fairbench_cli.base.validation import (
     mistake,
     refused,
 )
-from fairbench_cli.data.card import Origin, UnknownAs, find_card, known_cards, read_card
+from fairbench_cli.data.card import UnknownAs, find_card, known_cards, read_card
 from fairbench_cli.data.table import Representation
 from fairbench_cli.experiment.config.components import (
     DEFAULT_CLASSIFIERS,
@@ -43,16 +41,15 @@ from fairbench_cli.experiment.config.components import (
     MetricByName,
     TechniqueSpec,
     context_of,
-    metric_of,
     named,
     read_classifiers,
     read_interventions,
 )
-from fairbench_cli.experiment.config.metrics import OwnMetric, RequestedRowMetrics
+from fairbench_cli.experiment.config.metrics import MetricSpec, RequestedRowMetrics
 from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES, TestLabels
 from fairbench_cli.experiment.config.worlds import CellWorld, Worlds, worlds_at
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS, ROW_METRICS
+from fairbench_cli.measures.registry import DEFAULT_METRICS, METRICS
 
 
 def attribute_names(text: str) -> tuple[str, ...]:
@@ -67,15 +64,6 @@ def attribute_names(text: str) -> tuple[str, ...]:
 def canonical_attribute(text: str) -> str:
     """Return an attribute or an intersection in its one spelling, such as ``sex×race``."""
     return "×".join(attribute_names(text))
-
-
-def _metric(name: str, info: ValidationInfo) -> str:
-    """Return what results call a metric; one that is not registered is noted."""
-    found = metric_of(name, info)
-    if isinstance(found, str):
-        return found
-    context_of(info).own.append(found)
-    return found.name
 
 
 def _shares(value: Any) -> Any:
@@ -116,7 +104,12 @@ RowsOf = Annotated[
 ]
 Share = Annotated[float, Field(gt=0, le=1)]
 AttributeName = Annotated[str, AfterValidator(canonical_attribute)]
-MetricName = Annotated[str, AfterValidator(_metric), MetricByName]
+Metrics = Annotated[
+    tuple[MetricByName, ...],
+    Field(min_length=1),
+    Several("metric", alone=False),
+    PlainSerializer(lambda metrics: [metric.plain for metric in metrics]),
+]
 Representations = Annotated[tuple[Representation, ...], Field(min_length=1), Several("representation")]
 Named = Annotated[str, AfterValidator(short)]
 SomeInterventions = Annotated[tuple[Named, ...], Field(min_length=1), Several("intervention", alone=False)]
@@ -346,8 +339,7 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
     try:
         given = DatasetOptions.model_validate(options)
     except ValidationError as error:
-        prefix = ("datasets", name)
-        findings += [(place[1:], problem) for place, problem in findings_of(error, DatasetOptions, prefix)]
+        findings += [((name, *place), problem) for place, problem in findings_of(error, "datasets", name)]
     context = context_of(info)
     if context.base is not None:
         place: tuple[str, ...] = (name,)
@@ -384,7 +376,7 @@ def _tables(*, always: bool) -> str:
     return ", ".join(f"`{name}`" for name in TABLES if TABLES[name].always == always)
 
 
-class ExperimentConfig(StrictModel):
+class ExperimentConfig(FileModel):
     """The config of an experiment."""
 
     name: str = Field(pattern=NAME, description="Results land in `results/NAME`.")
@@ -438,8 +430,8 @@ class ExperimentConfig(StrictModel):
     classifiers: Classifiers = Field(
         default=DEFAULT_CLASSIFIERS, validate_default=True, description="`fairbench list classifiers`."
     )
-    metrics: Annotated[tuple[MetricName, ...], Field(min_length=1), Several("metric", alone=False)] = Field(
-        default=tuple(DEFAULT_METRICS),
+    metrics: Metrics = Field(
+        default=tuple(map(MetricSpec, DEFAULT_METRICS)),
         description="What results.csv and summary.csv hold; `fairbench list metrics` has them all.",
     )
     attributes: tuple[AttributeName, ...] = Field(
@@ -484,29 +476,6 @@ class ExperimentConfig(StrictModel):
         context_of(info).right[str(info.field_name)] = value
         return value
 
-    # The metrics that are not registered, imported; none of a config that results hold.
-    _own: tuple[OwnMetric, ...] = PrivateAttr(default=())
-
-    # Where it was read; none of one that was made otherwise.
-    _origin: Origin | None = PrivateAttr(default=None)
-
-    def where(self, *place: str | int) -> str:
-        """Return ``file:line`` of a part of the config, for an error message; empty without a file."""
-        return "" if self._origin is None else self._origin.document.where(place)
-
-    def read_from(self, document: YamlDocument) -> Self:
-        """Return the config with the file that it was read from."""
-        copy = self.model_copy()
-        copy._origin = Origin(document, document.name)
-        return copy
-
-    def with_own(self, own: Iterable[OwnMetric]) -> Self:
-        """Return the config with metrics that are not registered, which it lists by name."""
-        copy = self.model_copy()
-        copy._own = tuple(own)
-        copy.__dict__.pop("row_metrics", None)
-        return copy
-
     @property
     def tested(self) -> Tested:
         """Return where test rows come from, whatever file that is; `test` must be spelled out."""
@@ -516,14 +485,15 @@ class ExperimentConfig(StrictModel):
     @property
     def own_metrics(self) -> dict[str, Metric]:
         """Return the metrics that are not registered, by name, as far as they have been imported."""
-        return {metric.name: metric.entry for metric in self._own}
+        return {metric.name: metric.entry for metric in self.metrics if metric.origin is not None}
 
     @property
     def plugins(self) -> list[tuple[str, CodeOrigin]]:
         """Return techniques, classifiers and metrics that are not registered: the name and the code."""
-        tuned = [t.tune.own for t in self.interventions if t.tune is not None]
-        named = (*(one.spec for one in self.interventions), *self.classifiers, *self._own, *tuned)
-        return [(one.name, one.origin) for one in named if one is not None and one.origin is not None]
+        tuned = [technique.tune.metric for technique in self.interventions if technique.tune is not None]
+        components = [*(technique.spec for technique in self.interventions), *self.classifiers]
+        named: list[ComponentSpec | MetricSpec] = [*components, *self.metrics, *tuned]
+        return [(one.name, one.origin) for one in named if one.origin is not None]
 
     @property
     def own_files(self) -> list[Path]:
@@ -533,14 +503,13 @@ class ExperimentConfig(StrictModel):
     @property
     def at_hand(self) -> tuple[str, ...]:
         """Return those of the metrics that are registered or have been imported."""
-        own = {metric.name for metric in self._own}
-        return tuple(name for name in self.metrics if name in METRICS or name in own)
+        return tuple(metric.name for metric in self.metrics if metric.is_at_hand)
 
     @property
     def tuned_for(self) -> tuple[str, ...]:
         """Return the metrics that parameters are tuned for."""
-        found = [technique.tune.metric for technique in self.interventions if technique.tune is not None]
-        return tuple(dict.fromkeys(found))
+        tunings = [technique.tune for technique in self.interventions if technique.tune is not None]
+        return tuple(dict.fromkeys(tuning.metric.name for tuning in tunings))
 
     @property
     def has_worlds(self) -> bool:
@@ -568,12 +537,11 @@ class ExperimentConfig(StrictModel):
         """Return one of the metrics that are at hand."""
         return self.own_metrics.get(name) or METRICS[name]
 
-    @cached_property
+    @property
     def row_metrics(self) -> RequestedRowMetrics:
         """Return the metrics that need the test rows themselves, with their strata."""
-        own = tuple(metric for metric in self._own if metric.entry.needs != "counts")
-        registered = tuple(name for name in self.metrics if name in ROW_METRICS)
-        return RequestedRowMetrics(registered, self.strata, own)
+        of_rows = [one for one in self.metrics if one.is_at_hand and one.entry.needs != "counts"]
+        return RequestedRowMetrics(tuple(of_rows), self.strata)
 
     def plain(self) -> dict[str, Any]:
         """Return the config as plain data, with every default spelled out; it runs as it is."""
@@ -582,13 +550,11 @@ class ExperimentConfig(StrictModel):
             hidden, unsaid = hidden | {"bias"}, {"test_labels", "test_features"}
         of_beta = () if any(spec.bias is None for spec in self.datasets) else OF_BETA
         sample = {*hidden, *of_beta, *(() if self.takes_beta else ("beta",))}
-        written = {metric.name: metric.plain for metric in self._own}
         excluded = {"sample": sample} | dict.fromkeys(unsaid, True)
         return self.model_dump(mode="json", by_alias=True, exclude=excluded) | {
             "datasets": [spec.plain(hidden) for spec in self.datasets],
             "interventions": [technique.plain() for technique in self.interventions],
             "classifiers": [spec.plain() for spec in self.classifiers],
-            "metrics": [written.get(name, name) for name in self.metrics],
         }
 
     def as_yaml(self) -> str:

@@ -19,34 +19,34 @@ GROUP = "fairbench.measures"
 
 
 @dataclass(frozen=True)
-class OwnMetric:
-    """A metric by somebody's function.
+class MetricSpec:
+    """A metric as a config names it.
 
     Parameters
     ----------
     name : str
         What results call it.
-    origin : CodeOrigin
-        Where its code is.
+    origin : CodeOrigin or None
+        Where its code is; None for a registered one, and in a config that results hold.
     """
 
     name: str
-    origin: CodeOrigin
+    origin: CodeOrigin | None = None
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether it is registered or has been imported."""
+        return self.origin is not None or self.name in METRICS
 
     @property
     def entry(self) -> Metric:
-        """The metric; a worker imports it when it is first asked for."""
-        return _entry(self.name, self.origin)
-
-    @property
-    def record(self) -> str:
-        """The name under which a value of rows is kept: with the version of the code."""
-        return f"{self.name} {self.origin.version}"
+        """The metric, which is at hand; a worker imports it when it is first asked for."""
+        return METRICS[self.name] if self.origin is None else _entry(self.name, self.origin)
 
     @property
     def plain(self) -> str:
         """The name as it is written in a config, from wherever that is read."""
-        return self.name if self.origin.path is None else self.origin.target
+        return self.name if self.origin is None or self.origin.path is None else self.origin.target
 
 
 @cache
@@ -54,13 +54,13 @@ def _entry(name: str, origin: CodeOrigin) -> Metric:
     return own_metric(name, origin.load())
 
 
-def find_metric(name: str, base: Path | None) -> str | OwnMetric:
-    """Return the name of a registered metric, or one that is not registered, imported and tried out.
+def find_metric(name: str, base: Path | None) -> MetricSpec:
+    """Return a registered metric, or one that is not registered, imported and tried out.
 
     Parameters
     ----------
     base : Path or None
-        The folder that paths are relative to. None: nobody's code is run; its name is returned.
+        The folder that paths are relative to. None: nobody's code is run, and its place is not known.
 
     Raises
     ------
@@ -68,11 +68,11 @@ def find_metric(name: str, base: Path | None) -> str | OwnMetric:
         When there is no such metric, or its code is no metric's.
     """
     if name in METRICS or (base is None and (is_plugin(name) or name in known_names())):
-        return short(name)
+        return MetricSpec(short(name))
     origin = None if base is None else find(name, GROUP, base)
     if origin is None:
         raise user_error(f'unknown metric "{name}"', suggest(name, known_names()))
-    found = OwnMetric(short(name), origin)
+    found = MetricSpec(short(name), origin)
     try:
         _ = found.entry
     except ValueError as error:
@@ -81,7 +81,7 @@ def find_metric(name: str, base: Path | None) -> str | OwnMetric:
     return found
 
 
-def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[str | OwnMetric]:
+def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[MetricSpec]:
     """Return metrics by name, registered or not.
 
     Raises
@@ -89,7 +89,7 @@ def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[str | OwnM
     UserError
         Listing all that are wrong, with the flag that named them.
     """
-    found: list[str | OwnMetric] = []
+    found: list[MetricSpec] = []
     wrong: list[Problem] = []
     for name in names:
         try:
@@ -112,43 +112,33 @@ class RequestedRowMetrics:
 
     Parameters
     ----------
-    registered : tuple of str
-        Names in `ROW_METRICS`.
+    metrics : tuple of MetricSpec
     strata : tuple of str
         Attributes whose levels, crossed, are the strata of those that compare groups within strata.
-    own : tuple of OwnMetric
-        Those that are not registered.
     """
 
-    registered: tuple[str, ...] = ()
+    metrics: tuple[MetricSpec, ...] = ()
     strata: tuple[str, ...] = ()
-    own: tuple[OwnMetric, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What results call them."""
-        return (*self.registered, *(metric.name for metric in self.own))
-
-    def record(self, name: str) -> str:
-        """Return the name under which a value is kept: with the attributes that it depends on.
-
-        >>> RequestedRowMetrics(strata=("education",)).record("belift")
-        'belift by education'
-        """
-        for metric in self.own:
-            if metric.name == name:
-                return metric.record
-        return f"{name} by {CROSS.join(self.strata)}" if METRICS[name].needs == "strata" else name
 
     @cached_property  # asked for once per repeat of a plan
-    def records(self) -> frozenset[str]:
-        """Every name under which a value is kept."""
-        return frozenset(map(self.record, self.names))
+    def recorded_as(self) -> dict[str, str]:
+        """The name under which a value of each is kept: with the attributes or the code that decide it.
+
+        >>> RequestedRowMetrics((MetricSpec("belift"),), ("education",)).recorded_as
+        {'belift': 'belift by education'}
+        """
+        return {metric.name: self._recorded_as(metric) for metric in self.metrics}
+
+    def _recorded_as(self, metric: MetricSpec) -> str:
+        if metric.origin is not None:
+            return f"{metric.name} {metric.origin.version}"
+        of_strata = metric.entry.needs == "strata"
+        return f"{metric.name} by {CROSS.join(self.strata)}" if of_strata else metric.name
 
     @property
     def of_twins(self) -> bool:
         """Whether some look at the decisions that rows would get in the other group."""
-        return any(METRICS[name].needs == "twins" for name in self.registered)
+        return any(metric.entry.needs == "twins" for metric in self.metrics)
 
     def measure(
         self, test: Sample, predicted: Labels, scores: Floats | None, stays: Floats | None = None
@@ -165,12 +155,13 @@ class RequestedRowMetrics:
         ValueError
             When a measure cannot honour the rows' weights.
         """
-        if not self.names:
+        if not self.metrics:
             return {}
         rows = replace(rows_of(test, predicted, scores, self.strata), stays=stays)
-        values = measure_rows(self.registered, rows)
-        values |= {metric.name: float(measure(metric.entry, rows)) for metric in self.own}
-        return {self.record(name): value for name, value in values.items()}
+        values = measure_rows([metric.name for metric in self.metrics if metric.origin is None], rows)
+        own = [metric for metric in self.metrics if metric.origin is not None]
+        values |= {metric.name: float(measure(metric.entry, rows)) for metric in own}
+        return {self.recorded_as[name]: value for name, value in values.items()}
 
 
 def on_record(name: str) -> str:

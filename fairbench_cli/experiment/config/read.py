@@ -3,16 +3,17 @@
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench_cli.base.errors import Problem, UserError, Words, nearest, suggest, user_error
-from fairbench_cli.base.files import read_text
+from fairbench_cli.base.errors import Problem, UserError, nearest, suggest, user_error
+from fairbench_cli.base.files import read_text, shipped
 from fairbench_cli.base.plugins import clashes, short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, laid_over, read_mapping
-from fairbench_cli.base.validation import in_file_order, problems_of, spot_of, wording
+from fairbench_cli.base.validation import Conflict, in_file_order, problems_of, wording
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.card import Card, shipped_cards
+from fairbench_cli.data.card import Card, card_reference
 from fairbench_cli.experiment.config.components import (
     OF_CLASSIFIER,
     ONE_CANDIDATE,
@@ -32,7 +33,7 @@ from fairbench_cli.experiment.config.config import (
     attribute_names,
 )
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
-from fairbench_cli.experiment.config.worlds import SOME, WorldSpec, worlds_at
+from fairbench_cli.experiment.config.worlds import SOME, worlds_at
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
 SUFFIXES = (".yaml", ".yml")
@@ -42,8 +43,7 @@ SHORT = 4  # words that do not make a title yet
 
 def shipped_configs() -> Path:
     """Return the folder of the configs that come with fairbench."""
-    inside = Path(__file__).parents[2] / "configs"  # in an installed wheel
-    return inside if inside.is_dir() else Path(__file__).parents[3] / "configs"
+    return shipped("configs")
 
 
 def known_configs() -> list[str]:
@@ -155,10 +155,10 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
     try:
         config = ExperimentConfig.model_validate(document.data, context=context)
     except ValidationError as error:
-        problems += problems_of(error, ExperimentConfig, document)
+        problems += problems_of(error, document)
         context.wrong.update(str(finding["loc"][0]) for finding in error.errors())
         config = ExperimentConfig.model_construct(**context.right)
-    return config.with_own(context.own), context, problems
+    return config, context, problems
 
 
 def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Path) -> ExperimentConfig:
@@ -166,7 +166,6 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
     real = config.sample.source == "data"
     datasets = []
     for i, (spec, (path, card)) in enumerate(zip(config.datasets, cards, strict=True)):
-        shipped = path.resolve().parent == shipped_cards().resolve()
         shared = set(BiasConfig.model_fields) - spec.model_fields_set
         own = {key: getattr(config.sample, key) for key in shared}
         bias = own.get("bias", spec.bias)
@@ -174,10 +173,10 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
             at: Place = ("sample", "bias") if "bias" in shared else ("datasets", i, spec.card, "bias")
             own["bias"] = tuple(world.within(at) for world in bias)
             own |= {key: BiasConfig.model_fields[key].default for key in OF_BETA}
-        own |= {"card": path.stem if shipped else str(path.resolve())}
+        own |= {"card": card_reference(path.resolve())}
         own["name"] = spec.name or card.name
-        attributes = spec.attribute or (card.attribute(None),)
-        datasets += [spec.model_copy(update=own | {"attribute": (one,)}) for one in attributes]
+        works_on = _works_on(spec, card)
+        datasets += [spec.model_copy(update=own | {"attribute": (one,)}) for one in works_on]
     test = config.test or ("holdout" if real else "original")
     if config.test and config.tested == "file":
         test = str((base / config.test).resolve())
@@ -191,7 +190,9 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
     )
 
 
-Conflict = tuple[Place, Words, Words]  # where, what is wrong, what to do
+def _works_on(spec: DatasetSpec, card: Card) -> tuple[str, ...]:
+    """Return the protected attributes that an entry works on: those that it names, or the card's first."""
+    return spec.attribute or tuple(card.protected)[:1]
 
 
 @dataclass(frozen=True)
@@ -218,6 +219,13 @@ class Given:
         for i, (spec, card) in enumerate(zip(self.config.datasets, self.cards, strict=True)):
             yield ("datasets", i, spec.card), spec, card
 
+    def shared(self, key: str) -> Iterator[tuple[Place, Any, Card]]:
+        """Yield what holds for each data set of a setting that `sample` may say for all, and where it is."""
+        for place, spec, card in self.datasets:
+            own = key in spec.model_fields_set
+            part, at = (spec, place) if own else (self.config.sample, ("sample",))
+            yield (*at, key), getattr(part, key), card
+
 
 def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
     """Check the keys against each other, but for those that are `wrong` by themselves."""
@@ -225,7 +233,7 @@ def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
     for keys, check in _CHECKS:
         if keys.isdisjoint(wrong):
             findings += check(given)
-    return [Problem(what, fix, spot_of(given.document, place)) for place, what, fix in findings]
+    return [Problem(what, fix, given.document.where(place)) for place, what, fix in findings]
 
 
 def _without_effect(given: Given) -> Iterator[Conflict]:
@@ -269,9 +277,9 @@ def _test_rows(given: Given) -> Iterator[Conflict]:
 def _strata(given: Given) -> Iterator[Conflict]:
     """Find measures within strata where the config names none, and strata that nothing is measured in."""
     config = given.config
-    needing = [i for i, name in enumerate(config.metrics) if config.metric(name).needs == "strata"]
+    needing = [i for i, metric in enumerate(config.metrics) if metric.entry.needs == "strata"]
     if needing and not config.strata:
-        what = f"{config.metrics[needing[0]]} compares groups within strata"
+        what = f"{config.metrics[needing[0]].name} compares groups within strata"
         yield ("metrics", needing[0]), what, "write `strata: [ATTRIBUTE]`"
     if config.strata and not needing:
         fix = "add a metric such as unexplained-difference, or remove it"
@@ -282,7 +290,7 @@ def _sweep(given: Given) -> Iterator[Conflict]:
     """Find a sweep whose measures all need rows: it has counts alone."""
     config = given.config
     if config.sweep and all(config.metric(name).needs != "counts" for name in config.at_hand):
-        what = f"a sweep has counts alone, and {config.metrics[0]} needs rows"
+        what = f"a sweep has counts alone, and {config.metrics[0].name} needs rows"
         yield ("sweep",), what, "add a metric such as accuracy"
 
 
@@ -346,7 +354,7 @@ def _listed_twice(given: Given) -> Iterator[Conflict]:
     seen = set()
     for place, spec, card in given.datasets:
         name = spec.name or card.name
-        for attribute in spec.attribute or (card.attribute(None),):
+        for attribute in _works_on(spec, card):
             if (name, attribute) in seen:
                 fix = f"keep one, or give one another name with `as: {name}-2`"
                 yield place, f"{name} with {attribute} is listed twice", fix
@@ -357,7 +365,7 @@ def _nobody_favoured(given: Given) -> Iterator[Conflict]:
     """Find a bias in both directions where the card does not say which group it favours."""
     for place, spec, card in given.datasets:
         part = spec if "bias_direction" in spec.model_fields_set else given.config.sample
-        for attribute in spec.attribute or (card.attribute(None),):
+        for attribute in _works_on(spec, card):
             for name in _singles(card, spec.beta_on or given.config.sample.beta_on or (attribute,)):
                 target = card.protected[name].bias
                 if part.bias_direction == "both" and target and not target.favoured:
@@ -366,18 +374,9 @@ def _nobody_favoured(given: Given) -> Iterator[Conflict]:
                     yield (*place, "bias_direction"), f"{what} {card.name} does not say", f"{fix} deprived"
 
 
-def _bias_of(given: Given) -> list[tuple[Place, tuple[WorldSpec, ...] | None]]:
-    """Return the `bias` that holds for each data set, with its place."""
-    sample, found = given.config.sample, []
-    for place, spec, _ in given.datasets:
-        own = "bias" in spec.model_fields_set
-        found.append(((*place, "bias"), spec.bias) if own else (("sample", "bias"), sample.bias))
-    return found
-
-
 def _with_bias(given: Given) -> Iterator[Conflict]:
     """Find settings of β where worlds stand in its place, and of worlds where there are none."""
-    config, found = given.config, [worlds for _, worlds in _bias_of(given)]
+    config, found = given.config, [worlds for _, worlds, _ in given.shared("bias")]
     parts: list[tuple[Place, BiasConfig]] = [] if None in found else [(("sample",), config.sample)]
     datasets = zip(given.datasets, found, strict=True)
     parts += [(place, spec) for (place, spec, _), worlds in datasets if worlds is not None]
@@ -406,7 +405,7 @@ def _with_bias(given: Given) -> Iterator[Conflict]:
 def _strengths(given: Given) -> Iterator[Conflict]:
     """Find β that are the strength of a mechanism which takes no such strength, and worlds called alike."""
     told = set[Place]()
-    for place, worlds in _bias_of(given):
+    for place, worlds, _ in given.shared("bias"):
         seen = set[tuple[str, float]]()
         for world in () if place in told else worlds or ():
             try:
@@ -437,13 +436,11 @@ def _singles(card: Card, names: Iterable[str]) -> Iterator[str]:
 
 def _beta_on(given: Given) -> Iterator[Conflict]:
     """Find attributes that β is to act on and a data set does not have."""
-    for place, spec, card in given.datasets:
-        own = "beta_on" in spec.model_fields_set
-        at: Place = (*place, "beta_on") if own else ("sample", "beta_on")
-        for name in (spec if own else given.config.sample).beta_on or ():
+    for place, attributes, card in given.shared("beta_on"):
+        for name in attributes or ():
             if name not in card.protected:
                 what = f'beta_on: {card.name} has no protected attribute "{name}"'
-                yield at, what, suggest(name, card.protected)
+                yield place, what, suggest(name, card.protected)
 
 
 def _attributes(given: Given) -> Iterator[Conflict]:

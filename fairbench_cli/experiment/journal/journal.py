@@ -187,12 +187,6 @@ class _Tuning(BaseModel):
             raise ValueError("counts of other groups")
         return self
 
-    @staticmethod
-    def row(curve: Curve) -> dict[str, Any]:
-        """Return a curve as it stands in a line, unchecked."""
-        counts = [None if np.isnan(n).any() else n.tolist() for n in curve.counts.n]
-        return {"chosen": curve.chosen, "values": [*map(_number, curve.values)], "counts": counts}
-
     def curve(self) -> Curve:
         """Return it as it was."""
         size = len(self.counts[self.chosen] or ())
@@ -203,10 +197,9 @@ class _Tuning(BaseModel):
 
 
 class RepeatLine(BaseModel):
-    """A repeat as it stands in a line, read or to be written; NaN and Infinity are no JSON.
+    """A repeat as it stands in a line; NaN and Infinity are no JSON.
 
-    What was not measured is not set. The groups of its counts are numbered; their names are the plan's
-    (`RunPlan.protected`).
+    The groups of its counts are numbered; their names are the plan's (`RunPlan.protected`).
     """
 
     model_config = ConfigDict(strict=True, extra="forbid")
@@ -232,22 +225,6 @@ class RepeatLine(BaseModel):
             raise ValueError("counts of other groups")
         return self
 
-    @classmethod
-    def of(cls, repeat: Repeat) -> "RepeatLine":
-        """Return a repeat as a line, unchecked; the fields of both have the same names."""
-        curve, kept = repeat.tuning, repeat.predictions
-        row = vars(repeat) | {
-            "seconds": round(repeat.seconds, 4),
-            "values": {name: _number(value) for name, value in repeat.values.items()},
-            "tuning": None if curve is None else _Tuning.row(curve),
-            "predictions": kept if isinstance(kept, RowsPlace) else None,
-        }
-        for name in _COUNTS:
-            row[name] = None if row[name] is None else row[name].n.tolist()
-        optional = [name for name, field in cls.model_fields.items() if not field.is_required()]
-        unset = {name for name in optional if row[name] in (None, {})}
-        return cls.model_construct(**{name: value for name, value in row.items() if name not in unset})
-
     def record(self) -> Repeat:
         """Return the repeat."""
         row, size = vars(self), len(self.counts or ())
@@ -257,10 +234,29 @@ class RepeatLine(BaseModel):
         return Repeat(**row | counts | {"values": values, "tuning": tuning})
 
 
+def fields_of(repeat: Repeat) -> dict[str, Any]:
+    """Return the fields of a `RepeatLine`, which have the names of a repeat's, as plain data."""
+    row, curve, kept = vars(repeat), repeat.tuning, repeat.predictions
+    tuning = curve and {
+        "chosen": curve.chosen,
+        "values": [*map(_number, curve.values)],
+        "counts": [None if np.isnan(n).any() else n.tolist() for n in curve.counts.n],
+    }
+    return {
+        **row,
+        **{name: None if row[name] is None else row[name].n.tolist() for name in _COUNTS},
+        "seconds": round(repeat.seconds, 4),
+        "values": {name: _number(value) for name, value in repeat.values.items()},
+        "tuning": tuning,
+        "predictions": vars(kept) if isinstance(kept, RowsPlace) else None,
+    }
+
+
 def repeat_line(repeat: Repeat) -> bytes:
-    """Return a repeat as a line, without its end."""
-    row = RepeatLine.of(repeat).model_dump(exclude_unset=True, warnings=False)
-    return sealed(json.dumps(row, ensure_ascii=False, allow_nan=False, default=_plain))
+    """Return a repeat as a line, without its end; what was not measured is not in it."""
+    optional = {name for name, field in RepeatLine.model_fields.items() if not field.is_required()}
+    said = {key: it for key, it in fields_of(repeat).items() if key not in optional or it not in (None, {})}
+    return sealed(json.dumps(said, ensure_ascii=False, allow_nan=False, default=_plain))
 
 
 def _plain(value: Any) -> Any:

@@ -170,51 +170,49 @@ class PreparedRun:
         places = {dataset.name: i for i, dataset in enumerate(self.datasets)}
         return sorted(self.distinct, key=lambda cell: (places[cell.source], *cell.trains_in))
 
+    @cached_property
+    def measured(self) -> frozenset[str]:
+        """Return the names under which metrics of rows are kept."""
+        return frozenset(self.config.row_metrics.recorded_as.values())
+
     def has_all(self, record: Repeat) -> bool:
         """Return whether a record has all that is asked for; failures are tried again."""
         if record.status in journal.RETRIED:
             return False
         swept = not self.config.sweep or record.swept is not None
         kept = not self.config.predictions or record.predictions is not None
-        measured = self.config.row_metrics.records <= record.values.keys()
-        return record.counts is None or (swept and kept and measured)
+        return record.counts is None or (swept and kept and self.measured <= record.values.keys())
 
     @property
-    def todo(self) -> "Todo":
-        """Return the repeats that still have to run."""
-        return Todo(self)
-
-
-@dataclass(frozen=True, eq=False)
-class Todo:
-    """The repeats of a run that still have to be; what is recorded is looked up at that moment."""
-
-    run: PreparedRun
-
-    def by_key(self) -> dict[str, int]:
+    def left(self) -> dict[str, int]:
         """Return how many repeats of each cell are to do; the time it takes depends on the records alone."""
-        left = {cell.key: self.run.asked(cell) for cell in self.run.in_turn}
-        for (key, repeat), record in self.run.records.items():
-            if key in left and self.run.asks_for(key, repeat) and self.run.has_all(record):
+        left = {cell.key: self.asked(cell) for cell in self.in_turn}
+        for (key, repeat), record in self.records.items():
+            if key in left and self.asks_for(key, repeat) and self.has_all(record):
                 left[key] -= 1
         return left
 
-    def __len__(self) -> int:
-        return sum(self.by_key().values())
+    @property
+    def n_left(self) -> int:
+        """Return how many repeats are to do."""
+        return sum(self.left.values())
 
-    def __iter__(self) -> Iterator[tuple[Cell, int]]:
-        """Yield all cells of the first repeat, then of the next; last what took more than its limits."""
-        late = {place for place, record in self.run.records.items() if record.status in TRIED_LAST}
+    def todo(self) -> Iterator[tuple[Cell, int]]:
+        """Yield the repeats that are to do by what is recorded at that moment.
+
+        All cells of the first repeat, then of the next; last what took more than its limits.
+        """
+        late = {place for place, record in self.records.items() if record.status in TRIED_LAST}
         last: list[tuple[Cell, int]] = []
-        for repeat in range(self.run.config.repeats):
-            for cell in self.run.in_turn:
+        for repeat in range(self.config.repeats):
+            for cell in self.in_turn:
                 place = cell.key, repeat
-                if not self.run.asks_for(*place):
+                if not self.asks_for(*place):
                     continue
-                record = self.run.records.get(place)
+                record = self.records.get(place)
                 if place in late:
                     last.append((cell, repeat))
-                elif record is None or not self.run.has_all(record):
+                elif record is None or not self.has_all(record):
                     yield cell, repeat
         yield from last
 
@@ -268,7 +266,7 @@ def working_in(
     with results.locked(prepared.folder, None if prepared.shard is None else str(prepared.shard), warn):
         if journal.list_journals(prepared.folder / "journal") != list(prepared.reading.files):
             prepared = replace(prepared, reading=results.read_repeats(prepared.folder, prepared.plan))
-        if prepared.todo:
+        if prepared.n_left:
             keys, ours = {cell.key for cell in prepared.distinct}, versions_of_numbers(prepared.config)
             mixed = results.mixes_versions(
                 prepared.folder, prepared.reading, keys, ours, allowed=mix_versions
@@ -301,12 +299,12 @@ def compute(
     KeyboardInterrupt
         After Ctrl-C; every finished repeat is in the journal by then.
     """
-    left = prepared.todo.by_key()
+    left = prepared.left
     wanted = {cell.source for cell in prepared.in_turn if left[cell.key]}
     networks = prepared.folder / "networks"
     datasets = [dataset for dataset in prepared.datasets if dataset.name in wanted]
     populations = {dataset.name: populate(dataset, prepared.config, networks) for dataset in datasets}
-    tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo)
+    tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo())
     shard = None if prepared.shard is None else str(prepared.shard)
     header = journal.new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
     kept = journal.Journal(prepared.folder / "journal", header)

@@ -25,7 +25,6 @@ from fairbench_cli.experiment.running.pool import LocalPool, Pool
 from fairbench_cli.experiment.running.worker import Task
 from fairbench_cli.experiment.versions import Versions, versions_of_numbers
 from fairbench_cli.interventions.registry import INTERVENTIONS
-from fairbench_cli.measures.registry import METRICS
 from fairbench_cli.network.files import load
 from fairbench_cli.network.model import BayesNet
 
@@ -206,7 +205,7 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     >>> list(differences(old, new))
     ['counts (deprived, label 0, decided 0): 3.0 → 4.0 and 7 more']
     """
-    before, after = (journal.RepeatLine.of(one).model_dump(warnings=False) for one in (old, new))
+    before, after = (journal.fields_of(one) for one in (old, new))
     after["values"] = {name: value for name, value in after["values"].items() if name in before["values"]}
     after["swept"] = None if before["swept"] is None else after["swept"]
     for row, repeat in (before, old), (after, new):  # however they are compressed
@@ -296,7 +295,7 @@ def _without_code(plan: RunPlan, records: journal.Records) -> tuple[ExperimentCo
         technique
         for technique in config.interventions
         if technique.spec.name in INTERVENTIONS
-        and (technique.tune is None or technique.tune.metric in METRICS)
+        and (technique.tune is None or technique.tune.metric.is_at_hand)
     ]
     classifiers = [spec for spec in config.classifiers if spec.name in CLASSIFIERS]
     known = {(technique.spec.name, canonical(technique.described)) for technique in techniques}

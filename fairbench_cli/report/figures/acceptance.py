@@ -1,7 +1,7 @@
 """Measures at every acceptance rate, and what an oracle pays, against closed forms: Žliobaitė (2015)."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -10,14 +10,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fairbench_cli.experiment.plan import RunPlan
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.registry import COUNT_METRICS, measure
 from fairbench_cli.measures.thresholds import RATES
+from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, IDEAL, SMALL, Look, Panel, around, band, dots, facet
-from fairbench_cli.report.figures.pages import COLOURS, Page, drawn, missing, pages_of, shortfall
-from fairbench_cli.report.repeats import key_of, mean_and_interval
+from fairbench_cli.report.figures.pages import COLOURS, Page
+from fairbench_cli.report.repeats import CellKey, key_of, mean_and_interval
 from fairbench_cli.report.results import RunResults
+from fairbench_cli.report.tables import names_of
 
 
 @dataclass(frozen=True)
@@ -158,11 +159,11 @@ LABELS: Look = {"marker": "*", "ms": 8, "mfc": GREY, "mec": "white", "mew": 0.5}
 
 FORM: Look = {"color": "#bdbdbd", "lw": 3.6, "solid_capstyle": "butt", "zorder": 2}
 STRATEGIES = {
-    "increase-deprived": (COLOURS[3], "^"),
-    "both": (COLOURS[0], "o"),
-    "decrease-favoured": (COLOURS[2], "v"),
+    "increase-deprived": canvas.dot_look(COLOURS[3], "^", 5),
+    "both": canvas.dot_look(COLOURS[0], "o", 5),
+    "decrease-favoured": canvas.dot_look(COLOURS[2], "v", 5),
 }
-"""Colour and marker per strategy of the oracle, the cheapest first."""
+"""How the strategies of the oracle are drawn, the cheapest first."""
 AXES = {
     "as they are": {"discrimination": "discrimination d", "accuracy": "accuracy A"},
     "normalised": {"normalised-discrimination": "normalised discrimination δ", "kappa": "kappa κ"},
@@ -178,48 +179,47 @@ def draw_sweep(run: RunResults) -> dict[str, Figure]:
     """
     if not run.plan.config.sweep:
         return {}
-    sets: dict[tuple[str, ...], list[Page]] = {}
-    for page in pages_of(run.plan):
+    found: dict[tuple[Any, ...], list[Page]] = {}
+    for page in pages.pages_of(run.plan).values():
         own = tuple(t for t in page.techniques if t.own[0] not in BASELINES)
-        if own:
-            place = page.dataset, page.attribute, *page.place
-            sets.setdefault(place, []).append(replace(page, techniques=own))
-    found = {
-        (*name, beta): (beta, pages)
-        for name, pages in sets.items()
-        for beta in sorted({beta for page in pages for beta in page.betas})
-    }
-    return drawn(run, found, _sweep)
+        for beta in page.betas if own else ():
+            place = page.dataset, page.attribute, page.world, beta
+            found.setdefault(place, []).append(replace(page, techniques=own, betas=(beta,)))
+    return pages.drawn(run, ("dataset", "attribute", "world", "beta"), found, _sweep)
 
 
-def _sweep(run: RunResults, title: str, seen: tuple[float, Sequence[Page]]) -> Figure:
-    beta, pages = seen
-    of_counts = [name for name in run.plan.config.metrics if name in COUNT_METRICS]
+def _sweep(run: RunResults, title: str, seen: Sequence[Page]) -> Figure:
+    """Draw pages of one β, which differ in the classifier."""
+    of_counts = [name for name in run.plan.config.at_hand if name in COUNT_METRICS]
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
-    columns = len(pages)
-    names = [page.names.classifier(*page.classifier) for page in pages]
-    techniques = dict.fromkeys(t for page in pages for t in page.techniques)
+    columns, called = len(seen), names_of(run.plan.config).classifier
+    techniques = dict.fromkeys(t for page in seen for t in page.techniques)
     legend: list[tuple[Any, str]] = [(t.dot(5.5) | t.line(1.4), t.label) for t in techniques]
     legend += [(RANDOM, "random classifier")]
     legend += [(BOUND, "the most that π allows")] * bool(MOST.keys() & set(metrics))
     legend += [(BASE | LABELS, "the labels themselves, at π₀")]
+
+    def panel(metric: str, page: Page) -> Panel:
+        name = called(*page.classifier) if metric == metrics[0] else ""
+        up = metric.replace("normalised-", "normalised\n")
+        return Panel(partial(_rates, page, run, metric), name, "acceptance rate π", up)
+
     figure = facet(
         f"At every acceptance rate: {title}",
-        _about(run.plan),
-        [
-            Panel(
-                partial(_rates, page, beta, run, metric),
-                name if metric == metrics[0] else "",
-                "acceptance rate π",
-                metric.replace("normalised-", "normalised\n"),
-            )
-            for metric in metrics
-            for name, page in zip(names, pages, strict=True)
-        ],
+        f"{pages.means_text(run.plan)} The share π with the highest scores is accepted; dots are "
+        "where the classifiers themselves decide.",
+        canvas.blocks(metrics, seen, columns, panel),
         columns,
         ({1: 5.4, 2: 3.2, 3: 2.35}.get(columns, 1.9), 1.5),
         legend,
-        missing(_lacking(run, pages, beta, metrics[0]), " (with {})"),
+        pages.missing(
+            (
+                (t.label, called(*page.classifier), _lack(run, page.key(t, *page.betas), metrics[0]))
+                for page in seen
+                for t in page.techniques
+            ),
+            " (with {})",
+        ),
         alike=True,
     )
     for i in range(len(metrics)):
@@ -227,24 +227,12 @@ def _sweep(run: RunResults, title: str, seen: tuple[float, Sequence[Page]]) -> F
     return figure
 
 
-def _about(plan: RunPlan) -> str:
-    """Say what the lines and dots are."""
-    rows: dict[str | None, str] = {"holdout": "rows held out", "network": "rows of the network at β = 0"}
-    rows |= {"file": "the rows of a file"}
-    n, on = plan.config.repeats, rows.get(plan.config.tested, "the original rows")
-    lines = f"Means of {n} repeats with 95 % bands" if n > 1 else "One repeat"
-    return (
-        f"{lines}, on {on}. The share π with the highest scores is accepted; dots are where the classifiers "
-        "themselves decide."
-    )
-
-
-def _rates(page: Page, beta: float, run: RunResults, metric: str, ax: Axes) -> None:
+def _rates(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
     """Draw a metric of a classifier over the acceptance rate."""
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
     ax.locator_params(axis="y", nbins=5)
-    found = [run.cell(page.key(t, beta)) for t in page.techniques]
+    found = [run.cell(page.key(t, *page.betas)) for t in page.techniques]
     for i, (t, own) in enumerate(zip(page.techniques, found, strict=True)):
         under = 1 - (i + 1) / len(found)  # earlier ones are larger, to be seen below later ones
         if len(own.swept.n):
@@ -289,19 +277,13 @@ def _share_limits(panels: Sequence[Axes]) -> None:
         ax.set_ylim(limits)
 
 
-def _lacking(
-    run: RunResults, pages: Sequence[Page], beta: float, metric: str
-) -> Iterator[tuple[str, str, str]]:
-    """Yield for `missing` which techniques have no line, or not of every repeat, and why."""
-    for page in pages:
-        for t in page.techniques:
-            key = page.key(t, beta)
-            own = run.cell(key)
-            known = ~np.isnan(measure(metric, own.swept))
-            why = shortfall(run, key, int(known.sum(0).max(initial=0)))
-            if len(own.counts.n) and not len(own.swept.n):
-                why = "the model has no scores, so there is its dot alone"
-            yield t.label, page.names.classifier(*page.classifier), why
+def _lack(run: RunResults, key: CellKey, metric: str) -> str:
+    """Say why a technique has no line, or not of every repeat; nothing where it has."""
+    own = run.cell(key)
+    if len(own.counts.n) and not len(own.swept.n):
+        return "the model has no scores, so there is its dot alone"
+    known = ~np.isnan(measure(metric, own.swept))
+    return pages.shortfall(run, key, int(known.sum(0).max(initial=0)))
 
 
 Points = Mapping[tuple[str, float], Counts]  # of the test rows, by strategy and share removed
@@ -321,7 +303,7 @@ def draw_oracle(run: RunResults) -> dict[str, Figure]:
         own = {"strategy": "both", "remove": 1.0} | json.loads(cell["parameters"])
         points = sets.setdefault((cell["dataset"], cell["attribute"]), {})
         points.setdefault((own["strategy"], float(own["remove"])), found.counts)
-    return drawn(run, sets, _oracle)
+    return pages.drawn(run, ("dataset", "attribute"), sets, _oracle)
 
 
 def _oracle(run: RunResults, title: str, points: Points) -> Figure:
@@ -333,7 +315,7 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     for strategy in STRATEGIES:
         if any(own == strategy for own, _ in points):
             falls = f"{formula[strategy]} = {cost(strategy, labels.alpha):.3f}"
-            legend.append((_strategy_look(strategy) | {"lw": 0.9}, f"{strategy}: A falls by {falls} per d"))
+            legend.append((STRATEGIES[strategy] | {"lw": 0.9}, f"{strategy}: A falls by {falls} per d"))
     bound = (
         f"left: the paper's bound min(α, 1 − α) = {min(labels.alpha, 1 - labels.alpha):.3f} per d; "
         f"right: its line at a fixed π, {fixed_rate_cost(labels):.3f} per δ"
@@ -352,11 +334,6 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     )
 
 
-def _strategy_look(strategy: str) -> Look:
-    colour, marker = STRATEGIES[strategy]
-    return {"color": colour, "marker": marker, "ms": 5, "mec": "white", "mew": 0.4}
-
-
 def _costs(points: Points, labels: LabelShares, axes: Iterable[str], ax: Axes) -> None:
     """Draw what the run found, in order of what is removed, and the closed forms."""
     if labels.d > 0:  # the oracle leaves other labels as they are
@@ -366,7 +343,7 @@ def _costs(points: Points, labels: LabelShares, axes: Iterable[str], ax: Axes) -
         if own:
             found = [[mean_and_interval(measure(axis, counts)) for counts in own] for axis in axes]
             x, y = ({end: [one[end] for one in each] for end in ("mean", "low", "high")} for each in found)
-            dots(ax, x, y, f"oracle-{strategy}", _strategy_look(strategy))
+            dots(ax, x, y, f"oracle-{strategy}", STRATEGIES[strategy])
     ax.locator_params(nbins=6)
 
 
@@ -379,5 +356,5 @@ def _forms(ax: Axes, points: Points, labels: LabelShares, across: str, upwards: 
             bound = plain if upwards == "accuracy" else fixed_rate_kappa(d, labels)
             ax.plot(d, bound, gid="bound", **FORM)
         if any(own == strategy for own, _ in points):
-            ax.plot(d, height, color=STRATEGIES[strategy][0], lw=0.9, zorder=3, gid=f"form-{strategy}")
+            ax.plot(d, height, color=STRATEGIES[strategy]["color"], lw=0.9, zorder=3, gid=f"form-{strategy}")
     ax.axvline(0, **IDEAL)

@@ -5,19 +5,18 @@ single against combined protected attributes.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report import analyses
@@ -42,6 +41,9 @@ MOST_METRICS = 6
 """Metrics that are drawn against each other."""
 APART = 0.2
 """How far apart the attributes of a technique stand, as a share of the distance between techniques."""
+
+
+Cells = Mapping[Names, dict[str, Any]]  # of a technique and a classifier, by the names of a column
 
 
 def draw_correlations(run: RunResults) -> dict[str, Figure]:
@@ -99,9 +101,9 @@ def _about(seen: Observations) -> str:
 def _squares(found: Correlations, ax: Axes) -> None:
     matrix: Floats = found.matrix.to_numpy(dtype=float)
     n = len(matrix)
-    colours = colormaps[RED_TO_BLUE](Normalize(-1, 1)(np.nan_to_num(matrix)))
-    colours[np.isnan(matrix)] = (*[int(UNKNOWN[i : i + 2], 16) / 255 for i in (1, 3, 5)], 1)
-    ax.imshow(colours, extent=(0, n, n, 0), aspect="auto", interpolation="nearest", gid="squares")
+    colours = colormaps[RED_TO_BLUE].with_extremes(bad=UNKNOWN)
+    where: Look = {"extent": (0, n, n, 0), "aspect": "auto", "interpolation": "nearest", "gid": "squares"}
+    ax.imshow(matrix, cmap=colours, vmin=-1, vmax=1, **where)
     ax.grid(visible=False)
     names = list(found.matrix.index)
     ax.set_xticks(np.arange(n) + 0.5, names, rotation=90)
@@ -161,22 +163,17 @@ def draw_stability(run: RunResults) -> dict[str, Figure]:
 
     A rectangle is a technique with a classifier; those that share a model are one.
     """
-    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for data in run.datasets:
-        for cell in data.cells:
-            place = data.dataset, *pages.world_name(run.plan, cell["world"]), cell["beta"]
-            found.setdefault(place, []).append(cell)
-    return pages.drawn(run, found, _stability)
+    cells = [cell for data in run.datasets for cell in data.cells]
+    found = grouped(cells, lambda cell: (cell["dataset"], cell["world"], cell["beta"]))
+    return pages.drawn(run, ("dataset", "world", "beta"), found, _stability)
 
 
 def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figure:
-    by_panel: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for cell in cells:
-        by_panel.setdefault((cell["representation"], cell["attribute"]), []).append(cell)
+    by_panel = grouped(cells, lambda cell: (cell["representation"], cell["attribute"]))
     order = list(dict.fromkeys(how for how, _ in by_panel))
     panels = {
-        ", ".join((attribute, *pages.representation_name(how))): pages.marks_of(run.plan, own)
-        for (how, attribute), own in sorted(by_panel.items(), key=lambda one: order.index(one[0][0]))
+        f"{attribute}, {how}".removesuffix(", original"): pages.marks_of(run.plan, by_panel[how, attribute])
+        for how, attribute in sorted(by_panel, key=lambda names: order.index(names[0]))
     }
     x, y = metrics = two_metrics(run.plan.config)
     columns = min(len({attribute for _, attribute in by_panel}), 3)
@@ -226,70 +223,64 @@ def _rectangles(run: RunResults, marked: Sequence[tuple[Mapping[str, Any], Mark]
     ax.locator_params(nbins=5)
 
 
-Pairs = Sequence[tuple[CellKey, CellKey, Mark]]
+class CellPair(NamedTuple):
+    """Two cells that differ in the representation alone, and whether their model is the same in both."""
 
-
-@dataclass
-class _Compared:
-    """Two representations of a data set at a β: the pairs by attribute, and what is the same in both."""
-
-    pairs: dict[str, list[tuple[CellKey, CellKey, Mark]]] = field(default_factory=dict)
-    same: dict[str, None] = field(default_factory=dict)
+    attribute: str
+    keys: tuple[CellKey, CellKey]
+    mark: Mark
+    same: bool
 
 
 def draw_representations(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, world, β and pair of representations: panels by metric and attribute."""
-    found: dict[tuple[Any, ...], _Compared] = {}
+    found: dict[tuple[Any, ...], list[CellPair]] = {}
     marks = {key_of(cell): mark for cell, mark in pages.marks_of(run.plan, run.plan.cells)}
     for data, same in product(run.datasets, (False, True)):
         for cells in analyses.pairs_of(data, same=same):
             one, other = (data.cells[i] for i in cells)
-            names = one["representation"], other["representation"]
-            place = data.dataset, *pages.world_name(run.plan, one["world"]), one["beta"], *names
-            page = found.setdefault(place, _Compared())
-            mark = marks[key_of(one)]
-            if same:
-                page.same[mark.label] = None
-            else:
-                page.pairs.setdefault(data.attribute, []).append((key_of(one), key_of(other), mark))
-    found = {names: page for names, page in found.items() if page.pairs}
+            place = data.dataset, one["world"], one["beta"], one["representation"], other["representation"]
+            pair = CellPair(data.attribute, (key_of(one), key_of(other)), marks[key_of(one)], same)
+            found.setdefault(place, []).append(pair)
+    found = {names: pairs for names, pairs in found.items() if not all(pair.same for pair in pairs)}
     several = len({names[-2:] for names in found}) > 1
-    by_page = {names if several else names[:-2]: (names[-2:], page) for names, page in found.items()}
-    return pages.drawn(run, by_page, _representations)
+    columns = ("dataset", "world", "beta", *("first", "second") * several)
+    pages_by_name = {names[: len(columns)]: (names[-2:], pairs) for names, pairs in found.items()}
+    return pages.drawn(run, columns, pages_by_name, _representations)
 
 
-def _representations(run: RunResults, title: str, seen: tuple[Sequence[str], _Compared]) -> Figure:
-    (first, second), page = seen
-    metrics, n = two_metrics(run.plan.config)[::-1], len(page.pairs)
+def _representations(run: RunResults, title: str, seen: tuple[Sequence[str], list[CellPair]]) -> Figure:
+    (first, second), every = seen
+    different = [pair for pair in every if not pair.same]
+    attributes = list(dict.fromkeys(pair.attribute for pair in different))
+    metrics, n = two_metrics(run.plan.config)[::-1], len(attributes)
     columns = n if n > 1 else len(metrics)
     width = 3.2 if columns == 2 else 2.7
-    notes = [f"The same model in both, and not drawn: {', '.join(page.same)}."] if page.same else []
-    lacking = (
-        (mark.label, attribute, _lacks(run, keys, metrics))
-        for attribute, pairs in page.pairs.items()
-        for *keys, mark in pairs
-    )
+    same = ", ".join(dict.fromkeys(pair.mark.label for pair in every if pair.same))
+    notes = [f"The same model in both, and not drawn: {same}."] if same else []
+    lacking = ((pair.mark.label, pair.attribute, _lacks(run, pair.keys, metrics)) for pair in different)
     return facet(
         f"{second} against {first}: {title}",
         f"One dot per repeat, {run.plan.config.repeats} of each technique. {pages.rows_tested(run.plan)} "
         "Dashed: the representation makes no difference.",
         [
-            Panel(partial(_pairs, run, pairs, metric), f"{metric}, {attribute}", first, second)
+            Panel(partial(_pairs, run, own, metric), f"{metric}, {attribute}", first, second)
             for metric in metrics
-            for attribute, pairs in page.pairs.items()
+            for attribute in attributes
+            for own in [[pair for pair in different if pair.attribute == attribute]]
         ],
         columns,
         (width, width),
-        pages.legend_of((mark for pairs in page.pairs.values() for *_, mark in pairs), dots=True),
+        pages.legend_of((pair.mark for pair in different), dots=True),
         notes + pages.missing(lacking, " ({})", "; "),
         handle=0.12,
     )
 
 
-def _pairs(run: RunResults, pairs: Pairs, metric: str, ax: Axes) -> None:
+def _pairs(run: RunResults, pairs: Sequence[CellPair], metric: str, ax: Axes) -> None:
     every: list[float] = []
-    for i, (one, other, mark) in enumerate(pairs):
-        both = np.stack([run.get(key, metric).values for key in (one, other)])
+    for i, (_, keys, mark, _) in enumerate(pairs):
+        both = np.stack([run.get(key, metric).values for key in keys])
         both = both[:, np.isfinite(both).all(axis=0)]
         look: Look = {"marker": mark.marker, "s": 13, "lw": 0.6, "alpha": 0.75, "zorder": 3}
         look |= {"facecolors": pages.fill_of(mark.technique), "edgecolors": mark.technique.colour}
@@ -307,11 +298,11 @@ def draw_combined(run: RunResults) -> dict[str, Figure]:
     There is a panel per metric.
     """
     found = {
-        (dataset, *pages.representation_name(how), *pages.world_name(run.plan, world), beta): rows
-        for (dataset, how, world, beta), rows in analyses.by_attribute(run).items()
-        if any((dataset, *column) in run.with_results for column in columns_of(rows))
+        names: rows
+        for names, rows in analyses.by_attribute(run).items()
+        if any((names[0], *column) in run.with_results for column in columns_of(rows))
     }
-    return pages.drawn(run, found, _combined)
+    return pages.drawn(run, ("dataset", "representation", "world", "beta"), found, _combined)
 
 
 def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
@@ -354,11 +345,11 @@ def draw_overview(run: RunResults) -> dict[str, Figure]:
     All techniques on all data sets, as Friedler et al. (2019) look at them.
     """
     found = {
-        (*(pages.representation_name(how) or ("all",)), *pages.world_name(run.plan, world), beta): rows
-        for (how, world, beta), rows in analyses.of_every_dataset(run).items()
+        ("all" if how == "original" else how, *place): rows
+        for (how, *place), rows in analyses.of_every_dataset(run).items()
         if not run.with_results.isdisjoint(columns_of(rows))
     }
-    return pages.drawn(run, found, _overview)
+    return pages.drawn(run, ("representation", "world", "beta"), found, _overview)
 
 
 def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
@@ -367,19 +358,18 @@ def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
     called = names_of(run.plan.config).dataset
     across = min(len(places), MOST_ACROSS)
     widths = (text_width(f"{called(name)},", canvas.NORMAL, "bold") for column in places for name in column)
-    panels: list[Panel | None] = []
-    for metric in metrics:
-        for k, column in enumerate(places):
-            names = labels if k % across == 0 else [""] * len(labels)
-            own = [{column: of[column]} if column in of else {} for of in rows.values()]
-            draw = partial(_levels, run, own, names, metric)
-            panels.append(Panel(draw, ", ".join(map(called, column)), metric))
-        panels += [None] * (-len(places) % across)
+
+    def panel(metric: str, k: int) -> Panel:
+        """Return the panel of a metric and of the k-th data set and attribute."""
+        own = [{places[k]: of[places[k]]} if places[k] in of else {} for of in rows.values()]
+        draw = partial(_levels, run, own, [""] * len(labels) if k % across else labels, metric)
+        return Panel(draw, ", ".join(map(called, places[k])), metric)
+
     return facet(
         ": ".join(filter(None, ("All techniques on all data sets", title.removeprefix("all").lstrip(", ")))),
         f"{pages.means_text(run.plan)} By the groups of the attribute that each technique works on. "
         "Dashed line: the ideal.",
-        panels,
+        [one for name in metrics for one in canvas.blocks([name], range(len(places)), across, panel)],
         across,
         (max(1.6, *widths), 0.17 * len(rows) + 0.1),
         notes=_missing_in(run, rows, metrics[1]),
@@ -389,11 +379,8 @@ def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
 
 def draw_metric_pairs(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, world and β: a panel per pair of metrics, a dot per repeat of a cell."""
-    found = {
-        (dataset, *pages.world_name(run.plan, world), beta): seen
-        for (dataset, world, beta), seen in analyses.by_dataset(run).items()
-    }
-    named = pages.by_name(found, names_of(run.plan.config))
+    found, config = analyses.by_dataset(run), run.plan.config
+    named = pages.by_name(("dataset", "world", "beta"), found, names_of(config), worlds=run.plan.has_worlds)
     return {
         name: _metric_pairs(run, title, seen)
         for name, (title, seen) in named.items()
@@ -441,16 +428,10 @@ def _dots(
 def _attribute_look(k: int) -> Look:
     """Return how the dots of the k-th attribute are drawn."""
     colour, marker = pages.COLOURS[(k + 1) % len(pages.COLOURS)], pages.MARKERS[k % len(pages.MARKERS)]
-    return {"color": colour, "marker": marker, "ms": 5, "mec": "white", "mew": 0.4}
+    return canvas.dot_look(colour, marker, 5)
 
 
-def _levels(
-    run: RunResults,
-    rows: Sequence[Mapping[Names, dict[str, Any]]],
-    labels: Sequence[str],
-    metric: str,
-    ax: Axes,
-) -> None:
+def _levels(run: RunResults, rows: Sequence[Cells], labels: Sequence[str], metric: str, ax: Axes) -> None:
     columns = tuple(dict.fromkeys(column for own in rows for column in own))
     for i, own in enumerate(rows):
         for k, column in enumerate(columns):

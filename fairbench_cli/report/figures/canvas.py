@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
-from typing import Any
+from typing import Any, TypeVar
 
 import matplotlib as mpl
 import numpy as np
@@ -114,6 +114,8 @@ LINE = {SMALL: 0.155, NORMAL: 0.175, LARGE: 0.225}
 SPACE = 0.2
 
 
+Row = TypeVar("Row")
+Column = TypeVar("Column")
 Look = dict[str, Any]  # how a line, a dot or an area is drawn, in matplotlib's words
 APART = (0.0, 0.0, 0.68, 0.42)  # room left of and below all panels, and left of and below each
 TOGETHER = (0.46, 0.36, 0.17, 0.1)
@@ -211,7 +213,25 @@ def facet(
     return figure
 
 
+def blocks(
+    rows: Sequence[Row], columns: Sequence[Column], across: int, panel: Callable[[Row, Column], Panel]
+) -> list[Panel | None]:
+    """Return the panels of rows and columns for `facet`: all rows of the first `across` columns, then on."""
+    parts = [columns[at : at + across] for at in range(0, len(columns), across)]
+    return [
+        one
+        for part in parts
+        for row in rows
+        for one in (*(panel(row, column) for column in part), *[None] * (across - len(part)))
+    ]
+
+
 Numbers = Mapping[str, Any]  # mean, low and high, each a number or an array
+
+
+def dot_look(colour: str, marker: str, size: float) -> Look:
+    """Return how a filled mark is drawn, with a white edge that tells it from those below it."""
+    return {"color": colour, "marker": marker, "ms": size, "mec": "white", "mew": 0.4}
 
 
 def exactly(values: Any) -> Numbers:

@@ -9,14 +9,13 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from fairbench_cli.experiment.config.outputs import FIGURES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, find
-from fairbench_cli.report.figures import pages
+from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, IDEAL, SMALL, Look, Panel, around, dots, exactly, facet
-from fairbench_cli.report.figures.pages import Page
+from fairbench_cli.report.figures.pages import PAGE, Page
 from fairbench_cli.report.repeats import CellKey, key_of, mean_and_interval
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tuning import TunedCell, tuned_cells
@@ -32,46 +31,49 @@ def draw_clouds(run: RunResults) -> dict[str, Figure]:
     Discrimination against accuracy, one dot per repeat, as in Cardoso et al. (2019), Figure 1. Hollow dots
     are repeats whose technique could do its work in part only (``degraded``).
     """
-    return {name: _clouds(page, run) for name, page in pages.drawn_pages(run).items()}
+    return pages.drawn(run, PAGE, pages.pages_with_results(run), _clouds)
 
 
-def _clouds(page: Page, run: RunResults) -> Figure:
-    keys = [[page.key(t, beta) for beta in page.betas] for t in page.techniques]
-    clouds = {key: _cloud(key, run) for own in keys for key in own}
-    x, y = np.concatenate([np.empty((0, 2)), *(found for found, _ in clouds.values())]).T
+def _clouds(run: RunResults, title: str, page: Page) -> Figure:
+    clouds = [[_cloud(page.key(t, beta), run) for beta in page.betas] for t in page.techniques]
+    x, y, degraded = np.concatenate([np.empty((0, 3)), *(found for own in clouds for found in own)]).T
     limits = (*around([*x, 0.0], 0.05, 0.1), *around(y, 0.05, 0.1))
     look: Look = {"ls": "", "marker": "o", "ms": 5}
     colours = zip(page.betas, beta_colours(len(page.betas)), strict=True)
     legend = [(look | {"color": colour}, f"β = {beta:g}") for beta, colour in colours]
-    if any(degraded.any() for _, degraded in clouds.values()):
+    if degraded.any():
         legend.append((look | {"color": GREY, "mfc": "none"}, "hollow: could do its work in part only"))
     n = len(page.techniques)
     columns = min(n, 3 if n <= 9 else 4)
     width = {1: 5.2, 2: 3.9, 3: 2.65}.get(columns, 1.98)
-    drawn = [partial(_cloud_panel, k, [clouds[key] for key in own], limits) for k, own in enumerate(keys)]
-    named = zip(drawn, page.techniques, strict=True)
+    drawn = {
+        page.key(t, beta): len(found)
+        for t, own in zip(page.techniques, clouds, strict=True)
+        for beta, found in zip(page.betas, own, strict=True)
+    }
     return facet(
-        f"Discrimination and accuracy: {page.title}",
+        f"Discrimination and accuracy: {title}",
         f"One dot per repeat, {run.plan.config.repeats} per β. {pages.rows_tested(run.plan)} Dashed: no "
         "discrimination.",
-        [Panel(draw, t.label, "discrimination", "accuracy") for draw, t in named],
+        [
+            Panel(partial(_cloud_panel, k, own, limits), t.label, "discrimination", "accuracy")
+            for k, (t, own) in enumerate(zip(page.techniques, clouds, strict=True))
+        ],
         columns,
         (width, min(width * 0.8, 3.4)),
         legend,
-        pages.notes_of(page, run, {key: len(found) for key, (found, _) in clouds.items()}),
+        pages.notes_of(page, run, drawn),
         alike=True,
         handle=0.12,
     )
 
 
-Cloud = tuple[Floats, NDArray[np.bool_]]  # the dots (n, 2) of a cell, and which of them are degraded
-
-
-def _cloud(key: CellKey, run: RunResults) -> Cloud:
+def _cloud(key: CellKey, run: RunResults) -> Floats:
+    """Return the dots of a cell, shape (dots, 3): x, y, and whether the repeat is degraded."""
     x, y = (run.get(key, name) for name in FIGURES["discrimination-accuracy"].metrics)
-    both = np.stack([x.values, y.values], axis=1)
-    known = np.isfinite(both).all(axis=1)
-    return both[known], (x.status == "degraded")[known]
+    dots: Floats = np.stack([x.values, y.values, x.status == "degraded"], axis=1)
+    known: Floats = dots[np.isfinite(dots).all(axis=1)]
+    return known
 
 
 def beta_colours(n: int) -> list[str]:
@@ -79,10 +81,10 @@ def beta_colours(n: int) -> list[str]:
     return [to_hex(colour) for colour in colormaps["viridis"](np.linspace(0, 0.88, n))]
 
 
-def _cloud_panel(k: int, clouds: Sequence[Cloud], limits: Sequence[float], ax: Axes) -> None:
+def _cloud_panel(k: int, clouds: Sequence[Floats], limits: Sequence[float], ax: Axes) -> None:
     ax.axvline(0, **IDEAL)
-    for b, ((found, degraded), colour) in enumerate(zip(clouds, beta_colours(len(clouds)), strict=True)):
-        faces = ["none" if hollow else f"{colour}cc" for hollow in degraded] or "none"
+    for b, (found, colour) in enumerate(zip(clouds, beta_colours(len(clouds)), strict=True)):
+        faces = ["none" if hollow else f"{colour}cc" for hollow in found[:, 2]] or "none"
         look: Look = {"facecolors": faces, "edgecolors": colour, "lw": 0.5, "gid": f"dots-{k}-{b}"}
         ax.scatter(found[:, 0], found[:, 1], s=10, **look)
     ax.set(xlim=limits[:2], ylim=limits[2:])
@@ -94,13 +96,13 @@ def draw_curves(run: RunResults) -> dict[str, Figure]:
 
     There is a line per technique, with 95 % intervals.
     """
-    return {name: _curves(page, run) for name, page in pages.drawn_pages(run).items()}
+    return pages.drawn(run, PAGE, pages.pages_with_results(run), _curves)
 
 
-def _curves(page: Page, run: RunResults) -> Figure:
+def _curves(run: RunResults, title: str, page: Page) -> Figure:
     drawn = {key[:-1]: found.mean.n for key, found in run.found.items() if key[-1] == SHOWN[0]}
     return facet(
-        f"Measures over the bias level β: {page.title}",
+        f"Measures over the bias level β: {title}",
         f"{pages.means_text(run.plan)} Techniques are set slightly apart at each β.",
         [Panel(partial(_lines, page, run, name), "", "β", name) for name in SHOWN],
         2,
@@ -141,15 +143,14 @@ def draw_tuning(run: RunResults) -> dict[str, Figure]:
     parameter is tuned, or one that is no number, are left out.
     """
     tuned = {key_of(one.cell): one for one in tuned_cells(run) if numbers_of(one)}
-    figures = {}
-    for name, page in pages.drawn_pages(run).items():
+    found = {}
+    for names, page in pages.pages_with_results(run).items():
         for beta in page.betas:
             keys = {t.label: page.key(t, beta) for t in page.techniques}
             shown = {label: tuned[key] for label, key in keys.items() if key in tuned}
             if shown:
-                slug = f"{name}-beta-{beta:g}" if len(page.betas) > 1 else name
-                figures[slug] = _tuning(page, beta, shown)
-    return figures
+                found[*names, beta if len(page.betas) > 1 else None] = shown
+    return pages.drawn(run, (*PAGE, "beta"), found, _tuning)
 
 
 def numbers_of(tuned: TunedCell) -> tuple[float, ...]:
@@ -160,24 +161,20 @@ def numbers_of(tuned: TunedCell) -> tuple[float, ...]:
     return values if right else ()
 
 
-def _tuning(page: Page, beta: float, shown: dict[str, TunedCell]) -> Figure:
+def _tuning(_run: RunResults, title: str, shown: dict[str, TunedCell]) -> Figure:
     columns = min(len(shown), COLUMNS)
-    title = f"Tuning: {page.title}" + (f", β = {beta:g}" if len(page.betas) > 1 else "")
-    upper = [
-        Panel(partial(_over_parameter, one), label, one.tuning.names[0], one.tuning.metric)
-        for label, one in shown.items()
-    ]
-    lower = [Panel(partial(_trade, one), "", FAIR, "accuracy") for one in shown.values()]
-    rows = [
-        [*own[i : i + columns], *[None] * (i + columns - len(own))]
-        for i in range(0, len(shown), columns)
-        for own in (upper, lower)
-    ]
+
+    def panel(upper: bool, label: str) -> Panel:
+        tuned, tuning = shown[label], shown[label].tuning
+        if upper:
+            return Panel(partial(_over_parameter, tuned), label, tuning.names[0], tuning.metric.name)
+        return Panel(partial(_trade, tuned), "", FAIR, "accuracy")
+
     return facet(
-        title,
+        f"Tuning: {title}",
         "On the rows that the best value was chosen on. Upper panels: the metric that was tuned for. Lower "
         "panels: accuracy against the impact ratio of the same candidates, from the first to the last value.",
-        [panel for row in rows for panel in row],
+        canvas.blocks([True, False], [*shown], columns, panel),
         columns,
         ({1: 4.6, 2: 3.0}.get(columns, 2.2), 1.7),
         [(ONE, "one repeat"), (MEAN, "mean"), (CHOSEN, "chosen in a repeat"), (IDEAL, "ideal")],
@@ -185,8 +182,8 @@ def _tuning(page: Page, beta: float, shown: dict[str, TunedCell]) -> Figure:
 
 
 def _over_parameter(tuned: TunedCell, ax: Axes) -> None:
-    x, values = np.array(numbers_of(tuned), dtype=float), _finite(tuned.values(tuned.tuning.metric))
-    metric = METRICS.get(tuned.tuning.metric)
+    x, values = np.array(numbers_of(tuned), dtype=float), _finite(tuned.values(tuned.tuning.metric.name))
+    metric = METRICS.get(tuned.tuning.metric.name)
     if metric is not None and metric.ideal is not None and metric.direction == "nearer":
         ax.axhline(metric.ideal, **IDEAL)
     ax.plot(x, values.T, **ONE)

@@ -1,8 +1,8 @@
 """Accuracy against fairness: which techniques no other beats in both, and what moving thresholds reaches."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,8 @@ from fairbench_cli.measures.thresholds import Held
 from fairbench_cli.report.baselines import baselines_of
 from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, INK, SMALL, Look, Numbers, Panel, around, dots, facet
-from fairbench_cli.report.figures.pages import Page, TechniqueLook
-from fairbench_cli.report.frontier import GAPS, TOLERANCES, MovedThresholds, moved_of
+from fairbench_cli.report.figures.pages import PAGE, Page, TechniqueLook
+from fairbench_cli.report.frontier import GAPS, TOLERANCES, moved_of
 from fairbench_cli.report.paired import PARETO_METRICS, own_pareto_of
 from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey, is_baseline, mean_and_interval
 from fairbench_cli.report.results import RunResults
@@ -38,8 +38,7 @@ def draw_pareto(run: RunResults) -> dict[str, Figure]:
     Who is on the front is what `pareto_frame` says: means over repeats of |discrimination|, not absolute
     values of means.
     """
-    points = points_of(run)
-    return {name: _pareto(page, run, points) for name, page in pages.drawn_pages(run).items()}
+    return pages.drawn(run, PAGE, pages.pages_with_results(run), partial(_pareto, points_of(run)))
 
 
 def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
@@ -51,7 +50,7 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
     own = baselines_of(run).get((*place, beta, *page.classifier))
     if own is None or not own.plain:
         return np.zeros((0, 2, 2))
-    ends = [(own.constants[own.constant], own.decided(i)) for i in own.plain.values()]
+    ends = [(own.constants[own.constant], decided) for decided in own.plain.values()]
     values = [[[measure(name, one.pair) for one in pair] for name in (gap, "accuracy")] for pair in ends]
     means: Floats = mean_and_interval(np.array(values))["mean"]
     return means
@@ -62,43 +61,46 @@ def _draw_fairea(ax: Axes, run: RunResults, page: Page, beta: float, held: Held)
         ax.plot(x, y, gid="fairea", scalex=False, scaley=False, **FAIREA)
 
 
-@dataclass(frozen=True)
-class Point:
-    """A cell's mean |discrimination| (x) and accuracy (y), and whether it is on the Pareto front."""
-
-    x: Numbers
-    y: Numbers
-    free: bool
+Point = tuple[Numbers, Numbers, bool]
+"""A cell's mean |discrimination|, its accuracy, and whether it is on the Pareto front."""
 
 
 def points_of(run: RunResults) -> dict[CellKey, Point]:
     """Return the cells that have both metrics in some repeat; keys are values of `CELL_COLUMNS`."""
     points = {}
-    frame = own_pareto_of(run)
-    for *cell, free in frame[[*CELL_COLUMNS, "front"]].itertuples(index=False, name=None):
-        key = tuple(cell)
-        both = np.stack([run.found[*key, name].values for name in PARETO_METRICS])
-        both = both[:, ~np.isnan(both).any(axis=0)]
-        both[0] = np.abs(both[0])
-        found = mean_and_interval(both)
-        x, y = ({end: float(values[i]) for end, values in found.items()} for i in (0, 1))
-        points[key] = Point(x, y, bool(free))
+    for *cell, free in own_pareto_of(run)[[*CELL_COLUMNS, "front"]].itertuples(index=False, name=None):
+        gaps, accuracies = (run.found[*cell, name].values for name in PARETO_METRICS)
+        points[tuple(cell)] = *means_of_both(np.abs(gaps), accuracies), bool(free)
     return points
 
 
-def _pareto(page: Page, run: RunResults, points: dict[CellKey, Point]) -> Figure:
-    n = len(page.betas)
-    columns, size = (1, (6.4, 4.2)) if n == 1 else (2, (3.7, 2.6))
-    drawn = {beta: partial(_pareto_panel, page, run, beta, points) for beta in page.betas}
+def means_of_both(first: Floats, second: Floats) -> tuple[Numbers, Numbers]:
+    """Return the means, with intervals, of two metrics over the repeats that have both."""
+    both = np.stack([first, second])
+    found = mean_and_interval(both[:, ~np.isnan(both).any(axis=0)])
+    x, y = ({end: values[i] for end, values in found.items()} for i in (0, 1))
+    return x, y
+
+
+def _pareto(points: Mapping[CellKey, Point], run: RunResults, title: str, page: Page) -> Figure:
+    columns, size = (1, (6.4, 4.2)) if len(page.betas) == 1 else (2, (3.7, 2.6))
     return facet(
-        f"Pareto front of |discrimination| and accuracy: {page.title}",
+        f"Pareto front of |discrimination| and accuracy: {title}",
         f"{pages.means_text(run.plan)} Upper left is better; no technique dominates those named and in full "
-        "colour." + (" Every panel has its own scale." if n > 1 else ""),
-        [Panel(draw, f"β = {beta:g}", "|discrimination|", "accuracy") for beta, draw in drawn.items()],
+        "colour." + (" Every panel has its own scale." if columns > 1 else ""),
+        [
+            Panel(
+                partial(_pareto_panel, page, run, beta, points),
+                f"β = {beta:g}",
+                "|discrimination|",
+                "accuracy",
+            )
+            for beta in page.betas
+        ],
         columns,
         size,
         [*((t.dot(6.5) | {"ls": ""}, t.label) for t in page.techniques), *_fairea_key(run, page)],
-        pages.notes_of(page, run, {key: int(point.x["n_ok"]) for key, point in points.items()}),
+        pages.notes_of(page, run, {key: int(x["n_ok"]) for key, (x, _, _) in points.items()}),
         handle=0.12,
     )
 
@@ -113,70 +115,60 @@ def _pareto_panel(
     page: Page, run: RunResults, beta: float, points: Mapping[CellKey, Point], ax: Axes
 ) -> None:
     """Draw the techniques at one β, with room for labels; those of the front are named."""
-    found = {t: points.get(page.key(t, beta)) for t in page.techniques}
-    cloud = {t: point for t, point in found.items() if point is not None}
+    keys = {t: page.key(t, beta) for t in page.techniques}
+    cloud = {t: points[key] for t, key in keys.items() if key in points}
     ends = ("mean", "low", "high")
-    left, right = around([point.x[end] for point in cloud.values() for end in ends], 0.22)
-    low, high = around([point.y[end] for point in cloud.values() for end in ends], 0.22)
+    left, right = around([x[end] for x, _, _ in cloud.values() for end in ends], 0.22)
+    low, high = around([y[end] for _, y, _ in cloud.values() for end in ends], 0.22)
     ax.set(xlim=(max(left, -0.03 * (right - left)), right), ylim=(low, high))
     ax.locator_params(nbins=6)
-    front = [point for point in cloud.values() if point.free]
-    stairs = staircase([p.x["mean"] for p in front], [p.y["mean"] for p in front], right, low)
+    front = [(x["mean"], y["mean"]) for x, y, free in cloud.values() if free]
+    stairs = staircase([x for x, _ in front], [y for _, y in front], right, low)
     ax.plot(*stairs, color=GREY, lw=1.0, zorder=1.5, gid="front")
     _draw_fairea(ax, run, page, beta, "demographic-parity")
-    named, lines = [], [(np.transpose(stairs), 0.8)]
-    for t, point in cloud.items():
-        x, y = point.x["mean"], point.y["mean"]
-        named += [(t.label, x, y)] * point.free
-        lines.append((np.array([(x, y)] * 2), 4.0))
-        lines.append((np.array([(point.x["low"], y), (point.x["high"], y)]), 0.8))
-        lines.append((np.array([(x, point.y["low"]), (x, point.y["high"])]), 0.8))
-        own: Look = {"alpha": 1.0 if point.free else FADED, "zorder": 4 if point.free else 3}
-        dots(ax, point.x, point.y, f"{'free' if point.free else 'dominated'}-{t.label}", t.dot(6.5), **own)
+    named, lines = [], [(*start, *end, 0.8) for start, end in pairwise(zip(*stairs, strict=True))]
+    for t, (x, y, free) in cloud.items():
+        place = x["mean"], y["mean"]
+        named += [(t.label, *place)] * free
+        lines.append((*place, *place, 4.0))
+        lines.append((x["low"], place[1], x["high"], place[1], 0.8))
+        lines.append((place[0], y["low"], place[0], y["high"], 0.8))
+        own: Look = {"alpha": 1.0 if free else FADED, "zorder": 4 if free else 3}
+        dots(ax, x, y, f"{'free' if free else 'dominated'}-{t.label}", t.dot(6.5), **own)
     label_points(ax, named, lines)
 
 
 def label_points(
-    ax: Axes, named: Sequence[tuple[str, float, float]], lines: Sequence[tuple[Floats, float]]
+    ax: Axes, named: Sequence[tuple[str, float, float]], lines: Sequence[tuple[float, ...]]
 ) -> None:
     """Write names next to points, where they cover nothing; thin lines lead to those that had to move away.
 
     Parameters
     ----------
     named : sequence of (name, x, y)
-    lines : sequence of (array, float)
-        What to keep clear of: upright and level pieces of a line, shape (points, 2), and half its width in
-        points.
+    lines : sequence of (left, bottom, right, top, half width)
+        Upright and level lines to keep clear of: their ends in data coordinates, their half width in points.
     """
     if not named:
         return
     unit = ax.figure.dpi / 72  # places are chosen in points, so that they are the same at every resolution
-
-    def in_points(at: ArrayLike) -> Floats:
-        return np.asarray(ax.transData.transform(at)) / unit
-
-    x0, y0, x1, y1 = np.asarray(ax.bbox.extents) / unit
+    points = ax.transData.transform([(x, y) for _, x, y in named]) / unit
+    ends, wide = np.split(np.array(lines, dtype=float), [4], axis=1)
+    clear = ax.transData.transform(ends.reshape(-1, 2)).reshape(-1, 4) / unit + wide * [-1, -1, 1, 1]
     boxes = place_labels(
-        in_points([(x, y) for _, x, y in named]),
+        points,
         np.array([(72 * canvas.text_width(label, SMALL) + 2, 1.3 * SMALL) for label, _, _ in named]),
-        np.concatenate([_boxes(in_points(line), wide) for line, wide in lines]),
-        (x0, y0, x1, y1),
+        clear[np.isfinite(clear).all(axis=1)],
+        np.asarray(ax.bbox.extents) / unit,
     )
-    back = ax.transData.inverted()
-    for (label, x, y), box in zip(named, boxes, strict=True):
-        near = np.clip(in_points((x, y)), box[:2], box[2:])
-        (end_x, end_y), (text_x, text_y) = back.transform([near * unit, (box[:2] + box[2:]) / 2 * unit])
-        if np.hypot(*(near - in_points((x, y)))) > FAR:
-            ax.plot([x, end_x], [y, end_y], color=GREY, lw=0.5, zorder=2)
+    low, high = np.split(boxes, 2, axis=1)
+    nearest = np.clip(points, low, high)
+    far = np.hypot(*(nearest - points).T) > FAR
+    ends, middles = (ax.transData.inverted().transform(at * unit) for at in (nearest, (low + high) / 2))
+    for (label, x, y), away, end, (text_x, text_y) in zip(named, far, ends, middles, strict=True):
+        if away:
+            ax.plot([x, end[0]], [y, end[1]], color=GREY, lw=0.5, zorder=2)
         ax.text(text_x, text_y, label, ha="center", va="center", fontsize=SMALL, color=INK, zorder=5)
-
-
-def _boxes(line: Floats, wide: float) -> Floats:
-    """Boxes around the pieces of a line of upright and level pieces; none where its ends are unknown."""
-    low = np.minimum(line[:-1], line[1:]) - wide
-    high = np.maximum(line[:-1], line[1:]) + wide
-    boxes: Floats = np.concatenate([low, high], axis=1)
-    return boxes[np.isfinite(boxes).all(axis=1)]
 
 
 def staircase(
@@ -196,9 +188,7 @@ def staircase(
     return [*xs, right], ys
 
 
-def place_labels(
-    points: Floats, sizes: Floats, obstacles: Floats, frame: tuple[float, float, float, float]
-) -> Floats:
+def place_labels(points: Floats, sizes: Floats, obstacles: Floats, frame: ArrayLike) -> Floats:
     """Choose for each label the nearest place around its point that is free.
 
     Labels choose in turn, several times over, so that an early one can make way for a late one.
@@ -211,7 +201,7 @@ def place_labels(
         Width and height of every label.
     obstacles : (m, 4) float64 array
         Boxes (left, bottom, right, top) to keep clear of: markers and intervals.
-    frame : tuple of float
+    frame : four floats
         Left, bottom, right, top of the room there is.
 
     Returns
@@ -219,49 +209,33 @@ def place_labels(
     (n, 4) float64 array
         The labels' boxes: left, bottom, right, top. All in the unit of the points.
     """
-    choices = [_around(point, size) for point, size in zip(points, sizes, strict=True)]
-    chosen = [boxes[0] for boxes in choices]
-    own_cost = [
-        6.0 * _overlap(boxes, obstacles).sum(axis=1)
-        + 20.0 * _outside(boxes, frame)
-        + np.repeat(RADII, ANGLES) * sizes[i, 1] / 8
-        for i, boxes in enumerate(choices)
-    ]
-    for _ in range(ROUNDS):
-        before = list(chosen)
-        for i, boxes in enumerate(choices):
-            others = np.array([box for k, box in enumerate(chosen) if k != i]).reshape(-1, 4)
-            cost = own_cost[i] + 10.0 * _overlap(boxes, others).sum(axis=1)
-            chosen[i] = boxes[int(np.argmin(cost))]
-        if all(np.array_equal(a, b) for a, b in zip(before, chosen, strict=True)):
-            break
-    return np.array(chosen).reshape(-1, 4)
-
-
-def _around(point: Floats, size: Floats) -> Floats:
-    """Return boxes around a point, near ones first: next to it, above it, below it, aslant."""
     turn = 2 * np.pi * np.arange(ANGLES) / ANGLES
-    way = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    way = np.tile(np.stack([np.cos(turn), np.sin(turn)], axis=1), (len(RADII), 1))
+    radius = np.repeat(RADII, ANGLES)[:, np.newaxis]
     # The box's corner or side that faces the point is a radius away, whatever the direction.
-    centres = [point + way * radius + np.clip(way * 1.5, -1, 1) * size / 2 for radius in RADII]
-    middle = np.concatenate(centres)
-    return np.concatenate([middle - size / 2, middle + size / 2], axis=1)
+    size = sizes[:, np.newaxis]
+    middle = points[:, np.newaxis] + way * radius + np.clip(way * 1.5, -1, 1) * size / 2
+    boxes = np.concatenate([middle - size / 2, middle + size / 2], axis=2)  # (labels, places, 4)
+    outside = np.prod(boxes[..., 2:] - boxes[..., :2], axis=2) - _overlap(boxes, np.array([frame]))
+    cost = 6.0 * _overlap(boxes, obstacles) + 20.0 * outside + radius[:, 0] * sizes[:, 1:] / 8
+    labels = np.arange(len(points))
+    chosen = np.zeros(len(points), dtype=np.intp)
+    for _ in range(ROUNDS):
+        before = chosen.copy()
+        for i in labels:
+            others = np.delete(boxes[labels, chosen], i, axis=0)
+            chosen[i] = np.argmin(cost[i] + 10.0 * _overlap(boxes[i], others))
+        if np.array_equal(chosen, before):
+            break
+    return boxes[labels, chosen]
 
 
 def _overlap(boxes: Floats, others: Floats) -> Floats:
-    """Areas that two lots of boxes share, (k, 4) and (m, 4) to (k, m)."""
-    low = np.maximum(boxes[:, None, :2], others[None, :, :2])
-    high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
-    area: Floats = np.prod(np.clip(high - low, 0, None), axis=2)
+    """Areas that boxes share with all others together: (..., 4) and (m, 4) to (...)."""
+    low = np.maximum(boxes[..., np.newaxis, :2], others[:, :2])
+    high = np.minimum(boxes[..., np.newaxis, 2:], others[:, 2:])
+    area: Floats = np.prod(np.clip(high - low, 0, None), axis=-1).sum(axis=-1)
     return area
-
-
-def _outside(boxes: Floats, frame: tuple[float, float, float, float]) -> Floats:
-    """Areas of the boxes that stick out of the frame."""
-    room = np.array([frame])
-    own: Floats = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
-    inside: Floats = _overlap(boxes, room)[:, 0]
-    return own - inside
 
 
 ROWS: dict[Held, str] = {
@@ -270,8 +244,8 @@ ROWS: dict[Held, str] = {
     "equalised-odds": "equalised odds: the larger of\nthe differences in TPR and FPR",
 }
 
-Places = Mapping[CellKey, tuple[MovedThresholds, int]]
-"""By the key of a cell and a constraint: the numbers under it, and the place of the cell among them."""
+Reached = Mapping[tuple[CellKey, Held], tuple[Numbers | None, Numbers, Numbers]]
+"""By cell and constraint: the frontier of its model, None without scores, and its own gap and accuracy."""
 
 
 def draw_frontier(run: RunResults) -> dict[str, Figure]:
@@ -280,53 +254,45 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
     Lines are the means of frontier.csv, markers the techniques' own mean gaps and accuracies. Pages without
     any model that has scores are left out.
     """
-    places = {
-        (*key, moved.held): (moved, place)
-        for moved in moved_of(run)
-        if moved.compared == moved.data.attribute
-        for place, key in enumerate(moved.data.frame[CELL_COLUMNS].itertuples(index=False, name=None))
+    reached: dict[tuple[CellKey, Held], tuple[Numbers | None, Numbers, Numbers]] = {}
+    for moved in moved_of(run):
+        keys = moved.data.frame[CELL_COLUMNS].itertuples(index=False, name=None)
+        for i, key in enumerate(keys if moved.compared == moved.data.attribute else ()):
+            scoreless = np.isnan(moved.accuracy[i]).all()
+            line = None if scoreless else mean_and_interval(moved.accuracy[i].T)
+            reached[key, moved.held] = line, *means_of_both(moved.own_gap[i], moved.own_accuracy[i])
+    scored = {key for (key, _), (line, *_) in reached.items() if line is not None}
+    found = {
+        names: page
+        for names, page in pages.pages_with_results(run).items()
+        if any(page.key(t, beta) in scored for t in page.techniques for beta in page.betas)
     }
-    return {
-        name: _frontier(page, run, places)
-        for name, page in pages.drawn_pages(run).items()
-        if any(_line(places, page.key(t, beta)) is not None for t in page.techniques for beta in page.betas)
-    }
+    return pages.drawn(run, PAGE, found, partial(_frontier, reached))
 
 
-def _line(places: Places, key: CellKey, held: str = "demographic-parity") -> dict[str, Any] | None:
-    """Return mean and interval of a model's frontier over its tolerances; None for a model without scores."""
-    moved, place = places.get((*key, held), (None, 0))
-    if moved is None or np.isnan(moved.accuracy[place]).all():
-        return None
-    return mean_and_interval(moved.accuracy[place].T)
-
-
-def _frontier(page: Page, run: RunResults, places: Places) -> Figure:
-    columns, n = len(page.betas), run.plan.config.repeats
-    means = f"Means of {n} repeats with 95 % intervals" if n > 1 else "One repeat"
+def _frontier(reached: Reached, run: RunResults, title: str, page: Page) -> Figure:
+    columns = len(page.betas)
     plain = [t for t in page.techniques if _is_baseline(t)]
     legend: list[tuple[Any, str]] = [(t.line(2.0), f"thresholds of {t.label} moved") for t in plain]
     if len(plain) < len(page.techniques):
         legend.append(({"color": GREY, "lw": 0.7}, "of a technique's own model"))
+
+    def panel(held: Held, beta: float) -> Panel:
+        draw = partial(_frontier_panel, page, run, beta, held, reached)
+        title = f"β = {beta:g}" if held == "demographic-parity" else ""
+        below = ROWS[held] if beta == page.betas[columns // 2] else ""
+        return Panel(draw, title, below, "accuracy" if beta == page.betas[0] else "")
+
     return facet(
-        f"Did the techniques beat moving the thresholds? {page.title}",
-        f"{means}. {pages.rows_tested(run.plan)} Lines: the best accuracy of thresholds for each group, "
+        f"Did the techniques beat moving the thresholds? {title}",
+        f"{pages.means_text(run.plan)} Lines: the best accuracy of thresholds for each group, "
         "chosen on the test rows, with no larger gap. A technique above the thick line does what moving "
         "thresholds cannot; one below it may lose to hindsight alone. Every panel has its own scale.",
-        [
-            Panel(
-                partial(_frontier_panel, page, run, beta, held, places),
-                f"β = {beta:g}" if held == "demographic-parity" else "",
-                name if j == columns // 2 else "",
-                "accuracy" if j == 0 else "",
-            )
-            for held, name in ROWS.items()
-            for j, beta in enumerate(page.betas)
-        ],
+        canvas.blocks([*ROWS], page.betas, columns, panel),
         columns,
         ({1: 5.0, 2: 3.2, 3: 2.35}.get(columns, 1.9), 1.75),
         [*legend, *_fairea_key(run, page), *((t.dot(6.0) | {"ls": ""}, t.label) for t in page.techniques)],
-        _notes(page, run, places),
+        _notes(page, run, reached),
         room=(0.2, 0.12, 0.47, 0.47),
     )
 
@@ -335,22 +301,17 @@ def _is_baseline(technique: TechniqueLook) -> bool:
     return is_baseline(*technique.own[:2])
 
 
-def _frontier_panel(page: Page, run: RunResults, beta: float, held: Held, places: Places, ax: Axes) -> None:
+def _frontier_panel(page: Page, run: RunResults, beta: float, held: Held, reached: Reached, ax: Axes) -> None:
     for i, t in enumerate(page.techniques):
-        key = page.key(t, beta)
-        line = _line(places, key, held)
+        key = page.key(t, beta), held
+        if key not in reached:
+            continue
+        line, x, y = reached[key]
         if line is not None and _is_baseline(t):
             canvas.band(ax, TOLERANCES, line, f"frontier-{i}", t.line(2.0), alpha=0.15)
         elif line is not None:
             ax.plot(TOLERANCES, line["mean"], gid=f"frontier-{i}", zorder=2, **t.line(0.7))
-        if (*key, held) not in places:
-            continue
-        moved, place = places[*key, held]
-        both = np.stack([moved.own_gap[place], moved.own_accuracy[place]])
-        both = both[:, ~np.isnan(both).any(axis=0)]
-        if both.shape[1]:
-            found = mean_and_interval(both)
-            x, y = ({end: values[i] for end, values in found.items()} for i in (0, 1))
+        if x["n_ok"]:
             dots(ax, x, y, f"own-{i}", t.dot(6.0) | {"clip_on": False})
     points, lines = _of(ax, "own-"), _of(ax, "frontier-")
     if lines.size or points.size:  # all markers are shown, and the lines as far as the markers go
@@ -367,15 +328,11 @@ def _of(ax: Axes, gid: str) -> Floats:
     return np.concatenate([np.empty((2, 0)), *(np.asarray(line.get_data()) for line in lines)], axis=1)
 
 
-def _notes(page: Page, run: RunResults, places: Places) -> list[str]:
+def _notes(page: Page, run: RunResults, reached: Reached) -> list[str]:
     """Say which techniques lack values of some repeats, and which have no line."""
-    drawn, silent = {}, []
-    for t in page.techniques:
-        keys = [key for beta in page.betas if (*(key := page.key(t, beta)), "demographic-parity") in places]
-        for key in keys:
-            moved, place = places[*key, "demographic-parity"]
-            drawn[key] = int((~np.isnan(moved.own_accuracy[place])).sum())
-        if any(drawn[key] and _line(places, key) is None for key in keys):
-            silent.append(t.label)
+    own = {key: found for (key, held), found in reached.items() if held == "demographic-parity"}
+    drawn = {key: int(y["n_ok"]) for key, (_, _, y) in own.items()}
+    lineless = {key for key, (line, _, _) in own.items() if line is None and drawn[key]}
+    silent = [t.label for t in page.techniques if any(page.key(t, beta) in lineless for beta in page.betas)]
     scoreless = f"{', '.join(silent)}: some models have no scores, so there is no line of theirs."
-    return pages.notes_of(page, run, drawn) + ([scoreless] if silent else [])
+    return pages.notes_of(page, run, drawn) + [scoreless] * bool(silent)

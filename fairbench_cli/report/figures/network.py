@@ -11,18 +11,11 @@ from matplotlib.path import Path as Curve
 
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.world import World
+from fairbench_cli.report import networks
 from fairbench_cli.report.figures import pages
 from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Panel, facet, text_width
 from fairbench_cli.report.layers import BETWEEN, HEIGHT, arc_lines, box_top, lay_out
-from fairbench_cli.report.networks import (
-    BIASED,
-    Marks,
-    about_network,
-    about_world,
-    marks_of,
-    network_of,
-    worlds_of_run,
-)
+from fairbench_cli.report.networks import BIASED, Marks
 from fairbench_cli.report.results import RunResults
 
 GAP, PADDING = 0.24, 0.2
@@ -41,23 +34,24 @@ def draw(run: RunResults) -> dict[str, Figure]:
     """
     sources = {(one["dataset"], one["attribute"]): one for one in run.plan.datasets}
     shown = {name: one for name, one in sources.items() if name in run.with_results}
-    figures = pages.drawn(run, shown, _of_plan)
+    figures = pages.drawn(run, ("dataset", "attribute"), shown, _of_plan)
     worlds = {
         (source["dataset"], source["attribute"], name): (world, marks)
-        for source, name, world, marks in worlds_of_run(run)
+        for source, name, world, marks in networks.worlds_of_run(run)
     }
-    return figures | pages.drawn(run, worlds, _of_world)
+    return figures | pages.drawn(run, ("dataset", "attribute", "world"), worlds, _of_world)
 
 
 def _of_world(_run: RunResults, title: str, seen: tuple[World, Marks]) -> Figure:
     world, marks = seen
-    about = ". ".join(text.capitalize() for text in about_world(world)) + "."
+    about = ". ".join(text.capitalize() for text in networks.about_world(world)) + "."
     return draw_network(world.network, marks, f"A world as a network: {title}", about)
 
 
 def _of_plan(run: RunResults, title: str, source: dict[str, Any]) -> Figure:
-    net = network_of(run.folder, source)
-    return draw_network(net, marks_of(source), f"Bayesian network: {title}", about_network(net, source))
+    net = networks.network_of(run.folder, source)
+    about = networks.about_network(net, source)
+    return draw_network(net, networks.marks_of(source), f"Bayesian network: {title}", about)
 
 
 @dataclass(frozen=True)
@@ -78,20 +72,11 @@ RECORDED = replace(EDITED, name="decided by the bias")
 PLAIN = BoxLook("", "#FFFFFF", GREY, "round,pad=0,rounding_size=0.06", 0.9)
 
 
-def roles(name: str, marks: Marks) -> tuple[BoxLook, str]:
-    """Return how a column's box looks and what stands under its name.
-
-    >>> roles("sex", Marks("income", "sex", ("sex",)))[1]
-    'protected · edited by β'
-    """
-    added = marks.added.get(name, "edited by β" if name in marks.edited else "")
-    if name == marks.outcome:
-        return OUTCOME, " · ".join(["outcome", *[added] * bool(added)])
-    if name == marks.protected:
-        return PROTECTED, " · ".join(["protected", *[added] * bool(added)])
-    if name in marks.edited:
-        return EDITED, added
-    return RECORDED if added in BIASED else PLAIN, added
+def look_of(name: str, marks: Marks) -> BoxLook:
+    """Return how a column's box looks."""
+    if name in (marks.outcome, marks.protected):
+        return OUTCOME if name == marks.outcome else PROTECTED
+    return EDITED if name in marks.edited else RECORDED if marks.added.get(name) in BIASED else PLAIN
 
 
 def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
@@ -108,7 +93,7 @@ def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     edited = () if without else tuple((name, marks.outcome) for name in marks.edited)
     biased = {arc for arc in net.arcs if marks.added.get(arc[1]) in BIASED}
     marks = replace(marks, edited=() if without else marks.edited)
-    labels = [(name, *roles(name, marks)) for name in net.names]
+    labels = [(name, look_of(name, marks), " · ".join(networks.role_of(name, marks))) for name in net.names]
     widths = [
         max(text_width(name, NORMAL, "bold" if role else "normal"), text_width(role, SMALL)) + PADDING
         for name, _, role in labels

@@ -1,14 +1,15 @@
 """What of a run stands in one figure, under which name, how it looks there, and what is missing of it."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from matplotlib.figure import Figure
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import slugs
 from fairbench_cli.experiment.plan import RunPlan, arc_in_words
-from fairbench_cli.report.figures.canvas import GREY, Look
+from fairbench_cli.report.figures.canvas import GREY, Look, dot_look
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, OWN_MODEL, Names, distinct_models, names_of, why_nothing
@@ -26,7 +27,7 @@ class TechniqueLook:
 
     def dot(self, size: float) -> Look:
         """Return how its marks are drawn."""
-        return {"color": self.colour, "marker": self.marker, "ms": size, "mec": "white", "mew": 0.4}
+        return dot_look(self.colour, self.marker, size)
 
     def line(self, width: float) -> Look:
         """Return how its lines are drawn."""
@@ -39,75 +40,47 @@ class Page:
 
     dataset: str
     attribute: str
-    world: str
     representation: str
+    world: str
     classifier: tuple[str, str]
     techniques: tuple[TechniqueLook, ...]
     betas: tuple[float, ...]
-    names: Names = field(default_factory=Names, repr=False)
-    place: tuple[str, ...] = ()
 
     def key(self, technique: TechniqueLook, beta: float) -> CellKey:
         """Return the values of `CELL_COLUMNS` of a cell."""
         place = self.dataset, self.attribute, self.world, self.representation
         return (*place, beta, *technique.own, *self.classifier)
 
-    @property
-    def title(self) -> str:
-        """Return data set, attribute, world and classifier, for people."""
-        called = self.names.dataset(self.dataset), self.attribute, *self.place
-        title = ", ".join((*called, self.names.classifier(*self.classifier)))
-        return title if self.representation == "original" else f"{title}, {self.representation}"
-
 
 # Okabe and Ito's colours without the yellow, which is lost on paper.
 COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7F4F24")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 DASHES = ("-", "--", "-.", ":")
+PAGE = ("dataset", "attribute", "representation", "world", "classifier")
+PageNames = tuple[str, str, str, str, tuple[str, str]]
 
 
-def pages_of(plan: RunPlan) -> list[Page]:
-    """Split a plan into pages, in the order of its cells."""
+def pages_of(plan: RunPlan) -> dict[PageNames, Page]:
+    """Split a plan into pages, in the order of its cells, by their values of `PAGE`."""
     looks = technique_looks(plan)
-    found: dict[tuple[str, str, str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
-    for cell in plan.cells:
-        own = tuple(cell[name] for name in TECHNIQUE)
+
+    def named(cell: dict[str, Any]) -> PageNames:
         classifier = cell["classifier"], cell["classifier_parameters"]
-        name = cell["dataset"], cell["attribute"], cell["world"], cell["representation"], classifier
-        found.setdefault(name, {})[looks[own], cell["beta"]] = None
-    return [
-        Page(
-            *name,
-            tuple(dict.fromkeys(t for t, _ in drawn)),
-            tuple(sorted({beta for _, beta in drawn})),
-            names_of(plan.config),
-            world_name(plan, name[2]),
+        return cell["dataset"], cell["attribute"], cell["representation"], cell["world"], classifier
+
+    return {
+        names: Page(
+            *names,
+            tuple(dict.fromkeys(looks[tuple(cell[name] for name in TECHNIQUE)] for cell in own)),
+            tuple(sorted({cell["beta"] for cell in own})),
         )
-        for name, drawn in found.items()
-    ]
+        for names, own in grouped(plan.cells, named).items()
+    }
 
 
-def drawn_pages(run: RunResults) -> dict[str, Page]:
-    """Return the pages of a run by file name, those of data sets without any result left out."""
-    pages = [page for page in pages_of(run.plan) if (page.dataset, page.attribute) in run.with_results]
-    names = (
-        (
-            *(page.dataset, page.attribute, *representation_name(page.representation)),
-            *(*page.place, page.classifier[0]),
-        )
-        for page in pages
-    )
-    return dict(zip(slugs(names), pages, strict=True))
-
-
-def representation_name(how: str) -> tuple[str, ...]:
-    """Return how a representation is named, which the original one is not."""
-    return () if how == "original" else (how,)
-
-
-def world_name(plan: RunPlan, world: str) -> tuple[str, ...]:
-    """Return how a world is named among those of a run; nothing in a run without worlds."""
-    return (world or NO_BIAS,) if plan.has_worlds else ()
+def pages_with_results(run: RunResults) -> dict[PageNames, Page]:
+    """Return `pages_of` a run, those of data sets without any result left out."""
+    return {names: page for names, page in pages_of(run.plan).items() if names[:2] in run.with_results}
 
 
 def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]:
@@ -131,31 +104,54 @@ def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]
 Content = TypeVar("Content")
 
 
-def by_name(found: Mapping[Any, Content], called: Names) -> dict[str, tuple[str, Content]]:
-    """Return a title and what it is of by file name, given it by its names and, as a number, β.
+def by_name(
+    columns: Sequence[str], found: Mapping[Any, Content], called: Names, *, worlds: bool = False
+) -> dict[str, tuple[str, Content]]:
+    """Return a title and what it is of by file name, given it by its values of some columns.
 
-    β is named where there are several.
+    Only what tells something is named: β where there are several, a world in a run that has `worlds`, a
+    representation that is not the original one. A classifier is a pair, with its parameters.
 
-    >>> by_name({("adult", 0.5): "a", ("compas", 0.5): "b"}, Names(datasets={"adult": "Adult, 1994"}))
+    >>> names = Names(datasets={"adult": "Adult, 1994"})
+    >>> by_name(["dataset", "beta"], {("adult", 0.5): "a", ("compas", 0.5): "b"}, names)
     {'adult': ('Adult, 1994', 'a'), 'compas': ('compas', 'b')}
-    >>> by_name({("adult", 0.5): "a", ("adult", 1.0): "b"}, Names())
+    >>> by_name(["dataset", "beta"], {("adult", 0.5): "a", ("adult", 1.0): "b"}, Names())
     {'adult-beta-0.5': ('adult, β = 0.5', 'a'), 'adult-beta-1': ('adult, β = 1', 'b')}
     """
-    several = len({part for names in found for part in names if not isinstance(part, str)}) > 1
-    kept = [[part for part in names if several or isinstance(part, str)] for names in found]
-    named = slugs([part if isinstance(part, str) else f"beta-{part:g}" for part in own] for own in kept)
-    titles = [
-        ", ".join(called.dataset(part) if isinstance(part, str) else f"β = {part:g}" for part in own)
-        for own in kept
-    ]
-    return dict(zip(named, zip(titles, found.values(), strict=True), strict=True))
+    keyed = [list(zip(columns, values, strict=True)) for values in found]
+    betas = {value for own in keyed for column, value in own if column == "beta"}
+
+    def named(column: str, value: Any) -> list[tuple[str, str]]:
+        """Return how a value is written in a file name and in a title, if it is."""
+        match column:
+            case "beta":
+                told = len(betas) > 1 and value is not None
+                return [(f"beta-{value:g}", f"β = {value:g}")] if told else []
+            case "world":
+                return [(value or NO_BIAS, value or NO_BIAS)] * worlds
+            case "representation":
+                return [(value, value)] * (value != "original")
+            case "classifier":
+                return [(value[0], called.classifier(*value))]
+            case "dataset":
+                return [(value, called.dataset(value))]
+        return [(value, value)]
+
+    parts = [[part for column, value in own for part in named(column, value)] for own in keyed]
+    titles = [", ".join(title for _, title in own) for own in parts]
+    names = slugs([slug for slug, _ in own] for own in parts)
+    return dict(zip(names, zip(titles, found.values(), strict=True), strict=True))
 
 
 def drawn(
-    run: RunResults, found: Mapping[Any, Content], draw: Callable[[RunResults, str, Content], Figure]
+    run: RunResults,
+    columns: Sequence[str],
+    found: Mapping[Any, Content],
+    draw: Callable[[RunResults, str, Content], Figure],
 ) -> dict[str, Figure]:
     """Return the figures of what `by_name` names, each drawn with its title."""
-    return {name: draw(run, *own) for name, own in by_name(found, names_of(run.plan.config)).items()}
+    named = by_name(columns, found, names_of(run.plan.config), worlds=run.plan.has_worlds)
+    return {name: draw(run, *own) for name, own in named.items()}
 
 
 def shortfall(run: RunResults, key: CellKey, drawn: int) -> str:

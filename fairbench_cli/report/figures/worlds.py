@@ -12,35 +12,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from fairbench_cli.base.text import slugs
-from fairbench_cli.report.figures import pages
-from fairbench_cli.report.figures.canvas import (
-    GREY,
-    IDEAL,
-    INK,
-    SMALL,
-    Look,
-    Panel,
-    around,
-    facet,
-    text_width,
-)
+from fairbench_cli.report.figures import canvas, pages
+from fairbench_cli.report.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, around, text_width
 from fairbench_cli.report.figures.fronts import label_points
 from fairbench_cli.report.figures.pages import COLOURS, DASHES, MARKERS, TechniqueLook
-from fairbench_cli.report.remedies import ACCURACY, Contrast, own_contrasts, remedies_of
+from fairbench_cli.report.remedies import ACCURACY, Contrast, measures_of, own_contrasts, remedies_of
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, CellKey, is_baseline
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, TRUTH, names_of
-from fairbench_cli.report.worlds import (
-    BESIDES_WORLD,
-    Place,
-    World,
-    exact_accuracy,
-    facts_of_run,
-    in_the_middle,
-    known_of,
-    world_blocks,
-)
+from fairbench_cli.report.worlds import BESIDES_WORLD, Place, World, in_the_middle, known_of, world_blocks
 
 PALE = "#a6a6a6"
 SHOWN: dict[str, tuple[Look, str]] = {
@@ -63,6 +43,8 @@ NARROW, WIDE = 0.66, 1.1
 IN_THE_MIDDLE = "Behind a world: its strength, of those that were run the one in the middle."
 
 Own = tuple[str, str, bool]
+Spot = tuple[Place, World, str]  # a panel: where, in which world, and of which metric
+PLACE = ("dataset", "attribute", "representation", "classifier")
 
 
 def title_of(world: World) -> str:
@@ -75,18 +57,9 @@ def title_of(world: World) -> str:
     return f"{world[0]}{several} {world[1]:g}" if world[0] else NO_BIAS
 
 
-def place_title(run: RunResults, place: Place) -> str:
-    """Return data set, attribute and classifier, for people."""
-    called, (dataset, attribute, how, *classifier) = names_of(run.plan.config), place
-    own = called.dataset(dataset), attribute, called.classifier(*classifier), *pages.representation_name(how)
-    return ", ".join(own)
-
-
-def by_place(run: RunResults) -> dict[str, tuple[Place, Sequence[World]]]:
-    """Return the worlds of each data set, attribute, representation and classifier by file name."""
-    blocks = world_blocks(run)
-    names = slugs((*place[:2], *pages.representation_name(place[2]), place[3]) for place in blocks)
-    return dict(zip(names, blocks.items(), strict=True))
+def by_place(run: RunResults) -> dict[tuple[Any, ...], tuple[Place, Sequence[World]]]:
+    """Return the worlds of each data set, attribute, representation and classifier by its names: `PLACE`."""
+    return {(*place[:3], place[3:]): (place, worlds) for place, worlds in world_blocks(run).items()}
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,6 +77,8 @@ class Remedies:
     def _rows(self) -> dict[tuple[Any, ...], Any]:
         frame = remedies_of(self.run)
         own = frame[(frame["compared"] == frame["attribute"]) & (frame["labels"] == "true")]
+        own = own[own["mean"].notna()].assign(base=own["mean"] - own["change"])
+        own = own.assign(start=own["base"] + own["change_low"], end=own["base"] + own["change_high"])
         keys = own[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
         return dict(zip(keys, own.itertuples(index=False), strict=True))
 
@@ -118,21 +93,14 @@ class Remedies:
         """How techniques are drawn; ``none`` is a line."""
         return tuple(one for one in self.every_look if not is_baseline(*one.own[:2]))
 
-    @cached_property
+    @property
     def gaps(self) -> tuple[str, ...]:
         """The gaps that remedies.csv has, in its order."""
-        return tuple(dict.fromkeys(metric for *_, metric in self._rows if metric != ACCURACY))
-
-    @staticmethod
-    def key(place: Place, world: World, own: Own) -> CellKey:
-        """Return the values of `CELL_COLUMNS` of a cell."""
-        dataset, attribute, representation, *classifier = place
-        return (dataset, attribute, world[0], representation, world[1], *own, *classifier)
+        return tuple(metric for metric in measures_of(self.run.plan.config) if metric != ACCURACY)
 
     def row(self, place: Place, world: World, own: Own, metric: str) -> Any:
         """Return what is known of a technique; None where it has no mean."""
-        row = self._rows.get((*self.key(place, world, own), metric))
-        return None if row is None or np.isnan(row.mean) else row
+        return self._rows.get((*key_in(place, world, own), metric))
 
     def every(self, place: Place, worlds: Iterable[World], metric: str) -> list[Any]:
         """Return the rows of all techniques, ``none`` among them, that have a mean in some worlds."""
@@ -141,12 +109,18 @@ class Remedies:
 
     def thresholds(self, place: Place, world: World) -> float:
         """Return the accuracy of the best thresholds known the truth; NaN where it is not known."""
-        return exact_accuracy(known_of(self.run, place, world), "oracle-thresholds")
+        return known_of(self.run, place, world).accuracy("oracle-thresholds")
 
     def lacking(self, place: Place, world: World, own: Own) -> str:
         """Say why not all repeats of a cell are drawn; nothing where they are."""
         row = self.row(place, world, own, ACCURACY)
-        return pages.shortfall(self.run, self.key(place, world, own), 0 if row is None else int(row.n))
+        return pages.shortfall(self.run, key_in(place, world, own), 0 if row is None else int(row.n))
+
+
+def key_in(place: Place, world: World, own: Own) -> CellKey:
+    """Return the values of `CELL_COLUMNS` of a technique in a world."""
+    dataset, attribute, representation, *classifier = place
+    return (dataset, attribute, world[0], representation, world[1], *own, *classifier)
 
 
 Blocks = Mapping[Place, Sequence[World]]
@@ -161,20 +135,16 @@ def draw_remedies(run: RunResults) -> dict[str, Figure]:
     """
     if not run.plan.has_worlds:
         return {}
-    remedies, sheets = Remedies(run), dict[Place, dict[Place, Sequence[World]]]()
-    if not remedies.looks:
-        return {}
-    for place, worlds in world_blocks(run).items():
-        sheets.setdefault(place[2:], {})[place] = in_the_middle(worlds)
-    pairs = [(own, gap) for own in sheets for gap in remedies.gaps]
-    names = slugs((*pages.representation_name(own[0]), own[1], gap) for own, gap in pairs)
-    return {
-        name: _remedies(remedies, sheets[own], gap) for name, (own, gap) in zip(names, pairs, strict=True)
-    }
+    remedies = Remedies(run)
+    sheets: dict[tuple[Any, ...], dict[Place, Sequence[World]]] = {}
+    for names, (place, worlds) in by_place(run).items() if remedies.looks else ():
+        for gap in remedies.gaps:
+            sheets.setdefault((*names[2:], gap), {})[place] = in_the_middle(worlds)
+    return pages.drawn(run, (*PLACE[2:], "gap"), sheets, partial(_remedies, remedies))
 
 
-def _remedies(remedies: Remedies, blocks: Blocks, gap: str) -> Figure:
-    run, across = remedies.run, max(map(len, blocks.values()))
+def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -> Figure:
+    (with_it, _, gap), across = title.rpartition(", "), max(map(len, blocks.values()))
     called, labels = names_of(run.plan.config), [look.label for look in remedies.looks]
     heads = {place: f"{called.dataset(place[0])}, {place[1]}: {ACCURACY}" for place in blocks}
     left = max(
@@ -188,16 +158,14 @@ def _remedies(remedies: Remedies, blocks: Blocks, gap: str) -> Figure:
         for metric in (ACCURACY, gap):
             limits = _limits(remedies, place, worlds, metric)
             named = titles[-1] if titles[-1] != titles[-2] and metric == ACCURACY else [""] * len(worlds)
-            for j, (world, title) in enumerate(zip(worlds, named, strict=True)):
+            for j, (world, name) in enumerate(zip(worlds, named, strict=True)):
                 head = (heads[place] if metric == ACCURACY else gap) if j == 0 else None
-                draw = partial(_remedies_panel, remedies, place, world, metric, limits, head)
-                panels.append(Panel(draw, title))
+                draw = partial(_remedies_panel, remedies, (place, world, metric), limits, head)
+                panels.append(Panel(draw, name))
             panels += [None] * (across - len(worlds))
-    words = {word for own in titles for title in own for word in title.split()}
+    words = {word for own in titles for name in own for word in name.split()}
     widest = max(text_width(word, SMALL, "bold") for word in words)
-    how, *classifier = next(iter(blocks))[2:]
-    with_it = ", ".join([called.classifier(*classifier), *pages.representation_name(how)])
-    return facet(
+    return canvas.facet(
         f"Which remedy for which world: accuracy regained, {gap} left",
         f"{with_it}. {pages.means_text(run.plan, 'true')} Intervals are of the difference to none of the "
         f"same world, in the population. {IN_THE_MIDDLE} Every row of panels has its own scale.",
@@ -214,13 +182,9 @@ def _remedies(remedies: Remedies, blocks: Blocks, gap: str) -> Figure:
 
 def _limits(remedies: Remedies, place: Place, worlds: Iterable[World], metric: str) -> tuple[float, float]:
     """Return the ends of an axis: around all that does not decide the same for everybody, and no gap."""
-    values = [0.0] * (metric != ACCURACY)
-    for world in worlds:
-        for row in remedies.every(place, [world], metric):
-            if not row.constant:
-                base = row.mean - row.change
-                values += [row.mean, base + row.change_low, base + row.change_high]
-        values += [remedies.thresholds(place, world)] * (metric == ACCURACY)
+    rows = remedies.every(place, worlds, metric)
+    values = [end for row in rows if not row.constant for end in (row.mean, row.start, row.end)]
+    values += [remedies.thresholds(place, one) for one in worlds] if metric == ACCURACY else [0.0]
     return around(values, 0.06)
 
 
@@ -249,16 +213,10 @@ def few_ticks(limits: tuple[float, float], wide: float) -> tuple[list[float], li
 
 
 def _remedies_panel(
-    remedies: Remedies,
-    place: Place,
-    world: World,
-    metric: str,
-    limits: tuple[float, float],
-    head: str | None,
-    ax: Axes,
+    remedies: Remedies, at: Spot, limits: tuple[float, float], head: str | None, ax: Axes
 ) -> None:
     """Draw the techniques in a world below each other; `head` stands above their names."""
-    looks = remedies.looks
+    (place, world, metric), looks = at, remedies.looks
     ax.set(xlim=limits, ylim=(len(looks) - 0.4, -0.6))
     ax.set_yticks(range(len(looks)), [look.label for look in looks] if head else [""] * len(looks))
     ax.tick_params(axis="y", length=0)
@@ -276,25 +234,19 @@ def _remedies_panel(
         ax.axvline(0, **IDEAL)
     for i, look in enumerate(looks):
         row = remedies.row(place, world, look.own, metric)
-        if row is not None:
-            _mark(ax, i, row, limits)
-        else:
+        if row is None:
             words: Look = {"ha": "center", "va": "center", "fontsize": SMALL, "style": "italic"}
             why = remedies.lacking(place, world, look.own)
             ax.text(sum(limits) / 2, i, why, color=GREY, gid=f"why-{i}", **words)
+            continue
+        # The interval is that of the difference to ``none``, from where this is.
+        ax.plot([row.base, row.base], [i - 0.5, i + 0.5], gid=f"none-{i}", **PLAIN)
+        x = {"mean": np.clip(row.mean, *limits), "low": row.start, "high": row.end}
+        mark, _ = SHOWN.get(row.kind, (OPEN, ""))
+        canvas.dots(ax, x, canvas.exactly(i), f"{row.kind}-{i}", mark | {"clip_on": False})
     if head:
-        at: Look = {"xycoords": "axes fraction", "textcoords": "offset points", "fontweight": "bold"}
-        ax.annotate(head, (0, 1), (-3, 2), ha="right", va="bottom", fontsize=SMALL, **at)
-
-
-def _mark(ax: Axes, i: int, row: Any, limits: tuple[float, float]) -> None:
-    """Draw a technique at its mean, with the interval of its difference to ``none``, and where this is."""
-    base = row.mean - row.change
-    ax.plot([base, base], [i - 0.5, i + 0.5], gid=f"none-{i}", **PLAIN)
-    look, _ = SHOWN.get(row.kind, (OPEN, ""))
-    ax.hlines(i, base + row.change_low, base + row.change_high, color=look["color"], lw=1.1, zorder=3)
-    own: Look = look | {"ls": "", "zorder": 4, "gid": f"{row.kind}-{i}", "clip_on": False}
-    ax.plot([np.clip(row.mean, *limits)], [i], **own)
+        above: Look = {"xycoords": "axes fraction", "textcoords": "offset points", "fontweight": "bold"}
+        ax.annotate(head, (0, 1), (-3, 2), ha="right", va="bottom", fontsize=SMALL, **above)
 
 
 def _keys(remedies: Remedies, blocks: Blocks, gap: str) -> list[tuple[Any, str]]:
@@ -306,7 +258,8 @@ def _keys(remedies: Remedies, blocks: Blocks, gap: str) -> list[tuple[Any, str]]
     keys += [(OPEN | {"ls": ""}, "no difference shown"), (PLAIN, "none")]
     if any(np.isfinite(row.lost) for row in rows):
         keys.append((TARGET, "the classifier without the bias"))
-    if facts_of_run(remedies.run):
+    known = [remedies.thresholds(place, world) for place, own in blocks.items() for world in own]
+    if np.isfinite(known).any():
         keys.append((CUTS, "best thresholds known the truth"))
     return [*keys, (IDEAL, "no gap")]
 
@@ -347,51 +300,49 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     differ from the truth. In each a line per technique leads from ``none`` to what it gains on recorded
     labels (across) and on true ones (upwards); up and to the right is nearer to the ideal.
     """
-    frame, figures = own_contrasts(run), {}
+    frame, found = own_contrasts(run), {}
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
-    for name, (place, worlds) in by_place(run).items():
+    for names, (place, worlds) in by_place(run).items():
         rows = frame[(frame[BESIDES_WORLD] == list(place)).all(axis=1)]
-        differ = rows["world"].isin(set(rows["world"][rows["recorded"] != rows["true"]]))
-        shown = [world for world in in_the_middle(worlds) if len(_in_world(rows[differ], world))]
+        rows = rows.assign(differs=rows["world"].isin(rows["world"][rows["recorded"] != rows["true"]]))
+        shown = [one for one in in_the_middle(worlds) if len(_in_world(rows[rows["differs"]], one))]
         if shown:
-            figures[name] = _recorded_true(run, place, shown, rows[differ], rows[~differ])
-    return figures
+            found[names] = shown, rows
+    return pages.drawn(run, PLACE, found, _recorded_true)
 
 
 def _in_world(frame: pd.DataFrame, world: World) -> pd.DataFrame:
     return frame[(frame["world"] == world[0]) & (frame["beta"] == world[1])]
 
 
-def _recorded_true(
-    run: RunResults, place: Place, worlds: Sequence[World], rows: pd.DataFrame, same: pd.DataFrame
-) -> Figure:
-    """Draw what became of techniques in some worlds; `same` are those in which record and truth are one."""
+def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd.DataFrame]) -> Figure:
+    """Draw what became of techniques in some worlds; the rows are those of all."""
+    worlds, (same, rows) = found[0], (found[1][found[1]["differs"] == differs] for differs in (False, True))
     owns = set(rows[TECHNIQUE].itertuples(index=False, name=None))
     looks = [one for one in pages.technique_looks(run.plan).values() if one.own in owns]
     numbers = {look.own: str(i) for i, look in enumerate(looks, start=1)}
     metrics, across = list(dict.fromkeys(rows["metric"])), min(len(worlds), MOST_WORLDS)
     seen = pd.concat([_in_world(rows, world) for world in worlds])
-    panels: list[Panel | None] = []
-    for at in range(0, len(worlds), across):
-        now = worlds[at : at + across]
-        for metric in metrics:
-            for world in now:
-                draw = partial(_contrast_panel, _in_world(rows[rows["metric"] == metric], world), numbers)
-                title = title_of(world) if metric == metrics[0] else ""
-                right = "gained on record" if metric == metrics[-1] and at + across >= len(worlds) else ""
-                up = f"{metric if metric == ACCURACY else f'|{metric}|'},\ngained on truth"
-                panels.append(Panel(draw, title, right, up if world == now[0] else ""))
-            panels += [None] * (across - len(now))
+    rest = (len(worlds) - 1) // across * across
+
+    def panel(metric: str, j: int) -> Panel:
+        """Return the panel of a metric and of the j-th world."""
+        draw = partial(_contrast_panel, _in_world(rows[rows["metric"] == metric], worlds[j]), numbers)
+        name = title_of(worlds[j]) if metric == metrics[0] else ""
+        right = "gained on record" if metric == metrics[-1] and j >= rest else ""
+        up = f"{metric if metric == ACCURACY else f'|{metric}|'},\ngained on truth"
+        return Panel(draw, name, right, "" if j % across else up)
+
     kinds, side = set(seen["contrast"]), SIDES.get(across, 1.4)
     keys = [
         (look | {"ls": ""}, f"{kind}: {words}") for kind, (look, words) in CONTRASTS.items() if kind in kinds
     ]
-    return facet(
-        f"Recorded against true: {place_title(run, place)}",
+    return canvas.facet(
+        f"Recorded against true: {title}",
         "A line leads from none to a technique: what it gains, nearer to the ideal, on recorded labels "
         f"(across) and on true ones (upwards). {pages.means_text(run.plan, '')} {IN_THE_MIDDLE} Every panel "
         "has its own scale. Shaded: a loss on the record that is none on the truth.",
-        panels,
+        canvas.blocks(metrics, range(len(worlds)), across, panel),
         across,
         (side, side),
         [*keys, DIAGONAL],
@@ -444,20 +395,17 @@ def _contrast_panel(own: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) -> 
     for line in (ax.axhline, ax.axvline):
         line(0, color=GREY, lw=0.8, zorder=1.6)
     named, marks = [], []
-    techniques = own[TECHNIQUE].itertuples(index=False, name=None)
-    for technique, contrast, ends in zip(
-        techniques, own["contrast"], -own[ENDS].to_numpy(dtype=float), strict=True
+    techniques, ends = own[TECHNIQUE].itertuples(index=False, name=None), -own[ENDS].to_numpy(dtype=float)
+    for technique, contrast, (x, right, left, y, top, bottom) in zip(
+        techniques, own["contrast"], ends, strict=True
     ):
         look, number = CONTRASTS[contrast][0], numbers[technique]
-        x, y = (float(value) for value in np.clip(ends[[0, 3]], *limits))
-        thin: Look = {"color": look["color"], "zorder": 3}
-        ax.plot([0, x], [0, y], lw=0.6, alpha=0.7, **thin)
-        ax.hlines(y, ends[2], ends[1], lw=1.1, **thin)
-        ax.vlines(x, ends[5], ends[4], lw=1.1, **thin)
-        mark: Look = look | {"ls": "", "zorder": 4, "gid": f"{contrast}-{number}"}
-        ax.plot([x], [y], **mark)
+        x, y = (float(np.clip(value, *limits)) for value in (x, y))
+        ax.plot([0, x], [0, y], lw=0.6, alpha=0.7, color=look["color"], zorder=3)
+        both = {"mean": x, "low": left, "high": right}, {"mean": y, "low": bottom, "high": top}
+        canvas.dots(ax, *both, f"{contrast}-{number}", look)
         named.append((number, x, y))
-        marks.append((np.array([(x, y)] * 2), 3.0))
+        marks.append((x, y, x, y, 3.0))
     label_points(ax, named, marks)
 
 
@@ -477,48 +425,48 @@ def draw_strength(run: RunResults) -> dict[str, Figure]:
     """
     if not run.plan.has_worlds:
         return {}
-    lines = {name: (place, lines_of(run, place, worlds)) for name, (place, worlds) in by_place(run).items()}
-    return {name: _strength(Remedies(run), place, own) for name, (place, own) in lines.items() if own}
+    lines = {names: (place, lines_of(run, place, worlds)) for names, (place, worlds) in by_place(run).items()}
+    found = {names: (place, own) for names, (place, own) in lines.items() if own}
+    return pages.drawn(run, PLACE, found, partial(_strength, Remedies(run)))
 
 
 def lines_of(run: RunResults, place: Place, worlds: Sequence[World]) -> Lines:
     """Return the total variation of each world by strength, in ascending order."""
-    known = {world: known_of(run, place, world) for world in worlds}
-    values = {world: facts.value("total-variation") for world, facts in known.items() if facts is not None}
-    values = {world: value for world, value in values.items() if np.isfinite(value)}
-    without = {world: value for world, value in values.items() if not world[0]}
-    lines = {name: dict(without) for name, _ in values if name} or ({"": without} if without else {})
-    for world, value in values.items():
-        lines[world[0] or next(iter(lines))][world] = value
-    return {name: dict(sorted(own.items(), key=lambda one: one[1])) for name, own in lines.items()}
+    values = {world: known_of(run, place, world).value("total-variation") for world in worlds}
+    known = {world: value for world, value in values.items() if np.isfinite(value)}
+    rising = sorted(known, key=lambda world: (known[world], bool(world[0])))
+    names = dict.fromkeys([name for name, _ in known if name] or [name for name, _ in known])
+    return {name: {world: known[world] for world in rising if world[0] in ("", name)} for name in names}
 
 
-def _strength(remedies: Remedies, place: Place, lines: Lines) -> Figure:
-    looks, run = remedies.every_look, remedies.run
+def _strength(remedies: Remedies, run: RunResults, title: str, seen: tuple[Place, Lines]) -> Figure:
+    (place, lines), looks, gaps = seen, remedies.every_look, remedies.gaps
     across = min(len(looks), MOST_TECHNIQUES)
-    worlds = {world for own in lines.values() for world in own}
-    panels: list[Panel | None] = []
-    for at in range(0, len(looks), across):
-        now = looks[at : at + across]
-        for metric in (ACCURACY, *remedies.gaps):
-            rows = remedies.every(place, worlds, metric)
-            means = [row.mean for row in rows if not row.constant]
-            limits = around([*means, *[0.0] * (metric != ACCURACY)], 0.06)
-            for look in now:
-                draw = partial(_strength_panel, remedies, place, look, lines, metric, limits)
-                title = look.label if metric == ACCURACY else ""
-                below = CURRENCY if metric == remedies.gaps[-1] else ""
-                panels.append(Panel(draw, title, below, metric if look is now[0] else ""))
-            panels += [None] * (across - len(now))
+    worlds = {world: x for own in lines.values() for world, x in own.items()}
+    most, limits = max(worlds.values()) or 1.0, {}
+    for metric in (ACCURACY, *gaps):
+        means = [row.mean for row in remedies.every(place, worlds, metric) if not row.constant]
+        limits[metric] = around([*means, *[0.0] * (metric != ACCURACY)], 0.06)
+
+    def panel(metric: str, j: int) -> Panel:
+        """Return the panel of a metric and of the j-th technique."""
+        found = [
+            [(x, remedies.row(place, world, looks[j].own, metric)) for world, x in line.items()]
+            for line in lines.values()
+        ]
+        draw = partial(_strength_panel, found, most, limits[metric], metric != ACCURACY)
+        name, below = looks[j].label if metric == ACCURACY else "", CURRENCY if metric == gaps[-1] else ""
+        return Panel(draw, name, below, "" if j % across else metric)
+
     keys: list[tuple[Any, str]] = [(world_look(i), name or NO_BIAS) for i, name in enumerate(lines)]
     if any(row.constant for row in remedies.every(place, worlds, ACCURACY)):
         mark, words = SHOWN["constant"]
         keys.append((mark | {"ls": ""}, words))
-    return facet(
-        f"The strength of a bias: {place_title(run, place)}",
+    return canvas.facet(
+        f"The strength of a bias: {title}",
         f"Over the {CURRENCY} between what a world records and the truth; a mark per strength. "
         f"{pages.means_text(run.plan, 'true')} Filled: shown to differ from none of the same world.",
-        panels,
+        canvas.blocks([*limits], range(len(looks)), across, panel),
         across,
         (1.3, 1.1),
         [*keys, (IDEAL, "no gap")],
@@ -543,24 +491,20 @@ def world_look(i: int) -> Look:
     return {"color": COLOURS[i % len(COLOURS)], "ls": dash, "lw": 1.0, "marker": marker, "ms": 4, "mew": 0.8}
 
 
+Line = Sequence[tuple[float, Any]]  # over total variation the row of remedies, None where it has no mean
+
+
 def _strength_panel(
-    remedies: Remedies,
-    place: Place,
-    technique: TechniqueLook,
-    lines: Lines,
-    metric: str,
-    limits: tuple[float, float],
-    ax: Axes,
+    found: Sequence[Line], most: float, limits: tuple[float, float], gap: bool, ax: Axes
 ) -> None:
-    most = max(x for own in lines.values() for x in own.values()) or 1.0
+    """Draw a line a world, through what it has of rows of remedies at their total variation."""
     ax.set(xlim=(-0.05 * most, 1.05 * most), ylim=limits)
     ax.tick_params(pad=1.5, labelleft=bool(ax.get_ylabel()))
     ax.locator_params(nbins=4)
-    if metric != ACCURACY:
+    if gap:
         ax.axhline(0, **IDEAL)
-    for i, points in enumerate(lines.values()):
-        found = [(x, remedies.row(place, world, technique.own, metric)) for world, x in points.items()]
-        rows = [(x, row) for x, row in found if row is not None]
+    for i, points in enumerate(found):
+        rows = [(x, row) for x, row in points if row is not None]
         able, look = [(x, row.mean) for x, row in rows if not row.constant], world_look(i)
         line: Look = look | {"marker": "", "gid": f"world-{i}", "zorder": 2}
         ax.plot([x for x, _ in able], [y for _, y in able], **line)

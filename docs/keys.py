@@ -1,6 +1,6 @@
 """What is made from the config's classes: its JSON Schema, and the key tables of its page.
 
-``python -m fairbench_cli.experiment.config.schema`` writes ``configs/schema.json``, by which editors complete
+``python docs/keys.py`` writes ``configs/schema.json``, by which editors complete
 and check a config, and the tables of ``docs/config.md``.
 """
 
@@ -25,6 +25,7 @@ from fairbench_cli.experiment.config.components import (
     TuneOptions,
 )
 from fairbench_cli.interventions.registry import INTERVENTIONS
+from fairbench_cli.measures.registry import DEFAULT_METRICS
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 
 MOST_SHOWN = 5  # values of a default
@@ -38,6 +39,7 @@ def config_schema() -> dict[str, Any]:
         INTERVENTIONS, {"include_protected": bool, "representation": Representation}, ("tune",)
     )
     properties["classifiers"] |= _components(CLASSIFIERS, {}) | {"default": ["c45"]}
+    properties["metrics"]["default"] = [*DEFAULT_METRICS]
     world = {"$ref": "#/$defs/world"}
     for part in ("SampleConfig", "DatasetOptions"):
         several = {"type": "array", "items": world}
@@ -161,4 +163,4 @@ def write_all(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_all(Path(__file__).parents[3])
+    write_all(Path(__file__).parents[1])

@@ -1,0 +1,19 @@
+"""Group rows by what they have in common."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Key = TypeVar("Key")
+
+
+def grouped(rows: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """Return rows by what they have in common, in the order in which they come.
+
+    >>> grouped(["ab", "c", "de"], len)
+    {2: ['ab', 'de'], 1: ['c']}
+    """
+    found: dict[Key, list[Item]] = {}
+    for row in rows:
+        found.setdefault(key(row), []).append(row)
+    return found
