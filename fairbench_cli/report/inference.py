@@ -268,10 +268,9 @@ def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
             chances = unpacked(text or "", len(row))
         except ValueError:
             return Decided(flat)
-        sums = np.concatenate([[0.0], np.cumsum(chances, dtype=np.float64)])
-        if (own.sum(-1) != sizes).any():
-            return Decided(flat)
-        if (np.abs(np.diff(sums[edges]) - own[:, 1]) > CHANCE_STEP * sizes + EQUAL).any():
+        sums = np.diff(np.concatenate([[0.0], np.cumsum(chances, dtype=np.float64)])[edges])
+        off = np.abs(sums - own[:, 1]) > CHANCE_STEP * sizes + EQUAL
+        if (off | (own.sum(-1) != sizes)).any():
             return Decided(flat)
         row[:] = np.rint(STEPS * chances)
     return _in_runs(flat, rows.T, np.arange(rows.shape[1]))
@@ -314,9 +313,10 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
     starts = starts[np.diff(starts, prepend=-1) > 0]
     times = np.diff(starts, append=ends[-1])
     first = np.searchsorted(starts, np.append(0, ends))
-    both = ((ours.rows, ours.starts), (theirs.rows, theirs.starts))
-    lengths = [np.diff(np.searchsorted(starts, own), append=len(starts)) for _, own in both]
-    each = [np.repeat(rows, length, axis=0) for (rows, _), length in zip(both, lengths, strict=True)]
+    each = [
+        np.repeat(rows, np.diff(np.searchsorted(starts, own), append=len(starts)), axis=0)
+        for rows, own in ((ours.rows, ours.starts), (theirs.rows, theirs.starts))
+    ]
     values = _CHANCES[np.concatenate(each, axis=1)]  # (runs, repeats of both)
     steps = np.concatenate([np.diff(slope)[..., 0], -np.diff(their_slope)[..., 0]], axis=1)
     base = slope[..., 0] - their_slope[..., 0]  # (metrics, repeats, strata)

@@ -44,14 +44,10 @@ def write_predictions(folder: Path, plan: RunPlan, records: Records) -> list[Pat
     UserError
         When the rows of a repeat are damaged, or a file cannot be written.
     """
-    room, written = folder / ROOM, []
-    kept = {
-        key: found
-        for key in dict.fromkeys(cell["key"] for cell in plan.cells)
-        if (found := _kept(key, plan, records))
-    }
+    room, written, done = folder / ROOM, [], set()
     for cell, name in zip(plan.cells, slugs(map(_names, plan.cells)), strict=True):
-        repeats = kept.pop(cell["key"], None)
+        repeats = [] if cell["key"] in done else _kept(cell["key"], plan, records)
+        done.add(cell["key"])
         if repeats:
             path = room / f"{name}{ENDING}"
             make_folder(room)
