@@ -7,15 +7,15 @@ from types import MappingProxyType
 from typing import Any
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.kernel import disparities, group_rows, overall_rows
+from fairbench_cli.audit.compare.kernel import report_of
 from fairbench_cli.audit.compare.report import Gate, GroupRow, Place, Report
-from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict, check_names, deciding_names, gate
+from fairbench_cli.audit.compare.verdict import all_of, check_names, deciding_names, gate, verdicts_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
-from fairbench_cli.audit.parts.writing import listed
 from fairbench_cli.audit.scan.refusals import rows_in_words
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.base.text import listed
 from fairbench_cli.document.model import Verdict
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -54,23 +54,10 @@ def _compared(tally: Tally, config: AuditConfig) -> Report:
     """Return the report before any part is judged."""
     deciding, slices = deciding_names(tally, config), [references.kept(part, config) for part in tally.slices]
     compared_by = references.common_references(slices, config) if tally.last else config
-    rows, family = disparities(slices, deciding, compared_by)
-    groups = [row for part in slices for row in group_rows(part, config)]
-    notes = (*tally.notes, *_notes(tally, config), *_about_groups(tally, groups, config))
-    return Report(
-        config=config,
-        source=tally.source,
-        rows=tally.rows,
-        weighted=tally.weighted,
-        slices=tally.slices,
-        decided_by=deciding,
-        overall=tuple(overall_rows(tally.slices, config)),
-        groups=tuple(groups),
-        disparities=tuple(row for of_slice in rows for row in of_slice),
-        family=family,
-        last=tally.last,
-        notes=tuple(dict.fromkeys(notes)),
-    )
+    about = {name: getattr(tally, name) for name in ("source", "rows", "weighted", "last")}
+    report = report_of(tally.slices, deciding, config, compared_by, **about)
+    notes = (*tally.notes, *_notes(tally, config), *_about_groups(tally, report.groups, config))
+    return replace(report, notes=tuple(dict.fromkeys(notes)))
 
 
 def _decided(report: Report) -> Report:
@@ -79,11 +66,7 @@ def _decided(report: Report) -> Report:
     for part, found in parts_of(report):
         for at, name, verdict in part.verdicts(found):
             more.setdefault(at, []).append((name, verdict))
-    verdicts = tuple(
-        attribute_verdict(at, rows, more.get(at, ()), report.decided_by)
-        for at, (rows, _) in ((Place(*place), rows) for place, rows in report.by_audit.items())
-    )
-    report = replace(report, verdicts=verdicts)
+    report = replace(report, verdicts=verdicts_of(report, more))
     judged = () if report.without_verdict else report.judged
     last = [row for row in report.disparities if report.last in ("", row.model)]
     stop = gate(report.judged, last, report.config)

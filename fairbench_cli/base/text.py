@@ -41,6 +41,25 @@ _PLAIN = {
 }
 
 
+def listed(names: Sequence[str], most: int = 10) -> str:
+    """Join names with commas; the last ones are counted where there are more than `most`.
+
+    >>> listed(["a", "b", "c"], 2), listed(["a", "b"], 2)
+    ('a, b and 1 more', 'a, b')
+    """
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def counted_words(count: int, noun: str) -> str:
+    """Write how many there are of something.
+
+    >>> counted_words(1, "pair"), counted_words(3000, "pair")
+    ('1 pair', '3,000 pairs')
+    """
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def percent_words(share: float) -> str:
     """Write a share as a sentence has it; what is not 0 or 100 % does not look so.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from fairbench_cli.base.errors import Problem, UserError, shown, suggest
 from fairbench_cli.base.strict_yaml import Place, yaml_word
+from fairbench_cli.base.text import listed
 from fairbench_cli.base.twins import MOST_NAMED, NO_VALUE, twins_among
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.columns import Misfit
@@ -191,7 +192,7 @@ def counted(values: Iterable[str], rows: Mapping[str, int]) -> str:
     """
     words = [f"{_written(value)} ({rows[value]:,} row{'' if rows[value] == 1 else 's'})" for value in values]
     if len(words) > MOST_NAMED:
-        return f"{', '.join(words[:MOST_NAMED])} and {len(words) - MOST_NAMED} more"
+        return listed(words, MOST_NAMED)
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 

@@ -11,9 +11,11 @@ from itertools import groupby
 from typing import Any
 
 from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan, bias_in_words, named_sources
 from fairbench_cli.measures.rates import EVENTS
+from fairbench_cli.report import answer_worlds
 from fairbench_cli.report.answer import (
     NOT_RUN,
     Estimate,
@@ -25,14 +27,8 @@ from fairbench_cli.report.answer import (
     counted,
     some,
 )
-from fairbench_cli.report.answer_worlds import (
-    headline_of_worlds,
-    said_of_world,
-    settings_in_words,
-    statements_on_worlds,
-)
 from fairbench_cli.report.kinds import Kind
-from fairbench_cli.report.reading import MOST_NAMES, MetricReading, listed, reading_of, signed
+from fairbench_cli.report.reading import MOST_NAMES, MetricReading, reading_of, signed
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, names_of
 
@@ -89,7 +85,7 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
         counted = _counted(answer)
         return f"On recorded labels, not on true ones: {counted[0].lower()}{counted[1:]}"
     if answer.has_worlds:
-        *longer, shortest = headline_of_worlds(answer)
+        *longer, shortest = answer_worlds.headline(answer)
         return next((text for text in longer if len(text.split()) <= MOST_WORDS), shortest)
     main = [_main(settings) for settings in answer.blocks]
     betas = len({one.beta for one in answer.settings}) > 1
@@ -118,28 +114,19 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
 
     "massaging narrows the gap on adult, reweighing on dutch; on compas none is shown to"
     """
-    parts: dict[str, list[str]] = {}
+    narrower: list[str] = []
     last = ""
-    for one in main:
-        on = f"on {_place(one, answer)}"
-        if one.outcome == "overshoots":
-            parts.setdefault(f"{listed(one.best)} overshoot{'s' * (len(one.best) == 1)}", []).append(on)
-        elif one.outcome in NARROWED:
-            on = f"on {_place(one, answer, _from_to(one, reading) if reading else '')}"
-            best = one.outcome == "best"
-            who = one.best[0] if best else f"{sum(each.better for each in one.findings)} techniques"
-            own = parts.setdefault("", [])
-            does = " narrows the gap" if best else " narrow the gap"
-            again = best and who == last
-            own.append(on if again else f"{who} {on}" if own else f"{who}{does} {on}")
-            last = who
-        else:
-            own = parts.setdefault(_what_else(one), [])
-            own.append(on)
-    narrower = parts.pop("", [])
+    for one in (each for each in main if each.outcome in NARROWED):
+        on = f"on {_place(one, answer, _from_to(one, reading) if reading else '')}"
+        best = one.outcome == "best"
+        who = one.best[0] if best else f"{sum(each.better for each in one.findings)} techniques"
+        does = "" if narrower else " narrows the gap" if best else " narrow the gap"
+        narrower.append(on if best and who == last else f"{who}{does} {on}")
+        last = who
     clauses = [", ".join(narrower)] * bool(narrower)
-    for what, places in parts.items():
-        where = ", ".join(places)
+    others = (one for one in main if one.outcome not in NARROWED)
+    for what, same in grouped(others, _what_else).items():
+        where = ", ".join(f"on {_place(one, answer)}" for one in same)
         short = narrower and what == _WITHOUT["nothing shown"]
         clauses.append(f"{where} none is shown to" if short else f"{what} {where}")
     return "; ".join(clauses)
@@ -154,6 +141,8 @@ def _from_to(setting: RunSetting, reading: MetricReading) -> str:
 
 def _what_else(setting: RunSetting) -> str:
     """Return what is said where no technique is better."""
+    if setting.outcome == "overshoots":
+        return f"{listed(setting.best, MOST_NAMES)} overshoot{'s' * (len(setting.best) == 1)}"
     tried = [one for one in setting.findings if one.n and not one.plain]
     if tried and all(one.constant for one in tried):
         return f"{_ALL_CONSTANT}{_in_some(tried)}"
@@ -218,7 +207,7 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
         these. 0 counts the settings of the same groups compared, -1 those of a data set.
     """
     if answer.has_worlds:
-        return statements_on_worlds(answer, detail)
+        return answer_worlds.statements(answer, detail)
     blocks = answer.blocks
     if detail > 0 and len(blocks) <= FEW:
         return [_of_block(settings, answer, reading, detail) for settings in blocks]
@@ -270,12 +259,13 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
         head = f"{first.dataset_label}{on}, {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.tried]
     if pairs > 1:
-        parts = [f"{head}, {settings_in_words(len(tried))}"]
+        parts = [f"{head}, {counted_words(len(tried), 'setting')}"]
     else:
         plain = sorted((one.plain.value.mean for one in tried if one.plain), key=reading.shown)
         side = {reading.side(value) for value in (plain[0], plain[-1])}
         labels = _labels(first.labels, side.pop() if len(side) == 1 else None, reading)
-        parts = [f"{head}: {_range(plain[0], plain[-1], reading)} in {settings_in_words(len(tried))}{labels}"]
+        gaps = _range(plain[0], plain[-1], reading)
+        parts = [f"{head}: {gaps} in {counted_words(len(tried), 'setting')}{labels}"]
     for what, chosen in _COUNTED.items():
         names = [f"{name} ({times})" for name, times in counted(tried, chosen)]
         if names:
@@ -324,7 +314,7 @@ def _signed_gap(value: float, reading: MetricReading) -> str:
 def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
     """Return what is said of a setting: gap, who decides the same for all, the best, its world, others."""
     parts = [gap_of(setting, reading), *_constants(setting), *_best(setting, reading, detail)]
-    parts += [*_overshoots(setting, reading, detail), *said_of_world(setting)]
+    parts += [*_overshoots(setting, reading, detail), *answer_worlds.said(setting)]
     if detail > 1:
         parts += _others(setting, reading, detail)
     parts += _without_value(setting, brief=detail < 2)
@@ -419,19 +409,19 @@ def _numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading)
     elif one.better and reading.form == "points" and not left.endswith("way"):
         left = f"{left} left"
     some = "" if one.n == one.repeats else f", {one.n} of {one.repeats} repeats"
-    return f"{left}{_cost(one, ', ')}{some}"
+    return f"{left}{_cost(one)}{some}"
 
 
 def _with_numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading) -> str:
     return f"{one.technique} ({_numbers(one, setting, reading)})"
 
 
-def _cost(one: TechniqueFinding, before: str) -> str:
-    """Return the change of accuracy: "accuracy −0.7", "accuracy +0.1, no change"; nothing without one."""
+def _cost(one: TechniqueFinding) -> str:
+    """Return the change of accuracy: ", accuracy −0.7", ", accuracy +0.1, no change"; nothing without one."""
     if math.isnan(one.cost.mean):
         return ""
     words: dict[str, str] = {"not shown": ", not shown", "same": ", no change", "untested": ", not tested"}
-    return f"{before}accuracy {signed(100 * one.cost.mean)}{words.get(one.cost.kind, '')}"
+    return f", accuracy {signed(100 * one.cost.mean)}{words.get(one.cost.kind, '')}"
 
 
 def _constants(setting: RunSetting) -> list[str]:
@@ -491,7 +481,7 @@ def _others(setting: RunSetting, reading: MetricReading, detail: int) -> list[st
         f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in setting.findings if one.plain
     ]
     with_it = "; techniques that see as much are compared with it"
-    return parts + ([f"The other plain model: {listed(plains)}{with_it}"] if plains else [])
+    return parts + ([f"The other plain model: {listed(plains, MOST_NAMES)}{with_it}"] if plains else [])
 
 
 def _without_value(setting: RunSetting, *, brief: bool = False) -> list[str]:
@@ -674,7 +664,7 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
 
 def _those(plan: RunPlan, chosen: Callable[[Mapping[str, Any]], bool]) -> str:
     """Name data sets, with the attribute where it is not so of all of theirs: "adult, compas (sex)"."""
-    return listed(named_sources(plan.datasets, chosen, names_of(plan.config).dataset))
+    return listed(named_sources(plan.datasets, chosen, names_of(plan.config).dataset), MOST_NAMES)
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
@@ -716,11 +706,7 @@ def _short(setting: RunSetting, reading: MetricReading) -> str:
     """Return a setting in a few words: "massaging narrows the gap from 15.8 to 3.4 points, accuracy −0.7"."""
     if not setting.best:
         return _what_else(setting)
-    best = setting.finding(setting.best[0])
-    plain = setting.plain_of(best) or best
-    to = f"from {reading.text(plain.value.mean)} to {_left(best, plain, reading)}"
-    if setting.outcome in ("best", "overshoots"):
-        does = "narrows the gap" if setting.outcome == "best" else "overshoots,"
-        return f"{best.technique} {does} {to}{_cost(best, ', ')}"
-    n = sum(one.better for one in setting.findings)
-    return f"{n} techniques narrow the gap; {best.technique} {to}{_cost(best, ', ')}"
+    n, best = sum(one.better for one in setting.findings), setting.finding(setting.best[0])
+    how_many = "" if setting.outcome in ("best", "overshoots") else f"{n} techniques narrow the gap; "
+    does = {"best": " narrows the gap", "overshoots": " overshoots,"}.get(setting.outcome, "")
+    return f"{how_many}{best.technique}{does} from {_from_to(setting, reading)}{_cost(best)}"

@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable, Sequence
 
 from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.report.answer import Estimate, RunAnswer, RunSetting, TechniqueFinding, counted, some
-from fairbench_cli.report.reading import listed, points, signed
+from fairbench_cli.report.reading import points, signed
 from fairbench_cli.report.tables import NO_BIAS
 
 WHAT = "accuracy that the bias took"
@@ -27,7 +28,7 @@ WHICH: dict[str, Callable[[TechniqueFinding], bool]] = {
 NONE = points(0.0)
 
 
-def headline_of_worlds(answer: RunAnswer) -> list[str]:
+def headline(answer: RunAnswer) -> list[str]:
     """Return the answer to a run with worlds in a sentence, the longest first."""
     settings = [one for one in answer.settings if one.biased and one.tried]
     if not any(one.biased for one in answer.settings):
@@ -39,7 +40,8 @@ def headline_of_worlds(answer: RunAnswer) -> list[str]:
     found = [one for one in some(settings, _gains) if one.lost.kind == "worse" or not known]
     worlds = len({one.world for one in settings})
     if not found:
-        return [f"No technique is shown to {does[:-1]} {what}, in any of {settings_in_words(len(settings))}."]
+        many = counted_words(len(settings), "setting")
+        return [f"No technique is shown to {does[:-1]} {what}, in any of {many}."]
     artefact = some(settings, WHICH[ARTEFACT])
     name, times = counted(found, _gains)[0]
     if worlds > 1:
@@ -56,16 +58,11 @@ def headline_of_worlds(answer: RunAnswer) -> list[str]:
     return [f"{text}{most}{more}.", f"{text}{more}.", f"{text}."]
 
 
-def settings_in_words(n: int) -> str:
-    """Return "1 setting", "9 settings"."""
-    return f"{n} setting{'s' * (n != 1)}"
-
-
 def _gains(one: TechniqueFinding) -> bool:
     return one.gains
 
 
-def statements_on_worlds(answer: RunAnswer, detail: int = 3) -> list[str]:
+def statements(answer: RunAnswer, detail: int = 3) -> list[str]:
     """Return a statement per world, over all data sets, attributes, classifiers and strengths.
 
     Parameters
@@ -87,8 +84,8 @@ def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
     several = len(settings) > 1
     if detail < 1:
         n = len(some(settings, WHICH[ARTEFACT]))
-        said = "; ".join(filter(None, [*parts, f"artefact in {n}" * (n > 0 and detail == 0)]))
-        return f"{world}: {said}." if world and said else ""
+        text = "; ".join(filter(None, [*parts, f"artefact in {n}" * (n > 0 and detail == 0)]))
+        return f"{world}: {text}." if world and text else ""
     for what in WHICH if detail > 1 else [ARTEFACT]:
         if often := counted(settings, WHICH[what]):
             names = [f"{name} ({times})" if several else name for name, times in often]
@@ -97,7 +94,7 @@ def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
     first, *others = [*filter(None, parts)] or [""]
     if not first:
         return f"{world}: nothing is shown." if world else ""
-    head = (world or NO_BIAS) + f", {settings_in_words(len(settings))}" * several
+    head = (world or NO_BIAS) + f", {counted_words(len(settings), 'setting')}" * several
     return " ".join([f"{head}: {first[0].lower()}{first[1:]}.", *(f"{part}." for part in others)])
 
 
@@ -212,7 +209,7 @@ def _cost_in_numbers(lost: Estimate) -> str:
     return f"{_COSTS.get(lost.kind, _APART)} {size} points of accuracy{fine}"
 
 
-def said_of_world(setting: RunSetting) -> list[str]:
+def said(setting: RunSetting) -> list[str]:
     """Return the sentences on the world of a setting: cost, who gains, what is known exactly, trade-offs."""
     if not setting.biased:
         return []

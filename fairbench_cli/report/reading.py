@@ -1,7 +1,6 @@
 """How the numbers of a metric of fairness are said of two groups: points, times as often, or the number."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -149,17 +148,6 @@ def reading_of(metric: Metric) -> MetricReading:
         return MetricReading(metric.name, ideal=metric.ideal)
     rate, form, is_signed = _RATED[name]
     return MetricReading(metric.name, form, rate, is_signed, turned, shift, metric.ideal)
-
-
-def listed(names: Sequence[str], most: int = MOST_NAMES) -> str:
-    """Join texts with commas; the last ones are counted where there are more than `most`.
-
-    >>> listed(["a", "b", "c"], 2), listed(["a", "b"], 2)
-    ('a, b and 1 more', 'a, b')
-    """
-    if len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
 
 
 def points(value: float) -> str:

@@ -29,7 +29,6 @@ from fairbench_cli.report.inference import RowDesign, row_design
 from fairbench_cli.report.paired import IDENTICAL, differences_frame, written
 from fairbench_cli.report.population import BASES
 from fairbench_cli.report.repeats import (
-    TECHNIQUE,
     CellKey,
     DatasetRepeats,
     collect,
@@ -204,11 +203,8 @@ def _joined(data: DatasetRepeats, theirs: DatasetRepeats, design: RowDesign) -> 
         status=stacked((one.status for one, _ in halves), ""),
         reason=stacked((one.reason for one, _ in halves), ""),
         counts=Counts(data.counts.groups, stacked((one.counts.n for one, _ in halves), np.nan)),
-        swept=[],
         row_values=values,
-        swept_repeats=[],
-        curves=[],
-        decisions=[one.decisions[i] for one, at in halves for i in at],
+        records=[one.records[i] for one, at in halves for i in at],
         design=design,
         recorded=np.concatenate([np.asarray(one.recorded, dtype=bool)[at] for one, at in halves]),
     )
@@ -295,12 +291,12 @@ def _document(
     part = part[(part["pairing"] != SAME_KEY).groupby([part[name] for name in tables.BLOCK]).transform("any")]
     texts: tables.Cells = {}
     for row in part.to_dict("records"):
-        block, own = (tuple(row[name] for name in names) for names in (tables.BLOCK, TECHNIQUE))
+        place, technique, beta = tables.place_of(row)
         low, high, verdict = (row[f"population_{name}"] for name in ("low", "high", "verdict"))
         interval = "" if brief or np.isnan(low) else f"[{low:+.3f}, {high:+.3f}]"
         word = f"{interval} {'' if verdict == 'no difference' else verdict}".strip()
         text = IDENTICAL if verdict == IDENTICAL else written(row["difference"], word=word)
-        texts[block, (tables.technique_label(*own), row["metric"]), row["beta"]] = text
+        texts[place, (technique, row["metric"]), beta] = text
     cells = frame.drop_duplicates(COMPARED)
     other = int((cells["same_key"] & (cells["pairing"] != SAME_KEY)).sum())
     counted = cells["pairing"].value_counts()

@@ -15,13 +15,23 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
 from fairbench_cli.audit.compare import references
 from fairbench_cli.audit.compare.effective import RateRows, of_all, own_rows, rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools, Ints
-from fairbench_cli.audit.compare.report import ALL, Disparity, GroupRow, Intervals, Pair, Reason, intervals
+from fairbench_cli.audit.compare.report import (
+    ALL,
+    Disparity,
+    GroupRow,
+    Intervals,
+    Pair,
+    Reason,
+    Report,
+    intervals,
+)
 from fairbench_cli.audit.compare.verdict import decide, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, SHOWN, canonical, defined
@@ -391,6 +401,34 @@ def ruled(
 def _or_one(p: Floats, few: Bools) -> Floats:
     """Return p-values, 1 where there is no test or too little to reject anything."""
     return np.where(np.isnan(p) | few, 1.0, p)
+
+
+def report_of(
+    slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig, common: AuditConfig, **more: Any
+) -> Report:
+    """Return the groups of slices and their comparisons as a report, before anything is judged.
+
+    Parameters
+    ----------
+    slices, deciding, config
+        As of `disparities`; groups that are left out are in the slices.
+    common : AuditConfig
+        The configuration with the references that all slices have in common.
+    more
+        What else the report says.
+    """
+    inside = [references.kept(part, config) for part in slices]
+    rows, family = disparities(inside, deciding, common)
+    return Report(
+        config=config,
+        slices=tuple(slices),
+        decided_by=tuple(deciding),
+        overall=tuple(overall_rows(slices, config)),
+        groups=tuple(row for part in inside for row in group_rows(part, config)),
+        disparities=tuple(row for of_slice in rows for row in of_slice),
+        family=family,
+        **more,
+    )
 
 
 def disparities(

@@ -4,19 +4,9 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval, Place
+from fairbench_cli.audit import metrics
+from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval, Place, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE, AuditConfig
-from fairbench_cli.audit.metrics import (
-    COMPARED,
-    DEFAULT,
-    ROLL_UPS,
-    bounds,
-    can_decide,
-    canonical,
-    defined,
-    kind,
-    needs_labels,
-)
 from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest
 from fairbench_cli.document.model import Verdict
@@ -29,14 +19,14 @@ TOLERANCE = 1e-9
 def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
     """Return the rates and roll-ups that decide, or the default ones."""
     if config.measures is not None:
-        return tuple(dict.fromkeys(map(canonical, config.measures)))
-    return defined(DEFAULT, _labelled(tally))
+        return tuple(dict.fromkeys(map(metrics.canonical, config.measures)))
+    return metrics.defined(metrics.DEFAULT, _labelled(tally))
 
 
 def requested_names(config: AuditConfig) -> tuple[str, ...]:
     """Return the metrics to compute for each group and its reference, those of the gate among them."""
-    gate = (metric for _, metric in config.fail_on if kind(metric) == "counts")
-    return tuple(dict.fromkeys(map(canonical, (*config.requested, *gate))))
+    gate = (metric for _, metric in config.fail_on if metrics.kind(metric) == "counts")
+    return tuple(dict.fromkeys(map(metrics.canonical, (*config.requested, *gate))))
 
 
 def check_names(tally: Tally, config: AuditConfig) -> None:
@@ -52,9 +42,11 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
     if not _labelled(tally):
         gate_names = (name for _, name in config.fail_on)
         named = (*deciding_names(tally, config), *requested_names(config), *gate_names)
-        needing = [name for name in dict.fromkeys(map(canonical, named)) if needs_labels(name)]
+        needing = [
+            name for name in dict.fromkeys(map(metrics.canonical, named)) if metrics.needs_labels(name)
+        ]
         if needing:
-            without = " or ".join(defined(COMPARED, labelled=False))
+            without = " or ".join(metrics.defined(metrics.COMPARED, labelled=False))
             fix = f"give the label column, or choose another metric, such as {without}"
             what = f"{', '.join(needing)} cannot be computed without labels"
             problems.append(Problem(what, fix, Flag("metric")))
@@ -63,7 +55,7 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
         if attribute and attribute not in attributes:
             what = f"no attribute called {shown(attribute)} was audited"
             problems.append(Problem(what, suggest(attribute, attributes), Flag("fail-on")))
-        if not can_decide(canonical(name)):
+        if not metrics.can_decide(metrics.canonical(name)):
             what = f"{name} has no value from which it passes, so it cannot decide"
             problems.append(
                 Problem(what, ("name another metric; ", Flag("metric"), " shows this one"), Flag("fail-on"))
@@ -74,7 +66,7 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
 
 def tau_of(name: str, config: AuditConfig) -> float:
     """Return the tau of a metric, by its canonical name."""
-    return {canonical(typed): tau for typed, tau in config.taus.items()}.get(name, config.tau)
+    return {metrics.canonical(typed): tau for typed, tau in config.taus.items()}.get(name, config.tau)
 
 
 def decide(above: float, below: float, ref_above: float, ref_below: float, tau: float) -> Verdict:
@@ -120,7 +112,7 @@ def decide_metric(
     >>> [decide_metric(entry, value, 0.8, AuditConfig(), 0.01) for value in values]
     ['pass', 'undecided', 'fail']
     """
-    limits = bounds(entry, tau, config.confidence)
+    limits = metrics.bounds(entry, tau, config.confidence)
     if limits is None:
         return None
     if math.isnan(known.value):
@@ -154,30 +146,33 @@ def roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
     {'unsupervised-parity': 'fail'}
     """
     return {
-        name: all_of(by_metric[metric] for metric in metrics)
-        for name, metrics in ROLL_UPS.items()
-        if all(metric in by_metric for metric in metrics)
+        name: all_of(by_metric[metric] for metric in parts)
+        for name, parts in metrics.ROLL_UPS.items()
+        if all(metric in by_metric for metric in parts)
     }
 
 
-def attribute_verdict(
-    at: Place, rows: Sequence[Disparity], more: Iterable[tuple[str, Verdict]], deciding: Sequence[str]
-) -> AttributeVerdict:
-    """Return the verdict on an attribute: fail if a group fails, else undecided if one is, else pass.
+def verdicts_of(
+    report: Report, more: Mapping[Place, Sequence[tuple[str, Verdict]]]
+) -> tuple[AttributeVerdict, ...]:
+    """Return the verdict on each attribute: fail if a group fails, else undecided if one is, else pass.
 
     The reference itself decides nothing; where there is nobody else, nothing is decidable. `more` are
     verdicts on other metrics, by their names.
     """
-    by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
-    for row in rows:
-        if not row.is_reference:
-            by_metric[row.metric].append(row.verdict)
-    for name, found in more:
-        by_metric.setdefault(name, []).append(found)
-    decided: dict[str, Verdict] = {name: all_of(values) for name, values in by_metric.items()}
-    decided |= roll_ups(decided)
-    verdict = all_of(decided.get(name, "undecided") for name in deciding)
-    return AttributeVerdict(**vars(at), by_metric=decided, verdict=verdict)
+    found = []
+    for place, (rows, _) in report.by_audit.items():
+        by_metric: dict[str, list[Verdict]] = {row.metric: [] for row in rows}
+        for row in rows:
+            if not row.is_reference:
+                by_metric[row.metric].append(row.verdict)
+        for name, verdict in more.get(Place(*place), ()):
+            by_metric.setdefault(name, []).append(verdict)
+        decided = {name: all_of(values) for name, values in by_metric.items()}
+        decided |= roll_ups(decided)
+        over_all = all_of(decided.get(name, "undecided") for name in report.decided_by)
+        found.append(AttributeVerdict(*place, by_metric=decided, verdict=over_all))
+    return tuple(found)
 
 
 def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity], config: AuditConfig) -> Gate:
@@ -185,31 +180,29 @@ def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity],
 
     With "undecided" among what `fail_on` names, whatever does not pass stops.
     """
-    proof = UNDECIDED in config.failing_metrics
     if not (config.fail or set(config.failing_metrics) - {WORSE}):
         return Gate(stops=False)
-    watched: dict[str, Verdict]
+    watched: dict[str, Verdict] = {row.attribute: row.verdict for row in verdicts}
     if config.fail_on:
         watched = {
-            f"{row.attribute}:{canonical(name)}": row.by_metric.get(canonical(name), "undecided")
+            f"{row.attribute}:{metrics.canonical(name)}": row.by_metric.get(
+                metrics.canonical(name), "undecided"
+            )
             for attribute, name in config.fail_on
             for row in verdicts
             if attribute in ("", row.attribute)
         }
-    else:
-        watched = {row.attribute: row.verdict for row in verdicts}
     known = all_of(watched.values())
-    if known == "fail":
-        failing = [name for name, found in watched.items() if found == "fail"]
-        return Gate(stops=True, reason=f"{', '.join(failing)} {'fails' if len(failing) == 1 else 'fail'}")
-    if known == "pass":
-        return Gate(stops=False)
-    if proof:
-        return Gate(stops=True, reason="not everything passes")
+    failing = [name for name, found in watched.items() if found == "fail"]
     decided = any(row.deciding and row.verdict != "undecided" for row in disparities)
-    if decided or "pass" in watched.values():
-        return Gate(stops=False)
-    return Gate(stops=True, reason="nothing could be decided")
+    reason = ""
+    if known == "fail":
+        reason = f"{', '.join(failing)} {'fails' if len(failing) == 1 else 'fail'}"
+    elif known == "undecided" and UNDECIDED in config.failing_metrics:
+        reason = "not everything passes"
+    elif known == "undecided" and not decided and "pass" not in watched.values():
+        reason = "nothing could be decided"
+    return Gate(stops=bool(reason), reason=reason)
 
 
 def _labelled(tally: Tally) -> bool:

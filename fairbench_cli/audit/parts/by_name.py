@@ -32,6 +32,7 @@ from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, View, stream
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import listed
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
@@ -350,9 +351,7 @@ def _allowed(found: Requested, config: AuditConfig) -> str:
         if limits:
             low, high = max(limits[0], entry.low), min(limits[1], entry.high)
             known.setdefault(f"from {low:.3g} to {high:.3g}", []).append(entry.name)
-    said = "; ".join(
-        f"{writing.listed(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items()
-    )
+    said = "; ".join(f"{listed(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items())
     return f" Allowed: {said}." if said else ""
 
 

@@ -25,6 +25,7 @@ from fairbench_cli.audit.parts.rates import band
 from fairbench_cli.audit.scan.pairs import read_sides
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.change import RateChanges, TwoSides, rate_changes, same_size_p
@@ -154,9 +155,8 @@ def worse(found: Changes, report: Report) -> str:
     rows = [row for row in found.changes if row.after == report.last and row.deciding and row.word == "worse"]
     if WORSE not in report.config.failing_metrics or not rows:
         return ""
-    first = ", ".join(f"{row.attribute}:{row.metric} of {row.group}" for row in rows[:3])
-    more = f" and {len(rows) - 3} more" if len(rows) > 3 else ""
-    return f"worse than {rows[0].before}: {first}{more}"
+    named = [f"{row.attribute}:{row.metric} of {row.group}" for row in rows]
+    return f"worse than {rows[0].before}: {listed(named, 3)}"
 
 
 def _only(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
@@ -317,7 +317,7 @@ def change_sections(found: Changes, report: Report, view: View) -> tuple[Section
     sections = [_pair(before, after, found, report, view) for before, after in pairs]
     if report.config.sliced_by:
         sections = [replace(section, folded=True) for section in sections]
-    family = writing.counted_words(found.family, "comparison")
+    family = counted_words(found.family, "comparison")
     percent = f"{100 * report.config.confidence:g} %"
     notes = [
         "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "

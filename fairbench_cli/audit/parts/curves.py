@@ -33,18 +33,10 @@ from fairbench_cli.document.model import (
     Verdict,
     table_of,
 )
+from fairbench_cli.measures import scores as measures
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.score_test import wilson
-from fairbench_cli.measures.scores import (
-    Estimate,
-    auc,
-    brier,
-    ks_by_label,
-    ks_from_reference,
-    mean_score,
-    minus,
-    slope_and_intercept,
-)
+from fairbench_cli.measures.scores import Estimate
 
 TO_REFERENCE = "ks-to-reference"  # a comparison already: it has no difference
 
@@ -209,7 +201,9 @@ def _curves(
     estimates = _values(scores, config.confidence)
     values = {measure: intervals(*each) for measure, each in estimates.items()}
     apart = {
-        measure: intervals(*minus((value, low, high), (value[reference], low[reference], high[reference])))
+        measure: intervals(
+            *measures.minus((value, low, high), (value[reference], low[reference], high[reference]))
+        )
         for measure, (value, low, high) in estimates.items()
         if measure != TO_REFERENCE
     }
@@ -229,22 +223,22 @@ def _curves(
 def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
     """Return each measure of all sets of rows, as far as labels and the range of the scores allow."""
     sums, totals = scores.sums, scores.totals
-    to_reference = ks_from_reference(sums, totals, scores.reference, confidence)
+    to_reference = measures.ks_from_reference(sums, totals, scores.reference, confidence)
     if not scores.part.labelled:
         return {TO_REFERENCE: to_reference}
     found = {
-        "auc": auc(sums, totals, confidence),
-        "ks-of-labels": ks_by_label(sums, totals, confidence),
+        "auc": measures.auc(sums, totals, confidence),
+        "ks-of-labels": measures.ks_by_label(sums, totals, confidence),
         TO_REFERENCE: to_reference,
     }
     if scores.fit is None:
         return found
-    slope, intercept = slope_and_intercept(scores.fit, totals, confidence)
-    mean = mean_score(sums, totals)
+    slope, intercept = measures.slope_and_intercept(scores.fit, totals, confidence)
+    mean = measures.mean_score(sums, totals)
     positive, weight, worth = totals.weight[:, 1], totals.weight.sum(-1), totals.kish_of_groups
     rate = divide(positive, weight)
     return found | {
-        "brier": brier(sums, totals, confidence),
+        "brier": measures.brier(sums, totals, confidence),
         "calibration-slope": slope,
         "calibration-intercept": intercept,
         "mean-score": (mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)),

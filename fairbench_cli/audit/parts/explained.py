@@ -18,6 +18,7 @@ from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.strata import read_people, read_strata
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, user_error
+from fairbench_cli.base.text import listed
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures import conditional
 from fairbench_cli.measures.counts import Counts, Floats, divide
@@ -170,8 +171,8 @@ def _explanations(
     few = f"fewer than {least} rows, not explained."
     own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
     other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
-    notes = [f"{writing.listed(own)}: {few}"] if own else []
-    notes += [f"{writing.listed(other)}: the reference has {few}"] if other else []
+    notes = [f"{listed(own)}: {few}"] if own else []
+    notes += [f"{listed(other)}: the reference has {few}"] if other else []
     enough = [pair for pair, rows in pairs.items() if min(rows) >= least]
     largest = [max(pairs, key=lambda pair: pairs[pair][0])] if pairs else []
     worth = float(rows_per_weight(part, range(len(part.rows))))

@@ -23,6 +23,7 @@ from fairbench_cli.audit.parts.rates import judged_section
 from fairbench_cli.audit.scan.open import LOOK_MISSING
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import shown
+from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
@@ -267,14 +268,14 @@ def _alone(found: Sequence[ImpactTable], report: Report) -> str:
             if row.chance and row.four_fifths:
                 p = f"{row.group} (p {writing.p_value(row.chance.p)})"
                 names.setdefault((row.four_fifths.below, row.chance.p < alpha), []).append(p)
-    said = [f"{words}: {writing.listed(names[kind])}" for kind, words in ALONE.items() if kind in names]
+    said = [f"{words}: {listed(names[kind])}" for kind, words in ALONE.items() if kind in names]
     alone = "Four fifths and significance, each pair tested alone as practice has it: "
     return f"{alone}{'; '.join(said) or 'nobody is below, and no difference is significant'}."
 
 
 def impact_sections(found: Sequence[ImpactTable], report: Report, view: View) -> tuple[Section, ...]:
     """Return the tables of the rule, and how they are to be read."""
-    pairs = writing.counted_words(found[0].family, "pair")
+    pairs = counted_words(found[0].family, "pair")
     make = _law_sections if report.without_verdict else _guideline_sections
     return tuple(make(found, pairs, report, view))
 

@@ -12,6 +12,7 @@ from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import in_brackets
 from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import counted_words
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.pooling import pooled_rates
 from fairbench_cli.measures.rates import RATES
@@ -85,7 +86,7 @@ def pooled_sections(found: Sequence[PooledRate], report: Report, view: View) -> 
 
 def _table(rows: Sequence[PooledRate], report: Report, view: View) -> TextTable:
     columns: dict[str, Callable[[PooledRate], TableCell]] = {
-        "group": lambda row: writing.group_cell(row.group, row.small, writing.counted_words(row.rows, "row")),
+        "group": lambda row: writing.group_cell(row.group, row.small, counted_words(row.rows, "row")),
         "metric": lambda row: TableCell(row.metric),
         "measured": lambda row: writing.fine_cell(row.measured),
         "pooled": lambda row: writing.fine_cell(row.pooled),

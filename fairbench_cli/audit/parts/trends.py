@@ -10,34 +10,26 @@ import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 
 from fairbench_cli.audit.compare.effective import rate_rows
-from fairbench_cli.audit.compare.kernel import disparities, group_rows, overall_rows
+from fairbench_cli.audit.compare.kernel import report_of
 from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, kept
 from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report, intervals
-from fairbench_cli.audit.compare.verdict import all_of, attribute_verdict
+from fairbench_cli.audit.compare.verdict import all_of, verdicts_of
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import rates, writing
 from fairbench_cli.audit.parts.findings import allowed, differs
 from fairbench_cli.audit.parts.part import Part, Row, View, Whole
-from fairbench_cli.audit.parts.rates import (
-    attribute_sections,
-    decisive,
-    failures,
-    minor_groups,
-    of_attribute,
-    verdict_table,
-    worst_first,
-)
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
-from fairbench_cli.document.model import Chart, Section, TableCell, TextTable, Verdict, table_of
+from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import holm
@@ -45,7 +37,6 @@ from fairbench_cli.measures.trend import ratio_trend
 
 Word = Literal["rises", "falls", "steady", "undecided"]
 NoWord = Literal["few", "chance", ""]
-WORDS: dict[Word, str] = {"rises": "rises", "falls": "falls", "steady": "steady", "undecided": "not decided"}
 REASONS: dict[NoWord, str] = {"few": "too few rows", "chance": "could be chance", "": ""}
 LEAST = 3  # slices of a trend; of two the change from one to the other says all
 FEW_OVER = 5  # rows over the bar, of a group or its reference: with fewer no trend is tested
@@ -149,25 +140,10 @@ def _whole(base: Report) -> Report:
     slices = [
         _together(parts, config) for parts in grouped(base.slices, lambda part: part.attribute).values()
     ]
-    inside = [kept(part, config) for part in slices]
     compared_by = common_references([kept(part, config) for part in base.slices], config)
-    rows, family = disparities(inside, base.decided_by, compared_by)
-    report = replace(
-        base,
-        config=config,
-        slices=tuple(slices),
-        overall=tuple(overall_rows(slices, config)),
-        groups=tuple(row for part in inside for row in group_rows(part, config)),
-        disparities=tuple(chain.from_iterable(rows)),
-        family=family,
-        last="",
-        notes=(),
-        found={"rates": None},
-    )
-    verdicts = tuple(
-        attribute_verdict(Place(*place), own, (), report.decided_by)
-        for place, (own, _) in report.by_audit.items()
-    )
+    about = {name: getattr(base, name) for name in ("source", "rows", "weighted")}
+    report = report_of(slices, base.decided_by, config, compared_by, found={"rates": None}, **about)
+    verdicts = verdicts_of(report, {})
     return replace(report, verdicts=verdicts, verdict=all_of(row.verdict for row in verdicts))
 
 
@@ -240,10 +216,11 @@ def about(found: Over, report: Report) -> str:
 
 def in_short(found: Over, report: Report) -> str:
     """Return how many trends are shown, and the verdict on the last slice."""
-    last = [row for verdict in report.judged for row in decisive(verdict, report)]
+    last = [row for verdict in report.judged for row in rates.decisive(verdict, report)]
     by = "by which the gate goes, " if report.config.fail or report.config.failing_metrics else ""
-    said = failures(last) if last else "there is nothing to compare."
-    end = f" The last, {report.last}, {by}{LAST[report.verdict]}: {said[0].lower()}{said[1:]}"
+    said = rates.failures(last) if last else "there is nothing to compare."
+    verdict = "is not decided" if report.verdict == "undecided" else VERDICTS[report.verdict]
+    end = f" The last, {report.last}, {by}{verdict}: {said[0].lower()}{said[1:]}"
     if not found.ordered:
         return f"No trend is tested: {_why_not(found, report)}.{end}"
     parts = [] if any(row.word in MOVES for row in found.trends) else ["none is shown"]
@@ -255,7 +232,6 @@ def in_short(found: Over, report: Report) -> str:
     return f"Trend over the slices: {'; '.join(parts)}.{end}"
 
 
-LAST: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "is not decided"}
 MOVES = ("rises", "falls")
 VERBS: dict[Word, tuple[str, str]] = {
     "rises": ("rises", "rise"),
@@ -269,7 +245,7 @@ MOST_NAMED = 3
 def _those(rows: Sequence[Trend]) -> str:
     """Return which ratios: "selection rate of African-American (race)"; the last of many are counted."""
     named = [f"{RATES[row.metric].label} of {writing.named(row.group)} ({row.attribute})" for row in rows]
-    return writing.listed(named, MOST_NAMED)
+    return listed(named, MOST_NAMED)
 
 
 def _why_not(found: Over, report: Report) -> str:
@@ -280,8 +256,8 @@ def _why_not(found: Over, report: Report) -> str:
 
 def trend_words(found: Over, row: Pair, metric: str) -> str:
     """Return the trend of a comparison in a sentence; empty where none is tested."""
-    known = {(one.attribute, one.group, one.metric): one for one in found.trends}
-    one = known.get((row.attribute, row.group, metric))
+    place = row.attribute, row.group, metric
+    one = next((one for one in found.trends if (one.attribute, one.group, one.metric) == place), None)
     if one is None:
         return ""
     first, last = (writing.ratio(value, one.tau, 2) for value in (one.ratio_first, one.ratio_last))
@@ -304,9 +280,9 @@ def slice_chart(found: Over, report: Report, row: Pair, metric: str, *, rest: bo
     Groups of which nothing is shown over all slices, and those that are too many, are folded; without `rest`
     they are named below it.
     """
-    rows, groups = of_attribute(Place("", row.decision, row.attribute), found.report)
-    minor = minor_groups(groups)
-    own = [one for one in worst_first(rows, minor) if one.metric == metric and not one.is_reference]
+    rows, groups = rates.of_attribute(Place("", row.decision, row.attribute), found.report)
+    minor = rates.minor_groups(groups)
+    own = [one for one in rates.worst_first(rows, minor) if one.metric == metric and not one.is_reference]
     confidence = found.report.config.confidence
     clear = [one for one in own if one.verdict != "undecided" or differs(one, confidence) == "shown"]
     main = [one for one in own if one in clear or one.group == row.group][:MOST_LINES]
@@ -316,8 +292,8 @@ def slice_chart(found: Over, report: Report, row: Pair, metric: str, *, rest: bo
     to = against.pop() if len(against) == 1 else "the reference"
     title = f"{row.attribute}: {label}, ratio to {to} by {report.config.sliced_by}"
     folded: tuple[Chart, ...] = ()
-    head = f"{writing.counted_words(len(others), 'more group')}: "
-    head += writing.listed([writing.named(one.group) for one in others])
+    head = f"{counted_words(len(others), 'more group')}: "
+    head += listed([writing.named(one.group) for one in others])
     if others and rest:
         folded = (Chart(head, _lines(f"{title}; {head}", found, report, others[:MOST_LINES])),)
     caption = f"not drawn, {head}" if others and not rest else ""
@@ -365,12 +341,12 @@ def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -
 def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]:
     """Return all slices together, the trends, and the verdicts on the slices; these follow, each apart."""
     whole, sliced = found.report, report.config.sliced_by
-    rates = () if view.brief else report.deciding
-    heads = {name: RATES[name].label for name in rates}
-    of_each = verdict_table("", report, rates, heads, decides=True)
-    tables, sections = [], attribute_sections(whole, view, "w")
+    shown = () if view.brief else report.deciding
+    heads = {name: RATES[name].label for name in shown}
+    of_each = rates.verdict_table("", report, shown, heads, decides=True)
+    tables, sections = [], rates.attribute_sections(whole, view, "w")
     if not view.brief:
-        tables = [verdict_table("", whole, rates, heads, decides=True, anchor="w")]
+        tables = [rates.verdict_table("", whole, shown, heads, decides=True, anchor="w")]
         sections = [replace(section, folded=True) for section in sections]
     place = "below" if view.shown is None else "see --all"
     return (
@@ -390,7 +366,7 @@ def _trend_section(found: Over, report: Report, view: View) -> Section:
     """Return the ratios slice by slice, as charts for a page, and their trends."""
     sentences, notes = [], []
     if found.ordered:
-        many = writing.counted_words(len(found.trends), "trend")
+        many = counted_words(len(found.trends), "trend")
         level, first, last = f"{100 * report.config.confidence:g} %", found.slices[0], found.slices[-1]
         notes = [
             "rises, falls: the ratio is not the same in all slices, by more than chance. steady: it changes "
@@ -410,17 +386,17 @@ def _trend_section(found: Over, report: Report, view: View) -> Section:
 def _charts(found: Over, report: Report) -> Iterator[Chart]:
     """Yield a chart of each attribute and rate."""
     for verdict in found.report.verdicts:
-        rows = decisive(verdict, found.report)
-        minor = minor_groups(of_attribute(verdict, found.report)[1])
+        rows = rates.decisive(verdict, found.report)
+        minor = rates.minor_groups(rates.of_attribute(verdict, found.report)[1])
         for metric in dict.fromkeys(row.metric for row in rows):
-            first = worst_first([row for row in rows if row.metric == metric], minor)[0]
+            first = rates.worst_first([row for row in rows if row.metric == metric], minor)[0]
             yield slice_chart(found, report, first, metric, rest=False)
 
 
 def _trend_table(rows: Sequence[Trend], found: Over, view: View) -> TextTable:
     """Return trends, those that are shown first, minor groups last."""
     groups = found.report.by_audit["", rows[0].decision, rows[0].attribute][1]
-    minor, small = minor_groups(groups), {row.group for row in groups if row.small}
+    minor, small = rates.minor_groups(groups), {row.group for row in groups if row.small}
     order = {"rises": 0, "falls": 0, "undecided": 1, "steady": 2}
 
     def key(row: Trend) -> tuple[float, ...]:
@@ -428,7 +404,8 @@ def _trend_table(rows: Sequence[Trend], found: Over, view: View) -> TextTable:
 
     def word(row: Trend) -> TableCell:
         why = f": {REASONS[row.reason]}" if row.reason else ""
-        words = REASONS[row.reason] if view.brief and row.reason else WORDS[row.word] + why
+        words = VERDICTS["undecided"] if row.word == "undecided" else row.word
+        words = REASONS[row.reason] if view.brief and row.reason else words + why
         return TableCell(words, verdict="undecided" if row.reason else None)
 
     columns: dict[str, Callable[[Trend], TableCell]] = {

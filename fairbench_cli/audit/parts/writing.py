@@ -1,7 +1,6 @@
 """How numbers, counts, verdicts and names of an audit are written, the same in every output."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, get_origin
 
@@ -16,7 +15,6 @@ MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more b
 LARGE, SMALL = 1e16, 0.05  # sums of weights beyond: digits that are none, or 0.0
 MANY_ROWS = 1e5  # so many and more are written in words
 MOST_NAME = 60  # characters of a group's name in a sentence
-MOST_LISTED = 10  # names in a note
 LIMIT_OPEN = "beyond chance, limit open"  # a difference is shown, and not whether it is too large
 REASONS: dict[Reason, str] = {
     "no rows": "nobody to compute it from",
@@ -202,15 +200,6 @@ def percent(share: float) -> str:
     return DASH if math.isnan(share) else f"{100 * share:.3g} %"
 
 
-def counted_words(count: int, noun: str) -> str:
-    """Write how many there are of something.
-
-    >>> counted_words(1, "pair"), counted_words(3000, "pair")
-    ('1 pair', '3,000 pairs')
-    """
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def place(model: str, decision: str, kind: str | None = None) -> str:
     """Name a model, or what it is (kind), and a decision: "model a, top 100"; "month 2, top 100"."""
     return ", ".join(part for part in (f"{kind or 'model'} {model}" if model else "", decision) if part)
@@ -220,12 +209,6 @@ def named(group: str) -> str:
     """Return what a sentence calls a group; a long name is cut."""
     short = group if len(group) <= MOST_NAME else f"{group[: MOST_NAME - 1]}…"
     return "everybody else" if group == REST_NAME else short
-
-
-def listed(names: Sequence[str], most: int = MOST_LISTED) -> str:
-    """Return names in a note, the first of many."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def group_cell(name: str, small: bool, fine: str = "", *, muted: bool = False) -> TableCell:

@@ -7,7 +7,7 @@ people have several rows, `with_clusters` counts by person, too.
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -15,32 +15,11 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.scan.readings import (
-    Cut,
-    CutsByModel,
-    Ints,
-    NumberBins,
-    bin_sql,
-    joint_level_sql,
-    level_of,
-    level_sql,
-    scores_of,
-    selected,
-)
+from fairbench_cli.audit.scan import readings, sql
+from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, scores_of, selected
 from fairbench_cli.audit.scan.refusals import refuse_if
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
-from fairbench_cli.audit.scan.source import (
-    BLANKS,
-    Source,
-    blank,
-    code_sql,
-    in_parts,
-    literal,
-    not_finite,
-    not_weight,
-    quoted,
-    word_sql,
-)
+from fairbench_cli.audit.scan.source import Source, in_parts
 from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
@@ -148,46 +127,50 @@ class Scan:
         """Return the same rows under the column of scores at place i alone."""
         if len(self.roles.scores) == 1:
             return self
-        cells = {names: replace(each, level=level_of(each.level, i)) for names, each in self.cells.items()}
+        cells = {
+            names: replace(each, level=readings.level_of(each.level, i)) for names, each in self.cells.items()
+        }
         roles = replace(self.roles, scores=self.roles.scores[i : i + 1])
         return replace(self, roles=roles, cuts=self.cuts[i : i + 1], cells=cells)
 
     def group_sql(self, name: str) -> str:
         """Write what rows of one group of an attribute share in SQL."""
         column = self.roles.attributes[name]
-        return bin_sql(column, self.bins[name]) if name in self.bins else f"group_{column}"
+        return readings.bin_sql(column, self.bins[name]) if name in self.bins else f"group_{column}"
 
     def keys(self, attributes: Iterable[str], table: str = "predictions", more: Sequence[str] = ()) -> str:
         """Write a query of the keys of each row: `KEYS`, attribute_0, attribute_1, …, score, weight, tie."""
         roles = self.roles
-        label = "0" if roles.label is None else code_sql(roles.label, roles.bad_label)
+        label = "0" if roles.label is None else sql.code(roles.label, roles.bad_label)
         single = "NULL" if roles.single_model is None else f"trimmed_{roles.single_model}"
         keys = [f"{roles.model_sql} AS model", f"{label} AS label", f"{single} AS single_model"]
         keys += [f"{self.group_sql(name)} AS attribute_{at}" for at, name in enumerate(attributes)]
         if roles.weight is not None:
             keys.append(f"number_{roles.weight} AS weight")
-        keys += [f"{word_sql(column)} AS word_{column}" for column in _checked(roles)]
+        keys += [f"{sql.word(column)} AS word_{column}" for column in _checked(roles)]
         keys += more
         if self.binary:
-            codes = [code_sql(column, -1) for column in roles.scores]
-            return f"SELECT {', '.join(keys)}, {joint_level_sql(codes)} AS level FROM {table}"
+            codes = [sql.code(column, -1) for column in roles.scores]
+            return f"SELECT {', '.join(keys)}, {readings.joint_level_sql(codes)} AS level FROM {table}"
         names = ["score", *(f"score_{i}" for i in range(1, len(roles.scores)))]
         keys += [f"number_{column} AS {name}" for column, name in zip(roles.scores, names, strict=True)]
         found = ["*", f"{self._level_sql()} AS level"]
         if self.drawn and roles.weight is not None:  # tied rows of different weight are not alike
-            found.append(f"CASE WHEN score IN ({', '.join(map(literal, self.drawn))}) THEN weight END AS tie")
+            found.append(
+                f"CASE WHEN score IN ({', '.join(map(sql.literal, self.drawn))}) THEN weight END AS tie"
+            )
         return f"SELECT {', '.join(found)} FROM (SELECT {', '.join(keys)} FROM {table})"
 
     def _level_sql(self) -> str:
         levels = []
         for i, by_model in enumerate(self.cuts):
             score = f"score_{i}" if i else "score"
-            cases = f"CASE WHEN {not_finite(score)} THEN -1"
+            cases = f"CASE WHEN {sql.not_finite(score)} THEN -1"
             for model, cuts in by_model.items():
-                cases += " ELSE" if model is None else f" WHEN model = {quoted(model)} THEN"
-                cases += f" {level_sql(score, scores_of(cuts))}"
+                cases += " ELSE" if model is None else f" WHEN model = {sql.quoted(model)} THEN"
+                cases += f" {readings.level_sql(score, scores_of(cuts))}"
             levels.append(f"{cases} END")
-        return joint_level_sql(levels)
+        return readings.joint_level_sql(levels)
 
 
 def grouped(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()) -> str:
@@ -226,33 +209,41 @@ def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
     TooManyGroups
         When there are too many groups.
     UserError
-        When there are too many cells to draw ties.
+        When there are too many cells to draw ties, or of too many models.
     """
-    attributes = tuple(scan.roles.attributes)
-    if scan.drawn:  # all together: a row is drawn once for all attributes
-        try:
+    attributes, audited = tuple(scan.roles.attributes), scan.roles.audited
+    each = [(name,) for name in attributes]
+    try:
+        if scan.drawn:  # all together: a row is drawn once for all attributes
             return _count_sets(scan, [attributes])
-        except _TooManyCells:
+        levels = {name: many for (name,), many in _groups(scan, "count(DISTINCT {}) + 1", "sample", each)}
+        return _counted(scan, _sets(levels, audited))
+    except _TooManyCells:
+        if scan.drawn:
             what = "the attributes have too many combinations to draw ties at random"
             fix = ("name fewer attributes, or use ", Flag("ties", "include"))
             raise user_error(what, fix, Flag("ties")) from None
-    levels = _by_attribute(scan, "count(DISTINCT {}) + 1", "sample")
+    # The first rows misled.
+    for names, many in _groups(
+        scan, "approx_count_distinct({})", "predictions", dict.fromkeys([*each, *audited])
+    ):
+        if many > 2 * MOST_GROUPS:
+            raise TooManyGroups(names, f"about {many}")
     try:
-        return _counted(scan, _sets(levels, scan.roles.audited))
-    except _TooManyCells:  # the first rows misled
-        for name, distinct in _by_attribute(scan, "approx_count_distinct({})", "predictions").items():
-            if distinct > 2 * MOST_GROUPS:
-                raise TooManyGroups((name,), f"about {distinct}") from None
-        return _counted(scan, scan.roles.audited)
+        return _counted(scan, audited)
+    except _TooManyCells:
+        what = f"models, decisions and groups make over {MOST_FOUND:,} combinations"
+        raise user_error(what, "audit fewer models at a time", Flag("model-column")) from None
 
 
-def _by_attribute(scan: Scan, count: str, table: str) -> dict[str, int]:
-    """Return a count of the groups of each attribute."""
-    found: dict[str, int] = {}
-    for names in in_parts(list(scan.roles.attributes), scan.source.at_once):
-        counts = ", ".join(count.format(scan.group_sql(name)) for name in names)
-        found |= zip(names, scan.source.one(f"SELECT {counts} FROM {table}"), strict=True)
-    return found
+def _groups(
+    scan: Scan, count: str, table: str, sets: Iterable[tuple[str, ...]]
+) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield sets of attributes, each with a count of its groups."""
+    for some in in_parts(list(sets), scan.source.at_once):
+        keys = (", ".join(map(scan.group_sql, names)) for names in some)
+        counts = ", ".join(count.format(f"({key})") for key in keys)
+        yield from zip(some, scan.source.one(f"SELECT {counts} FROM {table}"), strict=True)
 
 
 def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -305,7 +296,7 @@ def _sums(roles: ColumnRoles) -> list[str]:
             "count(*) FILTER (weight > 0)",
             "coalesce(sum(weight), 0)",
             "coalesce(sum(weight * weight), 0)",
-            f"count(*) FILTER ({not_weight('weight')})",
+            f"count(*) FILTER ({sql.not_weight('weight')})",
         ]
     return sums + [f"count(*) FILTER (word_{column})" for column in _checked(roles)]
 
@@ -352,7 +343,7 @@ def group_name(value: str | None) -> str:
     >>> group_name(" Asian"), group_name(" "), group_name(None)
     ('Asian', '(missing)', '(missing)')
     """
-    return (value or "").strip(BLANKS) or MISSING
+    return (value or "").strip(sql.BLANKS) or MISSING
 
 
 def make_slices(scan: Scan) -> tuple[Slice, ...]:
@@ -444,22 +435,16 @@ def _slice(
     rows = cells.rows[at]
     picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
-    def by_group(of_row: Floats) -> Floats:
+    def by_group(of_row: Floats | Ints) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
         part = np.where(picked == rows, of_row, of_row * picked / rows)
         sums = [np.bincount(2 * group + label, each, 2 * len(there)) for each in (of_row - part, part)]
         return np.stack(sums, axis=1).reshape(-1, 2, 2).astype(np.float64)
 
-    return Slice(
-        model=model,
-        decision=cut.text,
-        attribute=CROSS.join(names),
-        counts=Counts(tuple(CROSS.join(groups[i]) for i in there), by_group(cells.weight[at])),
-        cell_rows=by_group(cells.weighing[at].astype(np.float64)).astype(np.int64),
-        squares=by_group(cells.square[at]),
-        labelled=scan.roles.label is not None,
-        intersection=len(names) > 1,
-    )
+    weight, weighing, square = (by_group(each[at]) for each in (cells.weight, cells.weighing, cells.square))
+    counts = Counts(tuple(CROSS.join(groups[i]) for i in there), weight)
+    place, labelled = (model, cut.text, CROSS.join(names)), scan.roles.label is not None
+    return Slice(*place, counts, weighing.astype(np.int64), square, labelled, intersection=len(names) > 1)
 
 
 def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
@@ -544,7 +529,7 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
     source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {grouped(rows, keys, columns)}")
     if source.one("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
         what = "{column} is empty in {count}: these do not say whose rows they are"
-        refuse_if(source, column, blank(column), what, "fill them in, with a value for each person")
+        refuse_if(source, column, sql.blank(column), what, "fill them in, with a value for each person")
     ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
     coded = coded_rows(scan, ranked, attributes, ["level", "label", "person", *_WEIGHTS])
     source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")

@@ -50,7 +50,7 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
     own = baselines_of(run).get((*place, beta, *page.classifier))
     if own is None or not own.plain:
         return np.zeros((0, 2, 2))
-    ends = [(own.constants[own.constant], own.decided(i)) for i in own.plain.values()]
+    ends = [(own.constants[own.constant], decided) for decided in own.plain.values()]
     values = [[[measure(name, one.pair) for one in pair] for name in (gap, "accuracy")] for pair in ends]
     means: Floats = mean_and_interval(np.array(values))["mean"]
     return means
