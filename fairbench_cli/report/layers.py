@@ -138,18 +138,16 @@ def _ordered(level: Sequence[int], pieces: Sequence[tuple[int, int]]) -> list[li
 
 def _swapped(layers: list[list[int]], pieces: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Swap neighbours as long as that removes crossings."""
-    least = crossings(layers, pieces)
-    better = least > 0
-    while better:
-        better = False
+    least, before = crossings(layers, pieces), -1
+    while least not in (0, before):
+        before = least
         for layer in layers:
             for k in range(len(layer) - 1):
                 layer[k], layer[k + 1] = layer[k + 1], layer[k]
                 count = crossings(layers, pieces)
-                if count < least:
-                    least, better = count, True
-                else:
+                if count >= least:
                     layer[k], layer[k + 1] = layer[k + 1], layer[k]
+                least = min(least, count)
     return layers
 
 

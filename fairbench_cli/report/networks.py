@@ -1,12 +1,12 @@
 """The networks that a run drew from, as it left them, what drawings of them point out, and pictures."""
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from fairbench_cli.base.checksums import canonical
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.document.charts import element, picture, short, stroke, text
@@ -66,12 +66,8 @@ def _fitting(path: Path, source: dict[str, Any]) -> BayesNet | None:
         return None
     # The network's file has the card's name, the plan the name that the config gives the data set.
     facts = {key: value for key, value in meta.source.items() if key != "dataset"}
-    same = all(_plain(source.get(key)) == _plain(value) for key, value in facts.items())
+    same = all(canonical(source.get(key)) == canonical(value) for key, value in facts.items())
     return net if same else None
-
-
-def _plain(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
 
 
 def about_network(net: BayesNet, source: dict[str, Any]) -> str:

@@ -10,10 +10,11 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import LEFT, PLOT, SIDE, WIDTH, Axis, ChartLine, ForestRow, Point
 from fairbench_cli.document.model import Chart, TableCell
-from fairbench_cli.report.answer import RunAnswer, RunSetting, TechniqueFinding
+from fairbench_cli.report.answer import RunAnswer, RunSetting
 from fairbench_cli.report.page_numbers import FORM_OF, RULES, Data, Scale, Whole
 from fairbench_cli.report.reading import reading_of
 
@@ -370,16 +371,14 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
 
 def _tracks(settings: Sequence[RunSetting], answer: RunAnswer) -> list[ChartLine]:
     """Return the way of each technique over β, that of the plain model first."""
-    reading = reading_of(answer.metric)
-    points: dict[str, list[tuple[float, float, str]]] = {}
-    for setting in settings:
-        plain: tuple[TechniqueFinding, ...] = () if setting.plain is None else (setting.plain,)
-        for one in (*plain, *setting.findings):
+    reading, lines = reading_of(answer.metric), []
+    found = [(one, setting.beta) for setting in settings for one in (setting.plain, *setting.findings) if one]
+    for technique, own in grouped(found, lambda each: each[0].technique).items():
+        points = []
+        for one, beta in own:
             value, accuracy = one.value.mean, 100 * one.accuracy.mean
-            own = points.setdefault(one.technique, [])
             if math.isfinite(value) and math.isfinite(accuracy):
-                said = (
-                    f"{one.technique}, β = {setting.beta:g}: {reading.size(value)}, accuracy {accuracy:.1f} %"
-                )
-                own.append((value, accuracy, said))
-    return [ChartLine(name, own) for name, own in points.items()]
+                said = f"{technique}, β = {beta:g}: {reading.size(value)}, accuracy {accuracy:.1f} %"
+                points.append((value, accuracy, said))
+        lines.append(ChartLine(technique, points))
+    return lines

@@ -252,8 +252,8 @@ def draw_representations(run: RunResults) -> dict[str, Figure]:
 def _representations(run: RunResults, title: str, seen: tuple[Sequence[str], list[CellPair]]) -> Figure:
     (first, second), every = seen
     different = [pair for pair in every if not pair.same]
-    attributes = list(dict.fromkeys(pair.attribute for pair in different))
-    metrics, n = two_metrics(run.plan.config)[::-1], len(attributes)
+    panels = grouped(different, lambda pair: pair.attribute)
+    metrics, n = two_metrics(run.plan.config)[::-1], len(panels)
     columns = n if n > 1 else len(metrics)
     width = 3.2 if columns == 2 else 2.7
     same = ", ".join(dict.fromkeys(pair.mark.label for pair in every if pair.same))
@@ -266,8 +266,7 @@ def _representations(run: RunResults, title: str, seen: tuple[Sequence[str], lis
         [
             Panel(partial(_pairs, run, own, metric), f"{metric}, {attribute}", first, second)
             for metric in metrics
-            for attribute in attributes
-            for own in [[pair for pair in different if pair.attribute == attribute]]
+            for attribute, own in panels.items()
         ],
         columns,
         (width, width),
