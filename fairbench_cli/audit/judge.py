@@ -12,10 +12,9 @@ from fairbench_cli.audit.compare.report import Gate, GroupRow, Place, Report
 from fairbench_cli.audit.compare.verdict import all_of, check_names, deciding_names, gate, verdicts_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
-from fairbench_cli.audit.scan.refusals import rows_in_words
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.tally import Tally
-from fairbench_cli.base.text import listed
+from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document.model import Verdict
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -114,7 +113,7 @@ def _about_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig)
         for g, group in enumerate(part.counts.groups):
             called, rows = f"{group} ({part.attribute})", int(part.rows[g])
             if gone[g]:
-                out.append(f"{called}, {rows_in_words(rows)}")
+                out.append(f"{called}, {counted_words(rows, 'row')}")
             elif not may[g]:
                 few.append(called)
             elif g == at and rows < config.min_group and len(may) > 1:

@@ -48,7 +48,7 @@ from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import Flag, shown, user_error
 from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.telling import Far, Tell, to_nobody
-from fairbench_cli.base.text import shown_path
+from fairbench_cli.base.text import counted_words, shown_path
 from fairbench_cli.base.twins import short_for, twins_among
 from fairbench_cli.data.recognise import named_like_identifiers
 
@@ -295,7 +295,7 @@ def _with_notes(scan: Scan) -> Scan:
         *(readings.bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
         *chain.from_iterable(_about_groups(scan, name) for name in scan.roles.attributes),
         *people,
-        *([f"{refusals.rows_in_words(weightless)} of weight 0 left out."] if weightless else []),
+        *([f"{counted_words(weightless, 'row')} of weight 0 left out."] if weightless else []),
     )
     return replace(scan, tally=replace(tally, notes=notes))
 
@@ -309,7 +309,7 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
     sizes = {group: sum(forms.values()) for group, forms in written.items()}
     notes = []
     if MISSING in written:
-        notes.append(f"{name}: {refusals.rows_in_words(sizes[MISSING])} without a value; group {MISSING}.")
+        notes.append(f"{name}: {counted_words(sizes[MISSING], 'row')} without a value; group {MISSING}.")
     trimmed = sorted(group for group, forms in written.items() if group != MISSING and {*forms} != {group})
     merged = [group for group in trimmed if len(written[group]) > 1]
     if trimmed:
@@ -317,7 +317,7 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
         which = f", which merged {listed}" if merged else ""
         notes.append(f"{name}: blanks around values were trimmed{which}.")
     notes += [
-        f"{name}: {shown(group)} ({refusals.rows_in_words(sizes[group])}) is a group of its own; if it means "
+        f"{name}: {shown(group)} ({counted_words(sizes[group], 'row')}) is a group of its own; if it means "
         f"missing, leave the cell empty or the group out, --exclude {group!r}."
         for group in sorted(written)
         if group.lower() in LOOK_MISSING and not {group, f"{name}={group}"} & set(left_out)

@@ -15,12 +15,13 @@ import numpy as np
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.readings import read_percent, scores_of, selected
-from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores, rows_in_words
+from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
 from fairbench_cli.audit.scan.scan import Scan, groups_of, make_slices
 from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.base.errors import Flag, UserError, shown, user_error
+from fairbench_cli.base.text import counted_words
 from fairbench_cli.measures.change import KINDS, TwoSides, apart
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
@@ -192,7 +193,9 @@ def _refuse_strangers(pairing: _Pairing) -> None:
         _refuse_identifiers(pairing, pairing.by, here, pairs, unnamed=bool(more[-1]))
     elif here != there:
         ours, theirs = pairing.names
-        what = f"{ours} has {rows_in_words(here)}, {theirs} {there}: they cannot be paired in their order"
+        what = (
+            f"{ours} has {counted_words(here, 'row')}, {theirs} {there}: they cannot be paired in their order"
+        )
         fix = ("name a column of persons that both have with ", Flag("id"))
         raise user_error(what, fix, pairing.baseline.name)
     for at, many in enumerate(more[: len(pairing.checked)]):
@@ -220,7 +223,7 @@ def _refuse_identifiers(
         return
     (met,) = source.one(f"SELECT count(DISTINCT b.person) FROM {pairing.rows} WHERE here AND there")
     if pairs > met:
-        what = f"{name} repeats in {ours}: {rows_in_words(pairs - met)} have that of an earlier one"
+        what = f"{name} repeats in {ours}: {counted_words(pairs - met, 'row')} have that of an earlier one"
         raise user_error(what, fix, source.name)
     what = f"{here - pairs} of {here} rows of {ours} have no partner in {theirs} with their {name}, "
     what += f"and {known - met} of {known} the other way"
@@ -241,7 +244,7 @@ def _difference(pairing: _Pairing, at: int) -> UserError:
     where = f"row {whose}" if by is None else f"{source.columns[by[0]]} {shown(str(whose))}"
     column = shown(source.columns[pairing.checked[at][0]])
     what = (
-        f"{column} differs in {rows_in_words(count)}, first of {where}: "
+        f"{column} differs in {counted_words(count, 'row')}, first of {where}: "
         f"{shown(str(mine))} in {pairing.names[0]}, {shown(str(theirs))} in {pairing.names[1]}"
     )
     by_persons = ("pair them by a column of persons with ", Flag("id"))
@@ -326,7 +329,7 @@ def _in_order(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[Sli
     values = list(dict.fromkeys(part.model for part in slices))
     if MISSING in values:
         rows = next(int(part.rows.sum()) for part in slices if part.model == MISSING)
-        what = f"{shown(name)} is missing in {rows_in_words(rows)}"
+        what = f"{shown(name)} is missing in {counted_words(rows, 'row')}"
         raise user_error(what, "fill it in, or leave those rows out of the file", source.name)
     if len(values) > MOST_SLICES:
         what = f"{shown(name)} has {len(values)} different values; at most {MOST_SLICES} slices are compared"

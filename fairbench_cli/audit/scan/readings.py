@@ -19,10 +19,11 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN, Decision, Edges
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores, rows_in_words
+from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, Words, shown, suggest, user_error
+from fairbench_cli.base.text import counted_words
 
 MOST_LISTS = 2000  # of models and decisions
 BITS = 12
@@ -525,7 +526,9 @@ def _own_words(
 
 def _note(name: str, counts: Mapping[str, int], favourable: tuple[str, ...]) -> str:
     rest = [(value, count) for value, count in counts.items() if value not in favourable]
-    listed = ", ".join(f"{shown(value)} ({rows_in_words(count)})" for value, count in rest[:MOST_LISTED])
+    listed = ", ".join(
+        f"{shown(value)} ({counted_words(count, 'row')})" for value, count in rest[:MOST_LISTED]
+    )
     more = ", …" if len(rest) > MOST_LISTED else ""
     counted = "each counts as 1 against the rest" if len(favourable) > 1 else "counts as 1"
     others = f"; 0 {'are' if len(rest) > 1 else 'is'} {listed}{more}" if rest else ""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.source import FRAME, LONGEST, NOT_UTF8, Source, readable, too_long
 from fairbench_cli.base.errors import Flag, UserError, Words, shown, user_error
+from fairbench_cli.base.text import counted_words
 
 if TYPE_CHECKING:
     from _csv import Reader
@@ -110,13 +111,8 @@ def refuse_if(source: Source, column: int, bad: str, what: str, fix: Words) -> N
         count, row, value = source.one(f"SELECT {first} FROM ({numbered}) WHERE {bad}")
     if count:
         name = shown(source.columns[column])
-        text = what.format(column=name, value=shown(value), count=rows_in_words(count))
+        text = what.format(column=name, value=shown(value), count=counted_words(count, "row"))
         raise user_error(text, fix, _place(source, row))
-
-
-def rows_in_words(count: int) -> str:
-    """Return "1 row", "2,000 rows"."""
-    return f"{count:,} row{'s' * (count != 1)}"
 
 
 def refuse_scores(source: Source, column: int) -> None:
