@@ -105,6 +105,16 @@ def test_beyond_the_others_are_the_end_bins_and_an_empty_bin_is_the_nearest(tmp_
     assert hours[[10, 11]].tolist() == [1, 0]
 
 
+def test_a_capped_number_that_no_other_row_has_is_the_nearest(tmp_path: Path):
+    path = write(tmp_path, rows_of(2, 90).assign(n="1"))
+    rows = rows_of(1)
+    rows.assign(n=rows["n"].replace("1", "2")).to_csv(tmp_path / "train.csv", index=False)
+    found = loaded(path)
+    assert found.test is not None
+    assert found.test.column("n").levels == ("0", "2", "3+", "missing")
+    assert set(found.test.to_pandas()["n"]) == {"0"}
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
