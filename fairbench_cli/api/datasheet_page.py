@@ -146,7 +146,7 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     yield from _traps(sheet, view)
     if card.left_out:
         heads = ("left out", "for whom it matters")
-        yield Section("What is left out", tables=(plain_table("", heads, card.left_out.items(), 2),))
+        yield Section("What is left out", tables=(plain_table("", heads, card.left_out.items()),))
     if sheet.intersections:
         names = " × ".join(one.attribute for one in sheet.attributes if one.levels)
         crossed = _rates_table(names, sheet.intersections[:MOST_CROSSED], sheet, view)
@@ -261,9 +261,9 @@ def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
     out += [(str(one.kind), one.what, one.column) for one in checked.noted]
     noted, more = view.cut([(kind, columns, what) for (kind, what), columns in _together(out).items()])
     tables = (
-        plain_table("Known", heads, [row[: len(heads)] for row in known], len(heads)),
-        plain_table("What data check warns of", ("kind", "column", "what", "what to do"), warned, 4),
-        plain_table("Also noted", ("kind", "column", "what"), noted, 3, more=more),
+        plain_table("Known", heads, [row[: len(heads)] for row in known]),
+        plain_table("What data check warns of", ("kind", "column", "what", "what to do"), warned),
+        plain_table("Also noted", ("kind", "column", "what"), noted, more=more),
     )
     some = tuple(table for table in tables if table.rows)
     yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)

@@ -287,7 +287,7 @@ def _slice(attribute: str, sizes: Any) -> Slice:
 
 def _pairs(part: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
     """Yield each group with its reference."""
-    at, rows = int(references.references(part, ("selection-rate",), config)[0]), part.rows.tolist()
+    at, rows = references.usual_reference(part, config), part.rows.tolist()
     for g in np.flatnonzero(references.comparable(part, config)).tolist():
         if g != at:
             other = sum(rows) - rows[g] if at == references.REST else rows[at]

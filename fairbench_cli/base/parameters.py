@@ -70,6 +70,18 @@ def parameters_of(thing: Callable[..., Any]) -> Parameters:
     )
 
 
+def accepts(function: Any) -> Mapping[str, inspect.Parameter]:
+    """Return the parameters of a class's constructor, a method or a function; none if it has no signature.
+
+    >>> list(accepts(lambda X, y, labels=None: None)), dict(accepts(None))
+    (['X', 'y', 'labels'], {})
+    """
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
 def checked(of: Any, value: Any) -> Any:
     """Return a value of a config as the type that an annotation names; as it is where pydantic knows none.
 

@@ -1,6 +1,5 @@
 """Classifiers that are not registered: anybody's builder, and any scikit-learn estimator as it is."""
 
-import inspect
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -9,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.base.parameters import parameters_of
+from fairbench_cli.base.parameters import accepts, parameters_of
 from fairbench_cli.classifiers.encode import Encoding
 from fairbench_cli.classifiers.fit import Infeasible, Spec
 from fairbench_cli.data.table import Floats, Labels
@@ -37,7 +36,7 @@ def fault(thing: Any) -> tuple[str, str] | None:
         return None
     if callable(getattr(thing, "fit", None)) and callable(getattr(thing, "predict", None)):
         return None
-    if "classifier" in _parameters_of_fit(thing):
+    if "classifier" in accepts(getattr(thing, "fit", None)):
         return "is a technique, not a classifier", "name it under `interventions`"
     return "is not a classifier: it has no fit(X, y) and predict(X)", "name a class that has them"
 
@@ -60,13 +59,6 @@ def make(thing: Any, parameters: Mapping[str, Any]) -> Spec:
 def _is_builder(thing: Any) -> bool:
     """Return whether it is made as ours are, with `encoding` and `build(level_counts, seed)`."""
     return isinstance(thing, type) and hasattr(thing, "encoding") and callable(getattr(thing, "build", None))
-
-
-def _parameters_of_fit(thing: Any) -> tuple[str, ...]:
-    try:
-        return tuple(inspect.signature(thing.fit).parameters)
-    except (AttributeError, TypeError, ValueError):
-        return ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +207,7 @@ def weight_name(estimator: Any) -> str | None:
     if steps:
         name = weight_name(steps[-1][1])
         return None if name is None else f"{steps[-1][0]}__{name}"
-    if "sample_weight" in _parameters_of_fit(estimator) or _members(estimator):
+    if "sample_weight" in accepts(getattr(estimator, "fit", None)) or _members(estimator):
         return "sample_weight"
     return None
 

@@ -9,7 +9,6 @@ A technique has ``fit(train, classifier, rng)``. Another library's class is know
 A parameter ``estimator`` is the cell's classifier. A function may return an object of either shape.
 """
 
-import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -18,12 +17,13 @@ from typing import Any, Literal
 import numpy as np
 
 from fairbench_cli.base.errors import suggest
+from fairbench_cli.base.parameters import accepts
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions import foreign
 from fairbench_cli.interventions.cells import Groups, Share
 from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.foreign import accepts, resolved
+from fairbench_cli.interventions.foreign import resolved
 
 Shape = Literal["sensitive-features", "group-index", "transformer"]
 
@@ -61,10 +61,7 @@ UNKNOWN = (
 
 def is_technique(thing: Any) -> bool:
     """Return whether a class or an object has our ``fit(train, classifier, rng)``."""
-    try:
-        return {"classifier", "rng"} <= set(inspect.signature(thing.fit).parameters)
-    except (AttributeError, TypeError, ValueError):
-        return False
+    return {"classifier", "rng"} <= set(accepts(getattr(thing, "fit", None)))
 
 
 def fault(thing: Any) -> tuple[str, str] | None:

@@ -16,8 +16,8 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
 from fairbench_cli.interventions import logistic
 from fairbench_cli.interventions.cells import NotNegative
-from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.logistic import LinearModel, Logistic, Solution, minimise
+from fairbench_cli.interventions.fitted import Fitted, settled
+from fairbench_cli.interventions.logistic import FREE, LinearModel, Logistic, Solution, minimise
 
 TOLERANCE = 1e-9  # of the conditions of optimality, per unit of weight
 ENOUGH = 1e-7
@@ -458,8 +458,8 @@ class ZafarDI:
         trouble = logistic.quasi_separation(facts["largest_decision"]) or solution.trouble
         if not trouble and solution.residual > logistic.OPTIMAL:
             trouble = "the optimum was not reached"
-        free = self.mode != "none" and solution.w is trade.free.w
-        return logistic.settled(LinearModel(design, solution.w), trouble, free=free, facts=facts)
+        noop = FREE if self.mode != "none" and solution.w is trade.free.w else ""
+        return settled(LinearModel(design, solution.w), facts, degraded=trouble, noop=noop)
 
     def _solve(self, trade: Tradeoff, rng: np.random.Generator) -> tuple[Solution, dict[str, float | int]]:
         """Return the solution and the numbers of this mode."""

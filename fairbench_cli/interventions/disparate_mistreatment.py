@@ -20,8 +20,8 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Labels, Rows, Sample
 from fairbench_cli.interventions import logistic, mistreatment
 from fairbench_cli.interventions.cells import NotNegative
-from fairbench_cli.interventions.fitted import Fitted
-from fairbench_cli.interventions.logistic import OPTIMAL, LinearModel, Logistic, Solution
+from fairbench_cli.interventions.fitted import Fitted, settled
+from fairbench_cli.interventions.logistic import FREE, OPTIMAL, LinearModel, Logistic, Solution
 from fairbench_cli.interventions.mistreatment import EXACT, Mistreatment, constant, kkt, side_of
 
 # Wide rounding first: it looks past the kinks nearby, and ends in lower minima than narrow rounding alone.
@@ -538,7 +538,7 @@ class ZafarDM:
             if rate not in rates
         ]
         troubles += filter(None, (solution.trouble, logistic.quasi_separation(facts["largest_decision"])))
-        return logistic.settled(model, "; ".join(troubles), free=not needed, facts=facts)
+        return settled(model, facts, degraded="; ".join(troubles), noop="" if needed else FREE)
 
 
 def _dm_facts(stated: Mistreatment, total: float, free: Floats, solution: Solution) -> dict[str, float | int]:

@@ -14,7 +14,7 @@ from fairbench_cli.classifiers.encode import BinEncoding, Design, fit_design
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.cells import NotNegative, require_both_groups
-from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.fitted import Fitted, settled
 from fairbench_cli.interventions.logistic import training_rows
 
 Distance = Literal["squared", "euclidean"]
@@ -339,12 +339,9 @@ class FairRepresentations:
         }
         if best.alpha is not None:
             facts["largest_column_weight"] = float(best.alpha.max(initial=0.0))
-        accepted = model.predict(train)
-        if (accepted == accepted[0]).all():
-            return Fitted(model, "degraded", "all training rows get one prediction", facts)
-        if self.a_z == 0:
-            return Fitted(model, "noop", "a_z is 0: nothing is asked of the groups", facts)
-        return Fitted(model, facts=facts)
+        alike = "all training rows get one prediction" if np.ptp(model.predict(train)) == 0 else ""
+        noop = "a_z is 0: nothing is asked of the groups" if self.a_z == 0 else ""
+        return settled(model, facts, degraded=alike, noop=noop)
 
 
 def group_rows(train: Sample, design: Design, s: int) -> GroupRows:

@@ -77,6 +77,17 @@ class Fitted:
         return None if values is None else np.asarray(values, dtype=np.float64)
 
 
+def settled(
+    model: Predictor, facts: Mapping[str, float | int], *, degraded: str = "", noop: str = ""
+) -> Fitted:
+    """Return a fitted model: ``degraded`` or ``noop`` for the reason given, if any; the former goes first.
+
+    >>> settled(model=None, facts={}, degraded="", noop="nothing to do").status
+    'noop'
+    """
+    return Fitted(model, "degraded" if degraded else "noop" if noop else "ok", degraded or noop, facts)
+
+
 def drawn(chance: Floats, seed: int) -> Labels:
     """Return decisions drawn row by row with the given chances; the same rows get the same decisions.
 

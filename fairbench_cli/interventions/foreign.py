@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import nearest
+from fairbench_cli.base.parameters import accepts
 from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.table import Floats, Labels, Sample
@@ -25,7 +26,7 @@ from fairbench_cli.interventions.cells import (
     groups_of,
     weight_sums,
 )
-from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor, drawn
+from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor, drawn, settled
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,14 +125,6 @@ def seeded(seed: int) -> Iterator[None]:
     finally:
         random.setstate(before[0])
         np.random.set_state(before[1])  # noqa: NPY002
-
-
-def accepts(function: Any) -> Mapping[str, inspect.Parameter]:
-    """Return the parameters of a class's constructor, a method or a function; none if it has no signature."""
-    try:
-        return inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return {}
 
 
 def fits(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -395,7 +388,7 @@ def fitted(model: Predictor, thing: Any, trouble: str = "") -> Fitted:
     if hasattr(thing, "predictors_"):
         weights = getattr(thing, "weights_", None)
         facts["models"] = len(thing.predictors_) if weights is None else int((np.asarray(weights) > 0).sum())
-    return Fitted(model, "degraded" if reasons else "ok", reasons, facts)
+    return settled(model, facts, degraded=reasons)
 
 
 def not_converged(thing: Any) -> str:
@@ -630,21 +623,16 @@ class TransformedModel:
         with seeded(self.seed):
             return np.asarray(self.estimator.predict(self.transformed(sample)), np.int8)
 
-    def predict_proba(self, sample: Sample) -> Floats | None:
-        """Return each row's score, shape (rows,), or None without one; raises as `predict`."""
-        if not hasattr(self.estimator, "predict_proba"):
-            return None
-        with seeded(self.seed):
-            return favourable(self.estimator.predict_proba(self.transformed(sample)))
-
     def scores(self, sample: Sample) -> Floats | None:
         """Return each row's score, shape (rows,), or None, as `Model.scores` does; raises as `predict`."""
-        estimator = self.estimator.estimator_
-        if not hasattr(estimator, "scores"):
-            return self.predict_proba(sample)
+        fitted: Any = self.estimator.estimator_
         with seeded(self.seed):
-            scores: Floats | None = estimator.scores(self.transformed(sample))
-        return scores
+            if hasattr(fitted, "scores"):
+                scores: Floats | None = fitted.scores(self.transformed(sample))
+                return scores
+            if not hasattr(self.estimator, "predict_proba"):
+                return None
+            return favourable(self.estimator.predict_proba(self.transformed(sample)))
 
     def transformed(self, sample: Sample) -> Floats:
         """Return what it makes of a sample's rows, shape (rows, width); raises as `predict`."""

@@ -14,7 +14,7 @@ from fairbench_cli.classifiers.encode import fit_encoder, pick, training_weights
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.table import Floats, Labels, Rows, Sample, Table
 from fairbench_cli.interventions.cells import NotNegative, Positive, require_both_groups
-from fairbench_cli.interventions.fitted import Fitted, Infeasible
+from fairbench_cli.interventions.fitted import Fitted, Infeasible, settled
 from fairbench_cli.measures.counts import divide
 
 SplitCriterion = Literal["IGC", "IGC-IGS", "IGC/IGS", "IGC+IGS"]
@@ -376,11 +376,9 @@ class LeafRelabelling:
         }
         relabelled = Relabelled(model, nodes[chosen])
         labels[chosen] = 1 - labels[chosen]
-        if not chosen:
-            return Fitted(relabelled, "noop", "the tree discriminates no more than epsilon allows", facts)
-        if len(set(labels.tolist())) == 1:
-            return Fitted(relabelled, "degraded", "all leaves have one label", facts)
-        return Fitted(relabelled, facts=facts)
+        noop = "" if chosen else "the tree discriminates no more than epsilon allows"
+        alike = "all leaves have one label" if chosen and len(set(labels.tolist())) == 1 else ""
+        return settled(relabelled, facts, degraded=alike, noop=noop)
 
 
 def nodes_of(model: Model, sample: Sample) -> NDArray[np.int64]:

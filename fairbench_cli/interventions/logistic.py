@@ -1,6 +1,6 @@
 """Logistic regression by Newton's method, free or with a linear equality: its rows, and the fitted model."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.fitted import Fitted
 
+FREE = "the model without constraint is the answer"
 FEW = 32  # columns of numbers; einsum takes seconds for hundreds
 
 
@@ -415,15 +416,6 @@ def as_unscaled(design: Design) -> Floats:
             factors[start] = (float(np.ptp(table)) / (column.values[-1] - column.values[0])) ** 2
         start += table.shape[1]
     return factors
-
-
-def settled(model: LinearModel, trouble: str, *, free: bool, facts: Mapping[str, float | int]) -> Fitted:
-    """Return a fitted model: ``degraded`` with trouble, ``noop`` where the model without constraint is it."""
-    if trouble:
-        return Fitted(model, "degraded", trouble, facts)
-    if free:
-        return Fitted(model, "noop", "the model without constraint is the answer", facts)
-    return Fitted(model, facts=facts)
 
 
 def quasi_separation(largest: float) -> str:

@@ -12,7 +12,7 @@ from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions import cells
 from fairbench_cli.interventions.cells import NotNegative, Proportion, Share
-from fairbench_cli.interventions.fitted import Fitted, Infeasible, drawn
+from fairbench_cli.interventions.fitted import Fitted, Infeasible, drawn, settled
 from fairbench_cli.measures import thresholds
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.measures.thresholds import BestThresholds, best_thresholds
@@ -92,9 +92,9 @@ def decided_by(
         "gap_validation": solution.violation,
     }
     fitted = GroupThresholdModel(model, solution.mixtures, int(rng.integers(2**63)))
-    if all(np.isinf(mixture.thresholds).all() for mixture in solution.mixtures):
-        return Fitted(fitted, "degraded", "the decisions do not depend on the score", promised | facts)
-    return Fitted(fitted, facts=promised | facts)
+    constant = all(np.isinf(mixture.thresholds).all() for mixture in solution.mixtures)
+    reason = "the decisions do not depend on the score" if constant else ""
+    return settled(fitted, promised | facts, degraded=reason)
 
 
 def drawn_thresholds(solution: BestThresholds) -> dict[str, float]:
@@ -319,14 +319,10 @@ class RejectOption:
             theta, accuracy, d = choose(rows, probabilities_of(model, rows), self.target)
             facts = {"accuracy_validation": accuracy, "discrimination_validation": d}
             reached = self.target == 0 or abs(d) <= self.target + TIED
+        missed = f"no theta leaves a difference of at most {self.target} on the validation rows"
+        noop = "with theta 0.5 no row is critical" if theta == 0.5 else ""
         fitted = RejectOptionModel(model, theta)
-        facts |= {"theta": theta}
-        if not reached:
-            reason = f"no theta leaves a difference of at most {self.target} on the validation rows"
-            return Fitted(fitted, "degraded", reason, facts)
-        if theta == 0.5:
-            return Fitted(fitted, "noop", "with theta 0.5 no row is critical", facts)
-        return Fitted(fitted, facts=facts)
+        return settled(fitted, facts | {"theta": theta}, degraded="" if reached else missed, noop=noop)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from fairbench_cli.classifiers.encode import BinEncoding, Design, fit_design
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Sample
 from fairbench_cli.interventions.cells import NotNegative, Positive, require_both_groups
-from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.fitted import Fitted, settled
 from fairbench_cli.interventions.logistic import LinearModel, TrainingRows, armijo, training_rows
 
 TOLERANCE = 1e-10  # of the gradient, per unit of weight
@@ -78,12 +78,9 @@ class PrejudiceRemover:
             "gradient": residual,
             "steps": steps,
         }
-        model = LinearModel(design, w)
-        if residual > 1e-6:
-            return Fitted(model, "degraded", "the minimum was not reached", facts)
-        if self.eta == 0:
-            return Fitted(model, "noop", "eta is 0: a logistic regression per group", facts)
-        return Fitted(model, facts=facts)
+        missed = "the minimum was not reached" if residual > 1e-6 else ""
+        noop = "eta is 0: a logistic regression per group" if self.eta == 0 else ""
+        return settled(LinearModel(design, w), facts, degraded=missed, noop=noop)
 
 
 @dataclass(frozen=True, eq=False)

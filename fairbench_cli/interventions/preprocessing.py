@@ -12,7 +12,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Floats, Rows, Sample, locked
 from fairbench_cli.interventions import cells
 from fairbench_cli.interventions.cells import CELLS, discriminations, expected, rows_of
-from fairbench_cli.interventions.fitted import Fitted, Infeasible
+from fairbench_cli.interventions.fitted import Fitted, Infeasible, settled
 from fairbench_cli.measures.counts import divide
 
 Ranker = Literal["naive-bayes", "logistic"]
@@ -75,11 +75,9 @@ class Massaging:
         cells.require_no_weights(train)
         massaged, m = massage(train, self.ranker, rng)
         facts = {"M": m, **discriminations(train, massaged)}
-        model = classifier.fit(massaged)
-        if m == 0:
-            little = "too little" if facts["discrimination_before"] > 0 else "no"
-            return Fitted(model, "noop", f"{little} discrimination against the deprived group", facts)
-        return Fitted(model, facts=facts)
+        little = "too little" if facts["discrimination_before"] > 0 else "no"
+        noop = "" if m else f"{little} discrimination against the deprived group"
+        return settled(classifier.fit(massaged), facts, noop=noop)
 
 
 def massage(train: Sample, ranker: Ranker, rng: np.random.Generator) -> tuple[Sample, int]:
@@ -100,10 +98,8 @@ def swaps(n: NDArray[np.int64]) -> int:
     >>> swaps(np.array([[13026, 1669], [20988, 9539]]))
     1973
     """
-    (n00, n01), (n10, n11) = n.tolist()
-    n0, n1 = n00 + n01, n10 + n11
-    total = max(n0 + n1, 1)
-    return int(max(0, (2 * (n0 * n11 - n1 * n01) + total) // (2 * total)))
+    # As many as the deprived's favourable cell lacks of its expected size.
+    return int(max(0, cells.targets(n)[0, 1] - n[0, 1]))
 
 
 @dataclass(frozen=True)
@@ -123,9 +119,8 @@ class Reweighing:
         old = np.ones(len(train)) if train.weights is None else train.weights
         weighted = replace(train, weights=old * np.nan_to_num(w)[train.s, train.y])
         facts = {f"w{s}{y}": float(w[s, y]) for s, y in CELLS} | discriminations(train, weighted)
-        model = classifier.fit(weighted)
         empty = cells.empty_cells(before, expected(before))
-        return Fitted(model, "degraded" if empty else "ok", empty, facts)
+        return settled(classifier.fit(weighted), facts, degraded=empty)
 
 
 def cell_weights(sums: Floats) -> Floats:
@@ -232,7 +227,6 @@ def _fit_rows(train: Sample, rows: Rows, classifier: Classifier) -> Fitted:
     chosen = train.take(rows)
     n = cells.sizes(chosen)
     facts = {f"n{s}{y}": int(n[s, y]) for s, y in CELLS} | discriminations(train, chosen)
-    model = classifier.fit(chosen)
-    if np.array_equal(rows, np.arange(len(train))):
-        return Fitted(model, "noop", "every cell has its expected size already", facts)
-    return Fitted(model, facts=facts)
+    same = np.array_equal(rows, np.arange(len(train)))
+    noop = "every cell has its expected size already" if same else ""
+    return settled(classifier.fit(chosen), facts, noop=noop)

@@ -20,7 +20,7 @@ from fairbench_cli.interventions.cells import (
     groups_of,
     require_no_weights,
 )
-from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor
+from fairbench_cli.interventions.fitted import Fitted, Infeasible, Predictor, settled
 
 Counts = NDArray[np.int64]
 GroupCodes = NDArray[np.int8] | NDArray[np.int16]
@@ -51,49 +51,20 @@ def _shuffled_order(cells: NDArray[np.unsignedinteger], rng: np.random.Generator
     return shuffled[np.argsort(cells[shuffled], kind="stable")]
 
 
-@dataclass(frozen=True, eq=False)
-class RankMap:
-    """How rows of a numeric column are repaired, as learned from the training rows.
+class ColumnMap(NamedTuple):
+    """How a column of other rows is repaired, as learned from the training rows.
 
     Parameters
     ----------
     source, column : Column
-        The column before and after. They differ only by a geometric repair of numbers.
-    ordered : tuple of int16 arrays
-        Each group's training rows, as codes of `source`, in rising order.
-    level : float
-        λ: 0 moves nothing, 1 all the way.
-    method : {"combinatorial", "geometric"}
-        Whether a part of the way is counted in steps from one training value to the next, or measured.
+        The column before and after.
+    apply : callable
+        Takes codes of `source`, the groups and a random stream, and returns codes of `column`.
     """
 
     source: Column
     column: Column
-    ordered: tuple[Codes, ...]
-    level: float
-    method: Method
-
-    def apply(self, codes: Codes, s: GroupCodes, rng: np.random.Generator) -> Codes:
-        """Return the same column of other rows, repaired by rank among the training rows of their group.
-
-        Of the ranks that share a row's value one is drawn. A value that no training row has counts as the
-        next lower one that a row has, or as the lowest.
-        """
-        seen = np.unique(np.concatenate(self.ordered))
-        codes = seen[np.maximum(np.searchsorted(seen, codes, side="right") - 1, 0)]
-        goals = codes.copy()
-        for group, own in enumerate(self.ordered):
-            if not len(own):
-                continue
-            rows = np.flatnonzero(s == group)
-            first = np.searchsorted(own, codes[rows], side="left")
-            ties = np.searchsorted(own, codes[rows], side="right") - first
-            rank = first + (rng.random(len(rows)) * ties).astype(np.intp)
-            twice = np.where(ties > 0, 2 * rank + 1, np.clip(2 * first, 1, 2 * len(own) - 1))
-            goals[rows] = _goals(self.ordered, group, twice)
-        if self.method == "combinatorial":
-            return _stepped(codes, goals, seen, self.level)
-        return nearest(self.column, _between(self.source, codes, goals, self.level))
+    apply: Callable[[Codes, GroupCodes, np.random.Generator], Codes]
 
 
 def repair_by_rank(
@@ -104,7 +75,7 @@ def repair_by_rank(
     method: Method,
     rng: np.random.Generator,
     groups: int = 2,
-) -> tuple[RankMap, Codes]:
+) -> tuple[ColumnMap, Codes]:
     """Return what was learned from a numeric column, and its repaired codes.
 
     Equal values of a group are ranked at random. A row of rank r = 0, 1, … of its group's n_s stands at
@@ -133,7 +104,40 @@ def repair_by_rank(
         except Misfit as misfit:
             reason = f"geometric repair: {misfit.problems[0].what}; use the combinatorial one, or bins"
             raise Infeasible(reason) from None
-    return RankMap(column, repaired, ordered, level, method), after
+    apply = partial(_by_learned_ranks, column, repaired, ordered, level, method)
+    return ColumnMap(column, repaired, apply), after
+
+
+def _by_learned_ranks(
+    source: Column,
+    column: Column,
+    ordered: tuple[Codes, ...],
+    level: float,
+    method: Method,
+    codes: Codes,
+    s: GroupCodes,
+    rng: np.random.Generator,
+) -> Codes:
+    """Return a column of other rows, repaired by rank among the training rows of their group.
+
+    Of the ranks that share a row's value one is drawn. A value that no training row has counts as the next
+    lower one that a row has, or as the lowest. `ordered` are each group's training rows, in rising order.
+    """
+    seen = np.unique(np.concatenate(ordered))
+    codes = seen[np.maximum(np.searchsorted(seen, codes, side="right") - 1, 0)]
+    goals = codes.copy()
+    for group, own in enumerate(ordered):
+        if not len(own):
+            continue
+        rows = np.flatnonzero(s == group)
+        first = np.searchsorted(own, codes[rows], side="left")
+        ties = np.searchsorted(own, codes[rows], side="right") - first
+        rank = first + (rng.random(len(rows)) * ties).astype(np.intp)
+        twice = np.where(ties > 0, 2 * rank + 1, np.clip(2 * first, 1, 2 * len(own) - 1))
+        goals[rows] = _goals(ordered, group, twice)
+    if method == "combinatorial":
+        return _stepped(codes, goals, seen, level)
+    return nearest(column, _between(source, codes, goals, level))
 
 
 def nearest(column: Column, numbers: Floats) -> Codes:
@@ -255,22 +259,6 @@ def make_plan(counts: Counts, level: float) -> CategoryPlan:
         missing = np.maximum(law * sizes[:, None] - keep, 0)[lacking]
         law[lacking] = missing / missing.sum(axis=1, keepdims=True)
     return CategoryPlan(counts, keep, 1 - level, law)
-
-
-class ColumnMap(NamedTuple):
-    """How a column of other rows is repaired, as learned from the training rows.
-
-    Parameters
-    ----------
-    source, column : Column
-        The column before and after.
-    apply : callable
-        Takes codes of `source`, the groups and a random stream, and returns codes of `column`.
-    """
-
-    source: Column
-    column: Column
-    apply: Callable[[Codes, GroupCodes, np.random.Generator], Codes]
 
 
 BinRepair = Literal["number", "nominal"]
@@ -398,8 +386,7 @@ def repair_features(sample: Sample, how: Repair, seed: int) -> tuple[Sample, dic
             return column, codes
         stream = stream_of(seed, column.name)
         if is_ranked(column, how.bins):
-            ranks, after = repair_by_rank(column, codes, s, how.level, how.method, stream, len(names))
-            found = ColumnMap(column, ranks.column, ranks.apply)
+            found, after = repair_by_rank(column, codes, s, how.level, how.method, stream, len(names))
         else:
             plan = make_plan(group_counts(codes, s, len(column.levels), len(names)), how.level)
             after = plan.carry_out(codes, s, stream).astype(np.int16)
@@ -543,9 +530,8 @@ class Auditor:
         fitted = classifier.fit(repaired)
         own = RepairedModel(fitted, partial(self.to_predict, seed=seed))
         model: Predictor = own if self.test_repair == "own" else fitted
-        if changed and len(set(repaired.y.tolist())) == 1:
-            return Fitted(model, "degraded", "the repaired labels are all the same", facts)
-        return Fitted(model, facts=facts)
+        same = "the repaired labels are all the same" if changed and np.ptp(repaired.y) == 0 else ""
+        return settled(model, facts, degraded=same)
 
     def to_predict(self, sample: Sample, seed: int) -> Sample:
         """Return other rows repaired as a set of their own."""

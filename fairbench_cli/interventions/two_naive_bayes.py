@@ -13,7 +13,7 @@ from fairbench_cli.classifiers.encode import pick
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample
 from fairbench_cli.interventions.cells import Positive, require_both_groups, weight_sums
-from fairbench_cli.interventions.fitted import Fitted
+from fairbench_cli.interventions.fitted import Fitted, settled
 
 Move = Literal["promote", "demote", "stop"]
 
@@ -75,12 +75,9 @@ class TwoNaiveBayes:
         }
         prior = np.array([log_odds(*counts, self.alpha) for counts in last.n])
         model = TwoModels(features.columns, tables, prior)
-        if last.discrimination > 0:
-            reason = "a count of rows is used up before the groups are accepted equally often"
-            return Fitted(model, "degraded", reason, facts)
-        if steps == 0:
-            return Fitted(model, "noop", "the first predictions do not favour the favoured group", facts)
-        return Fitted(model, facts=facts)
+        used_up = "a count of rows is used up before the groups are accepted equally often"
+        noop = "the first predictions do not favour the favoured group" if steps == 0 else ""
+        return settled(model, facts, degraded=used_up if last.discrimination > 0 else "", noop=noop)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.base.errors import UserError, user_error
-from fairbench_cli.data.table import Floats, Rows
+from fairbench_cli.data.table import Floats, Rows, Table
 from fairbench_cli.measures.counts import PAIR, Counts, divide
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.measures.thresholds import (
@@ -131,10 +131,11 @@ class _Sums:
     draws: int
     seed: int
 
-    def check(self) -> None:
-        """Check that people may be drawn."""
+    def drawn(self, net: BayesNet, share: float) -> Table:
+        """Return drawn people, of whom as many as are asked for are expected in a share of them."""
         if not self.draws:
             raise user_error("there are too many levels to sum over", "let people be drawn")
+        return sample(net, ceil(self.draws / share), self.seed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,8 +231,7 @@ class _People:
     @cached_property
     def of_seen(self) -> tuple[GroupPoints, ...]:
         """What thresholds on p' accept of each group that a rule sees."""
-        same = np.array_equal(self.seen, self.group)
-        return self.of_group if same else replace(self, group=self.seen).of_group
+        return replace(self, group=self.seen).of_group
 
     def batches(self, g: int) -> list[Rows]:
         """Return which people of a group are in each batch."""
@@ -393,9 +393,8 @@ def _drawn(
     view: _View, net: BayesNet, nodes: Sequence[str], outcome: str, given: Mapping[str, str]
 ) -> tuple[dict[str, Rows], Floats]:
     """Return drawn people, each with the chance of either outcome given all else of them."""
-    world, sums = view.world, view.sums
-    sums.check()
-    rows = sample(net, ceil(sums.draws / (world.share_included if given else 1.0)), sums.seed)
+    world = view.world
+    rows = view.sums.drawn(net, world.share_included if given else 1.0)
     if given:
         rows = rows.take(np.logical_and.reduce([rows[name] == 1 for name in given]))
     known = {*net.names} - {*world.chain(world.label), *world.included}
@@ -496,10 +495,7 @@ def _values(
 
 def _auc(people: _People, g: int) -> Floats:
     """Return the chance that p' ranks a positive of a group above a negative, ties half; NaN without both."""
-    if people.how == "exact":
-        found = [people.of_group[g]]
-    else:
-        found = [_points(people.score[at], people.mass[at]) for at in people.batches(g)]
+    found = [_points(people.score[at], people.mass[at]) for at in people.batches(g)]
     areas = [np.trapezoid(points.tp, points.fp) for points in found]
     return divide(areas, [points.negatives * points.positives for points in found])
 
@@ -604,8 +600,7 @@ def _total_variation(world: World, sums: _Sums) -> Floats:
     if prod(len(world.levels(name)) for name in differ) <= sums.cells:
         one, another = posterior(world.network, differ, given), posterior(world.base, differ)
         return np.array([np.abs(one.table - another.table).sum() / 2])
-    sums.check()
-    rows = sample(world.base, sums.draws, sums.seed)
+    rows = sums.drawn(world.base, 1.0)
     ratio: Floats = np.full(len(rows), exp(size - other) / world.share_included)
     for tables, power in ((record, 1), (truth, -1)):
         for columns, table in tables.items():

@@ -249,7 +249,8 @@ def observations(run: RunResults, **only: Any) -> Observations:
     """
     names = list(dict.fromkeys(run.plan.config.at_hand))
     single = {data.dataset for data in run.datasets if not _is_joint(data)}
-    parts, techniques, cells, constant, joint = [], [], 0, 0, []
+    parts = [pd.DataFrame(columns=[*TECHNIQUE, *names])]
+    cells, constant, joint = 0, 0, []
     for data in run.datasets:
         wanted = [all(cell[name] == value for name, value in only.items()) for cell in data.cells]
         if not any(wanted):
@@ -263,12 +264,12 @@ def observations(run: RunResults, **only: Any) -> Observations:
         same = (accepted == 0) | (accepted == total)
         constant += int((same & data.done)[some].sum())
         kept = some[:, None] & data.done & ~same
-        parts.append(pd.DataFrame({name: run.own_values(data, name)[kept] for name in names}))
-        techniques.append(data.frame.iloc[np.nonzero(kept)[0]][[*TECHNIQUE]])
-    values = pd.concat(parts or [pd.DataFrame(columns=names, dtype=float)], ignore_index=True)
+        techniques = data.frame.iloc[np.nonzero(kept)[0]][[*TECHNIQUE]]
+        parts.append(techniques.assign(**{name: run.own_values(data, name)[kept] for name in names}))
+    rows = pd.concat(parts[1:] or parts, ignore_index=True)
+    values = rows[names].astype(float)
     values = values.where(np.isfinite(values))
-    by = pd.concat(techniques or [pd.DataFrame(columns=TECHNIQUE)], ignore_index=True)
-    return Observations(values, by, cells, constant, tuple(dict.fromkeys(joint)))
+    return Observations(values, rows[[*TECHNIQUE]], cells, constant, tuple(dict.fromkeys(joint)))
 
 
 def by_dataset(run: RunResults) -> dict[Names, Observations]:
@@ -343,10 +344,7 @@ class Correlations:
         if not self.clustered:
             return found
         rule = (1 - LEAST, "distance") if count is None else (count, "maxclust")
-        own = fcluster(self.tree, *rule)
-        _, first = np.unique(own, return_index=True)
-        place = {own[i]: k for k, i in enumerate(sorted(first), start=1)}
-        found[: self.clustered] = [place[one] for one in own]
+        found[: self.clustered] = pd.factorize(fcluster(self.tree, *rule))[0] + 1
         return found
 
 
@@ -387,13 +385,10 @@ def arrange(matrix: pd.DataFrame, n: "pd.Series[int]") -> Correlations:
         far = 1 - np.nan_to_num(own[some][:, some])
         np.fill_diagonal(far, 0)
         tree = linkage(squareform(np.clip(far, 0, 2), checks=False), "average", optimal_ordering=True)
-        leaves = leaves_list(tree)
+        leaves, joined = leaves_list(tree), tree[:, :2]
         names[: len(leaves)] = [names[i] for i in leaves]
-        place = np.empty(len(leaves))
-        place[leaves] = np.arange(len(leaves))
-        for k in (0, 1):
-            single = tree[:, k] < len(leaves)
-            tree[single, k] = place[tree[single, k].astype(int)]
+        single = joined < len(leaves)
+        joined[single] = np.argsort(leaves)[joined[single].astype(int)]
     return Correlations(matrix.loc[names, names], tree, n[names])
 
 

@@ -155,9 +155,7 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
         own_gap = measure(metric, counts)
         accuracy, gap = np.full((2, *shape, len(TOLERANCES)), np.nan)
         reached, price = np.full((2, *shape), np.nan)
-        best, chosen = (
-            (np.full((*shape, 2, 2, 2), np.nan), np.full((*shape, 2, 2), np.nan)) for _ in range(2)
-        )
+        best, chosen = np.full((2, *shape, 2, 2, 3), np.nan)
         for cell, own in enumerate(corners):
             followers = np.flatnonzero([base == cell for base in baseline])
             for repeat, pair in own.items():
@@ -172,18 +170,14 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
                 n = decisions[cell][repeat]
                 rng = np.random.default_rng(seed_of(data.cells[cell]["key"], compared, repeat, "halves"))
                 one, other = halves(n, rng)
-                for into, on in (
-                    (best, [(pair, n)]),
-                    (chosen, [(_corners(one), other), (_corners(other), one)]),
-                ):
-                    parts = [_apply(frontier_of_hulls(choice, held, gaps), rows) for choice, rows in on]
-                    for values, summed in zip(into, zip(*parts, strict=True), strict=True):
-                        values[followers, repeat] = sum(summed)
-        own_values = own_accuracy, own_gap
-        yield MovedThresholds(
-            data, compared, held, accuracy, gap, *own_values, baseline, reached, price,
-            *(Decisions(Counts(PAIR, n), both) for n, both in (best, chosen)),
-        )  # fmt: skip
+                best[followers, repeat] = _apply(frontier_of_hulls(pair, held, gaps), n)
+                chosen[followers, repeat] = sum(
+                    _apply(frontier_of_hulls(_corners(choice), held, gaps), rows)
+                    for choice, rows in ((one, other), (other, one))
+                )
+        decided = (Decisions(Counts(PAIR, each[..., :2]), each[..., 2]) for each in (best, chosen))
+        of_technique = own_accuracy, own_gap, baseline
+        yield MovedThresholds(data, compared, held, accuracy, gap, *of_technique, reached, price, *decided)
 
 
 def halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -227,28 +221,24 @@ def _corners(n: Floats) -> Corners:
     return hull(deprived), hull(favoured)
 
 
-def _apply(chosen: Frontier, n: Floats) -> tuple[Floats, Floats]:
-    """Return the counts of drawn decisions, shape (tolerances, 2, 2, 2), and `Decisions.both`.
+def _apply(chosen: Frontier, n: Floats) -> Floats:
+    """Return of drawn decisions who is refused, accepted, and accepted by the model itself too.
 
-    `n` is as in `_decisions`: the last of the decisions is the model's own.
+    Shape (tolerances, 2, 2, 3): by group, label and these. `n` is as in `_decisions`: the last of the
+    decisions is the model's own.
     """
     if not chosen.draws:  # a group has no row with a label
-        shape = len(chosen.gap), *n.shape[1:]
-        return np.full(shape, np.nan), np.full(shape[:-1], np.nan)
+        return np.full((len(chosen.gap), 2, 2, 3), np.nan)
     both = np.minimum(n[..., 1], n[-1, ..., 1])
-    found = []
-    for values in n, both:
-        groups = []
-        for group, draw in enumerate(chosen.draws):
-            known = ~np.isnan(draw.share)
-            first, second = (
-                values[np.where(known, index, 0).astype(np.intp), group]
-                for index in (draw.first, draw.second)
-            )
-            share = draw.share.reshape(-1, *[1] * (values.ndim - 2))
-            groups.append((1 - share) * first + share * second)
-        found.append(np.stack(groups, axis=1))
-    return found[0], found[1]
+    values, groups = np.concatenate([n, both[..., None]], axis=-1), []
+    for group, draw in enumerate(chosen.draws):
+        known = ~np.isnan(draw.share)
+        first, second = (
+            values[np.where(known, index, 0).astype(np.intp), group] for index in (draw.first, draw.second)
+        )
+        share = draw.share[:, None, None]
+        groups.append((1 - share) * first + share * second)
+    return np.stack(groups, axis=1)
 
 
 def frontier_frame(run: RunResults) -> pd.DataFrame:

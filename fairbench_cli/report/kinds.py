@@ -104,9 +104,8 @@ def kinds(
         include_protected=paired["baseline_include_protected"],
     )
     keys = [*COMPARED, "metric"]
-    mine, other = (
-        one[keys].merge(own, on=keys, how="left", validate="many_to_one") for one in (paired, theirs)
-    )
+    asked = (one[keys].astype(own[keys].dtypes) for one in (paired, theirs))  # empty frames differ in these
+    mine, other = (one.merge(own, on=keys, how="left", validate="many_to_one") for one in asked)
     return kinds_between(paired, mine, other)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, lru_cache, partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -231,9 +230,14 @@ def collect(plan: RunPlan, records: Records) -> list[DatasetRepeats]:
     """Return the repeats of a run by data set, in the order of the plan; those without any are left out."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for cell in plan.cells:
-        if any((cell["key"], repeat) in records for repeat in range(plan.config.repeats)):
+        if has_repeats(plan, records, cell):
             found.setdefault((cell["dataset"], cell["attribute"]), []).append(cell)
-    return [_collect(plan, records, cells) for cells in found.values()]
+    return [collect_cells([(plan, records, cells)], row_design(plan.config)) for cells in found.values()]
+
+
+def has_repeats(plan: RunPlan, records: Records, cell: Mapping[str, Any]) -> bool:
+    """Return whether there is some repeat of a cell."""
+    return any((cell["key"], repeat) in records for repeat in range(plan.config.repeats))
 
 
 def check_attributes(attributes: Sequence[str], datasets: Sequence[DatasetRepeats]) -> None:
@@ -279,31 +283,44 @@ def groups_frame(datasets: Sequence[DatasetRepeats]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64")) if whole else frame
 
 
-def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> DatasetRepeats:
-    dataset, attribute = cells[0]["dataset"], cells[0]["attribute"]
-    protected = plan.protected(dataset, attribute)
-    recorded_as, repeats = plan.config.row_metrics.recorded_as, range(plan.config.repeats)
-    shape = len(cells), len(repeats)
+def collect_cells(
+    runs: Sequence[tuple[RunPlan, Records, list[dict[str, Any]]]], design: RowDesign
+) -> DatasetRepeats:
+    """Return the repeats of cells of one data set and attribute: those of one run, then of the next.
+
+    Parameters
+    ----------
+    runs : sequence of (RunPlan, Records, list of dict)
+        Each with the cells that are wanted, and the same groups. Metrics of rows are those of all runs.
+    """
+    of_cells: list[tuple[dict[str, Any], range, Records, dict[str, str]]] = []
+    for plan, records, own in runs:
+        asked = range(plan.config.repeats), records, plan.config.row_metrics.recorded_as
+        of_cells += [(cell, *asked) for cell in own]
+    cells, repeats, _, names = zip(*of_cells, strict=True)
+    protected = runs[0][0].protected(cells[0]["dataset"], cells[0]["attribute"])
+    shape = len(cells), max(map(len, repeats))
     status, reason = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
     n = np.full((*shape, len(protected.groups), 2, 2), np.nan)
-    row_values = {name: np.full(shape, np.nan) for name in recorded_as}
-    recorded = _recorded(plan, records, cells)
+    row_values = {name: np.full(shape, np.nan) for name in names[0] if all(name in own for own in names)}
+    recorded = np.concatenate([_recorded(*run) for run in runs])
     held: list[dict[int, Repeat]] = [{} for _ in cells]
-    for (i, cell), repeat in product(enumerate(cells), repeats):
-        record = records.get((cell["key"], repeat))
-        if record is None:
-            continue
-        if recorded[i]:  # without what is of true labels alone
-            record = replace(record, counts=record.recorded, swept=None, decisions=None)
-        held[i][repeat] = record
-        status[i, repeat], reason[i, repeat] = record.status, record.reason
-        if record.counts is not None:
-            n[i, repeat] = record.counts.n
-        for name, kept in recorded_as.items():
-            found = record.values.get(on_record(kept) if recorded[i] else kept, np.nan)
-            row_values[name][i, repeat] = found
-    known = attribute, protected, cells, status, reason, Counts(protected.groups, n), row_values, held
-    return DatasetRepeats(*known, row_design(plan.config), recorded)
+    for i, (cell, own_repeats, records, recorded_as) in enumerate(of_cells):
+        for repeat in own_repeats:
+            record = records.get((cell["key"], repeat))
+            if record is None:
+                continue
+            if recorded[i]:  # without what is of true labels alone
+                record = replace(record, counts=record.recorded, swept=None, decisions=None)
+            held[i][repeat] = record
+            status[i, repeat], reason[i, repeat] = record.status, record.reason
+            if record.counts is not None:
+                n[i, repeat] = record.counts.n
+            for name, values in row_values.items():
+                kept = on_record(recorded_as[name]) if recorded[i] else recorded_as[name]
+                values[i, repeat] = record.values.get(kept, np.nan)
+    known = cells[0]["attribute"], protected, list(cells), status, reason, Counts(protected.groups, n)
+    return DatasetRepeats(*known, row_values, held, design, recorded)
 
 
 def _recorded(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> NDArray[np.bool_]:

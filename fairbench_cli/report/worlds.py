@@ -17,6 +17,7 @@ import pandas as pd
 from fairbench_cli.base.checksums import is_whole
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.document.model import SIDES, Document, Section, TableCell, plain_table
 from fairbench_cli.experiment.worlds import FILE, NUMBER, PLACE
 from fairbench_cli.measures.counts import PAIR, Counts
@@ -303,13 +304,11 @@ def world_blocks(run: RunResults) -> Mapping[Place, Sequence[World]]:
 
     In the order of the plan; those without any result are left out.
     """
-    found: dict[Place, dict[World, None]] = {}
-    for data in run.datasets:
-        for cell in data.cells:
-            own = found.setdefault(tuple(cell[name] for name in BESIDES_WORLD), {})
-            own[cell["world"], cell["beta"]] = None
+    cells = [cell for data in run.datasets for cell in data.cells]
+    places = grouped(cells, lambda cell: tuple(cell[name] for name in BESIDES_WORLD))
     order = list(dict.fromkeys((cell["world"], cell["beta"]) for cell in run.plan.cells))
-    return {place: sorted(own, key=order.index) for place, own in found.items()}
+    worlds = {place: {(cell["world"], cell["beta"]) for cell in own} for place, own in places.items()}
+    return {place: sorted(own, key=order.index) for place, own in worlds.items()}
 
 
 def in_the_middle(worlds: Iterable[World]) -> list[World]:
@@ -320,11 +319,11 @@ def in_the_middle(worlds: Iterable[World]) -> list[World]:
     >>> in_the_middle([("label", 0.25), ("label", 0.5)])
     [('label', 0.5)]
     """
-    found: dict[str, list[float]] = {}
-    for world, beta in worlds:
-        found.setdefault(world, []).append(beta)
-    some = {world: sorted(filter(None, betas)) or betas for world, betas in found.items()}
-    return [(world, betas[len(betas) // 2]) for world, betas in some.items()]
+    found = []
+    for world, own in grouped(worlds, lambda one: one[0]).items():
+        betas = sorted(beta for _, beta in own if beta) or [0.0]
+        found.append((world, betas[len(betas) // 2]))
+    return found
 
 
 def known_of(run: RunResults, place: Place, world: World) -> ExactWorld:

@@ -1,6 +1,6 @@
 """Which group the others are compared with, for each measure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import compress
 
@@ -72,9 +72,9 @@ def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConf
     return config.model_copy(update={"references": {**config.references, **found}})
 
 
-def reference_place(config: AuditConfig) -> Callable[[Slice], int]:
-    """Return what finds the reference of a slice's selection rate, or `REST`: one for all of its scores."""
-    return lambda part: int(references(part, ("selection-rate",), config)[0])
+def usual_reference(part: Slice, config: AuditConfig) -> int:
+    """Return the reference of a slice's selection rate, or `REST`: one for all that is no rate."""
+    return int(references(part, ("selection-rate",), config)[0])
 
 
 def chosen_by_rate(part: Slice, config: AuditConfig) -> bool:

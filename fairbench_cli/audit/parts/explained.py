@@ -1,7 +1,7 @@
 """What is behind the differences between groups: by strata of the rows, and among people alike."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import compress
 from statistics import NormalDist
@@ -9,8 +9,8 @@ from statistics import NormalDist
 import numpy as np
 
 from fairbench_cli.audit.compare.effective import rows_per_weight
-from fairbench_cli.audit.compare.references import REST, REST_NAME, comparable, references
-from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report
+from fairbench_cli.audit.compare.references import REST, REST_NAME, comparable, usual_reference
+from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, View
@@ -155,7 +155,7 @@ def explain(behind: Behind, base: Report) -> tuple[Explanation, ...]:
 
 def _pairs(part: Slice, config: AuditConfig) -> Pairs:
     """Return each group with its reference, by their places, and how many rows both have."""
-    at, own = int(references(part, ("selection-rate",), config)[0]), part.rows.tolist()
+    at, own = usual_reference(part, config), part.rows.tolist()
     return {
         (g, at): (own[g], sum(own) - own[g] if at == REST else own[at])
         for g in np.flatnonzero(comparable(part, config)).tolist()
@@ -313,16 +313,11 @@ def stratified(
     worthy = Counts(GROUPS, counts.n * worth)
     errors = standard_errors(worthy.predicted)
     z = NormalDist().inv_cdf((1 + config.confidence) / 2)
-    low, high = _limits(worthy.predicted, config.confidence)
     rate, reference = acceptance_by_group(counts)
     differences, lift = -conditional.stratum_differences(counts), conditional.belift_by_stratum(counts)
-    columns = (*counts.group_total.T, rate, reference, differences, low, high, lift)
-    strata = tuple(
-        Stratum(name, mine, theirs, own, other, Interval(apart, least, most), belift)
-        for name, mine, theirs, own, other, apart, least, most, belift in zip(
-            names, *(column.tolist() for column in columns), strict=True
-        )
-    )
+    within = intervals(differences, *_limits(worthy.predicted, config.confidence))
+    columns = (*counts.group_total.T, rate, reference, within, lift)
+    strata = tuple(Stratum(*row) for row in zip(names, *(each.tolist() for each in columns), strict=True))
     enough = (worthy.group_total[:, 0] >= config.min_group) & ~np.isnan(lift)
     return Stratified(
         by,
@@ -406,11 +401,6 @@ def _limits(cells: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Return limits of the difference of the group's rate and the reference's; cells of shape (..., 2, 2)."""
     above, below = cells[..., 1], cells.sum(-1)
     return difference_interval(above[..., 0], below[..., 0], above[..., 1], below[..., 1], confidence)
-
-
-def explanation_sections(found: Sequence[Explanation], report: Report, view: View) -> tuple[Section, ...]:
-    """Return a section for each explanation."""
-    return tuple(explanation_section(each, report.config, view) for each in found)
 
 
 def explanation_section(
@@ -544,6 +534,6 @@ EXPLAINED = Part[Behind, tuple[Explanation, ...]](
     wanted=lambda config: bool(config.explained_by),
     read=read,
     judge=explain,
-    sections=explanation_sections,
+    sections=lambda found, report, view: [explanation_section(each, report.config, view) for each in found],
     data=lambda found: {"explanations": found},
 )

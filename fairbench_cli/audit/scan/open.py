@@ -310,15 +310,12 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
     notes = []
     if MISSING in written:
         notes.append(f"{name}: {refusals.rows_in_words(sizes[MISSING])} without a value; group {MISSING}.")
-    trimmed = sorted(
-        group for group, forms in written.items() if group != MISSING and any(form != group for form in forms)
-    )
+    trimmed = sorted(group for group, forms in written.items() if group != MISSING and {*forms} != {group})
     merged = [group for group in trimmed if len(written[group]) > 1]
-    if merged:
+    if trimmed:
         listed = ", ".join(map(shown, merged[:5])) + (", …" if len(merged) > 5 else "")
-        notes.append(f"{name}: blanks around values were trimmed, which merged {listed}.")
-    elif trimmed:
-        notes.append(f"{name}: blanks around values were trimmed.")
+        which = f", which merged {listed}" if merged else ""
+        notes.append(f"{name}: blanks around values were trimmed{which}.")
     notes += [
         f"{name}: {shown(group)} ({refusals.rows_in_words(sizes[group])}) is a group of its own; if it means "
         f"missing, leave the cell empty or the group out, --exclude {group!r}."

@@ -302,7 +302,7 @@ def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
     picked = []
     for side in (scan.side(0), scan.side(i)):
         (cut,) = side.cuts_of("")
-        level = side.cells_with(names).level
+        level = side.cells_with(names).level[0]
         picked.append(selected(cut, scores_of([cut]), level, found.rows, 0, "") > 0)
     groups, group = groups_of(scan, names)
     code = KINDS * group + 4 * found.label + 2 * picked[0] + picked[1]

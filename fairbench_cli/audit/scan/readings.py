@@ -24,7 +24,6 @@ from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, Words, shown, suggest, user_error
 
-LEVELS = 3  # of a score with one cut: below, at and above it
 MOST_LISTS = 2000  # of models and decisions
 BITS = 12
 LARGE = 1e290  # beyond, all scores are in one range: rounding would overflow
@@ -222,24 +221,6 @@ def level_sql(score: str, scores: list[float]) -> str:
     return "(" + " + ".join(parts) + ")::INTEGER"
 
 
-def joint_level_sql(levels: list[str]) -> str:
-    """Write the levels of several scores as one number in SQL, see `level_of`; -1 when one of them is."""
-    if len(levels) == 1:
-        return levels[0]
-    total = " + ".join(f"{LEVELS**i} * {level}" for i, level in enumerate(levels))
-    return f"CASE WHEN least({', '.join(levels)}) < 0 THEN -1 ELSE {total} END"
-
-
-def level_of(joint: Ints, i: int) -> Ints:
-    """Return the level of the score at place i.
-
-    >>> level_of(np.array([2 + 3 * 1]), 0).tolist(), level_of(np.array([2 + 3 * 1]), 1).tolist()
-    ([2], [1])
-    """
-    level: Ints = joint // LEVELS**i % LEVELS
-    return level
-
-
 def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:
     """Return how many rows of each cell are selected.
 
@@ -400,15 +381,15 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
 def _selects(scale: _Scale, threshold: float) -> str:
     """Return whom a threshold of another scale selects; empty where it may well be of this one."""
     nearly = NEARLY * scale.rows
-    if 0 < threshold < 1 and TWO <= scale.high <= PERCENT:
-        if threshold <= scale.low:
-            return "everybody"
-        return "nearly everybody" if scale.low >= 0 and scale.from_one >= nearly else ""
-    if 1 < threshold <= PERCENT and scale.low >= 0:
-        if scale.high <= 1:
-            return "nobody"
-        return "nearly nobody" if scale.mixed and scale.shares >= nearly else ""
-    return ""
+    share = 0 < threshold < 1 and TWO <= scale.high <= PERCENT
+    percent = 1 < threshold <= PERCENT and scale.low >= 0
+    cases = {
+        "everybody": share and threshold <= scale.low,
+        "nearly everybody": share and scale.low >= 0 and scale.from_one >= nearly,
+        "nobody": percent and scale.high <= 1,
+        "nearly nobody": percent and scale.mixed and scale.shares >= nearly,
+    }
+    return next((who for who, holds in cases.items() if holds), "")
 
 
 def _scale(source: Source, column: int, table: str) -> _Scale:

@@ -1,7 +1,7 @@
 """Measures at every acceptance rate, and what an oracle pays, against closed forms: Žliobaitė (2015)."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -334,27 +334,21 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     )
 
 
-def _costs(points: Points, labels: LabelShares, axes: Iterable[str], ax: Axes) -> None:
-    """Draw what the run found, in order of what is removed, and the closed forms."""
+def _costs(points: Points, labels: LabelShares, axes: Mapping[str, str], ax: Axes) -> None:
+    """Draw what the run found, in order of what is removed, and the closed forms from the labels to d = 0."""
     if labels.d > 0:  # the oracle leaves other labels as they are
-        _forms(ax, points, labels, *axes)
-    for strategy in STRATEGIES:
+        ax.axvline(0, **IDEAL)
+        across, upwards = axes
+        d = oracle_path("both", STEPS, labels)[across]
+        least = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
+        ax.plot(d, least if upwards == "accuracy" else fixed_rate_kappa(d, labels), gid="bound", **FORM)
+    for strategy, look in STRATEGIES.items():
         own = [points[at] for at in sorted(points) if at[0] == strategy]
+        if own and labels.d > 0:
+            d, height = (oracle_path(strategy, STEPS, labels)[axis] for axis in axes)
+            ax.plot(d, height, color=look["color"], lw=0.9, zorder=3, gid=f"form-{strategy}")
         if own:
             found = [[mean_and_interval(measure(axis, counts)) for counts in own] for axis in axes]
             x, y = ({end: [one[end] for one in each] for end in ("mean", "low", "high")} for each in found)
-            dots(ax, x, y, f"oracle-{strategy}", STRATEGIES[strategy])
+            dots(ax, x, y, f"oracle-{strategy}", look)
     ax.locator_params(nbins=6)
-
-
-def _forms(ax: Axes, points: Points, labels: LabelShares, across: str, upwards: str) -> None:
-    """Draw the closed forms from the labels to d = 0."""
-    for strategy in STRATEGIES:
-        d, height = (oracle_path(strategy, STEPS, labels)[axis] for axis in (across, upwards))
-        if strategy == "both":
-            plain = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
-            bound = plain if upwards == "accuracy" else fixed_rate_kappa(d, labels)
-            ax.plot(d, bound, gid="bound", **FORM)
-        if any(own == strategy for own, _ in points):
-            ax.plot(d, height, color=STRATEGIES[strategy]["color"], lw=0.9, zorder=3, gid=f"form-{strategy}")
-    ax.axvline(0, **IDEAL)

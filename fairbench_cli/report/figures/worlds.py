@@ -317,7 +317,8 @@ def _in_world(frame: pd.DataFrame, world: World) -> pd.DataFrame:
 
 def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd.DataFrame]) -> Figure:
     """Draw what became of techniques in some worlds; the rows are those of all."""
-    worlds, (same, rows) = found[0], (found[1][found[1]["differs"] == differs] for differs in (False, True))
+    worlds, every = found
+    rows, same = every[every["differs"]], every[~every["differs"]]
     owns = set(rows[TECHNIQUE].itertuples(index=False, name=None))
     looks = [one for one in pages.technique_looks(run.plan).values() if one.own in owns]
     numbers = {look.own: str(i) for i, look in enumerate(looks, start=1)}
