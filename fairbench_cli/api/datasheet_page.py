@@ -14,7 +14,8 @@ from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import listed, percent_words
-from fairbench_cli.data.checks.check import KnownTrap, MissingCells
+from fairbench_cli.data.card import Trap
+from fairbench_cli.data.checks.check import MissingCells
 from fairbench_cli.data.checks.groups import Side
 from fairbench_cli.data.checks.rows import Finding
 from fairbench_cli.data.table import Column
@@ -250,7 +251,7 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
 def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
     """Yield what the card warns of, with what shows it in the files, and what else checks find."""
     checked, card = sheet.checked, sheet.card
-    shown = {one.trap: _evidence(one) for one in checked.known}
+    shown = {trap: _evidence(trap, found) for trap, found in checked.known.items()}
     heads = ("kind", "column", "what to know", *(["in the files"] if shown else []))
     known = [(one.kind, one.column or "", one.note, shown.get(one, "")) for one in card.traps]
     warned = [(one.kind, one.column, one.what, one.fix) for one in checked.warnings]
@@ -278,10 +279,10 @@ def _together(found: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], st
     return {said: listed([column for *_, column in own]) for said, own in alike.items()}
 
 
-def _evidence(known: KnownTrap) -> str:
+def _evidence(trap: Trap, found: Iterable[Finding]) -> str:
     """Return what shows a trap in the files, with columns where it names none."""
-    said = _together((one.kind, one.what, one.column) for one in known.found)
-    named = known.trap.column is not None
+    said = _together((one.kind, one.what, one.column) for one in found)
+    named = trap.column is not None
     return "; ".join(what if named or not names else f"{names}: {what}" for (_, what), names in said.items())
 
 
@@ -344,7 +345,9 @@ def as_json(sheet: Datasheet) -> str:
         "unknown": sheet.unknown,
         "explanations": sheet.explanations,
         "missing": checked.missing,
-        "known": [{"trap": one.trap.model_dump(), "found": _plain(one.found)} for one in checked.known],
+        "known": [
+            {"trap": trap.model_dump(), "found": _plain(found)} for trap, found in checked.known.items()
+        ],
         "warnings": _plain(checked.warnings),
         "noted": _plain(checked.noted),
         "left_out_leaks": checked.left_out_leaks,

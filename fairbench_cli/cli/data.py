@@ -219,11 +219,11 @@ def check(
     _print_warnings(checked.warnings)
     if checked.known:
         say("Known traps, named on the card, with what shows them in [brackets]:")
-    for known in checked.known:
-        some = [str(one) for one in known.found[:3]]
-        more = len(known.found) - len(some)
+    for trap, shown_by in checked.known.items():
+        some = [str(one) for one in shown_by[:3]]
+        more = len(shown_by) - len(some)
         some += [f"and {more} more"] if more else []
-        fold(f"{known.trap.kind}: {known.trap.note.strip()} [{'; '.join(some)}]", indent="  ")
+        fold(f"{trap.kind}: {trap.note.strip()} [{'; '.join(some)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
             [leak.column, leak.how, percent_words(leak.accuracy), percent_words(max(leak.explained, 0))]

@@ -686,12 +686,12 @@ def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Co
     name = str(cells.name)
     said, gap = card.column(name), cells.isin(card.missing)
     if said.if_missing in ("median", "mode") and gap.any():
-        cells = replaced(cells, gap, filling(card, cells[:known], said.if_missing))
+        cells = replaced(cells, gap, filling(card, cells.iloc[:known], said.if_missing))
     if said.is_number:
         gap = _refuse_gaps(card, cells)
-        if gap[:known].all():
+        if gap.iloc[:known].all():
             raise Misfit(name, "has no number in any row", "drop it")
-        column, codes = _levels_of_numbers(card, cells[~gap], known - int(gap[:known].sum()))
+        column, codes = _levels_of_numbers(card, cells[~gap], known - int(gap.iloc[:known].sum()))
         if gap.any():
             column, codes = with_missing(column, codes, gap.to_numpy(dtype=bool), _gap_level(card, cells))
     else:
@@ -699,7 +699,8 @@ def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Co
         column, codes = coded(name, texts, _named_levels(card, name, declared, gap=bool(gap.any())))
     if known < len(cells) and column.kind != "number":
         _refuse_new(column, codes, cells, known, (*said.levels, UNKNOWN) if said.levels else ())
-    return occurring(column, codes, known) if declared and not said.levels else (column, codes)
+    declares = bool(declared) and not said.levels and column.kind == "nominal"
+    return occurring(column, codes, known) if declares else (column, codes)
 
 
 def _named_levels(card: Card, name: str, declared: Sequence[str], *, gap: bool) -> tuple[str, ...] | None:
@@ -718,14 +719,13 @@ def _named_levels(card: Card, name: str, declared: Sequence[str], *, gap: bool) 
 
 def _refuse_new(column: Column, codes: Codes, cells: Cells, known: int, fixed: Collection[str]) -> None:
     """Refuse a level that only test rows have, those after the first `known`, unless it is among `fixed`."""
-    there = [level in fixed for level in column.levels] | np.isin(
-        np.arange(len(column.levels)), codes[:known]
-    )
+    there = np.isin(np.arange(len(column.levels)), codes[:known])
+    there |= [level in fixed for level in column.levels]
     new = ~there[codes[known:]]
     if new.any():
         cell = str(cells.iloc[known + int(new.argmax())])
         what = f'has "{cell}" in the test rows, and no other row has that level'
-        listed = some_of([level for level, known in zip(column.levels, there, strict=True) if known])
+        listed = some_of([level for level, is_there in zip(column.levels, there, strict=True) if is_there])
         fix = f"`recode` it in the card to one of: {listed}; or leave its rows out of the file"
         raise Misfit(column.name, what, fix, cell)
 

@@ -34,7 +34,7 @@ def test_compas_leaks_only_in_columns_that_are_left_out():
 def test_the_leaky_card_is_warned_of_what_it_uses():
     result = shipped("compas-leaky")
     assert result.warnings == ()
-    (warning,) = [found for known in result.known for found in known.found if found.column == "end"]
+    (warning,) = [one for found in result.known.values() for one in found if one.column == "end"]
     assert "right on 89.1 % of rows, guessing on 53.4 %" in warning.what
     assert Path(warning.where.rpartition(":")[0]) == find_card("compas-leaky")
     assert {leak.column for leak in result.left_out_leaks} == AFTERWARDS

@@ -205,6 +205,6 @@ def test_data_check_finds_nothing_untoward(loaded):
     result = check(data.card, found)
     assert result.warnings == ()
     kinds = {"leak", "duplicate", "few-rows", "twins"}
-    findings = [one for known in result.known for one in known.found if one.kind in kinds and one.used]
+    findings = [one for found in result.known.values() for one in found if one.kind in kinds and one.used]
     texts = [f"{one.column} {one.what}".removesuffix(", which differ in capitals only") for one in findings]
     assert texts == KNOWN.get(data.card.name, [])

@@ -54,6 +54,8 @@ def test_a_number_that_fills_quantiles_has_a_bin_of_its_own():
     assert low.levels == ("0", "1-9")
     high, codes = bin_numbers("x", np.repeat([1.0, 2], [10, 90]), BinsCard(quantiles=5), whole=False)
     assert (len(high.levels), np.bincount(codes).tolist()) == (2, [10, 90])
+    with pytest.raises(Misfit, match="no number between"):
+        bin_numbers("x", np.arange(5.0), BinsCard(edges=(2.1, 2.5)), whole=True)
     with pytest.raises(Misfit, match="no room"):
         bin_numbers("x", np.ones(5), BinsCard(quantiles=2), whole=True)
 

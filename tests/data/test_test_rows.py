@@ -105,6 +105,34 @@ def test_beyond_the_others_are_the_end_bins_and_an_empty_bin_is_the_nearest(tmp_
     assert hours[[10, 11]].tolist() == [1, 0]
 
 
+def test_a_capped_number_that_no_other_row_has_is_the_nearest(tmp_path: Path):
+    path = write(tmp_path, rows_of(2, 90).assign(n="1"))
+    rows = rows_of(1)
+    rows.assign(n=rows["n"].replace("1", "2")).to_csv(tmp_path / "train.csv", index=False)
+    found = loaded(path)
+    assert found.test is not None
+    assert found.test.column("n").levels == ("0", "2", "3+", "missing")
+    assert set(found.test.to_pandas()["n"]) == {"0"}
+
+
+def test_declared_levels_of_numbers_and_of_categories(tmp_path: Path):
+    """An ARFF file may declare what the card calls numbers; a level that nobody else has stays refused."""
+    head = "@relation r\n@attribute n {1,2,7}\n@attribute s {f,m,x}\n@attribute y {0,1}\n@data\n"
+    (tmp_path / "train.arff").write_text(head + "1,f,0\n2,m,1\n" * 3)
+    (tmp_path / "test.arff").write_text(head + "7,f,1\n2,m,0\n")
+    columns = {"n": "integer", "s": "nominal", "y": "nominal"}
+    path = tmp_path / "toy.yaml"
+    files = {"files": ["train.arff"], "test_files": ["test.arff"], "format": "arff"}
+    path.write_text(yaml.safe_dump(CARD | files | {"columns": columns}))
+    found = loaded(path)
+    assert found.test is not None
+    assert found.test.to_frame(typed=True)["n"].tolist() == [7.0, 2.0]
+    assert found.table.column("s").levels == ("f", "m")
+    (tmp_path / "test.arff").write_text(head + "7,x,1\n2,m,0\n")
+    with pytest.raises(UserError, match='"s" has "x" in the test rows'):
+        loaded(path)
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -275,7 +275,7 @@ def test_a_first_row_that_was_taken_for_names_is_seen(tmp_path):
 
 def trapped(folder, rows, *traps, **changes):
     result = checked(card_of(folder, rows, traps=[{"note": "known", **trap} for trap in traps], **changes))
-    return kinds(result.warnings), [(one.trap.kind, len(one.found)) for one in result.known]
+    return kinds(result.warnings), [(trap.kind, len(found)) for trap, found in result.known.items()]
 
 
 def test_a_trap_that_the_card_names_is_known_and_one_that_is_gone_is_a_warning(tmp_path):

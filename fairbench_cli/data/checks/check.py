@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import get_args
 
 import numpy as np
@@ -89,22 +89,6 @@ def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
 
 
 @dataclass(frozen=True)
-class KnownTrap:
-    """A trap that the card names, and what shows it.
-
-    Parameters
-    ----------
-    trap : Trap
-        The card's words.
-    found : tuple of Finding
-        What the checks found of it, one or more.
-    """
-
-    trap: Trap
-    found: tuple[Finding, ...]
-
-
-@dataclass(frozen=True)
 class Checked:
     """What the checks of a card say.
 
@@ -117,8 +101,8 @@ class Checked:
     warnings : tuple of Finding
         Problems of what the card uses and does not name among its traps; traps that it names and that are
         not found; rows that are not as it expects.
-    known : tuple of KnownTrap
-        The traps that the card names and that were found, in its order.
+    known : dict of Trap to tuple of Finding
+        The traps that the card names and that were found, in its order, and what shows each.
     noted : tuple of Finding
         What was found in columns that the card leaves out, beside leaks and named traps.
     left_out_leaks : tuple of Leak
@@ -134,7 +118,7 @@ class Checked:
     left_out: int = 0
     guessing: float = math.nan
     warnings: tuple[Finding, ...] = ()
-    known: tuple[KnownTrap, ...] = ()
+    known: dict[Trap, tuple[Finding, ...]] = field(default_factory=dict)
     noted: tuple[Finding, ...] = ()
     left_out_leaks: tuple[Leak, ...] = ()
     kept: int = 0
@@ -170,7 +154,7 @@ def check_rows(rows: RawRows) -> Checked:
         *file_findings(rows),
         *code_findings(rows),
     ]
-    known = [KnownTrap(trap, tuple(one for one in findings if covers(trap, one))) for trap in card.traps]
+    shown = {trap: tuple(one for one in findings if covers(trap, one)) for trap in card.traps}
     new = [one for one in findings if not any(covers(trap, one) for trap in card.traps)]
     used = len(rows.features) + 1
     return Checked(
@@ -182,12 +166,12 @@ def check_rows(rows: RawRows) -> Checked:
             *(one for one in new if one.used),
             *(
                 _stale(rows, place)
-                for place, one in enumerate(known)
-                if not one.found and one.trap.kind != "lost-group"  # two versions show it
+                for place, trap in enumerate(card.traps)
+                if not shown[trap] and trap.kind != "lost-group"  # two versions show it
             ),
             *expectation_findings(rows),
         ),
-        known=tuple(one for one in known if one.found),
+        known={trap: found for trap, found in shown.items() if found},
         noted=tuple(
             one for one in new if not one.used and not (one.kind == "leak" and one.column in by_column)
         ),
