@@ -131,7 +131,7 @@ def run(
     """
     s, y, x, u = population()
     counts: list[list[Floats]] = [[], []]
-    decisions: list[dict[int, str]] = [{}, {}]
+    records: list[dict[int, Repeat]] = [{}, {}]
     order: Codes | None = None
     for repeat, (train, test) in enumerate(splits(design, n, repeats, rng)):
         if order is None or design != "original":
@@ -141,16 +141,12 @@ def run(
             if which and apart:
                 predicted |= (s[test] == 0) & (u[test] < apart / REFUSED)
             counts[which].append(count(s[test], y[test], predicted.astype(np.int8), PAIR).n)
-            if kept and design == "original":
-                decisions[which][repeat] = packed(predicted[order])
+            text = packed(predicted[order]) if kept and design == "original" else None
+            records[which][repeat] = Repeat("", repeat, "ok", "", None, decisions=text)
     cells = [CELL | {"intervention": name} for name in ("none", "technique")]
     status = np.full((2, repeats), "ok", dtype=object)
     n_all = Counts(PAIR, np.array(counts))
-    none = [Counts(PAIR, np.zeros((0, 0, 2, 2, 2)))] * 2
-    at = [np.zeros(0, dtype=np.intp)] * 2
-    return DatasetRepeats(
-        "sex", SEX, cells, status, status, n_all, none, {}, at, [{}, {}], decisions, DESIGNS[design]
-    )
+    return DatasetRepeats("sex", SEX, cells, status, status, n_all, {}, records, DESIGNS[design])
 
 
 def shares(runs: int, point: tuple[Any, ...], columns: tuple[str, ...], **more: Any) -> Floats:

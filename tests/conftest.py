@@ -141,9 +141,9 @@ def fairbench(
 STUDIES = Path(__file__).parents[1] / "benchmarks"
 
 
-def study_of(name: str) -> ModuleType:
-    """Return a study of benchmarks/ as a module."""
-    spec = importlib.util.spec_from_file_location(f"{name}_study", STUDIES / f"{name}.py")
+def study_of(name: str, folder: Path = STUDIES) -> ModuleType:
+    """Return a study of benchmarks/ as a module; or another script."""
+    spec = importlib.util.spec_from_file_location(f"{name}_study", folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

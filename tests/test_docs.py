@@ -1,5 +1,6 @@
 """What README and docs say runs: every command of theirs, and the configs and cards that they show."""
 
+import doctest
 import importlib.util
 import os
 import re
@@ -9,12 +10,13 @@ from pathlib import Path
 
 import pytest
 import yaml
+from conftest import study_of
 
 from fairbench_cli.base.strict_yaml import read_yaml
 from fairbench_cli.experiment.config.read import read_config
-from fairbench_cli.experiment.config.schema import config_schema, with_key_tables, write_all
 
 ROOT = Path(__file__).parents[1]
+KEYS = study_of("keys", ROOT / "docs")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -224,7 +226,7 @@ def fits_the_schema():
     """What raises an error where a config does not fit the schema, which itself is right."""
     import jsonschema
 
-    schema = config_schema()
+    schema = KEYS.config_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     return jsonschema.Draft202012Validator(schema).validate
 
@@ -242,18 +244,19 @@ def test_every_config_fits_the_schema_and_plans(path, data_folder, say, fits_the
 def written() -> None:
     """Write what is made from the code; in CI it must have been committed."""
     if not os.environ.get("CI"):
-        write_all(ROOT)
+        KEYS.write_all(ROOT)
 
 
 @pytest.mark.usefixtures("written")
 def test_the_shipped_schema_is_the_codes():
     import json
 
-    assert json.loads((ROOT / "configs/schema.json").read_text()) == config_schema()
+    assert json.loads((ROOT / "configs/schema.json").read_text()) == KEYS.config_schema()
 
 
 @pytest.mark.usefixtures("written")
 def test_the_key_tables_of_the_page_are_the_codes():
     page = (ROOT / "docs/config.md").read_text(encoding="utf-8")
     assert page.count("<!-- keys: ") == 6
-    assert with_key_tables(page) == page
+    assert KEYS.with_key_tables(page) == page
+    assert doctest.testmod(KEYS).failed == 0

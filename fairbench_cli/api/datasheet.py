@@ -79,8 +79,8 @@ class Datasheet:
         Of each attribute, what unknown outcomes may hide.
     explanations : tuple of Explanation
         Of the gap by each attribute, as the audit explains it, with a part for each column asked for.
-    checked : Checked or None
-        What checks found in the files, missing cells too.
+    checked : Checked
+        What checks found in the files, missing cells too; of a network or a card alone nothing.
     sha256 : dict of str to str
         Of the files at hand.
     network : Meta or None
@@ -96,7 +96,7 @@ class Datasheet:
     intersections: tuple[GroupRate, ...] = ()
     unknown: tuple[UnknownOutcomes, ...] = ()
     explanations: tuple[Explanation, ...] = ()
-    checked: Checked | None = None
+    checked: Checked = field(default_factory=Checked)
     sha256: dict[str, str] = field(default_factory=dict)
     network: Meta | None = None
 

@@ -12,6 +12,7 @@ from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.explained import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import listed, percent_words
 from fairbench_cli.data.checks.check import KnownTrap, MissingCells
 from fairbench_cli.data.checks.groups import Side
@@ -56,18 +57,10 @@ def datasheet_document(sheet: Datasheet, view: View | None = None) -> Document:
     view : View, optional
         How many rows of a table are shown; by default all.
     """
-    card = sheet.card
-    sections = [
-        section
-        for section in _sections(sheet, view or View())
-        if section.sentences or section.tables or section.notes or section.sections
-    ]
-    return Document(
-        f"{card.name}: {card.title}" if card.title else card.name,
-        _answer(sheet),
-        _facts(sheet),
-        tuple(sections),
-    )
+    found = _sections(sheet, view or View())
+    sections = tuple(one for one in found if one.sentences or one.tables or one.notes or one.sections)
+    title = ": ".join(filter(None, (sheet.card.name, sheet.card.title)))
+    return Document(title, _answer(sheet), _facts(sheet), sections)
 
 
 def _answer(sheet: Datasheet) -> Answer:
@@ -95,8 +88,8 @@ def _gap(one: AttributeRates, sheet: Datasheet) -> Statement:
 def _chart(one: AttributeRates, sheet: Datasheet) -> Chart:
     """Return the rate of each level, the lowest first, with its interval."""
     ranked = sorted(one.levels, key=lambda each: each.rate.value)
-    shown = ranked if len(ranked) <= MOST_BARS else sorted(ranked, key=lambda each: -each.rows)[:MOST_BARS]
-    shown = [each for each in ranked if each in shown]
+    largest = sorted(ranked, key=lambda each: -each.rows)[:MOST_BARS]
+    shown = [each for each in ranked if each in largest]
     highest = max(max(each.rate.value, each.rate.high) if each.rows else 0 for each in shown)
     axis = Axis(0.0, min(1.0, 1.05 * highest) or 1.0, percent=True)
     rows = []
@@ -115,12 +108,12 @@ def _chart(one: AttributeRates, sheet: Datasheet) -> Chart:
 def _facts(sheet: Datasheet) -> tuple[str, ...]:
     """Return what to know first: the traps in a line, the licence, and where the numbers are from."""
     card = sheet.card
-    columns: dict[str, list[str]] = {}
-    for trap in card.traps:
-        columns.setdefault(trap.kind, []).extend([trap.column] if trap.column else [])
-    kinds = (f"{kind} ({', '.join(names)})" if names else kind for kind, names in columns.items())
-    traps = [f"Known traps: {', '.join(kinds)}."] if columns else []
-    if sheet.checked and sheet.checked.warnings:
+    kinds = []
+    for kind, own in grouped(card.traps, lambda trap: trap.kind).items():
+        names = ", ".join(trap.column for trap in own if trap.column)
+        kinds.append(f"{kind} ({names})" if names else kind)
+    traps = [f"Known traps: {', '.join(kinds)}."] if kinds else []
+    if sheet.checked.warnings:
         traps.append(f"`data check` warns of {len(sheet.checked.warnings):,} more.")
     first = (" ".join(traps), f"Licence: {card.licence}" if card.licence else "")
     return (*filter(None, first), *_provenance(sheet))
@@ -145,14 +138,14 @@ def _provenance(sheet: Datasheet) -> tuple[str, ...]:
 
 def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     card, about = sheet.card, sheet.card.about
-    told = {"Who": about.who, "When": about.when, "What for": about.purpose} if about else {}
-    about_it = [*(f"{key}: {text}" for key, text in told.items()), *filter(None, [card.note])]
-    yield Section("What it is", tuple(about_it), notes=(card.outcome_words, *card.group_words))
+    told = [f"Who: {about.who}", f"When: {about.when}", f"What for: {about.purpose}"] if about else []
+    told += [card.note] * bool(card.note)
+    yield Section("What it is", tuple(told), notes=(card.outcome_words, *card.group_words))
     yield Section("Outcomes by group", tables=tuple(_group_tables(sheet, view)))
     yield from _traps(sheet, view)
     if card.left_out:
         heads = ("left out", "for whom it matters")
-        yield Section("What is left out", tables=(plain_table("", heads, card.left_out.items(), 2),))
+        yield Section("What is left out", tables=(plain_table("", heads, card.left_out.items()),))
     if sheet.intersections:
         names = " × ".join(one.attribute for one in sheet.attributes if one.levels)
         crossed = _rates_table(names, sheet.intersections[:MOST_CROSSED], sheet, view)
@@ -164,7 +157,7 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
         words, config = f"have {sheet.card.outcome}", AuditConfig()
         each = (explanation_section(one, config, view, words) for one in sheet.explanations)
         yield Section("What explains the gaps", sections=tuple(each))
-    if sheet.checked and sheet.checked.missing:
+    if sheet.checked.missing:
         yield Section("Missing values by group", tables=(_missing_table(sheet.checked.missing, view),))
     if sheet.network is not None and sheet.network.stand_in is not None:
         yield standin_section(sheet.network.stand_in)
@@ -257,20 +250,20 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
 def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
     """Yield what the card warns of, with what shows it in the files, and what else checks find."""
     checked, card = sheet.checked, sheet.card
-    shown = {one.trap: _evidence(one) for one in checked.known} if checked else {}
+    shown = {one.trap: _evidence(one) for one in checked.known}
     heads = ("kind", "column", "what to know", *(["in the files"] if shown else []))
     known = [(one.kind, one.column or "", one.note, shown.get(one, "")) for one in card.traps]
-    tables = [plain_table("Known", heads, [row[: len(heads)] for row in known], len(heads))]
-    if checked is not None:
-        warned = [(one.kind, one.column, one.what, one.fix) for one in checked.warnings]
-        heads = ("kind", "column", "what", "what to do")
-        tables.append(plain_table("What data check warns of", heads, warned, 4))
-        said = {one.column for one in card.traps if one.kind == "leak"}
-        leaks = [one for one in checked.left_out_leaks if one.column not in said]
-        out = [("leak", f"gives {card.label.column} away ({one.how})", one.column) for one in leaks]
-        out += [(str(one.kind), one.what, one.column) for one in checked.noted]
-        noted, more = view.cut([(kind, columns, what) for (kind, what), columns in _together(out).items()])
-        tables.append(plain_table("Also noted", ("kind", "column", "what"), noted, 3, more=more))
+    warned = [(one.kind, one.column, one.what, one.fix) for one in checked.warnings]
+    said = {one.column for one in card.traps if one.kind == "leak"}
+    leaks = [one for one in checked.left_out_leaks if one.column not in said]
+    out = [("leak", f"gives {card.label.column} away ({one.how})", one.column) for one in leaks]
+    out += [(str(one.kind), one.what, one.column) for one in checked.noted]
+    noted, more = view.cut([(kind, columns, what) for (kind, what), columns in _together(out).items()])
+    tables = (
+        plain_table("Known", heads, [row[: len(heads)] for row in known]),
+        plain_table("What data check warns of", ("kind", "column", "what", "what to do"), warned),
+        plain_table("Also noted", ("kind", "column", "what"), noted, more=more),
+    )
     some = tuple(table for table in tables if table.rows)
     yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)
 
@@ -281,10 +274,8 @@ def _together(found: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], st
     >>> _together([("leak", "tells", "a"), ("leak", "tells", "b"), ("weight", "counts", "c")])
     {('leak', 'tells'): 'a, b', ('weight', 'counts'): 'c'}
     """
-    columns: dict[tuple[str, str], list[str]] = {}
-    for kind, what, column in found:
-        columns.setdefault((kind, what), []).append(column)
-    return {said: listed(names) for said, names in columns.items()}
+    alike = grouped(found, lambda one: one[:2])
+    return {said: listed([column for *_, column in own]) for said, own in alike.items()}
 
 
 def _evidence(known: KnownTrap) -> str:
@@ -338,8 +329,7 @@ def as_json(sheet: Datasheet) -> str:
     card = sheet.card
     prose = {"name", "title", "source", "licence", "citation", "note", "about", "label", "protected"}
     prose |= {"left_out", "traps"}
-    checked = sheet.checked
-    stand_in = sheet.network.stand_in if sheet.network else None
+    checked, stand_in = sheet.checked, sheet.network.stand_in if sheet.network else None
     found: dict[str, Any] = {
         "format": "fairbench-datasheet/1",
         **card.model_dump(mode="json", include=prose),
@@ -353,14 +343,11 @@ def as_json(sheet: Datasheet) -> str:
         "intersections": sheet.intersections,
         "unknown": sheet.unknown,
         "explanations": sheet.explanations,
-        "missing": checked.missing if checked else (),
-        "known": [
-            {"trap": one.trap.model_dump(), "found": _plain(one.found)}
-            for one in (checked.known if checked else ())
-        ],
-        "warnings": _plain(checked.warnings) if checked else [],
-        "noted": _plain(checked.noted) if checked else [],
-        "left_out_leaks": checked.left_out_leaks if checked else [],
+        "missing": checked.missing,
+        "known": [{"trap": one.trap.model_dump(), "found": _plain(one.found)} for one in checked.known],
+        "warnings": _plain(checked.warnings),
+        "noted": _plain(checked.noted),
+        "left_out_leaks": checked.left_out_leaks,
         "stand_in": stand_in.model_dump(mode="json") if stand_in else None,
         "sha256": sheet.sha256,
     }

@@ -110,7 +110,7 @@ def _about_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig)
     out, few, weak = [], [], []
     for part in tally.slices:
         gone, may = references.excluded(part, config), references.comparable(part, config)
-        at = int(references.references(part, ("selection-rate",), config)[0])
+        at = references.usual_reference(part, config)
         for g, group in enumerate(part.counts.groups):
             called, rows = f"{group} ({part.attribute})", int(part.rows[g])
             if gone[g]:

@@ -190,7 +190,8 @@ def _checks(config: AuditConfig) -> Iterator[Check]:
     if isinstance(config, PlanConfig):
         yield from _of_plan(config)
         return
-    yield from _against_preset(config)
+    for key, wrong, what, fix in _against_preset(config):
+        yield key, wrong, what, fix or f"leave {key} out, or the preset"
     computed = {*COMPARED, *map(canonical, (*config.requested, *(name for _, name in config.fail_on)))}
     for name in config.taus:
         fix = f"name it as a metric: {name}"
@@ -275,48 +276,44 @@ def _of_clusters(config: AuditConfig) -> Iterator[Check]:
 
 
 def _against_preset(config: AuditConfig) -> Iterator[Check]:
-    """Yield what may contradict the preset."""
+    """Yield what may contradict the preset; where no fix is said, one of the two is left out."""
     preset = config.preset
     if preset is None:
         return
-
-    def check(key: str, wrong: object, what: str, fix: Words = "") -> Check:
-        return key, wrong, what, fix or f"leave {key} out, or the preset"
-
     people = f"preset {preset} counts people, and weights make something else of them"
-    yield check("weight", config.weight is not None, people)
-    yield check("min-group", config.min_group != 1, f"preset {preset} compares groups of any number of rows")
+    yield "weight", config.weight is not None, people, ""
+    yield "min-group", config.min_group != 1, f"preset {preset} compares groups of any number of rows", ""
     if preset == "aequitas":
         what = f"Aequitas has no reference method {config.ref_method}"
         fix = "use majority or minimum, or name groups with ref"
-        yield check("ref-method", config.ref_method in ("maximum", "rest"), what, fix)
-        yield check("rule", config.rule != "point", "Aequitas does not look at chance")
-        yield check("min-share", config.min_share > 0, "Aequitas compares all groups")
-        yield check("exclude", config.exclude, "Aequitas compares all groups")
-        yield check("cluster", config.cluster is not None, "Aequitas takes every row for a person")
+        yield "ref-method", config.ref_method in ("maximum", "rest"), what, fix
+        yield "rule", config.rule != "point", "Aequitas does not look at chance", ""
+        yield "min-share", config.min_share > 0, "Aequitas compares all groups", ""
+        yield "exclude", config.exclude, "Aequitas compares all groups", ""
+        yield "cluster", config.cluster is not None, "Aequitas takes every row for a person", ""
         return
     metrics = [name for name in config.metrics if canonical(name) != "selection-rate"]
-    yield check("metric", metrics, f"preset {preset} goes by the selection rate, not by {', '.join(metrics)}")
+    yield "metric", metrics, f"preset {preset} goes by the selection rate, not by {', '.join(metrics)}", ""
     others = config.references or config.ref_method != "maximum"
     what = f"preset {preset} compares with the group that is selected most"
-    yield check("ref" if config.references else "ref-method", others, what)
+    yield ("ref" if config.references else "ref-method"), others, what, ""
     harms = config.effect == "punitive"
-    yield check("decision", harms, f"preset {preset} takes being selected for what helps")
-    yield check("cluster", config.cluster is not None, f"preset {preset} takes every row for a person")
+    yield "decision", harms, f"preset {preset} takes being selected for what helps", ""
+    yield "cluster", config.cluster is not None, f"preset {preset} takes every row for a person", ""
     own_tau = config.tau_by_metric != {"default": FOUR_FIFTHS}
     if preset == "eeoc":
-        yield check("tau", own_tau, "preset eeoc is the rule of four fifths, so tau is 0.8")
+        yield "tau", own_tau, "preset eeoc is the rule of four fifths, so tau is 0.8", ""
         return
     names, both = config.attributes or (), ("name both columns with ", Flag("attribute"))
     what = "preset ll144 needs two attributes, sex and race or ethnicity"
-    yield check("attribute", len(names) != 2, what, both)
+    yield "attribute", len(names) != 2, what, both
     crossed = len(names) == 2 and any(set(names) != set(each) for each in config.intersections)
-    yield check("intersect", crossed, f"preset ll144 crosses {' and '.join(names)}, and nothing else")
+    yield "intersect", crossed, f"preset ll144 crosses {' and '.join(names)}, and nothing else", ""
     what = f"preset ll144 leaves out categories under {SMALL:g} of the data, not {config.min_share:g}"
-    yield check("min-share", config.min_share > SMALL, what, f"give at most {SMALL:g}")
+    yield "min-share", config.min_share > SMALL, what, f"give at most {SMALL:g}"
     for key, asks in (("fail", config.fail), ("fail-on", config.failing_metrics)):
         fix = f"leave {key} out, or use preset eeoc"
-        yield check(key, asks, "preset ll144 has no pass mark, so nothing can fail", fix)
+        yield key, asks, "preset ll144 has no pass mark, so nothing can fail", fix
     for key, limits in (("rule", config.rule != "evidence"), ("tau", own_tau)):
         what = f"preset ll144 has no pass mark, so {key} has no effect"
-        yield check(key, limits, what, f"leave {key} out")
+        yield key, limits, what, f"leave {key} out"

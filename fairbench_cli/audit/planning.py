@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -146,28 +147,21 @@ class AuditPlan:
     @cached_property
     def shown(self) -> tuple[ShownRatios, ...]:
         """What the rows at hand can show."""
-        return tuple(_shown(one, rate, 1.0, self) for one in self.compared for rate in self.config.rate)
+        return tuple(_shown(one, rate, 1.0, self) for one, rate in product(self.compared, self.config.rate))
 
     @cached_property
     def curve(self) -> tuple[ShownRatios, ...]:
         """What several times the rows at hand can show."""
-        pairs = ((one, rate) for one in self.compared for rate in self.config.rate)
+        each = zip(product(self.compared, self.config.rate), self.shown, strict=True)
         return tuple(
-            here if times == 1 else _shown(one, rate, times, self)
-            for (one, rate), here in zip(pairs, self.shown, strict=True)
-            for times in FACTORS
+            here if times == 1 else _shown(*pair, times, self) for pair, here in each for times in FACTORS
         )
 
     @cached_property
     def needed(self) -> tuple[NeededRows, ...]:
         """How many rows the ratios asked for take; ratios that no rows decide are left out."""
-        each = (
-            _needed(one, rate, ratio, self)
-            for one in self.compared
-            for rate in self.config.rate
-            for ratio in self.config.ratio
-        )
-        return tuple(row for row in each if row is not None)
+        asked = product(self.compared, self.config.rate, self.config.ratio)
+        return tuple(row for each in asked if (row := _needed(*each, self)))
 
     def to_pandas(self, table: str = "shown") -> "pd.DataFrame":
         """Return "shown" (what the rows can show), "needed" (the rows it takes) or "curve" as a frame."""
@@ -258,11 +252,8 @@ def _counted(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfi
     nested = any(isinstance(value, Mapping) for value in source.values())
     named = (*(config.attributes or ()), *config.references, "group")
     sizes = source if nested else {named[0]: source}
-    for key, given in (
-        ("bins", config.bins),
-        ("intersect", config.intersections),
-        ("attribute", set(config.attributes or ()) - set(sizes)),
-    ):
+    unknown = set(config.attributes or ()) - set(sizes)
+    for key, given in {"bins": config.bins, "intersect": config.intersections, "attribute": unknown}.items():
         if given:
             what = f"sizes of {', '.join(map(str, sizes))} say nothing of other columns"
             raise user_error(what, ("give a file with a row per person, or leave out ", Flag(key)), Flag(key))
@@ -296,7 +287,7 @@ def _slice(attribute: str, sizes: Any) -> Slice:
 
 def _pairs(part: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
     """Yield each group with its reference."""
-    at, rows = int(references.references(part, ("selection-rate",), config)[0]), part.rows.tolist()
+    at, rows = references.usual_reference(part, config), part.rows.tolist()
     for g in np.flatnonzero(references.comparable(part, config)).tolist():
         if g != at:
             other = sum(rows) - rows[g] if at == references.REST else rows[at]
@@ -486,11 +477,10 @@ def _chart(one: PlannedPair, plan: AuditPlan) -> Chart:
     y = charts.Axis(0.0, 1.0, charts.PLOT, 8.0)
     lines = []
     for rate in plan.config.rate:
-        own = [row for row in plan.curve if row.rate == rate and _names(row) == _names(one)]
         points = [
             (row.times * both, row.fails_below, f"{_of_rows(row)}: {_down(row.fails_below)} and less")
-            for row in own
-            if not math.isnan(row.fails_below)
+            for row in plan.curve
+            if row.rate == rate and _names(row) == _names(one) and not math.isnan(row.fails_below)
         ]
         lines.append(charts.ChartLine(f"rate of the reference {rate:g}", points))
     at = y.at(plan.criterion.tau)

@@ -44,10 +44,17 @@ class YamlDocument:
     name: str
 
     def where(self, place: Place) -> str:
-        """Return ``file:line`` (or the flag) of a value, or of the nearest thing around it."""
-        while place and place not in self.spots:
-            place = place[:-1]
-        return self.spots.get(place, self.name)
+        """Return ``file:line`` (or the flag) of a value, or of the nearest thing around it.
+
+        An index that the file does not have is of a value that stands without brackets.
+        """
+        there: Place = ()
+        for part in place:
+            if isinstance(part, str) or (*there, part) in self.spots:
+                there = (*there, part)
+        while there and there not in self.spots:
+            there = there[:-1]
+        return self.spots.get(there, self.name)
 
 
 def without(spots: dict[Place, str], place: Place) -> dict[Place, str]:

@@ -69,6 +69,9 @@ _BOUNDS = {
 Finding = tuple[Place, Problem]
 """What is wrong with a value, and its place within what was read."""
 
+Conflict = tuple[Place, Words, Words]
+"""What one part of a file makes wrong in another: where, what is wrong, what to do."""
+
 
 def usual(key: Any) -> Any:
     """Return the name of a key that may be spelled otherwise, too."""
@@ -275,16 +278,7 @@ Fraction = Annotated[
 def problems_of(error: ValidationError, document: YamlDocument) -> Iterator[Problem]:
     """Yield one problem per finding in a document."""
     for place, problem in findings_of(error):
-        yield Problem(problem.what, problem.fix, problem.where or spot_of(document, place))
-
-
-def spot_of(document: YamlDocument, place: Place) -> str:
-    """Return where a value was given; an index that the file does not have is of one without brackets."""
-    kept: Place = ()
-    for part in place:
-        if isinstance(part, str) or (*kept, part) in document.spots:
-            kept = (*kept, part)
-    return document.where(kept)
+        yield Problem(problem.what, problem.fix, problem.where or document.where(place))
 
 
 def findings_of(error: ValidationError, *around: str) -> Iterator[Finding]:

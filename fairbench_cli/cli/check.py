@@ -1,17 +1,17 @@
 """``fairbench check``: try a technique or a classifier before a run does."""
 
-import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairbench_cli.cli.console import out, say
+from fairbench_cli.cli.console import fold, say
 
 if TYPE_CHECKING:
     from fairbench_cli.experiment.trial import Trial
 
 MOST_LINES = 8  # of what a trial prints
+INDENT = " " * 6
 
 
 def check(
@@ -56,18 +56,11 @@ def _show(trial: "Trial") -> int:
     more += [f"representation={trial.representation}"] * (trial.representation != "original")
     say(", ".join([f"{trial.kind.name} {trial.spec}", *more]), "bold")
     findings = trial.findings()
-    width = min(out().width, 80)
-
-    def fold(text: str, first: str = "      ") -> None:
-        indent = " " * len(first)
-        for line in textwrap.wrap(text, width, initial_indent=first, subsequent_indent=indent):
-            say(line)
-
     shown: set[tuple[str, ...]] = {()}
     for finding in findings:
         say(f"  {'✗' if finding.mend else '✓'} {finding.title}", "red" if finding.mend else "")
         if finding.mend:
-            fold(finding.mend)
+            fold(finding.mend, "", INDENT, INDENT)
         if finding.mend and finding.printed not in shown:
             shown.add(finding.printed)
             _block("It printed:", finding.printed)
@@ -81,6 +74,6 @@ def _show(trial: "Trial") -> int:
 def _block(title: str, lines: Sequence[str]) -> None:
     """Print a title and some lines as they are, the last ones where there are many."""
     left_out = len(lines) - MOST_LINES
-    say(f"      {title}", "dim")
+    say(f"{INDENT}{title}", "dim")
     for line in ([f"… {left_out} more lines"] if left_out > 0 else []) + list(lines[-MOST_LINES:]):
-        say(f"      | {line}", "dim")
+        say(f"{INDENT}| {line}", "dim")

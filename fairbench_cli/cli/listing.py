@@ -1,7 +1,7 @@
 """``fairbench list`` and ``docs``: what can stand in a config, the configs that come along, and the pages."""
 
 from collections.abc import Iterator
-from dataclasses import MISSING, fields, replace
+from dataclasses import MISSING, fields
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
@@ -114,7 +114,7 @@ def _section(kind: str) -> Section:
 
 
 def _table(title: str, heads: list[str], rows: list[list[str]], more: str = "") -> Section:
-    return Section(title, tables=(replace(plain_table("", heads, rows, len(heads)), more=more),))
+    return Section(title, tables=(plain_table("", heads, rows, more=more),))
 
 
 FIRST = ("tutorial", "howto", "concepts", "guide")  # what to read before the others

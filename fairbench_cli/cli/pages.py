@@ -186,7 +186,7 @@ def metric_tables() -> Document:
 
 
 def _listed(title: str, heads: list[str], rows: list[list[str]]) -> Section:
-    return Section(f"metrics: {title}", tables=(plain_table("", heads, rows, len(heads)),))
+    return Section(f"metrics: {title}", tables=(plain_table("", heads, rows),))
 
 
 def _function(metric: Metric) -> list[str]:

@@ -20,6 +20,7 @@ from fairbench_cli.base.validation import (
     NAME,
     SHA256,
     URL,
+    Conflict,
     FileModel,
     StrictModel,
     in_file_order,
@@ -244,7 +245,7 @@ class Card(FileModel):
             fix = "leave out unknown_as, or name the cells in the card: label: {unknown: [...]}"
             raise user_error(what, fix)
         card = self.model_copy(update={"label": self.label.model_copy(update={"unknown_as": policy})})
-        if problems := [Problem(one.what, one.fix) for one in _label_contradictions(card)]:
+        if problems := [Problem(what, fix) for _, what, fix in _label_contradictions(card)]:
             raise UserError(*problems)
         return card
 
@@ -453,7 +454,7 @@ def read_card(path: Path) -> Card:
         card = Card.model_validate(document.data).read_from(document)
     except ValidationError as error:
         raise UserError(*in_file_order(problems_of(error, document), document.name)) from None
-    problems = list(_contradictions(card))
+    problems = [Problem(what, fix, card.where(*place)) for place, what, fix in _contradictions(card)]
     if problems:
         raise UserError(*in_file_order(problems, document.name))
     return card
@@ -507,67 +508,69 @@ def _spelled_out(document: YamlDocument) -> YamlDocument:
     return YamlDocument(data, document.spots, document.name)
 
 
-def _contradictions(card: Card) -> Iterator[Problem]:
+def _contradictions(card: Card) -> Iterator[Conflict]:
     """Yield what a card says in one place and makes impossible, or pointless, in another."""
-    if card.format != "csv":
-        for key in sorted({"header", "separator", "comment"} & card.model_fields_set):
-            kind = "an ARFF file" if card.format == "arff" else "a Parquet file"
-            yield Problem(f"{key} has no effect on {kind}", "remove it", card.where(key))
+    kind = "an ARFF file" if card.format == "arff" else "a Parquet file"
+    of_text = {"header", "separator", "comment"} & card.model_fields_set
+    for key in sorted(of_text) if card.format != "csv" else ():
+        yield (key,), f"{key} has no effect on {kind}", "remove it"
     for name, column in card.columns.items():
         if column.source in card.made:
             what = f'column "{name}" is made of "{column.source}", which is no column of the file itself'
-            fix = f"write from: {card.made[column.source]}"
-            yield Problem(what, fix, card.where("columns", name, "from"))
+            yield ("columns", name, "from"), what, f"write from: {card.made[column.source]}"
         if column.if_missing and not card.missing:
             what = f'if_missing of column "{name}" needs to know which cells are missing values'
             fix = 'write them under `missing`, for example missing: ["", "?"]'
-            yield Problem(what, fix, card.where("columns", name, "if_missing"))
+            yield ("columns", name, "if_missing"), what, fix
     if card.column(card.label.column).if_missing:
-        what = "a label that is missing cannot be filled in"
-        fix = "remove if_missing and write missing_rows: drop"
-        yield Problem(what, fix, card.where("columns", card.label.column, "if_missing"))
+        what, fix = (
+            "a label that is missing cannot be filled in",
+            "remove if_missing and write missing_rows: drop",
+        )
+        yield ("columns", card.label.column, "if_missing"), what, fix
     if card.missing_rows == "drop" and not card.missing:
         what = "missing_rows: drop needs to know which cells are missing values"
-        fix = 'write them under `missing`, for example missing: "?"'
-        yield Problem(what, fix, card.where("missing_rows"))
+        yield ("missing_rows",), what, 'write them under `missing`, for example missing: "?"'
     if card.format == "csv" and not card.header and not card.columns:
-        fix = "name them under `columns`, in file order"
-        yield Problem("a file without header needs its columns named", fix, card.where("header"))
+        what, fix = (
+            "a file without header needs its columns named",
+            "name them under `columns`, in file order",
+        )
+        yield ("header",), what, fix
     if card.separator in '"\n\r':
-        yield Problem("a quote or line end cannot separate cells", "use , or ;", card.where("separator"))
+        yield ("separator",), "a quote or line end cannot separate cells", "use , or ;"
     names = [file.name for file in card.files]
     for i, name in enumerate(names):
         if name in names[:i]:
-            yield Problem(f"file {name} is listed twice", "keep one", card.where("files", i))
+            yield ("files", i), f"file {name} is listed twice", "keep one"
     if card.test_rows and card.test_files:
-        what = "test_files and test_rows exclude each other"
-        yield Problem(what, "keep one", card.where("test_rows"))
+        yield ("test_rows",), "test_files and test_rows exclude each other", "keep one"
     yield from _label_contradictions(card)
     yield from _joint_contradictions(card)
     for name in card.expected.groups if card.expected else ():
         if name not in card.protected:
             what = f'"{name}" is no protected attribute of the card'
-            yield Problem(what, suggest(name, card.protected), card.where("expected", "groups", name))
+            yield ("expected", "groups", name), what, suggest(name, card.protected)
     if card.counts is not None and card.counts in {*card.columns, *card.test_rows, *dict(card.needed())}:
         what = f'"{card.counts}" counts the people of a row, so it is no column of theirs'
-        yield Problem(what, "name it under `counts` alone", card.where("counts"))
+        yield ("counts",), what, "name it under `counts` alone"
     for name, place in card.needed():
         if card.drops(name):
             fix = "list it under `columns`, and not as drop"
-            yield Problem(f'column "{name}" is needed but dropped', fix, card.where(*place))
+            yield place, f'column "{name}" is needed but dropped', fix
         if name == card.label.column and place[0] == "protected":
             what = f'"{name}" is the label: it cannot be protected, nor what β acts on'
-            yield Problem(what, "name another column", card.where(*place))
+            yield place, what, "name another column"
 
 
-def _label_contradictions(card: Card) -> Iterator[Problem]:
+def _label_contradictions(card: Card) -> Iterator[Conflict]:
     """Yield why the unknown outcomes of a card cannot become what it says."""
     if card.column(card.label.column).is_number and card.label.unknown_as == "unfavourable":
         what = f'unknown_as: unfavourable needs a label of categories, and "{card.label.column}" is a number'
-        yield Problem(what, "write unknown_as: level", card.where("label", "unknown_as"))
+        yield ("label", "unknown_as"), what, "write unknown_as: level"
 
 
-def _joint_contradictions(card: Card) -> Iterator[Problem]:
+def _joint_contradictions(card: Card) -> Iterator[Conflict]:
     """Yield what is wrong with the joint attributes of a card."""
     single = [name for name, protected in card.protected.items() if protected.of is None]
     for name, protected in card.protected.items():
@@ -575,8 +578,7 @@ def _joint_contradictions(card: Card) -> Iterator[Problem]:
             if part not in single:
                 joint = "a joint attribute itself" if part in card.protected else "no protected attribute"
                 fix = suggest(part, single)
-                yield Problem(f'"{part}" is {joint} of the card', fix, card.where("protected", name, "of", i))
+                yield ("protected", name, "of", i), f'"{part}" is {joint} of the card', fix
         if protected.of and name in card.columns:
             what = f'"{name}" is a column, so no joint attribute can have its name'
-            fix = f"call it {'-'.join(protected.of)}-joint"
-            yield Problem(what, fix, card.where("protected", name))
+            yield ("protected", name), what, f"call it {'-'.join(protected.of)}-joint"

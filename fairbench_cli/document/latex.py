@@ -8,9 +8,10 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import TypeVar
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import printable, slugs
 from fairbench_cli.document.model import Document, Section, TableCell, TextTable
 
@@ -20,8 +21,6 @@ _TEX |= {
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "`": r"\textasciigrave{}",
-}
-_TEX |= {
     "β": r"$\beta$",
     "τ": r"$\tau$",
     "…": r"\ldots{}",
@@ -79,40 +78,37 @@ class _Layout:
     Parameters
     ----------
     table : TextTable
-    rows : tuple of (str, rows)
-        Under the head of each part; the only one of a table without parts has no head.
-    names : tuple of int
+    rows : dict of str to rows
+        By the head of each part; the only one of a table without parts has no head.
+    names : list of int
         The columns of words that are shown as such.
-    pieces : tuple of tuple of int
+    pieces : list of lists of int
         The columns of numbers; each piece has the names again.
     """
 
     table: TextTable
-    rows: tuple[tuple[str, tuple[Row, ...]], ...]
-    names: tuple[int, ...]
-    pieces: tuple[tuple[int, ...], ...]
+    rows: dict[str, list[Row]]
+    names: list[int]
+    pieces: list[list[int]]
 
     @classmethod
     def of(cls, table: TextTable) -> "_Layout":
         """Lay a table out."""
-        words = tuple(j for j, number in enumerate(table.numeric) if not number)
-        parts: dict[str, list[Row]] = {}
-        by = words[-1] if table.grouped and len(words) > 1 else None
-        for row in table.rows:
-            parts.setdefault("" if by is None else row[by].whole, []).append(row)
-        names = words if by is None else words[:-1]
+        names = [j for j, number in enumerate(table.numeric) if not number]
         numbers = [j for j, number in enumerate(table.numeric) if number]
-        found = cls(table, tuple((head, tuple(rows)) for head, rows in parts.items()), names, ())
-        room = TEXT - sum(GAP + found.name_width(j) for j in names)
+        by = names.pop() if table.grouped and len(names) > 1 else None
+        rows = grouped(table.rows, lambda row: "" if by is None else row[by].whole)
+        whole = cls(table, rows, names, [numbers])
+        room = TEXT - sum(GAP + whole.name_width(j) for j in names)
         wide = [GAP + column_width(table, j) for j in numbers]
         count = 1
         while count < len(numbers) and max(map(sum, _even(wide, count))) > room:
             count += 1
-        return replace(found, pieces=tuple(map(tuple, _even(numbers, count))))
+        return replace(whole, pieces=_even(numbers, count))
 
     def name_width(self, column: int) -> float:
         """Return the least width of a column of names: what it needs, up to `LEAST_NAME`."""
-        cells = [self.table.heads[column], *(row[column].whole for _, rows in self.rows for row in rows)]
+        cells = [self.table.heads[column], *(row[column].whole for row in chain(*self.rows.values()))]
         return min(LEAST_NAME, max(map(width, cells)))
 
     def wraps(self, column: int) -> bool:
@@ -128,7 +124,7 @@ class _Layout:
 Item = TypeVar("Item")
 
 
-def _even(items: Sequence[Item], count: int) -> list[Sequence[Item]]:
+def _even(items: list[Item], count: int) -> list[list[Item]]:
     """Return items in so many pieces, as even as they can be."""
     ends = [round(i * len(items) / count) for i in range(count + 1)]
     return [items[low:high] for low, high in pairwise(ends)]
@@ -144,20 +140,17 @@ def _pages(
     room -= RULES * len(layout.pieces)
     pages: list[dict[str, list[Row]]] = [{}]
     used, over = 0.0, (LINE + 5) * len(layout.pieces)  # what the head of a part takes
-    for head, rows in layout.rows:
-        if pages[-1] and used + over + sum(map(layout.height, rows)) > room:
-            pages.append({})
-            used = 0.0
-        for row in rows:
-            if pages[-1] and used + over + layout.height(row) > room:
+    for head, rows in layout.rows.items():
+        heights = [layout.height(row) for row in rows]
+        for k, (row, height) in enumerate(zip(rows, heights, strict=True)):
+            if pages[-1] and used + over + (height if k else sum(heights)) > room:
                 pages.append({})
                 used = 0.0
-            used += layout.height(row) + over * (head not in pages[-1])
+            used += height + over * (head not in pages[-1])
             pages[-1].setdefault(head, []).append(row)
     for i, page in enumerate(pages, start=1):
         more = f", part {i} of {len(pages)}" if len(pages) > 1 else ""
-        part = replace(layout, rows=tuple((head, tuple(rows)) for head, rows in page.items()))
-        yield part, title + more, label + (f"-{i}" if i > 1 else "")
+        yield replace(layout, rows=page), title + more, label + (f"-{i}" if i > 1 else "")
 
 
 def _float(layout: _Layout, title: str, label: str, facts: tuple[str, ...]) -> str:
@@ -178,17 +171,15 @@ def _piece(layout: _Layout, columns: Sequence[int]) -> str:
     heads = [escaped(table.heads[j]) for j in names]
     heads += [_head(table.heads[j], column_width(table, j)) for j in columns]
     lines = [f"{_row(heads)}\n\\midrule"]
-    for k, (head, rows) in enumerate(layout.rows):
-        lines += ["\\addlinespace"] * (k > 0)
+    once = table.grouped and len(names) > 1  # what stands in the first column
+    for part, (head, rows) in enumerate(layout.rows.items()):
+        lines += ["\\addlinespace"] * (part > 0)
         across = f"\\multicolumn{{{len(heads)}}}{{@{{}}l}}{{\\emph{{{escaped(head)}}}}}"
         lines += [_row([across])] * bool(head)
-        before = None
-        for row in rows:
+        for k, row in enumerate(rows):
             texts = [breakable(row[j].whole) for j in names]
-            said = row[names[0]].whole if table.grouped and len(names) > 1 else None
-            if said is not None and said == before:
+            if once and k and row[names[0]].whole == rows[k - 1][names[0]].whole:
                 texts[0] = ""
-            before = said
             lines.append(_row([*texts, *(_cell(row[j]) for j in columns)]))
     body = "\n".join(lines)
     return (

@@ -132,14 +132,14 @@ def plain_table(
     title: str,
     heads: Iterable[str],
     rows: Iterable[Iterable[str | TableCell]],
-    words: int,
+    words: int | None = None,
     *,
     more: str = "",
     keys: Iterable[str] = (),
     grouped: bool = False,
     marks: Iterable[str] = (),
 ) -> TextTable:
-    """Return a table of texts or cells, whose first `words` columns are words and the others numbers."""
+    """Return a table of texts or cells, whose first `words` columns are words; None as in `TextTable`."""
     cells = tuple(tuple(one if isinstance(one, TableCell) else TableCell(one) for one in row) for row in rows)
     return TextTable(title, tuple(heads), cells, more, words, tuple(keys), grouped, marks=tuple(marks))
 

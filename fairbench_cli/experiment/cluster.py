@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import read_text
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.plugins import CodeOrigin, digest_of, read_sources, version_of
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
@@ -605,9 +606,7 @@ def _quiet() -> Iterator[None]:
 
 def _unlike(unlike: Mapping[str, tuple[str, ...]], workers: int) -> UserError:
     """Return the error for workers that would not compute the same numbers, those with one fault together."""
-    by_fault: dict[tuple[str, ...], list[str]] = {}
-    for worker, differs in sorted(unlike.items()):
-        by_fault.setdefault(differs, []).append(worker)
+    by_fault = grouped(sorted(unlike), unlike.__getitem__)
     faults = [f"{', '.join(those)}: {'; '.join(differs)}" for differs, those in by_fault.items()]
     what = f"{len(unlike)} of {workers} workers would not compute the same numbers: {' | '.join(faults)}"
     return user_error(what, "install there what `pip freeze` lists here, and start them again")

@@ -15,6 +15,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -150,7 +151,7 @@ class Trial:
 
     def ask(self, train: Sample, test: Sample, *, copied: bool = True) -> Reply:
         """Fit and predict, on copies of the rows, and check the shape and range of all that comes out."""
-        train, test = (_copy(rows) if copied else rows for rows in (train, test))
+        train, test = deepcopy((train, test)) if copied else (train, test)
         train, test = (represent(rows, self.representation, _favoured(rows)) for rows in (train, test))
         try:
             fitted = self.fit(train)
@@ -286,7 +287,7 @@ def _digest(answer: Reply) -> str:
 
 
 def _changes_nothing(trial: Trial) -> None:
-    train, test = (_copy(rows) for rows in samples())
+    train, test = deepcopy(samples())
     for given in (replace(train, weights=np.ones(len(train))), train):
         before = _bytes(given), _bytes(test)
         trial.ask(given, test, copied=False)
@@ -294,12 +295,6 @@ def _changes_nothing(trial: Trial) -> None:
             for name in old:
                 if old[name] != new[name]:
                     raise Misbehaviour(f"It changes {name} of the {what} rows. Change a copy: {name}.copy().")
-
-
-def _copy(rows: Sample) -> Sample:
-    features = replace(rows.features, codes=rows.features.codes.copy(order="F"))
-    weights = None if rows.weights is None else rows.weights.copy()
-    return replace(rows, features=features, y=rows.y.copy(), s=rows.s.copy(), weights=weights)
 
 
 def _bytes(rows: Sample) -> dict[str, bytes]:

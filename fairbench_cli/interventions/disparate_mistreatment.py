@@ -6,7 +6,7 @@ follow the kinks exactly. As published: by the penalty convex-concave procedure.
 """
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, ClassVar, Literal
 
@@ -17,7 +17,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from fairbench_cli.base.parameters import LATER
 from fairbench_cli.classifiers.encode import BinEncoding
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Floats, Labels, Sample
+from fairbench_cli.data.table import Floats, Labels, Rows, Sample
 from fairbench_cli.interventions import logistic, mistreatment
 from fairbench_cli.interventions.cells import NotNegative
 from fairbench_cli.interventions.fitted import Fitted
@@ -164,23 +164,10 @@ def polish(
             reach = np.sqrt(np.einsum("ij,ij->i", z, z))
             g = t.T @ problem.gradient(w, d)
         near = np.flatnonzero((np.abs(d) <= radius * reach) | (side == 0))
-        far = side.copy()
-        far[near] = 0
-        walk = _Walk(
-            z[near],
-            reach[near],
-            problem.up[:, near],
-            problem.down[:, near],
-            p=np.zeros(len(w)),
-            d=d[near],
-            side=side[near],
-            rows=problem.slopes(side) @ z,
-            f=problem.disparities(d),
-        )
-        end, inside = _walked(walk, g, radius, threshold)
-        predicted = -(g @ end.p + 0.5 * end.p @ end.p)
-        length = float(np.linalg.norm(end.p))
-        w_trial = w + t @ end.p
+        p, end, inside = _walked(problem, near, z, g, d, side, radius, threshold)
+        predicted = -(g @ p + 0.5 * p @ p)
+        length = float(np.linalg.norm(p))
+        w_trial = w + t @ p
         d_trial = problem.x @ w_trial
         value_trial = problem.loss(w_trial, d_trial)
         if predicted <= 1e-15 * max(1.0, value):
@@ -193,94 +180,88 @@ def polish(
                 return w, step
             radius = 0.25 * min(radius, length)
             continue
-        side = far
-        side[near] = end.side
+        side[near] = end
         w, d, value = w_trial, d_trial, value_trial
         if not inside and value - value_trial <= 1.5 * predicted:
             radius = min(2 * radius, 0.2)
     return w, most
 
 
-@dataclass(frozen=True, eq=False)
-class _Walk:
-    """Where a walk within the trust region has got to, in whitened coordinates.
+def _walked(
+    problem: Mistreatment,
+    near: Rows,
+    z: Floats,
+    g: Floats,
+    d: Floats,
+    side: Labels,
+    radius: float,
+    threshold: float,
+) -> tuple[Floats, Labels, bool]:
+    """Return the least g·p + ‖p‖²/2 within |F_j| ≤ threshold and ‖p‖ ≤ radius, in whitened coordinates z.
 
-    `z`, its norm `reach`, `up`, `down`, `d` and `side` are of the near patterns, side 0 being held at d = 0;
-    `p` is the way so far; `rows` are the gradients of F_j, and `f` their values.
+    That is p, the sides on which the near patterns end (0: held at d = 0), and whether it rests there; `d`
+    and `side` are those of all patterns before, and all but the near ones stay on their sides.
     """
+    rows, f = problem.slopes(side) @ z, problem.disparities(d)  # gradients of F_j, and F_j
+    z, d, side, up, down = z[near], d[near], side[near], problem.up[:, near], problem.down[:, near]
+    reach, p = np.sqrt(np.einsum("ij,ij->i", z, z)), np.zeros(len(g))
+    slopes = {1: up, -1: down, 0: np.zeros_like(up)}
 
-    z: Floats
-    reach: Floats
-    up: Floats
-    down: Floats
-    p: Floats
-    d: Floats
-    side: Labels
-    rows: Floats
-    f: Floats
-
-    def moved(self, i: int, to: int) -> "_Walk":
-        """Return the walk with pattern i on another side."""
-        slope = {1: self.up[:, i], -1: self.down[:, i], 0: np.zeros(len(self.f))}
-        change = slope[to] - slope[int(self.side[i])]
-        side = self.side.copy()
+    def turn(i: int, to: int) -> None:
+        """Put a pattern on another side."""
+        nonlocal rows
+        rows = rows + np.outer(slopes[to][:, i] - slopes[int(side[i])][:, i], z[i])
         side[i] = to
-        return replace(self, side=side, rows=self.rows + np.outer(change, self.z[i]))
 
-
-def _walked(walk: _Walk, g: Floats, radius: float, threshold: float) -> tuple[_Walk, bool]:
-    """Return the least g·p + ‖p‖²/2 within |F_j| ≤ threshold and ‖p‖ ≤ radius, and whether it rests."""
-    active = np.abs(walk.f) >= threshold - EXACT
-    kinked = (walk.up != 0).any(axis=0) | (walk.down != 0).any(axis=0)
+    active = np.abs(f) >= threshold - EXACT
+    kinked = (up != 0).any(axis=0) | (down != 0).any(axis=0)
     idle = 0
     for _ in range(3 * (PATIENCE + len(g))):
-        held = np.flatnonzero(walk.side == 0)
-        fixed = np.vstack([walk.rows[active], walk.z[held]])
-        slope = g + walk.p
+        held = np.flatnonzero(side == 0)
+        fixed = np.vstack([rows[active], z[held]])
+        slope = g + p
         multipliers, e = _projected(fixed, slope)
         if np.linalg.norm(e) <= 1e-11 * max(1.0, float(np.linalg.norm(slope))):
-            lam = np.zeros(len(walk.f))
+            lam = np.zeros(len(f))
             lam[active] = multipliers[: active.sum()]
-            wrong = active & (lam * np.sign(walk.f) < -1e-12) if threshold > 0 else active & False
+            wrong = active & (lam * np.sign(f) < -1e-12) if threshold > 0 else active & False
             if wrong.any():
                 active = active & ~wrong
                 continue
             nu = multipliers[active.sum() :]
-            over, under = nu - lam @ walk.up[:, held], lam @ walk.down[:, held] - nu
+            over, under = nu - lam @ up[:, held], lam @ down[:, held] - nu
             worst = np.maximum(over, under)
             if not len(worst) or worst.max() <= 1e-12:
-                return walk, True
+                return p, side, True
             i = int(np.argmax(worst))
-            walk = walk.moved(int(held[i]), 1 if over[i] >= under[i] else -1)
+            turn(int(held[i]), 1 if over[i] >= under[i] else -1)
             continue
-        change = walk.z @ e
+        change = z @ e
         # Patterns in the span of those held stay where they are, whatever the rounding says.
-        towards = kinked & (walk.side * change < -1e-10 * float(np.linalg.norm(e)) * walk.reach)
+        towards = kinked & (side * change < -1e-10 * float(np.linalg.norm(e)) * reach)
         with np.errstate(divide="ignore", invalid="ignore"):
-            until = np.where(towards, np.maximum(walk.d * walk.side, 0.0) / np.abs(change), np.inf)
+            until = np.where(towards, np.maximum(d * side, 0.0) / np.abs(change), np.inf)
         i = int(np.argmin(until)) if len(until) else -1
-        slide = walk.rows @ e
+        slide = rows @ e
         with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.where(
-                active | (slide == 0), np.inf, (threshold - np.sign(slide) * walk.f) / np.abs(slide)
-            )
+            room = np.where(active | (slide == 0), np.inf, (threshold - np.sign(slide) * f) / np.abs(slide))
         j = int(np.argmin(room))
-        a, b, c = float(e @ e), float(walk.p @ e), float(walk.p @ walk.p) - radius**2
+        a, b, c = float(e @ e), float(p @ e), float(p @ p) - radius**2
         edge = (-b + math.sqrt(max(b * b - a * c, 0.0))) / a
         t = min(1.0, float(until[i]) if i >= 0 else np.inf, max(float(room[j]), 0.0), edge)
         # Where many kinks meet, the walk can go round them on the spot; `kkt` says whether that was the end.
         idle = idle + 1 if t * float(np.linalg.norm(e)) <= 1e-12 else 0
         if idle > PATIENCE:
-            return walk, True
-        walk = replace(walk, p=walk.p + t * e, d=walk.d + t * change, f=walk.f + t * slide)
+            return p, side, True
+        p, d, f = p + t * e, d + t * change, f + t * slide
         if i >= 0 and t == until[i]:
-            walk = walk.moved(i, 0)
+            turn(i, 0)
         elif t == max(room[j], 0.0):
             active = active.copy()
             active[j] = True
         elif t == edge:
-            return walk, False
-    return walk, False
+            return p, side, False
+    return p, side, False
 
 
 def _projected(fixed: Floats, slope: Floats) -> tuple[Floats, Floats]:

@@ -6,17 +6,19 @@ tail and head in column order; the first of the best wins. Chow-Liu trees and th
 pomegranate's.
 """
 
+import math
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache, cached_property
 from itertools import count
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.table import Table
 from fairbench_cli.network.families import EQUIVALENT, LocalScore, ScoreName, local_scores, network_score
-from fairbench_cli.network.model import is_ancestor, topological_order
+from fairbench_cli.network.model import topological_order
 from fairbench_cli.network.pomegranate import chow_liu, exact_search
 
 LearnerName = Literal["hill-climbing", "tabu", "chow-liu", "exact"]
@@ -29,8 +31,6 @@ TABU = 10
 """Default length of the tabu list."""
 TOLERANCE = 2.0**-26
 """Score differences up to this (the square root of the double precision, 1.49e-8) are ties."""
-Gains = list[list[float]]
-"""``gains[i][j]``: what j's score gains when i joins (or, if it is one, leaves) the parents of j."""
 
 
 @dataclass(frozen=True)
@@ -109,20 +109,6 @@ class Constraints:
         return tuple(frozenset(i for i, child in self.required if child == j) for j in range(nodes))
 
 
-class Move(NamedTuple):
-    """One change of the graph: the arc i -> j is added, dropped or reversed."""
-
-    kind: Literal["add", "drop", "reverse"]
-    i: int
-    j: int
-    gain: float
-
-    @property
-    def changed(self) -> set[int]:
-        """The nodes that have other parents after it."""
-        return {self.i, self.j} if self.kind == "reverse" else {self.j}
-
-
 @dataclass(frozen=True)
 class Search:
     """What a search needs: local scores, whether they are score-equivalent, and the constraints."""
@@ -130,6 +116,48 @@ class Search:
     local: LocalScore
     equivalent: bool
     allowed: Constraints
+
+    def score(self, graph: Graph) -> float:
+        """Return the score of a graph."""
+        return network_score(self.local, tuple(tuple(sorted(own)) for own in graph))
+
+    @cached_property
+    def _gain(self) -> Callable[[int, int, frozenset[int]], float]:
+        """What j's score gains when i joins or, if it is one, leaves its parents; remembers what it found."""
+
+        @cache
+        def gain(i: int, j: int, parents: frozenset[int]) -> float:
+            found = self.local(j, tuple(sorted(parents ^ {i}))) - self.local(j, tuple(sorted(parents)))
+            return 0.0 if abs(found) < TOLERANCE else found
+
+        return gain
+
+    def moves(self, graph: Graph) -> Iterator[tuple[float, tuple[Arc, ...]]]:
+        """Yield what each move gains that adds, drops or reverses an arc, and the arcs that it changes."""
+        forbidden, limit = self.allowed.forbidden, self.allowed.max_parents
+        pairs = [(i, j) for i in range(len(graph)) for j in range(len(graph)) if i != j]
+        for i, j in pairs:
+            own = graph[j]
+            if i not in own and j not in graph[i] and len(own) < limit and (i, j) not in forbidden:
+                # One number for both directions of a first arc, so that they tie exactly.
+                same = self.equivalent and not own and not graph[i]
+                ends = (min(i, j), max(i, j)) if same else (i, j)
+                yield self._gain(*ends, own), ((i, j),)
+        arcs = [(i, j) for i, j in pairs if i in graph[j] and (i, j) not in self.allowed.required]
+        for i, j in arcs:
+            yield self._gain(i, j, graph[j]), ((i, j),)
+        for i, j in arcs:
+            if len(graph[i]) < limit and (j, i) not in forbidden:
+                both = self._gain(i, j, graph[j]) + self._gain(j, i, graph[i])
+                yield both, ((i, j), (j, i))
+
+
+def _changed(graph: Graph, arcs: Iterable[Arc]) -> Graph:
+    """Return the graph with some arcs more or, where it has them, less."""
+    after = list(graph)
+    for i, j in arcs:
+        after[j] ^= {i}
+    return tuple(after)
 
 
 def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobody) -> Structure:
@@ -177,9 +205,9 @@ def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobod
     elif learner == "exact":
         graph = _best(table, allowed)
     elif learner == "tabu":
-        graph = tabu_search(search, start, tabu, tabu if patience is None else patience, tell)
+        graph = best_graph(search, start, tabu, tabu if patience is None else patience, tell)
     else:
-        graph = hill_climb(search, start, tell)
+        graph = best_graph(search, start, 1, 0, tell)
     parents = tuple(tuple(sorted(own)) for own in graph)
     bic = local if score == "bic" else local_scores(table, "bic")
     return Structure(parents, network_score(local, parents), network_score(bic, parents))
@@ -276,124 +304,37 @@ def _index(names: Sequence[str], name: str, where: str) -> int:
     return names.index(name)
 
 
-def hill_climb(search: Search, graph: Graph, tell: Tell = to_nobody) -> Graph:
-    """Return the graph from which no move gains anything, taking the best move from `graph` on."""
-    gains = _gains(search, graph)
-    for step in count():
-        _tell_of(graph, step, tell)
-        move = _best_move(search, graph, gains, tiny_is_zero=True)
-        if move is None:
-            break
-        graph = _apply(graph, move)
-        _refresh(gains, search, graph, sorted(move.changed))
-    return graph
+def best_graph(search: Search, graph: Graph, length: int, patience: int, tell: Tell = to_nobody) -> Graph:
+    """Return the best graph on a walk that takes the best move each time.
 
-
-def _tell_of(graph: Graph, step: int, tell: Tell) -> None:
-    """Say how far a search is; how many moves there are left nobody knows."""
-    tell(f"looking for the structure: {sum(map(len, graph))} arcs after {step} moves", None)
-
-
-def tabu_search(search: Search, graph: Graph, length: int, patience: int, tell: Tell = to_nobody) -> Graph:
-    """Return the best graph seen, going on through worse ones but never back to one of the last `length`.
-
-    When no move gains anything the least bad one is taken, at most `patience` times before a graph better
-    than all before it is found.
+    Where no move gains anything, the least bad one is taken, at most `patience` times before a graph better
+    than all before it is found, and never back to one of the last `length` graphs. Without patience this is
+    hill-climbing.
     """
     recent: deque[Graph] = deque(maxlen=length)
-    gains = _gains(search, graph)
-    best, best_score, losses = graph, _total(search, graph), 0
-    for step in count():
-        _tell_of(graph, step, tell)
-        score = _total(search, graph)
+    best, best_score, losses = graph, -math.inf, 0
+    for step in count():  # how many moves there are left nobody knows
+        tell(f"looking for the structure: {sum(map(len, graph))} arcs after {step} moves", None)
+        score = search.score(graph)
         if score - best_score > TOLERANCE:
-            best, best_score = graph, score
+            best, best_score, losses = graph, score, 0
         recent.append(graph)
-        move = _best_move(search, graph, gains, recent)
-        if move is None:
-            if losses >= patience:
-                break
+        after = _best_move(search, graph, recent, floor=0.0)
+        if after is None and losses < patience:
             losses += 1
-            move = _best_move(search, graph, gains, recent, floor=float("-inf"))
-            if move is None:
-                break
-        elif score + move.gain - best_score > TOLERANCE:
-            losses = 0
-        graph = _apply(graph, move)
-        _refresh(gains, search, graph, sorted(move.changed))
+            after = _best_move(search, graph, recent, floor=-math.inf)
+        if after is None:
+            break
+        graph = after
     return best
 
 
-def _total(search: Search, graph: Graph) -> float:
-    return network_score(search.local, tuple(tuple(sorted(own)) for own in graph))
-
-
-def _best_move(
-    search: Search,
-    graph: Graph,
-    gains: Gains,
-    barred: Collection[Graph] = (),
-    floor: float = 0.0,
-    tiny_is_zero: bool = False,
-) -> Move | None:
-    """Return the move that gains most, and more than `floor`; of moves that tie the first tried wins."""
+def _best_move(search: Search, graph: Graph, barred: Collection[Graph], floor: float) -> Graph | None:
+    """Return the graph after the move that gains most, more than `floor`; of ties the first wins."""
     best, chosen = floor, None
-    for move in _moves(search.allowed, graph, gains, tiny_is_zero):
-        if move.gain - best > TOLERANCE:
-            candidate = _apply(graph, move)
-            if _is_acyclic_after(candidate, move) and candidate not in barred:
-                best, chosen = move.gain, move
+    for gain, arcs in search.moves(graph):
+        if gain - best > TOLERANCE:
+            after = _changed(graph, arcs)
+            if after not in barred and topological_order(after) is not None:
+                best, chosen = gain, after
     return chosen
-
-
-def _moves(allowed: Constraints, graph: Graph, gains: Gains, tiny_is_zero: bool) -> Iterator[Move]:
-    nodes = range(len(graph))
-    full = [len(own) >= allowed.max_parents for own in graph]
-    for i in nodes:
-        for j in nodes:
-            adjacent = i == j or i in graph[j] or j in graph[i]
-            if not adjacent and not full[j] and (i, j) not in allowed.forbidden:
-                yield Move("add", i, j, gains[i][j])
-    arcs = [(i, j) for i in nodes for j in nodes if i in graph[j] and (i, j) not in allowed.required]
-    for i, j in arcs:
-        yield Move("drop", i, j, gains[i][j])
-    for i, j in arcs:
-        if not full[i] and (j, i) not in allowed.forbidden:
-            gain = gains[i][j] + gains[j][i]
-            yield Move("reverse", i, j, 0.0 if tiny_is_zero and abs(gain) < TOLERANCE else gain)
-
-
-def _apply(graph: Graph, move: Move) -> Graph:
-    after = list(graph)
-    after[move.j] ^= {move.i}
-    if move.kind == "reverse":
-        after[move.i] |= {move.j}
-    return tuple(after)
-
-
-def _is_acyclic_after(graph: Graph, move: Move) -> bool:
-    if move.kind == "drop":
-        return True
-    older, younger = (move.i, move.j) if move.kind == "add" else (move.j, move.i)
-    return not is_ancestor(graph, older=younger, younger=older)
-
-
-def _gains(search: Search, graph: Graph) -> Gains:
-    gains = [[0.0] * len(graph) for _ in graph]
-    _refresh(gains, search, graph, range(len(graph)))
-    return gains
-
-
-def _refresh(gains: Gains, search: Search, graph: Graph, children: Iterable[int]) -> None:
-    """Compute the gains of the given children again, in place."""
-    forbidden, limit = search.allowed.forbidden, search.allowed.max_parents
-    now = {j: search.local(j, tuple(sorted(graph[j]))) for j in children}
-    for i in range(len(graph)):
-        for j in children:
-            if i == j or (i, j) in forbidden or (i not in graph[j] and len(graph[j]) >= limit):
-                continue
-            if search.equivalent and i > j and not graph[i] and not graph[j] and (j, i) not in forbidden:
-                gains[i][j] = gains[j][i]  # the same number, so that the two directions tie exactly
-                continue
-            gain = search.local(j, tuple(sorted(graph[j] ^ {i}))) - now[j]
-            gains[i][j] = 0.0 if abs(gain) < TOLERANCE else gain

@@ -23,7 +23,7 @@ from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report import population
 from fairbench_cli.report.frontier import ABOVE, BELOW, NEITHER, distance_frame
-from fairbench_cli.report.inference import PairedTest, RowVariance, paired_test, slopes
+from fairbench_cli.report.inference import paired_test, slopes
 from fairbench_cli.report.paired import adjusted, paired_of, verdicts
 from fairbench_cli.report.repeats import (
     SITUATION,
@@ -51,21 +51,16 @@ class Baselines:
 
     Parameters
     ----------
-    data : DatasetRepeats
-        Where its cells are.
-    place : tuple
-        The values of `PLACE`.
     labels : Counts
         Of the test rows, their own labels taken for decisions, by the groups compared: shape (repeats,
         groups, 2, 2), NaN where no cell has a result.
     plain : dict
-        The place in `data` of ``none``, by its ``include_protected``; empty where the run has none.
+        What ``none`` decided, by its ``include_protected``, in the shape of the labels; empty where the run
+        has none.
     """
 
-    data: DatasetRepeats
-    place: CellKey
     labels: Counts
-    plain: dict[bool, int] = field(default_factory=dict)
+    plain: dict[bool, Counts] = field(default_factory=dict)
 
     @cached_property
     def majority(self) -> bool:
@@ -83,11 +78,6 @@ class Baselines:
         """What accepting all makes of the test rows, and what refusing all does."""
         return {ACCEPT: self.labels.of_constant(True), REFUSE: self.labels.of_constant(False)}
 
-    def decided(self, cell: int) -> Counts:
-        """Return what a cell decided, by the groups compared."""
-        counts = self.data.counts
-        return self.data.levels(Counts(counts.groups, counts.n[cell]), self.place[PLACE.index("compared")])
-
     def mutated(self, share: float, seen: bool = False) -> Counts:
         """Return what ``none`` decides when a share of its predictions is replaced by the better constant.
 
@@ -97,7 +87,7 @@ class Baselines:
         seen : bool
             Its ``include_protected``, one of `plain`.
         """
-        return mutated(self.decided(self.plain[seen]), share, self.majority)
+        return mutated(self.plain[seen], share, self.majority)
 
     @property
     def every(self) -> Iterator[tuple[dict[str, Any], Counts]]:
@@ -138,14 +128,13 @@ def baselines_of(run: RunResults) -> dict[CellKey, Baselines]:
     found: dict[CellKey, Baselines] = {}
     for data in run.datasets:
         for compared in data.asked(run.attributes):
-            for i, cell in enumerate(data.cells):
+            decided = data.levels(data.counts, compared)
+            for n, cell in zip(decided.n, data.cells, strict=True):
                 place = tuple((cell | {"compared": compared})[name] for name in PLACE)
                 if place not in found:
-                    labels = data.levels(labels_of(run, data, cell), compared)
-                    found[place] = Baselines(data, place, labels)
-                own = found[place]
+                    found[place] = Baselines(data.levels(labels_of(run, data, cell), compared))
                 if is_baseline(cell["intervention"], cell["parameters"]):
-                    own.plain[bool(cell["include_protected"])] = i
+                    found[place].plain[bool(cell["include_protected"])] = replace(decided, n=n)
     return found
 
 
@@ -359,7 +348,7 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
     for tested, compared in product(of_labels.values(), data.asked(run.attributes)):
         cells, bases = np.array(tested).T
         accepted = data.counts.predicted[cells].sum(-2)  # by decision
-        own = Baselines(data, (), data.levels(labels_of(run, data, data.cells[cells[0]]), compared))
+        own = Baselines(data.levels(labels_of(run, data, data.cells[cells[0]]), compared))
         pairs = data.pair(data.counts, compared)
         techniques, nones = (replace(pairs, n=pairs.n[at]) for at in (cells, bases))
         found = LineComparison(techniques, nones, own.majority)
@@ -368,7 +357,13 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
         to_constant = numbers["accuracy"] - numbers["constant_accuracy"]
         differences = np.stack([found.excess, to_constant * both])
         on_rows = paired_test(differences)
-        everywhere, basis = _in_population(data, compared, tested, found, differences)
+        if data.design.kind == "shared":
+            known = np.isfinite(found.excess)
+            rows, basis = population.of_two_models(data, compared, tested, known, *found.slopes)
+        else:
+            each = population.FRESH if data.design.kind == "drawn" else population.SPLITS
+            rows, basis = None, np.full(len(cells), each, dtype=object)
+        everywhere = paired_test(differences, data.design.ratio, rows)
         frame = data.frame.iloc[cells].assign(
             compared=compared,
             baseline_include_protected=[data.cells[i]["include_protected"] for i in bases],
@@ -386,30 +381,6 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
             refuses_all=(accepted[..., 1] == 0).sum(axis=1),
         )
         yield frame[frame["n"] > 0]
-
-
-def _in_population(
-    data: DatasetRepeats,
-    compared: str,
-    tested: list[tuple[int, int]],
-    found: LineComparison,
-    differences: Floats,
-) -> tuple[PairedTest, list[str]]:
-    """Test whether mean differences, shape (2, tested, repeats), are 0 in the population, and say by what."""
-    if data.design.kind != "shared":
-        same = population.FRESH if data.design.kind == "drawn" else population.SPLITS
-        return paired_test(differences, data.design.ratio), [same] * len(tested)
-    basis = [""] * len(tested)
-    variance, freedom = np.full((2, 2, len(tested)), np.nan)
-    for i, pair in enumerate(tested):
-        repeats = np.flatnonzero(np.isfinite(differences[0, i]))
-        if len(repeats):
-            up, down = (one[:, i, repeats] / len(repeats) for one in found.slopes)
-            rows = population.of_two_models(data, compared, pair, repeats, (up, down))
-            variance[:, i], freedom[:, i] = rows.variance, rows.freedom
-            kept = all(data.decided(cell, repeats).rows is not None for cell in pair)
-            basis[i] = population.ROW_BY_ROW if kept else population.FROM_COUNTS
-    return paired_test(differences, data.design.ratio, RowVariance(variance, freedom)), basis
 
 
 def short_of(run: RunResults) -> dict[CellKey, tuple[str, ...]]:

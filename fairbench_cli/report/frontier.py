@@ -31,7 +31,7 @@ from fairbench_cli.report.paired import adjusted, verdicts, written
 from fairbench_cli.report.population import FRESH, FROM_COUNTS, SPLITS, of_two_models
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, is_baseline, key_of, mean_and_interval
 from fairbench_cli.report.results import COMPARED, RunResults
-from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, show_cell, technique_label
+from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, place_of, show_cell
 
 ABOVE, BELOW, NEITHER = "above", "below", "not distinguishable"
 UNKNOWN = "none: thresholds not known row by row"
@@ -155,9 +155,7 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
         own_gap = measure(metric, counts)
         accuracy, gap = np.full((2, *shape, len(TOLERANCES)), np.nan)
         reached, price = np.full((2, *shape), np.nan)
-        best, chosen = (
-            (np.full((*shape, 2, 2, 2), np.nan), np.full((*shape, 2, 2), np.nan)) for _ in range(2)
-        )
+        best, chosen = np.full((2, *shape, 2, 2, 3), np.nan)
         for cell, own in enumerate(corners):
             followers = np.flatnonzero([base == cell for base in baseline])
             for repeat, pair in own.items():
@@ -172,18 +170,14 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
                 n = decisions[cell][repeat]
                 rng = np.random.default_rng(seed_of(data.cells[cell]["key"], compared, repeat, "halves"))
                 one, other = halves(n, rng)
-                for into, on in (
-                    (best, [(pair, n)]),
-                    (chosen, [(_corners(one), other), (_corners(other), one)]),
-                ):
-                    parts = [_apply(frontier_of_hulls(choice, held, gaps), rows) for choice, rows in on]
-                    for values, summed in zip(into, zip(*parts, strict=True), strict=True):
-                        values[followers, repeat] = sum(summed)
-        own_values = own_accuracy, own_gap
-        yield MovedThresholds(
-            data, compared, held, accuracy, gap, *own_values, baseline, reached, price,
-            *(Decisions(Counts(PAIR, n), both) for n, both in (best, chosen)),
-        )  # fmt: skip
+                best[followers, repeat] = _apply(frontier_of_hulls(pair, held, gaps), n)
+                chosen[followers, repeat] = sum(
+                    _apply(frontier_of_hulls(_corners(choice), held, gaps), rows)
+                    for choice, rows in ((one, other), (other, one))
+                )
+        decided = (Decisions(Counts(PAIR, each[..., :2]), each[..., 2]) for each in (best, chosen))
+        of_technique = own_accuracy, own_gap, baseline
+        yield MovedThresholds(data, compared, held, accuracy, gap, *of_technique, reached, price, *decided)
 
 
 def halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
@@ -217,12 +211,8 @@ def halves(n: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
 
 def _decisions(data: DatasetRepeats, counts: Counts, cell: int, compared: str) -> dict[int, Floats]:
     """Return counts of two groups by repeat: at every acceptance rate, and as the model itself decides."""
-    swept = data.swept[cell]
-    if not len(swept.n):
-        return {}
-    swept = data.pair(swept, compared)
-    repeats = data.swept_repeats[cell]
-    n = np.concatenate([swept.n, counts.n[cell, repeats, np.newaxis]], axis=1)
+    repeats, swept = data.swept(cell, compared)
+    n = np.concatenate([swept.pair.n, counts.n[cell, repeats, np.newaxis]], axis=1) if len(repeats) else ()
     return dict(zip(repeats.tolist(), n, strict=True))
 
 
@@ -231,28 +221,24 @@ def _corners(n: Floats) -> Corners:
     return hull(deprived), hull(favoured)
 
 
-def _apply(chosen: Frontier, n: Floats) -> tuple[Floats, Floats]:
-    """Return the counts of drawn decisions, shape (tolerances, 2, 2, 2), and `Decisions.both`.
+def _apply(chosen: Frontier, n: Floats) -> Floats:
+    """Return of drawn decisions who is refused, accepted, and accepted by the model itself too.
 
-    `n` is as in `_decisions`: the last of the decisions is the model's own.
+    Shape (tolerances, 2, 2, 3): by group, label and these. `n` is as in `_decisions`: the last of the
+    decisions is the model's own.
     """
     if not chosen.draws:  # a group has no row with a label
-        shape = len(chosen.gap), *n.shape[1:]
-        return np.full(shape, np.nan), np.full(shape[:-1], np.nan)
+        return np.full((len(chosen.gap), 2, 2, 3), np.nan)
     both = np.minimum(n[..., 1], n[-1, ..., 1])
-    found = []
-    for values in n, both:
-        groups = []
-        for group, draw in enumerate(chosen.draws):
-            known = ~np.isnan(draw.share)
-            first, second = (
-                values[np.where(known, index, 0).astype(np.intp), group]
-                for index in (draw.first, draw.second)
-            )
-            share = draw.share.reshape(-1, *[1] * (values.ndim - 2))
-            groups.append((1 - share) * first + share * second)
-        found.append(np.stack(groups, axis=1))
-    return found[0], found[1]
+    values, groups = np.concatenate([n, both[..., None]], axis=-1), []
+    for group, draw in enumerate(chosen.draws):
+        known = ~np.isnan(draw.share)
+        first, second = (
+            values[np.where(known, index, 0).astype(np.intp), group] for index in (draw.first, draw.second)
+        )
+        share = draw.share[:, None, None]
+        groups.append((1 - share) * first + share * second)
+    return np.stack(groups, axis=1)
 
 
 def frontier_frame(run: RunResults) -> pd.DataFrame:
@@ -356,24 +342,27 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
     data = moved.data
     if data.design.kind != "shared":
         return paired_test(differences, data.design.ratio)
-    pairs = data.pair(data.counts, moved.compared)
-    found = np.full((2, len(differences)), np.nan)
+    bases = np.array([i if base is None else base for i, base in enumerate(moved.baseline)])
     known = np.isfinite(differences) & ~np.isnan(thresholds.both).any(axis=(-1, -2))
-    for cell, base in enumerate(moved.baseline):
-        repeats = np.flatnonzero(known[cell])
-        if base is None or base == cell or not len(repeats):
-            continue
-        n = [pairs.n[cell, repeats], pairs.n[base, repeats], thresholds.counts.n[cell, repeats]]
-        price = moved.price[cell, repeats, None, None, None]
-        own, none, cut = (
-            (slopes("accuracy", counts) - price * slopes(GAPS[moved.held], counts))[None] / len(repeats)
-            for counts in (Counts(PAIR, one) for one in n)
+    known &= (bases != np.arange(len(bases)))[:, None]
+    pairs = data.pair(data.counts, moved.compared)
+    nones, price = Counts(PAIR, pairs.n[bases]), moved.price[..., None, None, None]
+    own, none, cut = (
+        slopes("accuracy", counts) - price * slopes(GAPS[moved.held], counts)
+        for counts in (pairs, nones, thresholds.counts)
+    )
+    cells = list(enumerate(bases.tolist()))
+    to_none, _ = of_two_models(data, moved.compared, cells, known, own[None], none[None])
+    found = np.full((2, len(differences)), np.nan)
+    for cell in np.flatnonzero(known.any(axis=1)):
+        at = cell, np.flatnonzero(known[cell])
+        before, after, move, turn = (
+            n[at].reshape(-1, 4, 2) for n in (nones.n, thresholds.counts.n, none, cut)
         )
-        to_none = of_two_models(data, moved.compared, (cell, base), repeats, (own, none))
-        before, after, *moves = (one.reshape(*one.shape[:-3], 4, 2) for one in (n[1], n[2], none, cut))
-        to_cut = bound(before, after, moves[0], moves[1], thresholds.both[cell, repeats].reshape(-1, 4))
-        most = (np.sqrt(to_none.variance) + np.sqrt(to_cut.variance)) ** 2
-        found[:, cell] = np.concatenate([most, np.minimum(to_none.freedom, to_cut.freedom)])
+        move, turn = move[None] / len(move), turn[None] / len(turn)
+        to_cut = bound(before, after, move, turn, thresholds.both[at].reshape(-1, 4))
+        most = (np.sqrt(to_none.variance[:, cell]) + np.sqrt(to_cut.variance)) ** 2
+        found[:, cell] = np.concatenate([most, np.minimum(to_none.freedom[:, cell], to_cut.freedom)])
     return paired_test(differences, data.design.ratio, RowVariance(*found))
 
 
@@ -381,8 +370,7 @@ def frontier_table(name: str, run: RunResults) -> Document:
     """Lay out `distance_frame`: rows of a technique, β across. Empty without a sweep or without none."""
     texts: Cells = {}
     for row in distance_frame(run).to_dict("records"):
-        place = tuple(row[column] for column in BLOCK)
-        technique = technique_label(*(row[column] for column in TECHNIQUE))
+        place, technique, beta = place_of(row)
         own = run.cell(key_of(row)).statuses
         word = row["verdict"] if row["verdict"] in (ABOVE, BELOW) else ""
         lines = {_SHORT[row["constraint"]]: written(row["difference"], word=word)}
@@ -397,7 +385,7 @@ def frontier_table(name: str, run: RunResults) -> Document:
                 "own thresholds, any gap": written(row["unprocessed_accuracy"], ".3f"),
             }
         for line, text in lines.items():
-            texts[place, (technique, line), row["beta"]] = text
+            texts[place, (technique, line), beta] = text
     return Document(name, facts=_caption(run), sections=blocks_of(run, texts, "-"))
 
 

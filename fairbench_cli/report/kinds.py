@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.report.inference import EQUAL
 from fairbench_cli.report.paired import LEVEL, SAME, adjusted
-from fairbench_cli.report.population import values_over_population
-from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
+from fairbench_cli.report.population import NOTHING, over_population
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
 from fairbench_cli.report.tables import BLOCK
 
@@ -56,7 +55,9 @@ def own_frame(results: Results) -> pd.DataFrame:
     """
     ideal = results.ideals
     shift = np.nan_to_num(ideal)
-    test = values_over_population(results, np.arange(len(ideal)), shift)
+    at, judged = np.arange(len(shift)), np.zeros(len(shift), dtype=bool)
+    values = results.values, shift[:, None]
+    test = over_population(results, at, np.full_like(at, NOTHING), values, judged).population
     rows = results.rows[ROW_COLUMNS].reset_index(drop=True)
     p_holm, p_same = (
         adjusted(rows, np.where(np.isnan(ideal), np.nan, one), [*BLOCK, "metric"])["p_holm"]
@@ -96,14 +97,15 @@ def kinds(
     baseline : tuple of two (str or sequence of str)
         Its technique and its parameters, of all rows or of each.
     """
-    mine = _looked_up(own, paired[[*COMPARED, "metric"]])
     intervention, parameters = baseline
-    theirs = paired[[*SITUATION, "compared", "metric"]].assign(
+    theirs = paired.assign(
         intervention=intervention,
         parameters=parameters,
         include_protected=paired["baseline_include_protected"],
     )
-    other = _looked_up(own, theirs)
+    keys = [*COMPARED, "metric"]
+    asked = (one[keys].astype(own[keys].dtypes) for one in (paired, theirs))  # empty frames differ in these
+    mine, other = (one.merge(own, on=keys, how="left", validate="many_to_one") for one in asked)
     return kinds_between(paired, mine, other)
 
 
@@ -128,11 +130,3 @@ def kinds_between(paired: pd.DataFrame, mine: pd.DataFrame, other: pd.DataFrame)
         list(conditions.values()), [np.array(word, dtype=object) for word in conditions], "not shown"
     )
     return found
-
-
-def _looked_up(own: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of `own_frame` of some cells, groups compared and metrics, in their order."""
-    keys = [*SITUATION, *TECHNIQUE, "compared", "metric"]
-    found, asked = (list(zip(*(frame[key].tolist() for key in keys), strict=True)) for frame in (own, wanted))
-    places = {key: place for place, key in enumerate(found)}
-    return own.reset_index(drop=True).reindex([places.get(key, -1) for key in asked]).reset_index(drop=True)

@@ -6,11 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.document.charts import FORMS, LINES
 from fairbench_cli.document.model import (
     Answer,
@@ -57,12 +57,10 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     asked = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand]))
     results = run.asked(asked)
     runs = [run, *(one for one in run.on_all if one is not run)]
-    sets = []
-    for one in runs:
-        own = one.asked(asked)
-        sets.append(
-            page_numbers.panels_of(one, own, [*_differences(one, own, metric, MOST_DIFFERENCES // len(runs))])
-        )
+    sets = [
+        page_numbers.panels_of(one, own, [*_differences(one, own, metric, MOST_DIFFERENCES // len(runs))])
+        for one, own in ((one, one.asked(asked)) for one in runs)
+    ]
     panels, names = sets[0], metrics_of(results)
     scales = [page_numbers.scale_of(results.metric(name), [*chain(*sets)], m) for m, name in enumerate(names)]
     drawn, *others = [_data_of(one, own, scales) for one, own in zip(runs, sets, strict=True)]
@@ -80,9 +78,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         "world": world,
         "labels": run.labels if worlds else "",
     }
-    slots: dict[Any, list[int]] = {}
-    for number, panel in enumerate(panels):
-        slots.setdefault(panel.beside("world"), []).append(number)
+    slots = [*grouped(range(len(panels)), lambda k: panels[k].beside("world")).values()]
     data = {
         "scales": [vars(scale) | {"step": scale.step} for scale in scales],
         "words": [page_charts.WORDS, page_charts.GAP_WORDS],
@@ -94,12 +90,12 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         "accuracy": names.index(page_charts.ACCURACY),
         "chosen": chosen,
         "share": vars(SHARE) | {"step": SHARE.step},
-        "slots": [*slots.values()],
+        "slots": slots,
         "panels": drawn,
         "others": others[0] if others else [],
     }
     shown, whole = page_charts.Shown(scales, metric, chosen["base"]), []
-    for number, places in enumerate(slots.values()):
+    for number, places in enumerate(slots):
         first = next((i for i, k in enumerate(places) if panels[k].world == world), 0)
         beta = nearest(panels[places[first]].betas, chosen["beta"])
         whole.append(PanelParts(number, [(panels[k], drawn[k]) for k in places], first, beta, shown))
@@ -161,10 +157,8 @@ def _first(words: str) -> str:
 def facts_of(run: RunResults) -> str:
     """Return in one line what was run, and how much of it is done."""
     plan, config = run.plan, run.plan.config
-    techniques = {tuple(cell[name] for name in TECHNIQUE) for cell in plan.cells}
-    datasets = dict.fromkeys(cell["dataset"] for cell in plan.cells)
-    betas = sorted({cell["beta"] for cell in plan.cells})
-    worlds = {cell["world"] for cell in plan.cells} if plan.has_worlds else ()
+    techniques = len({tuple(cell[name] for name in TECHNIQUE) for cell in plan.cells})
+    datasets, betas, worlds = ({cell[name] for cell in plan.cells} for name in ("dataset", "beta", "world"))
     status = {
         (cell["key"], repeat): text
         for data in run.datasets
@@ -177,13 +171,11 @@ def facts_of(run: RunResults) -> str:
         "network": "test rows drawn from the networks",
         "holdout": "tested on rows that were left out of training",
     }
-    parts = [
-        f"{len(techniques)} technique{'s' * (len(techniques) > 1)}",
-        f"{len(datasets)} data set{'s' * (len(datasets) > 1)}",
-    ]
-    parts += [f"{len(worlds)} worlds"] * (len(worlds) > 1)
-    strengths = "strengths" if worlds else "β"
-    parts += [f"{strengths} {', '.join(f'{beta:g}' for beta in betas)}"] * (len(betas) > 1)
+    parts = [f"{techniques} technique{'s' * (techniques > 1)}"]
+    parts += [f"{len(datasets)} data set{'s' * (len(datasets) > 1)}"]
+    parts += [f"{len(worlds)} worlds"] * (plan.has_worlds and len(worlds) > 1)
+    strengths = "strengths" if plan.has_worlds else "β"
+    parts += [f"{strengths} {', '.join(f'{beta:g}' for beta in sorted(betas))}"] * (len(betas) > 1)
     words = [
         " × ".join(parts),
         f"{config.repeats} repeat{'s' * (config.repeats > 1)} of each",
@@ -395,13 +387,8 @@ def _percents(gaps: Floats, accuracies: Floats) -> list[tuple[float, float] | No
 
 def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
     """Yield the rates by group of each data set, attribute and classifier, once whatever is compared."""
-    known: set[tuple[Any, ...]] = set()
-    for one in panels:
+    for one, *_ in grouped(panels, lambda each: each.panel.beside("compared", "world")).values():
         panel, groups = one.panel, one.data["groups"]
-        place = panel.beside("compared", "world")
-        if place in known:
-            continue
-        known.add(place)
         sizes, labels = (groups[name][min(one.beta, len(groups[name]) - 1)] for name in ("rows", "labels"))
         rates = [groups["rates"][t * len(panel.betas) + one.beta] for t in range(len(panel.techniques))]
         rows = []

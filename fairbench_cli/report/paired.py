@@ -17,11 +17,11 @@ from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.report.inference import EQUAL, PairedTest, RowVariance, paired_test, welch_test
+from fairbench_cli.report.inference import EQUAL, PairedTest
 from fairbench_cli.report.population import BASES, over_population
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE
 from fairbench_cli.report.results import COMPARED, ROW_COLUMNS, Results, RunResults
-from fairbench_cli.report.tables import BLOCK, TRUTH, Cells, blocks_of, names_of, technique_label
+from fairbench_cli.report.tables import BLOCK, TRUTH, Cells, blocks_of, names_of, place_of, technique_label
 
 LEVEL = 0.05
 IDENTICAL = "same"
@@ -132,14 +132,9 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
 
 def paired_with_each(results: Results, baselines: Sequence[Baseline]) -> pd.DataFrame:
     """Compare every technique with each of some, as `paired_frame` does with one: one after the other."""
-    cells = results.rows.reset_index(drop=True)
-    found = [_pairs(cells, one) for one in baselines]
-    ours, theirs = (np.concatenate([one[i] for one in found]).astype(np.intp) for i in (0, 1))
-    columns = {
-        "baseline": np.repeat([base.label for base in baselines], [len(one[2]) for one in found]).tolist(),
-        "baseline_include_protected": [seen for one in found for seen in one[2]],
-    }
-    return differences_frame(results, ours, theirs, columns)
+    pairs = pd.concat([_pairs(results.rows, one) for one in baselines], ignore_index=True)
+    columns = {name: pairs[name].tolist() for name in ("baseline", "baseline_include_protected")}
+    return differences_frame(results, pairs["ours"].to_numpy(), pairs["theirs"].to_numpy(), columns)
 
 
 def differences_frame(
@@ -149,7 +144,7 @@ def differences_frame(
     columns: Mapping[str, Any],
     *,
     paired: bool = True,
-    same: NDArray[np.bool_] | None = None,
+    same: NDArray[np.bool_] | bool = False,
 ) -> pd.DataFrame:
     """Return the differences between rows of the results, tested as `paired_frame` says.
 
@@ -167,59 +162,32 @@ def differences_frame(
     same : bool array, shape (differences,), optional
         What is the same by design: it is not tested, and the verdict says so.
     """
-    cells, values = results.rows.reset_index(drop=True), results.values
-    rows = cells.iloc[ours].reset_index(drop=True).assign(**columns)
-    once, place, sign = _once(ours, theirs)
-    ours, theirs = ours[once], theirs[once]
-    both, others = (np.concatenate([values[at], results.distances[at]]) for at in (ours, theirs))
-    with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
-        apart = both - others
-
-    def test(at: Rows, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
-        if paired:
-            return paired_test(apart[at], ratio, rows)
-        return welch_test(both[at], others[at], ratio, rows)
-
-    halves = np.arange(len(apart)).reshape(2, -1)
-    of_values, of_distances = (_turned(test(half), place, sign) for half in halves)
-    has_ideal = ~np.isnan(results.ideals[ours[place]])
-    twice = np.tile(ours, 2), np.tile(theirs, 2), apart
-    everywhere, basis = over_population(results, *twice, np.repeat([False, True], len(ours)), test)
-    p_same, basis = everywhere.within(SAME)[place], basis[place]
-    over_values, over_distances = (_turned(everywhere, place + start, sign) for start in (0, len(ours)))
-    p = np.where(has_ideal, of_distances.p, of_values.p)
-    population_p = np.where(has_ideal, over_distances.p, over_values.p)
-    if same is not None:
-        p, population_p = np.where(same, np.nan, p), np.where(same, np.nan, population_p)
-    family = [*(["baseline"] if "baseline" in columns else []), *BLOCK, "metric"]
-    tests, population = (adjusted(rows, own, family) for own in (p, population_p))
+    rows = results.rows[ROW_COLUMNS].iloc[ours].reset_index(drop=True).assign(**columns)
+    has_ideal = ~np.isnan(results.ideals[ours])
     up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
-    change = np.where(has_ideal, of_distances.mean, of_values.mean)
-    frame = rows[[*ROW_COLUMNS, *columns]].assign(
-        n=of_values.n.astype(int),
-        difference=of_values.mean,
-        low=of_values.low,
-        high=of_values.high,
-        distance_difference=of_distances.mean,
-        distance_low=of_distances.low,
-        distance_high=of_distances.high,
-        p=p,
-        **tests,
-        verdict=verdicts(change, tests["p_holm"], up, down, "no difference"),
-        population_low=over_values.low,
-        population_high=over_values.high,
-        population_distance_low=over_distances.low,
-        population_distance_high=over_distances.high,
-        population_p=population_p,
-        population_p_holm=population["p_holm"],
-        population_tests=population["tests"],
-        population_verdict=verdicts(change, population["p_holm"], up, down, "no difference"),
-        population_p_same=adjusted(rows, p_same, family)["p_holm"],
-        population_basis=np.where(of_values.n > 0, basis, ""),
-    )
-    if same is not None:
-        frame.loc[same, ["verdict", "population_verdict"]] = IDENTICAL
-    return frame
+    family = [*(["baseline"] if "baseline" in columns else []), *BLOCK, "metric"]
+
+    once, place, sign = _once(ours, theirs)
+    n, far = len(once), results.distances
+    values = tuple(np.concatenate([results.values[at], far[at]]) for at in (ours[once], theirs[once]))
+    twice, judged = np.tile(once, 2), np.repeat([False, True], n)
+    tests = over_population(results, ours[twice], theirs[twice], values, judged, paired=paired)
+    numbers: dict[str, Any] = {"n": tests.on_rows.n[place].astype(int)}
+    for prefix, each in (("", tests.on_rows), ("population_", tests.population)):
+        test = _turned(each, np.stack([place, place + n]), sign)  # of values, and of distances
+        for half, name in enumerate(("", "distance_")):
+            numbers[f"{prefix}{name}difference"] = test.mean[half]
+            numbers[f"{prefix}{name}low"], numbers[f"{prefix}{name}high"] = test.low[half], test.high[half]
+        p = np.where(same, np.nan, np.where(has_ideal, test.p[1], test.p[0]))
+        change = np.where(has_ideal, test.mean[1], test.mean[0])
+        found = {"p": p} | adjusted(rows, p, family)
+        words = verdicts(change, found["p_holm"], up, down, "no difference")
+        found["verdict"] = np.where(same, IDENTICAL, words).tolist()
+        numbers |= {f"{prefix}{name}": values for name, values in found.items()}
+    numbers["population_p_same"] = adjusted(rows, tests.population.within(SAME)[place], family)["p_holm"]
+    numbers["population_basis"] = np.where(numbers["n"] > 0, tests.basis[place], "")
+    frame = rows.assign(**numbers)
+    return frame.drop(columns=["population_difference", "population_distance_difference"])
 
 
 def _once(ours: Rows, theirs: Rows) -> tuple[Rows, Rows, Rows]:
@@ -254,14 +222,14 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     same_for_all = set(constant)
     texts: Cells = {}
     for row in frame.to_dict("records"):
-        block, own = (tuple(row[name] for name in names) for names in (BLOCK, TECHNIQUE))
+        place, technique, beta = place_of(row)
         word = row["population_verdict"]
         if tuple(row[name] for name in COMPARED) in same_for_all:
             word = "constant"
         elif word == "no difference":
             word = ""
         cell = TableCell(written(row["difference"], word=word), against=SIDES.get(word, ""))
-        texts[block, (technique_label(*own), row["metric"]), row["beta"]] = cell
+        texts[place, (technique, row["metric"]), beta] = cell
     called = names_of(run.plan.config).techniques.get(baseline.label, baseline.label)
     caption: tuple[str, ...] = (
         f"Mean differences to {called} over paired repeats; a minus sign is a lower value.",
@@ -305,31 +273,24 @@ def _techniques(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(rows[TECHNIQUE].drop_duplicates().itertuples(index=False, name=None))
 
 
-def _pairs(cells: pd.DataFrame, baseline: Baseline) -> tuple[Rows, Rows, list[bool]]:
-    """Return the rows of the techniques, those of their baselines, and whether each baseline sees s."""
-    situations = list(cells[[*SITUATION, "compared", "metric"]].itertuples(index=False, name=None))
-    seen = cells["include_protected"].tolist()
-    are_it = {own for own in _techniques(cells) if baseline.is_one(*own)}
-    is_it = [own in are_it for own in cells[TECHNIQUE].itertuples(index=False, name=None)]
-    baselines = {(situations[i], seen[i]): i for i in range(len(cells)) if is_it[i]}
-    found = [
-        (i, baselines[situation, s], s)
-        for i, situation in enumerate(situations)
-        if not is_it[i]
-        for s in (seen[i], not seen[i])
-        if (situation, s) in baselines and (s == seen[i] or (situation, seen[i]) not in baselines)
-    ]
-    ours, theirs, sees = zip(*found, strict=True) if found else ((), (), ())
-    return np.array(ours, dtype=np.intp), np.array(theirs, dtype=np.intp), list(sees)
+def _pairs(rows: pd.DataFrame, baseline: Baseline) -> pd.DataFrame:
+    """Return the rows of the techniques and of their baselines, and what each baseline is called and sees."""
+    situation, seen = [*SITUATION, "compared", "metric"], "include_protected"
+    techniques = rows[TECHNIQUE].itertuples(index=False, name=None)
+    is_it = np.array([baseline.is_one(*own) for own in techniques], dtype=bool)
+    rows = rows[[*situation, seen]].reset_index(drop=True)
+    ours, theirs = (rows[at].reset_index(names=name) for at, name in ((~is_it, "ours"), (is_it, "theirs")))
+    both = ours.merge(theirs, on=situation, suffixes=("", "_of_baseline"))
+    alike = both[seen] == both[f"{seen}_of_baseline"]
+    both = both[alike | ~alike.groupby(both["ours"]).transform("any")]
+    found = both[["ours", "theirs"]].assign(baseline=baseline.label)
+    return found.assign(baseline_include_protected=both[f"{seen}_of_baseline"])
 
 
 def adjusted(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str, Any]:
     """Return Holm's adjustment of p over the rows with the same values in some columns, and their number."""
-    families: dict[tuple[Any, ...], list[int]] = {}
-    for i, key in enumerate(zip(*(rows[name].tolist() for name in together), strict=True)):
-        families.setdefault(key, []).append(i)
     p_holm, tests = np.full(len(p), np.nan), np.zeros(len(p), dtype=int)
-    for family in families.values():
+    for family in rows.groupby(list(together), sort=False).indices.values():
         p_holm[family] = holm(p[family])
         tests[family] = np.count_nonzero(~np.isnan(p[family]))
     return {"p_holm": p_holm, "tests": tests}
@@ -410,10 +371,10 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     wins, loses = (
         (sign * ahead >= -EQUAL).all(axis=0) & (sign * ahead > EQUAL).any(axis=0) for sign in (1, -1)
     )
-    apart = far[:, first] - far[:, second]
-    same = ~(np.abs(apart) > EQUAL).any(axis=2)
+    same = ~(np.abs(far[:, first] - far[:, second]) > EQUAL).any(axis=2)
     ours, theirs = (np.concatenate([one, one + len(cells)]) for one in (first, second))
-    population, _ = over_population(kept, ours, theirs, np.concatenate(apart), np.ones(len(ours), dtype=bool))
+    values_of = np.concatenate(far[:, first]), np.concatenate(far[:, second])
+    tests = over_population(kept, ours, theirs, values_of, np.ones(len(ours), dtype=bool))
 
     def clear(p: Floats) -> NDArray[np.bool_]:
         """Return which pairs tests keep apart, on all metrics on which they ever differ."""
@@ -437,8 +398,8 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
         **dict(zip(distances, means, strict=True)),
         constant=kept.constant[: len(cells)].sum(axis=1) > 0,
         dominated_by=dominated_by(wins | loses),
-        clearly_dominated_by=dominated_by(clear(paired_test(apart).p)),
-        population_clearly_dominated_by=dominated_by(clear(population.p.reshape(2, -1))),
+        clearly_dominated_by=dominated_by(clear(tests.on_rows.p.reshape(2, -1))),
+        population_clearly_dominated_by=dominated_by(clear(tests.population.p.reshape(2, -1))),
     )
     frame["front"] = (frame["dominated_by"] == "") & ~frame["constant"]
     return frame.iloc[np.concatenate([first[:0], *situations])][columns].reset_index(drop=True)

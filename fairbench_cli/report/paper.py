@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,20 +44,16 @@ def paper_table(name: str, run: RunResults) -> Document:
     constant = {key for key, repeats in zip(keys, own.constant, strict=True) if repeats.any()}
     labels = {tables.LABELS: run} | {f"{one.labels} labels": one for one in run.on_all if one is not run}
     for cell in run.plan.cells:
-        place = tuple(cell["attribute" if column == "compared" else column] for column in tables.BLOCK)
-        for called, counted in labels.items():
-            for metric in metrics:
-                if (place, (called, metric), cell["beta"]) not in cells:
-                    cells[place, (called, metric), cell["beta"]] = tables.labels_cell(counted, cell, metric)
-    for cell in run.plan.cells:
-        place = tuple(cell["attribute" if column == "compared" else column] for column in tables.BLOCK)
+        place, technique, beta = tables.place_of(cell | {"compared": cell["attribute"]})
+        for (called, counted), metric in product(labels.items(), metrics):
+            if (place, (called, metric), beta) not in cells:
+                cells[place, (called, metric), beta] = tables.labels_cell(counted, cell, metric)
         if cell["intervention"] == tables.TRUTH and run.labels == "recorded":
             continue  # it is no model of the world that records them
-        technique = tables.technique_label(*(cell[column] for column in TECHNIQUE))
         for metric in metrics:
             key = *key_of(cell), metric
             verdict = verdicts.get((*key_of(cell), cell["attribute"], metric), "")
-            cells[place, (technique, metric), cell["beta"]] = replace(
+            cells[place, (technique, metric), beta] = replace(
                 tables.mean_cell(run, cell, metric),
                 best=key in best,
                 against="" if key in constant else SIDES.get(verdict, ""),
@@ -96,7 +93,8 @@ def best_of(results: Results) -> NDArray[np.bool_]:
     if not columns:
         return best
     one, other = np.array(ours), np.array(theirs)
-    tests, _ = over_population(results, one, other, far[one] - far[other], np.ones(len(one), dtype=bool))
+    pairs = over_population(results, one, other, (far[one], far[other]), np.ones(len(one), dtype=bool))
+    tests = pairs.population
     worse = np.where(tests.mean < 0, tests.p, np.where(np.isnan(tests.p), np.nan, 1.0))
     firsts, sizes = np.array(columns).T
     p = np.maximum.reduceat(worse, np.concatenate([[0], np.cumsum(sizes)[:-1]]))

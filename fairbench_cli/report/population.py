@@ -1,15 +1,17 @@
 """Paired tests of a run's metrics that speak of the population: test rows are a sample too."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import compress
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Rows
 from fairbench_cli.measures.counts import Floats
-from fairbench_cli.report.inference import PairedTest, RowVariance, paired_test, row_variance
+from fairbench_cli.report.inference import PairedTest, RowVariance, paired_test, row_variance, welch_test
 from fairbench_cli.report.repeats import DatasetRepeats, Texts
 from fairbench_cli.report.results import Results
 
@@ -32,47 +34,62 @@ BASES = {
 }
 """What the answer for the population rests on, as paired.csv names it, and in words."""
 
-TestOf = Callable[..., PairedTest]
-
 NOTHING = -1  # in the place of a row of the results
+
+
+@dataclass(frozen=True)
+class PopulationTests:
+    """Tests whether mean differences are 0, one a pair.
+
+    Parameters
+    ----------
+    on_rows : PairedTest
+        With other training sets, on these test rows.
+    population : PairedTest
+        With other test rows too; NaN where nothing can be said.
+    basis : array of str
+        What the second rests on, or why there is none.
+    """
+
+    on_rows: PairedTest
+    population: PairedTest
+    basis: Texts
 
 
 def over_population(
     results: Results,
     ours: Rows,
     theirs: Rows,
-    differences: Floats,
+    values: Sequence[Floats],
     judged: NDArray[np.bool_],
-    test: TestOf | None = None,
-) -> tuple[PairedTest, Texts]:
-    """Test whether mean paired differences are 0 in the population of rows and training sets.
+    *,
+    paired: bool = True,
+) -> PopulationTests:
+    """Test whether mean differences are 0, on these test rows and in the population.
 
     Parameters
     ----------
     ours, theirs : int array, shape (pairs,)
         Rows of the results: of one data set, groups compared and metric in each pair. `NOTHING` for theirs:
         what is tested are our values, less a constant.
-    differences : float array, shape (pairs, repeats)
-        What is tested; NaN and infinite ones are no pairs.
+    values : two float arrays, shape (pairs, repeats)
+        Whose differences are tested; NaN and infinite ones are no pairs.
     judged : bool array, shape (pairs,)
-        Whether the differences are of distances to the metric's ideal, else of values.
-    test : callable, optional
-        Tests some of the pairs, given which, the ratio of random splits and what test rows add; by default as
-        `paired_test` does.
-
-    Returns
-    -------
-    tests : PairedTest, shape (pairs,)
-        NaN where nothing can be said.
-    basis : array of str, shape (pairs,)
-        What they rest on, or why there are none.
+        Whether the values are distances to the metric's ideal.
+    paired : bool
+        Whether equal numbers of repeats belong together; else Welch's test takes the place of the paired one.
     """
-    basis = np.full(len(ours), FRESH, dtype=object)
-    test = test or (lambda at, ratio=0.0, rows=None: paired_test(differences[at], ratio, rows))
-    found = test(np.arange(len(ours)))
-    if not len(results.place):
-        return found, basis
-    of_dataset = results.place[ours, 0]
+    with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
+        differences = values[0] - values[1]
+
+    def tested(at: Any, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
+        if paired:
+            return paired_test(differences[at], ratio, rows)
+        return welch_test(values[0][at], values[1][at], ratio, rows)
+
+    found, basis = tested(slice(None)), np.full(len(ours), FRESH, dtype=object)
+    on_rows = PairedTest(**{name: own.copy() for name, own in vars(found).items()})
+    of_dataset = results.place[ours, 0] if len(results.place) else np.zeros(0)
     for number, data in enumerate(results.datasets):
         at, rows = np.flatnonzero(of_dataset == number), None
         if not len(at) or data.design.kind == "drawn":
@@ -83,9 +100,9 @@ def over_population(
             basis[at], rows = OTHER_ROWS, RowVariance(*np.full((2, len(at)), np.nan))
         else:
             rows, basis[at] = _shared(results, data, ours[at], theirs[at], differences[at], judged[at])
-        for name, values in vars(test(at, data.design.ratio, rows)).items():
-            getattr(found, name)[at] = values
-    return found, basis
+        for name, own in vars(tested(at, data.design.ratio, rows)).items():
+            getattr(found, name)[at] = own
+    return PopulationTests(on_rows, found, basis)
 
 
 def _shared(
@@ -144,39 +161,39 @@ def _shared(
 def of_two_models(
     data: DatasetRepeats,
     compared: str,
-    cells: tuple[int, int],
-    repeats: Rows,
-    slope: tuple[Floats, Floats],
-) -> RowVariance:
+    cells: Sequence[tuple[int, int]],
+    known: NDArray[np.bool_],
+    rising: Floats,
+    falling: Floats,
+) -> tuple[RowVariance, Texts]:
     """Return what shared test rows add to the variance of means over repeats that depend on two models.
 
     Parameters
     ----------
-    cells : pair of int
+    cells : sequence of (int, int), one a pair
         The places of the two cells in `data`.
-    repeats : int array
-        Over which the means are taken.
-    slope : pair of float arrays, shape (means, repeats, 2, 2, 2)
-        How each mean rises with the counts of the first model's deprived and favoured group, and falls with
+    known : bool array, shape (pairs, repeats)
+        Over which repeats the means are taken.
+    rising, falling : float arrays, shape (means, pairs, repeats, 2, 2, 2)
+        How each number rises with the counts of the first model's deprived and favoured group, and falls with
         those of the second's.
+
+    Returns
+    -------
+    rows : RowVariance, shape (means, pairs)
+        NaN of means over no repeat.
+    basis : array of str, shape (pairs,)
+        What it rests on; empty where it is NaN.
     """
-    model, other = (data.decided(cell, repeats) for cell in cells)
-    rising, falling = (data.by_stratum(own, partial(data.pair, compared=compared)) for own in slope)
-    return row_variance(model, other, rising, falling)
-
-
-def values_over_population(results: Results, rows: Rows, constant: Floats) -> PairedTest:
-    """Test whether the mean values of some rows of the results are constants in the population.
-
-    The same tests as of differences, of one model alone. Mean and interval are those of value − constant.
-
-    Parameters
-    ----------
-    rows : int array, shape (rows,)
-    constant : float array, shape (rows,)
-        Such as the metrics' ideals.
-    """
-    with np.errstate(invalid="ignore"):
-        apart = results.values[rows] - constant[:, None]
-    nothing = np.full_like(rows, NOTHING)
-    return over_population(results, rows, nothing, apart, np.zeros(len(rows), dtype=bool))[0]
+    found, basis = np.full((2, *rising.shape[:2]), np.nan), np.full(len(cells), "", dtype=object)
+    summed = partial(data.pair, compared=compared)
+    for i, (cell, other) in enumerate(cells):
+        repeats = np.flatnonzero(known[i])
+        if not len(repeats):
+            continue
+        model, their_model = data.decided(cell, repeats), data.decided(other, repeats)
+        up, down = (data.by_stratum(own[:, i, repeats] / len(repeats), summed) for own in (rising, falling))
+        rows = row_variance(model, their_model, up, down)
+        found[:, :, i] = rows.variance, rows.freedom
+        basis[i] = FROM_COUNTS if model.rows is None or their_model.rows is None else ROW_BY_ROW
+    return RowVariance(*found), basis

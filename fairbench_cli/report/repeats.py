@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.data.table import Rows
-from fairbench_cli.experiment.cell import Curve, Repeat
+from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import attribute_names
 from fairbench_cli.experiment.config.metrics import on_record
 from fairbench_cli.experiment.journal.journal import Records
@@ -65,17 +65,10 @@ class DatasetRepeats:
     counts : Counts
         Of the joint levels of all protected attributes, shape (cells, repeats, groups, 2, 2); NaN where a
         repeat has none. On the labels that the plan's config asks for (`test_labels`), as all that follows.
-    swept : list of Counts
-        For each cell the counts at every acceptance rate, shape (repeats, rates, groups, 2, 2), of the
-        repeats that have them.
     row_values : dict
         The metrics of rows by name, each of shape (cells, repeats).
-    swept_repeats : list of int arrays
-        For each cell the repeats that `swept` holds, in its order.
-    curves : list of dict
-        For each cell what its parameters were chosen from, by repeat; of tuned cells alone.
-    decisions : list of dict
-        For each cell what was decided on shared test rows, by repeat, as `decisions.packed` makes it.
+    records : list of dict
+        For each cell its repeats by number, as they are counted.
     design : RowDesign
         How the test rows of the repeats hang together.
     recorded : bool array, shape (cells,), or None
@@ -89,11 +82,8 @@ class DatasetRepeats:
     status: Texts
     reason: Texts
     counts: Counts
-    swept: list[Counts]
     row_values: dict[str, Floats]
-    swept_repeats: list[Rows]
-    curves: list[dict[int, Curve]] = field(default_factory=list)
-    decisions: list[dict[int, str]] = field(default_factory=list)
+    records: list[dict[int, Repeat]]
     design: RowDesign = field(default_factory=RowDesign)
     recorded: NDArray[np.bool_] | None = None
 
@@ -176,6 +166,19 @@ class DatasetRepeats:
         """Return counts of the deprived and the favoured group of an attribute or an intersection."""
         return self.protected.pair(counts, attribute_names(compared))
 
+    def swept(self, cell: int, compared: str) -> tuple[Rows, Counts]:
+        """Return the repeats of a cell that have counts at every acceptance rate, and these counts.
+
+        They are of the levels of an attribute or an intersection, shape (repeats, rates, groups, 2, 2).
+        """
+        found = {
+            r: one.swept.n
+            for r, one in self.records[cell].items()
+            if one.swept is not None and len(one.swept.n)
+        }
+        n = np.array([*found.values()]) if found else np.zeros((0, 0, *self.counts.n.shape[2:]))
+        return np.array([*found], dtype=np.intp), self.levels(Counts(self.counts.groups, n), compared)
+
     @cached_property
     def slopes(self) -> Callable[[str, Metric], Floats]:
         """A function of groups compared and metric: its slopes, shape (cells, repeats, strata, 2)."""
@@ -217,8 +220,8 @@ class DatasetRepeats:
         @lru_cache(maxsize=KEPT)
         def of(cell: int) -> Decided:
             repeats = np.flatnonzero(self.done[cell])
-            kept = self.decisions[cell] if self.decisions else {}
-            return decided(self.counts.n[cell, repeats], [kept.get(int(repeat)) for repeat in repeats])
+            kept = [self.records[cell][repeat].decisions for repeat in repeats.tolist()]
+            return decided(self.counts.n[cell, repeats], kept)
 
         return of
 
@@ -227,9 +230,14 @@ def collect(plan: RunPlan, records: Records) -> list[DatasetRepeats]:
     """Return the repeats of a run by data set, in the order of the plan; those without any are left out."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for cell in plan.cells:
-        if any((cell["key"], repeat) in records for repeat in range(plan.config.repeats)):
+        if has_repeats(plan, records, cell):
             found.setdefault((cell["dataset"], cell["attribute"]), []).append(cell)
-    return [_collect(plan, records, cells) for cells in found.values()]
+    return [collect_cells([(plan, records, cells)], row_design(plan.config)) for cells in found.values()]
+
+
+def has_repeats(plan: RunPlan, records: Records, cell: Mapping[str, Any]) -> bool:
+    """Return whether there is some repeat of a cell."""
+    return any((cell["key"], repeat) in records for repeat in range(plan.config.repeats))
 
 
 def check_attributes(attributes: Sequence[str], datasets: Sequence[DatasetRepeats]) -> None:
@@ -275,53 +283,44 @@ def groups_frame(datasets: Sequence[DatasetRepeats]) -> pd.DataFrame:
     return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64")) if whole else frame
 
 
-def _collect(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> DatasetRepeats:
-    dataset, attribute = cells[0]["dataset"], cells[0]["attribute"]
-    protected = plan.protected(dataset, attribute)
-    groups, shape = protected.groups, (len(cells), plan.config.repeats)
-    requested = plan.config.row_metrics
+def collect_cells(
+    runs: Sequence[tuple[RunPlan, Records, list[dict[str, Any]]]], design: RowDesign
+) -> DatasetRepeats:
+    """Return the repeats of cells of one data set and attribute: those of one run, then of the next.
+
+    Parameters
+    ----------
+    runs : sequence of (RunPlan, Records, list of dict)
+        Each with the cells that are wanted, and the same groups. Metrics of rows are those of all runs.
+    """
+    of_cells: list[tuple[dict[str, Any], range, Records, dict[str, str]]] = []
+    for plan, records, own in runs:
+        asked = range(plan.config.repeats), records, plan.config.row_metrics.recorded_as
+        of_cells += [(cell, *asked) for cell in own]
+    cells, repeats, _, names = zip(*of_cells, strict=True)
+    protected = runs[0][0].protected(cells[0]["dataset"], cells[0]["attribute"])
+    shape = len(cells), max(map(len, repeats))
     status, reason = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
-    n = np.full((*shape, len(groups), 2, 2), np.nan)
-    row_values = {name: np.full(shape, np.nan) for name in requested.recorded_as}
-    swept, swept_repeats = [], []
-    tuned: list[dict[int, Curve]] = [{} for _ in cells]
-    decisions: list[dict[int, str]] = [{} for _ in cells]
-    recorded = _recorded(plan, records, cells)
-    for i, cell in enumerate(cells):
-        curves, at = [], []
-        for repeat in range(plan.config.repeats):
+    n = np.full((*shape, len(protected.groups), 2, 2), np.nan)
+    row_values = {name: np.full(shape, np.nan) for name in names[0] if all(name in own for own in names)}
+    recorded = np.concatenate([_recorded(*run) for run in runs])
+    held: list[dict[int, Repeat]] = [{} for _ in cells]
+    for i, (cell, own_repeats, records, recorded_as) in enumerate(of_cells):
+        for repeat in own_repeats:
             record = records.get((cell["key"], repeat))
             if record is None:
                 continue
+            if recorded[i]:  # without what is of true labels alone
+                record = replace(record, counts=record.recorded, swept=None, decisions=None)
+            held[i][repeat] = record
             status[i, repeat], reason[i, repeat] = record.status, record.reason
-            if recorded[i]:
-                record = as_recorded(record)
             if record.counts is not None:
                 n[i, repeat] = record.counts.n
-            for name, kept in requested.recorded_as.items():
-                row_values[name][i, repeat] = record.values.get(
-                    on_record(kept) if recorded[i] else kept, np.nan
-                )
-            if record.tuning is not None:
-                tuned[i][repeat] = record.tuning
-            if record.decisions is not None:
-                decisions[i][repeat] = record.decisions
-            if record.swept is not None and len(record.swept.n):
-                curves.append(record.swept.n)
-                at.append(repeat)
-        swept.append(Counts(groups, np.array(curves) if curves else np.zeros((0, 0, len(groups), 2, 2))))
-        swept_repeats.append(np.array(at, dtype=np.intp))
-    counts = Counts(groups, n)
-    known = attribute, protected, cells, status, reason, counts, swept, row_values, swept_repeats
-    return DatasetRepeats(*known, tuned, decisions, row_design(plan.config), recorded)
-
-
-def as_recorded(repeat: Repeat) -> Repeat:
-    """Return a repeat as it is counted on recorded labels and groups, without what is of true ones alone.
-
-    No counts where it is a repeat of another world, as that of a technique trained on the truth.
-    """
-    return replace(repeat, counts=repeat.recorded, swept=None, decisions=None)
+            for name, values in row_values.items():
+                kept = on_record(recorded_as[name]) if recorded[i] else recorded_as[name]
+                values[i, repeat] = record.values.get(kept, np.nan)
+    known = cells[0]["attribute"], protected, list(cells), status, reason, Counts(protected.groups, n)
+    return DatasetRepeats(*known, row_values, held, design, recorded)
 
 
 def _recorded(plan: RunPlan, records: Records, cells: list[dict[str, Any]]) -> NDArray[np.bool_]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, get_args
 
@@ -308,11 +309,11 @@ class RunResults:
             key_of(cell): FoundCell(
                 [text for text in status if text],
                 data.pair(Counts(data.counts.groups, n[done]), data.attribute),
-                data.pair(swept, data.attribute),
+                data.swept(i, data.attribute)[1].pair,
             )
             for data in self.datasets
-            for cell, status, n, done, swept in zip(
-                data.cells, data.status, data.counts.n, data.done, data.swept, strict=True
+            for i, (cell, status, n, done) in enumerate(
+                zip(data.cells, data.status, data.counts.n, data.done, strict=True)
             )
         }
 
@@ -343,9 +344,9 @@ def sweep_frame(run: RunResults) -> pd.DataFrame:
     names = [name for name in config.at_hand if config.metric(name).needs == "counts"]
     metrics = [config.metric(name) for name in names]
     for data in run.datasets:
-        for cell, swept in zip(data.cells, data.swept, strict=True):
-            for compared in data.asked(run.attributes) if names and len(swept.n) else ():
-                levels = data.levels(swept, compared)
+        for (i, cell), compared in product(enumerate(data.cells), data.asked(run.attributes)):
+            _, levels = data.swept(i, compared)
+            if names and len(levels.n):
                 own = {name: cell[name] for name in CELL_COLUMNS} | {"compared": compared}
                 # One frame a cell: frames take longer to make than numbers.
                 numbers = [mean_and_interval(measure(metric, levels).T) for metric in metrics]

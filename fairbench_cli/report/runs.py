@@ -23,16 +23,14 @@ from fairbench_cli.experiment.journal.folder import read_manifest, read_results
 from fairbench_cli.experiment.journal.journal import Damage, Reading
 from fairbench_cli.experiment.plan import RunPlan, facts_of, select
 from fairbench_cli.experiment.versions import Versions
-from fairbench_cli.measures.counts import Counts
 from fairbench_cli.report import tables
 from fairbench_cli.report.inference import RowDesign, row_design
 from fairbench_cli.report.paired import IDENTICAL, differences_frame, written
 from fairbench_cli.report.population import BASES
 from fairbench_cli.report.repeats import (
-    TECHNIQUE,
-    CellKey,
     DatasetRepeats,
-    collect,
+    collect_cells,
+    has_repeats,
     key_of,
     mean_and_interval,
 )
@@ -115,12 +113,16 @@ def compare_runs(
     sources: dict[tuple[str, str], DatasetRepeats] = {}
     said = [f"{len(common)} cells are in both runs, which have {len(plan.cells)} and {len(other.cells)}."]
     said += _worlds_in_words(names, plans)
-    for data, theirs in _both(plans, readings, set(common)):
-        source = data.dataset, data.attribute
-        if data.protected == theirs.protected:
-            sources[source] = _joined(data, theirs, _design(source, plans))
-        else:
+    runs = [(one, reading.records) for one, reading in zip(plans, readings, strict=True)]
+    both = list(zip(runs, described, strict=True))
+    held = [key for key in common if all(has_repeats(*run, cells[key]) for run, cells in both)]
+    for source in dict.fromkeys(key[:2] for key in held):
+        if plan.protected(*source) != other.protected(*source):
             said.append(f"{', '.join(source)}: the groups are others, so it is not compared.")
+            continue
+        keys = [key for key in held if key[:2] == source]
+        halves = [(*run, [cells[key] for key in keys]) for run, cells in both]
+        sources[source] = collect_cells(halves, _design(source, plans))
     if not sources:
         what = f"no repeat of a cell of {folders[0]} can be compared with one of {folders[1]}"
         raise user_error(what, "compare runs that have run the same cells, with the same groups")
@@ -162,56 +164,6 @@ def _alike(metric: str, plan: RunPlan, other: RunPlan) -> bool:
     """Return whether a metric means the same in both: of one within strata, that these are the same."""
     needs = plan.config.metric(metric).needs
     return needs != "strata" or plan.config.strata == other.config.strata
-
-
-def _both(
-    plans: Plans, readings: Readings, common: set[CellKey]
-) -> Iterator[tuple[DatasetRepeats, DatasetRepeats]]:
-    """Yield the repeats of both runs, of the cells that both have, by data set and attribute."""
-    found = []
-    for plan, reading in zip(plans, readings, strict=True):
-        cells = [cell for cell in plan.cells if key_of(cell) in common]
-        records = reading.records
-        own = collect(replace(plan, cells=cells), records)
-        found.append({(data.dataset, data.attribute): data for data in own})
-    for source, data in found[0].items():
-        if source in found[1]:
-            yield data, found[1][source]
-
-
-def _joined(data: DatasetRepeats, theirs: DatasetRepeats, design: RowDesign) -> DatasetRepeats:
-    """Return the repeats of two runs as of one: the cells of the one, then the same cells of the other."""
-    places = {key_of(cell): i for i, cell in enumerate(theirs.cells)}
-    ours = [i for i, cell in enumerate(data.cells) if key_of(cell) in places]
-    halves = (data, ours), (theirs, [places[key_of(data.cells[i])] for i in ours])
-    repeats = max(data.status.shape[1], theirs.status.shape[1])
-
-    def stacked(of_both: Iterable[Any], nothing: str | float) -> Any:
-        parts = []
-        for (_, at), values in zip(halves, of_both, strict=True):
-            values = values[at]
-            rest = [(0, 0), (0, repeats - values.shape[1]), *[(0, 0)] * (values.ndim - 2)]
-            parts.append(np.pad(values, rest, constant_values=nothing))
-        return np.concatenate(parts)
-
-    values = {
-        name: stacked((one.row_values[name] for one, _ in halves), np.nan)
-        for name in data.row_values.keys() & theirs.row_values.keys()
-    }
-    return replace(
-        data,
-        cells=[one.cells[i] for one, at in halves for i in at],
-        status=stacked((one.status for one, _ in halves), ""),
-        reason=stacked((one.reason for one, _ in halves), ""),
-        counts=Counts(data.counts.groups, stacked((one.counts.n for one, _ in halves), np.nan)),
-        swept=[],
-        row_values=values,
-        swept_repeats=[],
-        curves=[],
-        decisions=[one.decisions[i] for one, at in halves for i in at],
-        design=design,
-        recorded=np.concatenate([np.asarray(one.recorded, dtype=bool)[at] for one, at in halves]),
-    )
 
 
 def _design(source: tuple[str, str], plans: Plans) -> RowDesign:
@@ -295,12 +247,12 @@ def _document(
     part = part[(part["pairing"] != SAME_KEY).groupby([part[name] for name in tables.BLOCK]).transform("any")]
     texts: tables.Cells = {}
     for row in part.to_dict("records"):
-        block, own = (tuple(row[name] for name in names) for names in (tables.BLOCK, TECHNIQUE))
+        place, technique, beta = tables.place_of(row)
         low, high, verdict = (row[f"population_{name}"] for name in ("low", "high", "verdict"))
         interval = "" if brief or np.isnan(low) else f"[{low:+.3f}, {high:+.3f}]"
         word = f"{interval} {'' if verdict == 'no difference' else verdict}".strip()
         text = IDENTICAL if verdict == IDENTICAL else written(row["difference"], word=word)
-        texts[block, (tables.technique_label(*own), row["metric"]), row["beta"]] = text
+        texts[place, (technique, row["metric"]), beta] = text
     cells = frame.drop_duplicates(COMPARED)
     other = int((cells["same_key"] & (cells["pairing"] != SAME_KEY)).sum())
     counted = cells["pairing"].value_counts()

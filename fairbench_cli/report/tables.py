@@ -98,6 +98,12 @@ def blocks_of(
     return tuple(blocks)
 
 
+def place_of(row: Mapping[Any, Any]) -> tuple[CellKey, str, Any]:
+    """Return block, technique and β of the row of a frame, or of a cell and the groups compared."""
+    technique = technique_label(*(row[name] for name in TECHNIQUE))
+    return tuple(row[name] for name in BLOCK), technique, row["beta"]
+
+
 def group_rates_table(name: str, run: RunResults) -> Document:
     """Lay out the rows, selection rate and true positive rate of each group, means over the repeats.
 
@@ -113,15 +119,13 @@ def group_rates_table(name: str, run: RunResults) -> Document:
             shown = {"rows": levels.group_total} | shown  # each (2, cells, repeats, groups)
             found = {metric: mean_and_interval(np.moveaxis(n, -2, -1)) for metric, n in shown.items()}
             for (row, i), (g, group) in product(np.ndindex(2, len(data.cells)), enumerate(levels.groups)):
-                cell = data.cells[i]
-                place = tuple((cell | {"compared": compared})[name] for name in BLOCK)
-                technique = technique_label(*(cell[name] for name in TECHNIQUE)) if row else LABELS
+                place, technique, beta = place_of(data.cells[i] | {"compared": compared})
                 statuses = [status for status in data.status[i] if status and row]
                 for metric, numbers in found.items():
                     mean, n = float(numbers["mean"][row, i, g]), int(numbers["n_ok"][row, i, g])
                     form = ".6g" if metric == "rows" else ".3f"
                     text = show_cell(mean, n, run.plan.config.repeats, statuses, form)
-                    texts[place, (technique, group, metric), cell["beta"]] = text
+                    texts[place, (technique if row else LABELS, group, metric), beta] = text
     columns = ("technique", "group", "metric")
     facts = *caption(run.plan, {str(text) for text in texts.values()}), ABOUT_LABELS
     return Document(name, facts=facts, sections=blocks_of(run, texts, NOT_RUN, columns))

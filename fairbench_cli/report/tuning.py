@@ -18,9 +18,9 @@ from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS, distance, measure
 from fairbench_cli.report.inference import paired_test
 from fairbench_cli.report.paired import written
-from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, DatasetRepeats, key_of
+from fairbench_cli.report.repeats import CELL_COLUMNS, DatasetRepeats, key_of
 from fairbench_cli.report.results import NOTHING, RunResults
-from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, technique_label
+from fairbench_cli.report.tables import Cells, blocks_of, place_of
 
 SHOWN = ("accuracy", "impact-ratio", "discrimination")
 """Kept of every candidate, in addition to the metric that was tuned for."""
@@ -53,7 +53,8 @@ class TunedCell:
 def tuned_cells(run: RunResults) -> Iterator[TunedCell]:
     """Yield the tuned cells of which there is some curve."""
     for data in run.datasets:
-        for cell, curves in zip(data.cells, data.curves, strict=True):
+        for cell, records in zip(data.cells, data.records, strict=True):
+            curves = {repeat: one.tuning for repeat, one in records.items() if one.tuning is not None}
             if curves:
                 yield TunedCell(cell, tuning_of(json.loads(cell["parameters"])["tune"]), data, curves)
 
@@ -118,8 +119,7 @@ def tuning_table(table: str, run: RunResults) -> Document:
     """Lay out `gains_frame`: nested tuning against tuning on the test rows. Empty where nothing is tuned."""
     texts: Cells = {}
     for row in gains_frame(run).to_dict("records") if run.plan.config.tuned_for else ():
-        block = tuple(row["attribute" if column == "compared" else column] for column in BLOCK)
-        technique = technique_label(*(row[column] for column in TECHNIQUE))
+        place, technique, beta = place_of(row | {"compared": row["attribute"]})
         lines = {
             "untuned": written(row["untuned"], ".3f"),
             "tuned": written(row["tuned"], ".3f"),
@@ -129,7 +129,7 @@ def tuning_table(table: str, run: RunResults) -> Document:
             lines[name] = written(row[name])
             lines[f"{name} ±"] = written(row[f"{name}_high"] - row[name], ".3f")
         for line, text in lines.items():
-            texts[block, (technique, line.replace("_", " ")), row["beta"]] = text
+            texts[place, (technique, line.replace("_", " ")), beta] = text
     caption: tuple[str, ...] = (
         "The metric that was tuned for, on the test rows: with the parameters of the cell that is not tuned "
         "(untuned), with those that were chosen on part of the training rows (tuned), and with those that "

@@ -245,3 +245,19 @@ def test_more_columns_than_a_few():
 @pytest.mark.slow
 def test_two_thousand_columns():
     assert len(read(wide(2000, 5000)).slices) == 2000
+
+
+@pytest.mark.parametrize(
+    ("most", "keys", "said"),
+    [
+        (10, {"attributes": ("a",), "intersections": (("a", "b"),)}, "a × b has about"),
+        (1000, {"attributes": ("a",), "model_column": "b"}, "models, decisions and groups make over 100"),
+    ],
+)
+def test_more_cells_than_are_fetched_are_refused(monkeypatch, most, keys, said):
+    """Once an error of Python, where no attribute alone had too many groups."""
+    monkeypatch.setattr(scan, "MOST_FOUND", 100)
+    monkeypatch.setattr(scan, "MOST_GROUPS", most)
+    text = "score,a,b\n" + "".join(f"{i % 2},a{i % 12},b{i % 13}\n" for i in range(400))
+    with pytest.raises(UserError, match=said):
+        read(text, **keys)

@@ -203,11 +203,20 @@ plain = st.recursive(
 )
 
 
+def without_minus_zero(data):
+    """Return plain data with 0.0 for every -0.0."""
+    if isinstance(data, dict):
+        return {key: without_minus_zero(value) for key, value in data.items()}
+    if isinstance(data, list):
+        return [without_minus_zero(value) for value in data]
+    return data + 0.0 if isinstance(data, float) else data
+
+
 @given(st.dictionaries(text, plain, min_size=1, max_size=4))
 def test_what_is_written_is_read_back(data):
     again = parse_yaml(dump_yaml(data), "f").data
     assert again == data
-    assert str(again) == str(data).replace("-0.0", "0.0")  # types too
+    assert str(again) == str(without_minus_zero(data))  # types too
 
 
 @given(st.text(alphabet=st.sampled_from("ab:- \n[]{}&*!|>'\"%@`#,?\t0.e<~"), max_size=40))

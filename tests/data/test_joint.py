@@ -147,7 +147,7 @@ def test_counts_know_the_joint_name():
         assert named.groups == spelt.groups
         assert (named.n == spelt.n).all()
     assert protected.known == ("sex", "race", "race-sex")
-    plain = {name: [] for name in ("cells", "swept", "swept_repeats")} | {"row_values": {}}
+    plain = {"cells": [], "row_values": {}, "records": []}
     repeats = DatasetRepeats("race-sex", protected, status=None, reason=None, counts=counts, **plain)
     assert repeats.asked([]) == ("race-sex",)
     assert repeats.asked(["race-sex", "sex × race", "age"]) == ("race-sex", "sex × race")

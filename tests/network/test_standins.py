@@ -14,7 +14,6 @@ from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards
 from fairbench_cli.data.load import Dataset
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.experiment.standin_quality import measured_stand_in
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.families import fit
@@ -118,7 +117,7 @@ def test_rates_and_the_worst_pair_are_those_of_the_joint_tables():
     rng = np.random.default_rng(1)
     net, other = chain(rng), chain(rng)
     rows = sample(other, 3000, 5)
-    found = measured_stand_in(Dataset(CARD, rows, {}), net, repeats=2)
+    found = STUDY.measured_stand_in(Dataset(CARD, rows, {}), net, repeats=2)
     counts = np.zeros((3, 2, 2, 2))
     np.add.at(counts, tuple(rows.codes.T), 1 / len(rows))
     exact, far = joint_by_hand(net), {}
@@ -136,7 +135,7 @@ def test_rates_and_the_worst_pair_are_those_of_the_joint_tables():
 
 def test_of_rows_of_the_network_itself_draws_are_as_good_as_the_rows():
     net = chain(np.random.default_rng(4))  # nobody's chance is near a half, where decisions would flip
-    found = measured_stand_in(Dataset(CARD, sample(net, 4000, 11), {}), net, repeats=12)
+    found = STUDY.measured_stand_in(Dataset(CARD, sample(net, 4000, 11), {}), net, repeats=12)
     chance, spread = found.worst.by_chance
     assert abs(found.worst.distance - chance) < 4 * spread
     for own in found.classifiers.values():
@@ -152,7 +151,7 @@ def test_a_network_without_the_arc_loses_the_gap_and_says_so():
     net = replace(net, cpts=(*net.cpts[:3], y))
     rows = sample(net, 4000, 3)
     apart = fit(rows, ((), (), (), ()))
-    kept, lost = (measured_stand_in(Dataset(CARD, rows, {}), one, repeats=5) for one in (net, apart))
+    kept, lost = (STUDY.measured_stand_in(Dataset(CARD, rows, {}), one, repeats=5) for one in (net, apart))
     for name in kept.classifiers:
         assert kept.classifiers[name]["draws"].gap[0] < -0.9
         assert lost.classifiers[name]["draws, tested on data"].gap[0] > -0.1
@@ -165,7 +164,7 @@ def test_a_network_without_the_arc_loses_the_gap_and_says_so():
 def test_data_in_other_columns_are_refused():
     net = chain(np.random.default_rng(0))
     with pytest.raises(ValueError, match="columns"):
-        measured_stand_in(Dataset(CARD, Table(COLUMNS[::-1], np.zeros((8, 4), np.int16)), {}), net)
+        STUDY.measured_stand_in(Dataset(CARD, Table(COLUMNS[::-1], np.zeros((8, 4), np.int16)), {}), net)
 
 
 def test_what_was_measured_is_kept_and_decides_nothing(tmp_path):

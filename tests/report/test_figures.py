@@ -166,7 +166,7 @@ def dots(figure) -> dict[str, np.ndarray]:
 def test_one_dot_per_feasible_repeat_of_every_technique_and_beta(run):
     (figure,) = drawn("discrimination-accuracy", run).values()
     results = results_frame(run.results)
-    (page,) = pages_of(run.plan)
+    (page,) = pages_of(run.plan).values()
     found = dots(figure)
     assert len(figure.axes) == len(page.techniques) == 3
     assert len(found) == 3 * 2
@@ -229,7 +229,7 @@ def test_techniques_can_be_told_apart():
     plan = made_up(15, (0.0,), 1).plan
     for cells in (plan.cells, [cell | {"intervention": "t0", "parameters": f'{{"a":{i}}}'}
                                 for i, cell in enumerate(plan.cells)]):  # fmt: skip
-        (page,) = pages_of(replace(plan, cells=cells))
+        (page,) = pages_of(replace(plan, cells=cells)).values()
         assert len({(t.colour, t.marker) for t in page.techniques}) == 15
 
 
@@ -239,7 +239,7 @@ def test_techniques_can_be_told_apart():
 def test_curves_are_the_summarys_means_in_order_of_beta(run):
     (figure,) = drawn("curves", run).values()
     summary = summary_frame(run.results, run.plan.config.repeats)
-    (page,) = pages_of(run.plan)
+    (page,) = pages_of(run.plan).values()
     assert tuple(ax.get_ylabel() for ax in figure.axes) == SHOWN
     for ax in figure.axes:
         lines = {line.get_gid(): line for line in ax.lines if line.get_gid()}

@@ -130,9 +130,11 @@ def without_scores(folder: Path, **which: str) -> list:
     datasets = [
         replace(
             data,
-            swept=[
-                Counts(swept.groups, swept.n[:0]) if which.items() <= cell.items() else swept
-                for cell, swept in zip(data.cells, data.swept, strict=True)
+            records=[
+                {repeat: replace(one, swept=None) for repeat, one in records.items()}
+                if which.items() <= cell.items()
+                else records
+                for cell, records in zip(data.cells, data.records, strict=True)
             ],
         )
         for data in run.datasets

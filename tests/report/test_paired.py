@@ -77,7 +77,7 @@ def front_of(frame, metrics=PARETO_METRICS):
 def run_of(frame, **more) -> RunResults:
     cells = frame[CELL_COLUMNS].drop_duplicates().to_dict("records")
     plan = run_plan(cells, [], repeats=3, metrics=PARETO_METRICS, **{"tables": ()} | more)
-    data = DatasetRepeats("s", plan.protected("d", "s"), [CELL], None, None, None, [], {}, [])
+    data = DatasetRepeats("s", plan.protected("d", "s"), [CELL], None, None, None, {}, [])
     return RunResults(Path(), plan, [data], as_results(frame))
 
 

@@ -11,7 +11,7 @@ simulated in docs/verdicts.md.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
@@ -410,50 +410,39 @@ def report_of(
 
     Parameters
     ----------
-    slices, deciding, config
-        As of `disparities`; groups that are left out are in the slices.
+    slices : sequence of Slice
+        Of the whole audit, with the groups that are left out.
+    deciding : sequence of str
+        The rates and roll-ups that the verdict depends on; what the gate names is added.
+    config : AuditConfig
+        References, taus, confidence, rule.
     common : AuditConfig
         The configuration with the references that all slices have in common.
     more
         What else the report says.
     """
     inside = [references.kept(part, config) for part in slices]
-    rows, family = disparities(inside, deciding, common)
+    tables = [compared(part, defined(COMPARED, part.labelled), common) for part in inside]
+    wanted = [wanted_rates(table.part, table.names, deciding, common) for table in tables]
+    evidence, family = weigh([table.tests for table in tables], wanted, common)
+    each = zip(tables, evidence, wanted, strict=True)
     return Report(
         config=config,
         slices=tuple(slices),
         decided_by=tuple(deciding),
         overall=tuple(overall_rows(slices, config)),
         groups=tuple(row for part in inside for row in group_rows(part, config)),
-        disparities=tuple(row for of_slice in rows for row in of_slice),
+        disparities=tuple(row for one in each for row in _disparities(*one, family)),
         family=family,
         **more,
     )
 
 
-def disparities(
-    slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig
-) -> tuple[list[list[Disparity]], int]:
-    """Return the comparisons of each slice, and how many of them their p-values are adjusted for.
-
-    Parameters
-    ----------
-    slices : sequence of Slice
-        Of the whole audit.
-    deciding : sequence of str
-        The rates and roll-ups that the verdict depends on; what the gate names is added.
-    config : AuditConfig
-        References, taus, confidence, rule.
-    """
-    tables = [compared(part, defined(COMPARED, part.labelled), config) for part in slices]
-    wanted = [wanted_rates(table.part, table.names, deciding, config) for table in tables]
-    evidence, family = weigh([table.tests for table in tables], wanted, config)
-    each = zip(tables, evidence, wanted, strict=True)
-    return [_disparities(*one, family) for one in each], family
-
-
-def _disparities(table: Compared, evidence: Evidence, wanted: frozenset[str], family: int) -> list[Disparity]:
-    tests, found = table.tests, []
+def _disparities(
+    table: Compared, evidence: Evidence, wanted: frozenset[str], family: int
+) -> Iterator[Disparity]:
+    """Yield the comparisons of a slice; `family` is how many there are whose p-values are adjusted."""
+    tests = table.tests
     places = np.argwhere(table.itself | tests.compared).tolist()
     rulings = [table.ruling(evidence, g, m) for g, m in places]
     still = np.zeros(tests.compared.shape, dtype=bool)
@@ -462,30 +451,27 @@ def _disparities(table: Compared, evidence: Evidence, wanted: frozenset[str], fa
     needed = _needed(table, still, family)
     for (g, m), (point, verdict, reason) in zip(places, rulings, strict=True):
         name, itself, behind = table.names[m], bool(table.itself[g, m]), table.behind(g, m)
-        found.append(
-            Disparity(
-                **vars(table.pair(g, m)),
-                metric=name,
-                value=float(table.value[g, m]),
-                reference_value=float(table.reference_value[g, m]),
-                ratio=table.ratio[g, m],
-                difference=table.difference[g, m],
-                p=float(tests.p[g, m]),
-                p_holm=float(evidence.p_holm[g, m]),
-                test="" if math.isnan(tests.p[g, m]) else "fisher" if tests.exact[g, m] else "score",
-                tau=float(table.taus[m]),
-                point=point,
-                verdict=verdict,
-                shown_outside=verdict == "fail" and bool(evidence.outside[g, m]),
-                reason=reason,
-                rows_needed=float(needed[g, m]),
-                is_reference=itself,
-                deciding=name in wanted and not itself,
-                behind=behind[:2],
-                reference_behind=behind[2:],
-            )
+        yield Disparity(
+            **vars(table.pair(g, m)),
+            metric=name,
+            value=float(table.value[g, m]),
+            reference_value=float(table.reference_value[g, m]),
+            ratio=table.ratio[g, m],
+            difference=table.difference[g, m],
+            p=float(tests.p[g, m]),
+            p_holm=float(evidence.p_holm[g, m]),
+            test="" if math.isnan(tests.p[g, m]) else "fisher" if tests.exact[g, m] else "score",
+            tau=float(table.taus[m]),
+            point=point,
+            verdict=verdict,
+            shown_outside=verdict == "fail" and bool(evidence.outside[g, m]),
+            reason=reason,
+            rows_needed=float(needed[g, m]),
+            is_reference=itself,
+            deciding=name in wanted and not itself,
+            behind=behind[:2],
+            reference_behind=behind[2:],
         )
-    return found
 
 
 def _needed(table: Compared, still: Bools, family: int) -> Floats:

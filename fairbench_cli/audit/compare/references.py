@@ -1,6 +1,6 @@
 """Which group the others are compared with, for each measure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import compress
 
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import parts
@@ -59,25 +60,21 @@ def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConf
     if config.ref_method not in ("given", "majority"):
         return config
     found = {}
-    for attribute in dict.fromkeys(part.attribute for part in slices):
-        parts_of = [part for part in slices if part.attribute == attribute]
-        everywhere = set.intersection(*(set(part.counts.groups) for part in parts_of))
-        rows, weight = dict.fromkeys(sorted(everywhere), 0), dict.fromkeys(everywhere, 0.0)
-        for part in parts_of:
-            for group, n, total in zip(part.counts.groups, part.rows, part.counts.group_total, strict=True):
-                if group in everywhere:
-                    rows[group] += int(n)
-                    weight[group] += float(total)
-        known = [group for group in rows if MISSING not in group.split(CROSS)]
+    for attribute, parts_of in grouped(slices, lambda part: part.attribute).items():
+        everywhere = sorted(set.intersection(*(set(part.counts.groups) for part in parts_of)))
+        known = [group for group in everywhere if MISSING not in group.split(CROSS)]
+        places = {group: [(part, part.counts.groups.index(group)) for part in parts_of] for group in known}
+        rows = {group: sum(int(part.rows[g]) for part, g in at) for group, at in places.items()}
+        weight = {group: sum(part.counts.group_total[g] for part, g in at) for group, at in places.items()}
         large = [group for group in known if rows[group] >= config.min_group]
         if known and all(_given(part, config) is None for part in parts_of):
-            found[attribute] = max(large or known, key=lambda group: weight[group])
+            found[attribute] = max(large or known, key=weight.__getitem__)
     return config.model_copy(update={"references": {**config.references, **found}})
 
 
-def reference_place(config: AuditConfig) -> Callable[[Slice], int]:
-    """Return what finds the reference of a slice's selection rate, or `REST`: one for all of its scores."""
-    return lambda part: int(references(part, ("selection-rate",), config)[0])
+def usual_reference(part: Slice, config: AuditConfig) -> int:
+    """Return the reference of a slice's selection rate, or `REST`: one for all that is no rate."""
+    return int(references(part, ("selection-rate",), config)[0])
 
 
 def chosen_by_rate(part: Slice, config: AuditConfig) -> bool:

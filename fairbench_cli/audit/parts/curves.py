@@ -9,7 +9,7 @@ import numpy as np
 
 from fairbench_cli.audit.compare.effective import own_rows
 from fairbench_cli.audit.compare.kernel import compared, wanted_rates, weigh
-from fairbench_cli.audit.compare.references import REST_NAME, Bools, excluded, kept, reference_place
+from fairbench_cli.audit.compare.references import REST_NAME, Bools, excluded, kept, usual_reference
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.compare.verdict import all_of, roll_ups
 from fairbench_cli.audit.config import AuditConfig
@@ -33,18 +33,10 @@ from fairbench_cli.document.model import (
     Verdict,
     table_of,
 )
+from fairbench_cli.measures import scores as measures
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.score_test import wilson
-from fairbench_cli.measures.scores import (
-    Estimate,
-    auc,
-    brier,
-    ks_by_label,
-    ks_from_reference,
-    mean_score,
-    minus,
-    slope_and_intercept,
-)
+from fairbench_cli.measures.scores import Estimate
 
 TO_REFERENCE = "ks-to-reference"  # a comparison already: it has no difference
 
@@ -134,22 +126,13 @@ class ScoreCurves:
 
 def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...]:
     """Return the curves of every attribute under every model, in the order in which they were read."""
-    found, deciding, config = [], base.decided_by, base.config
+    found: list[ScoreCurves] = []
     for of_model in grouped(read, lambda scores: scores.part.model).values():
-        rows: list[list[ThresholdRow]] = [[] for _ in of_model]
-        family = 0
-        for at in range(len(of_model[0].thresholds)):
-            slices = [
-                kept(_counted(scores, scores.cuts, np.arange(scores.cuts.shape[1]) > at), config)
-                for scores in of_model
-            ]
-            verdicts, size = verdicts_of(slices, deciding, config)
-            family = max(family, size)
-            for own, scores, part, by_metric in zip(rows, of_model, slices, verdicts, strict=True):
-                own.append(_threshold_row(scores, at, part, by_metric, deciding))
-        found += [
-            _curves(scores, tuple(own), family, config) for scores, own in zip(of_model, rows, strict=True)
-        ]
+        steps = [_at_threshold(of_model, at, base) for at in range(len(of_model[0].thresholds))]
+        family = max((size for _, size in steps), default=0)
+        rows = zip(*(each for each, _ in steps), strict=True) if steps else [()] * len(of_model)
+        each = zip(of_model, rows, strict=True)
+        found += [_curves(scores, tuple(own), family, base.config) for scores, own in each]
     return tuple(found)
 
 
@@ -182,20 +165,27 @@ def _counted(scores: Scores, ranges: Floats, chosen: Bools) -> Slice:
     return scores.part.with_cells(np.stack([cells[:, ~chosen].sum(1), cells[:, chosen].sum(1)], -1))
 
 
-def _threshold_row(
-    scores: Scores, at: int, part: Slice, by_metric: dict[str, Verdict], deciding: Sequence[str]
-) -> ThresholdRow:
-    threshold = float(scores.thresholds[at])
-    selected, everybody = part.counts.predicted[:, 1], part.counts.group_total
-    rates = divide(selected, everybody).tolist()
-    return ThresholdRow(
-        threshold,
-        scores.decisions.get(threshold, ""),
-        float(divide(selected.sum(), everybody.sum())),
-        dict(zip(part.counts.groups, rates, strict=True)),
-        all_of(by_metric.get(name, "undecided") for name in deciding),
-        tuple(name for name, verdict in by_metric.items() if verdict == "fail" and name in COMPARED),
-    )
+def _at_threshold(of_model: Sequence[Scores], at: int, base: Report) -> tuple[list[ThresholdRow], int]:
+    """Return what an audit at a threshold finds of each attribute, and how large its family is."""
+    chosen = np.arange(of_model[0].cuts.shape[1]) > at
+    slices = [kept(_counted(scores, scores.cuts, chosen), base.config) for scores in of_model]
+    verdicts, family = verdicts_of(slices, base.decided_by, base.config)
+    rows = []
+    for scores, part, by_metric in zip(of_model, slices, verdicts, strict=True):
+        threshold = float(scores.thresholds[at])
+        selected, everybody = part.counts.predicted[:, 1], part.counts.group_total
+        rates = divide(selected, everybody).tolist()
+        rows.append(
+            ThresholdRow(
+                threshold,
+                scores.decisions.get(threshold, ""),
+                float(divide(selected.sum(), everybody.sum())),
+                dict(zip(part.counts.groups, rates, strict=True)),
+                all_of(by_metric.get(name, "undecided") for name in base.decided_by),
+                tuple(name for name in by_metric if by_metric[name] == "fail" and name in COMPARED),
+            )
+        )
+    return rows, family
 
 
 def _curves(
@@ -209,7 +199,9 @@ def _curves(
     estimates = _values(scores, config.confidence)
     values = {measure: intervals(*each) for measure, each in estimates.items()}
     apart = {
-        measure: intervals(*minus((value, low, high), (value[reference], low[reference], high[reference])))
+        measure: intervals(
+            *measures.minus((value, low, high), (value[reference], low[reference], high[reference]))
+        )
         for measure, (value, low, high) in estimates.items()
         if measure != TO_REFERENCE
     }
@@ -229,22 +221,22 @@ def _curves(
 def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
     """Return each measure of all sets of rows, as far as labels and the range of the scores allow."""
     sums, totals = scores.sums, scores.totals
-    to_reference = ks_from_reference(sums, totals, scores.reference, confidence)
+    to_reference = measures.ks_from_reference(sums, totals, scores.reference, confidence)
     if not scores.part.labelled:
         return {TO_REFERENCE: to_reference}
     found = {
-        "auc": auc(sums, totals, confidence),
-        "ks-of-labels": ks_by_label(sums, totals, confidence),
+        "auc": measures.auc(sums, totals, confidence),
+        "ks-of-labels": measures.ks_by_label(sums, totals, confidence),
         TO_REFERENCE: to_reference,
     }
     if scores.fit is None:
         return found
-    slope, intercept = slope_and_intercept(scores.fit, totals, confidence)
-    mean = mean_score(sums, totals)
+    slope, intercept = measures.slope_and_intercept(scores.fit, totals, confidence)
+    mean = measures.mean_score(sums, totals)
     positive, weight, worth = totals.weight[:, 1], totals.weight.sum(-1), totals.kish_of_groups
     rate = divide(positive, weight)
     return found | {
-        "brier": brier(sums, totals, confidence),
+        "brier": measures.brier(sums, totals, confidence),
         "calibration-slope": slope,
         "calibration-intercept": intercept,
         "mean-score": (mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)),
@@ -575,7 +567,7 @@ def threshold_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
 CURVES = Part[Sequence[Scores], tuple[ScoreCurves, ...]](
     "curves",
     wanted=lambda config: config.curves,
-    read=lambda scan: read_scores(scan, reference_place(scan.config)),
+    read=lambda scan: read_scores(scan, lambda part: usual_reference(part, scan.config)),
     judge=judge_curves,
     tables={"scores": score_rows, "calibration": calibration_rows, "thresholds": threshold_rows},
     sections=curve_sections,

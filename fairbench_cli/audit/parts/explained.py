@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 
 from fairbench_cli.audit.compare.effective import rows_per_weight
-from fairbench_cli.audit.compare.references import REST, REST_NAME, comparable, references
+from fairbench_cli.audit.compare.references import REST, REST_NAME, comparable, usual_reference
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
@@ -155,7 +155,7 @@ def explain(behind: Behind, base: Report) -> tuple[Explanation, ...]:
 
 def _pairs(part: Slice, config: AuditConfig) -> Pairs:
     """Return each group with its reference, by their places, and how many rows both have."""
-    at, own = int(references(part, ("selection-rate",), config)[0]), part.rows.tolist()
+    at, own = usual_reference(part, config), part.rows.tolist()
     return {
         (g, at): (own[g], sum(own) - own[g] if at == REST else own[at])
         for g in np.flatnonzero(comparable(part, config)).tolist()

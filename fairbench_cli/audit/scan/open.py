@@ -24,17 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
-from fairbench_cli.audit.scan import refusals
+from fairbench_cli.audit.scan import readings, refusals
 from fairbench_cli.audit.scan.pairs import names_of, pair_up, side_slices
-from fairbench_cli.audit.scan.readings import (
-    bins_note,
-    check_thresholds,
-    find_bins,
-    find_cuts,
-    read_outcomes,
-    read_percent,
-    settled,
-)
 from fairbench_cli.audit.scan.roles import (
     LABELS,
     MOST_CHECKED,
@@ -227,13 +218,15 @@ def _as_suggested(
 ) -> tuple[Scan, tuple[Decision, ...]]:
     """Return what the first rows suggest and all rows are not known to contradict, and the decisions."""
     roles = assign(first, config, known)
-    source, percent = read_percent(first, roles.scores)
-    decisions = settled(source, roles, config.decisions)
+    source, percent = readings.read_percent(first, roles.scores)
+    decisions = readings.settled(source, roles, config.decisions)
     binary = all(decision.kind == "binary" for decision in decisions)
     if binary:
         source, percent = first, ()
-    source, roles = read_outcomes(source, roles, config.favourable, binary=binary)
-    bins = {name: find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()}
+    source, roles = readings.read_outcomes(source, roles, config.favourable, binary=binary)
+    bins = {
+        name: readings.find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()
+    }
     roles = replace(roles, notes=(*roles.notes, *percent))
     return Scan(source, config, roles, (), bins, binary), decisions
 
@@ -241,7 +234,9 @@ def _as_suggested(
 def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
     """Find the cuts, count, and refuse what was counted and is no score, label or weight."""
     source, roles = scan.source, scan.roles
-    cuts = tuple(find_cuts(source, replace(roles, scores=(column,)), decisions) for column in roles.scores)
+    cuts = tuple(
+        readings.find_cuts(source, replace(roles, scores=(column,)), decisions) for column in roles.scores
+    )
     scan = replace(scan, cuts=cuts)
     scan = replace(scan, cells=count_cells(scan))
     for found in scan.cells.values():
@@ -286,7 +281,7 @@ def _left_out(scan: Scan, found: TooManyGroups) -> int:
 def _with_notes(scan: Scan) -> Scan:
     """Refuse thresholds of another scale than the scores; say whose rows these are, and what was noticed."""
     tally, scores = scan.tally, () if scan.binary else scan.roles.scores
-    scales = [check_thresholds(scan.source, column, scan.config.threshold) for column in scores]
+    scales = [readings.check_thresholds(scan.source, column, scan.config.threshold) for column in scores]
     if scan.roles.cluster is None:
         people = [] if scan.config.counts else _repeats(scan)
     else:
@@ -297,7 +292,7 @@ def _with_notes(scan: Scan) -> Scan:
         *scan.source.notes,
         *scan.roles.notes,
         *chain.from_iterable(scales),
-        *(bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
+        *(readings.bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
         *chain.from_iterable(_about_groups(scan, name) for name in scan.roles.attributes),
         *people,
         *([f"{refusals.rows_in_words(weightless)} of weight 0 left out."] if weightless else []),
@@ -315,15 +310,12 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
     notes = []
     if MISSING in written:
         notes.append(f"{name}: {refusals.rows_in_words(sizes[MISSING])} without a value; group {MISSING}.")
-    trimmed = sorted(
-        group for group, forms in written.items() if group != MISSING and any(form != group for form in forms)
-    )
+    trimmed = sorted(group for group, forms in written.items() if group != MISSING and {*forms} != {group})
     merged = [group for group in trimmed if len(written[group]) > 1]
-    if merged:
+    if trimmed:
         listed = ", ".join(map(shown, merged[:5])) + (", …" if len(merged) > 5 else "")
-        notes.append(f"{name}: blanks around values were trimmed, which merged {listed}.")
-    elif trimmed:
-        notes.append(f"{name}: blanks around values were trimmed.")
+        which = f", which merged {listed}" if merged else ""
+        notes.append(f"{name}: blanks around values were trimmed{which}.")
     notes += [
         f"{name}: {shown(group)} ({refusals.rows_in_words(sizes[group])}) is a group of its own; if it means "
         f"missing, leave the cell empty or the group out, --exclude {group!r}."
@@ -343,25 +335,19 @@ def _repeats(scan: Scan) -> list[str]:
     source, roles, rows = scan.source, scan.roles, scan.tally.rows
     used = {*roles.taken, *roles.attributes.values(), roles.single_model}
     names = {name: i for name, i in source.places.items() if i not in used and named_like_identifiers(name)}
-    notes = []
+    large = rows > MOST_IDENTIFIERS
+    estimated = large and source.format in ("parquet", "sqlite", "frame")
+    table, notes = "sample" if large and not estimated else "predictions", []
     for name, column in names.items():
         key, least = f"trimmed_{column}", 0 if name.lower() in ("id", "entity_id") else MOST_CODES
         if roles.model is not None:
             key = f"({key}, {roles.model_sql})"
         advice = f"; if they are of one person, give --cluster {name}"
         advice += "" if roles.model is not None else "; if of several models, --model-column"
-        there = f"FROM {{}} WHERE trimmed_{column} <> ''"
-        if rows > MOST_IDENTIFIERS and source.format in ("parquet", "sqlite", "frame"):
-            seen, known = source.one(
-                f"SELECT count(*), approx_count_distinct({key}) {there.format('predictions')}"
-            )
-            which, many = "Rows", f"some {seen - known}"
-            known = seen if known >= (1 - FEW_REPEATS) * seen else known
-        else:
-            table = "sample" if rows > MOST_IDENTIFIERS else "predictions"
-            seen, known = source.one(f"SELECT count(*), count(DISTINCT {key}) {there.format(table)}")
-            which = f"Among the first {seen} rows those" if table == "sample" else "Rows"
-            many = str(seen - known)
-        if least < known < seen:
+        count = f"approx_count_distinct({key})" if estimated else f"count(DISTINCT {key})"
+        seen, known = source.one(f"SELECT count(*), {count} FROM {table} WHERE trimmed_{column} <> ''")
+        which = f"Among the first {seen} rows those" if table == "sample" else "Rows"
+        many = f"{'some ' if estimated else ''}{seen - known}"
+        if least < known < seen and not (estimated and known >= (1 - FEW_REPEATS) * seen):
             notes.append(f"{which} whose {name} an earlier row has: {many}; all are counted{advice}.")
     return notes

@@ -13,11 +13,12 @@ from pathlib import PurePath
 import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
+from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.readings import read_percent, scores_of, selected
 from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores, rows_in_words
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
 from fairbench_cli.audit.scan.scan import Scan, groups_of, make_slices
-from fairbench_cli.audit.scan.source import FRAME, ColumnSql, Source, blank, code_sql, not_finite, text_sql
+from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.base.errors import Flag, UserError, shown, user_error
 from fairbench_cli.measures.change import KINDS, TwoSides, apart
@@ -29,7 +30,7 @@ MOST_SLICES = 60
 # What is kept of the baseline's scores, and how they are read.
 KEPT = ("score", "code", "value")
 NOTHING = ("NULL::DOUBLE", "0", "''")  # of these, among the first rows
-SCORES = ColumnSql('"baseline value"', '"baseline score"', '"baseline code"', '"baseline value"')
+SCORES = sql.ColumnSql('"baseline value"', '"baseline score"', '"baseline code"', '"baseline value"')
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +62,7 @@ class _Pairing:
     def rows(self) -> str:
         """All rows of both in SQL: ``here``, ``there``, or both where they are a pair; what is checked."""
         key = "" if self.by is None else f", trimmed_{self.by[0]} AS person"
-        mine = "".join(f", {sql} AS mine_{at}" for at, (_, sql, _) in enumerate(self.checked))
+        mine = "".join(f", {value} AS mine_{at}" for at, (_, value, _) in enumerate(self.checked))
         joined = "POSITIONAL" if self.by is None else "FULL"
         on = "" if self.by is None else " ON a.person = b.person"
         return f"(SELECT true AS here{key}{mine} FROM predictions) a {joined} JOIN baseline b{on}"
@@ -115,7 +116,7 @@ def pair_up(source: Source, baseline: Source, config: AuditConfig) -> Source:
     if by is None:
         table = f"(SELECT a.*, b.* FROM {source.table} a POSITIONAL JOIN (SELECT {kept} FROM baseline b) b)"
     else:
-        keyed = f'(SELECT *, {source.sql[by[0]].of("trimmed")} AS "baseline person" FROM {source.table})'
+        keyed = f'(SELECT *, {source.in_sql[by[0]].of("trimmed")} AS "baseline person" FROM {source.table})'
         table = f'(SELECT a.*, {kept} FROM {keyed} a JOIN baseline b ON a."baseline person" = b.person)'
     first = ", ".join(f'{value} AS "baseline {name}"' for name, value in zip(KEPT, NOTHING, strict=True))
     return replace(
@@ -124,7 +125,7 @@ def pair_up(source: Source, baseline: Source, config: AuditConfig) -> Source:
         notes=(*source.notes, *notes),
         table=table,
         first=f"(SELECT *, {first} FROM {source.first})",
-        sql=(*source.sql, SCORES),
+        in_sql=(*source.in_sql, SCORES),
         alone=source,
     )
 
@@ -148,7 +149,7 @@ def _checked(
     def value_sql(column: int, at: int) -> str:
         if column == roles.weight:
             return f"number_{at}"
-        return code_sql(at, 2) if column == roles.label and not config.favourable else text_sql(at)
+        return sql.code(at, 2) if column == roles.label and not config.favourable else sql.text(at)
 
     columns = [*roles.attributes.values(), roles.label, roles.weight]
     places = {mine: baseline.places.get(source.columns[mine]) for mine in columns if mine is not None}
@@ -165,12 +166,12 @@ def _keep(pairing: _Pairing, score: int, config: AuditConfig) -> None:
     text = f"trimmed_{score}" if config.favourable else "NULL::VARCHAR"
     parts = [f"number_{score} AS score", f"code_{score} AS code", f"{text} AS value", "true AS there"]
     parts += [f"trimmed_{pairing.by[1]} AS person"] if pairing.by else []
-    parts += [f"{sql} AS theirs_{at}" for at, (_, _, sql) in enumerate(pairing.checked)]
+    parts += [f"{value} AS theirs_{at}" for at, (_, _, value) in enumerate(pairing.checked)]
     with baseline.engine(ordered=True):
         baseline.execute(f"CREATE TABLE baseline AS SELECT {', '.join(parts)} FROM predictions")
     binary = all(decision.kind == "binary" for decision in config.decisions)
     words = binary and config.favourable
-    bad = "coalesce(value, '') = ''" if words else "code IS NULL" if binary else not_finite("score")
+    bad = "coalesce(value, '') = ''" if words else "code IS NULL" if binary else sql.not_finite("score")
     if baseline.one(f"SELECT 1 FROM baseline WHERE {bad} LIMIT 1"):
         if binary:
             refuse_codes(baseline, score, "score")
@@ -209,7 +210,7 @@ def _refuse_identifiers(
     (nameless,) = source.one("SELECT count(*) FROM baseline WHERE coalesce(person, '') = ''")
     for each, column, some in ((source, by[0], unnamed), (baseline, by[1], nameless)):
         if some:
-            refuse_if(each, column, blank(column), "{column} is missing in {count}, first here", fill)
+            refuse_if(each, column, sql.blank(column), "{column} is missing in {count}, first here", fill)
     known, distinct = source.one("SELECT count(*), count(DISTINCT person) FROM baseline")
     fix = ("name a column in which each row has a value of its own with ", Flag("id"))
     if distinct < known:
@@ -301,7 +302,7 @@ def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
     picked = []
     for side in (scan.side(0), scan.side(i)):
         (cut,) = side.cuts_of("")
-        level = side.cells_with(names).level
+        level = side.cells_with(names).level[0]
         picked.append(selected(cut, scores_of([cut]), level, found.rows, 0, "") > 0)
     groups, group = groups_of(scan, names)
     code = KINDS * group + 4 * found.label + 2 * picked[0] + picked[1]

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN, Decision, Edges
+from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores, rows_in_words
 from fairbench_cli.audit.scan.roles import ColumnRoles
-from fairbench_cli.audit.scan.source import ColumnSql, Source, blank, code_sql, literal, not_finite, quoted
+from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, Words, shown, suggest, user_error
 
-LEVELS = 3  # of a score with one cut: below, at and above it
 MOST_LISTS = 2000  # of models and decisions
 BITS = 12
 LARGE = 1e290  # beyond, all scores are in one range: rounding would overflow
@@ -95,7 +95,7 @@ def settled(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...])
     if all(decision.kind != "median" for decision in decisions):
         return decisions
     number = f"number_{roles.score} IS NOT NULL OR ends_with(trimmed_{roles.score}, '%')"
-    score = f"({number}) AND {code_sql(roles.score, -1)} < 0"
+    score = f"({number}) AND {sql.code(roles.score, -1)} < 0"
     return decisions if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1") else (Decision(),)
 
 
@@ -184,7 +184,7 @@ def _count_ranges(source: Source, roles: ColumnRoles) -> dict[str, int]:
     running = "*, sum(n) OVER (PARTITION BY model ORDER BY low DESC) AS upto"
     ranges = f"SELECT {running} FROM ({counted} GROUP BY model, c - (c - b))"
     source.execute(f"CREATE OR REPLACE TEMP TABLE ranges AS {ranges}")
-    if source.one(f"SELECT 1 FROM ranges WHERE {not_finite('low')} OR {not_finite('high')} LIMIT 1"):
+    if source.one(f"SELECT 1 FROM ranges WHERE {sql.not_finite('low')} OR {sql.not_finite('high')} LIMIT 1"):
         refuse_scores(source, roles.score)
     return dict(source.all("SELECT model, sum(n)::BIGINT FROM ranges GROUP BY model ORDER BY model"))
 
@@ -195,7 +195,7 @@ def _rank(source: Source, roles: ColumnRoles, model: str, k: int) -> Rank:
     low, high, above = source.one(
         f"SELECT low, high, upto - n FROM ranges WHERE model = ? AND {first}", [model]
     )
-    within = f"model = ? AND score BETWEEN {literal(low)} AND {literal(high)}"
+    within = f"model = ? AND score BETWEEN {sql.literal(low)} AND {sql.literal(high)}"
     counted = f"SELECT score, count(*) AS n FROM ({_scores(roles)}) WHERE {within} GROUP BY score"
     running = (
         f"SELECT score, n, ({above} + sum(n) OVER (ORDER BY score DESC))::BIGINT AS upto FROM ({counted})"
@@ -214,26 +214,11 @@ def scores_of(cuts: list[Cut]) -> list[float]:
 
 def level_sql(score: str, scores: list[float]) -> str:
     """Write the position of a score among sorted cuts in SQL: 2j+1 at cut j, 2j+2 between it and the next."""
-    parts = [f"({score} >= {literal(cut)})::TINYINT + ({score} > {literal(cut)})::TINYINT" for cut in scores]
+    parts = [
+        f"({score} >= {sql.literal(cut)})::TINYINT + ({score} > {sql.literal(cut)})::TINYINT"
+        for cut in scores
+    ]
     return "(" + " + ".join(parts) + ")::INTEGER"
-
-
-def joint_level_sql(levels: list[str]) -> str:
-    """Write the levels of several scores as one number in SQL, see `level_of`; -1 when one of them is."""
-    if len(levels) == 1:
-        return levels[0]
-    total = " + ".join(f"{LEVELS**i} * {level}" for i, level in enumerate(levels))
-    return f"CASE WHEN least({', '.join(levels)}) < 0 THEN -1 ELSE {total} END"
-
-
-def level_of(joint: Ints, i: int) -> Ints:
-    """Return the level of the score at place i.
-
-    >>> level_of(np.array([2 + 3 * 1]), 0).tolist(), level_of(np.array([2 + 3 * 1]), 1).tolist()
-    ([2], [1])
-    """
-    level: Ints = joint // LEVELS**i % LEVELS
-    return level
 
 
 def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:
@@ -277,7 +262,7 @@ def find_bins(source: Source, column: int, bins: int | Edges) -> NumberBins:
     refuse_if(
         source,
         column,
-        f"NOT ({blank(column)}) AND {not_finite(value)}",
+        sql.no_number(column),
         "{column} has {value}, not a number, in {count}: it cannot be cut into bins",
         (f"write numbers or leave the cell empty, or audit {name} as it is, without ", Flag("bins")),
     )
@@ -301,7 +286,7 @@ def find_bins(source: Source, column: int, bins: int | Edges) -> NumberBins:
 
 def bin_sql(column: int, bins: NumberBins) -> str:
     """Write the bin of a row in SQL: its position, NULL when the cell is empty."""
-    tops = "".join(f" WHEN number_{column} <= {literal(top)} THEN {i}" for i, top in enumerate(bins.tops))
+    tops = "".join(f" WHEN number_{column} <= {sql.literal(top)} THEN {i}" for i, top in enumerate(bins.tops))
     return f"CASE WHEN number_{column} IS NULL THEN NULL{tops} END"
 
 
@@ -325,21 +310,21 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
 
     They are looked for in the first rows; where they come later alone they are no numbers, and refused.
     """
-    notes, sql = [], list(source.sql)
+    notes, in_sql = [], list(source.in_sql)
     for column in columns:
         signed = f"ends_with(trimmed_{column}, '%')"
         (example,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {signed}")
         if example is None:
             continue
-        text = sql[column].of("trimmed")
-        share = f"TRY_CAST(rtrim({text}, {quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
-        number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {sql[column].number} END"
-        sql[column] = replace(sql[column], number=number)
+        text = in_sql[column].of("trimmed")
+        share = f"TRY_CAST(rtrim({text}, {sql.quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
+        number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {in_sql[column].number} END"
+        in_sql[column] = replace(in_sql[column], number=number)
         note = f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}"
         others = f"number_{column} IS NOT NULL AND NOT {signed}"
         (plain,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {others}")
         notes.append(f"{note}; others as they are, such as {shown(plain)}." if plain else f"{note}.")
-    return replace(source, sql=tuple(sql)), tuple(notes)
+    return replace(source, in_sql=tuple(in_sql)), tuple(notes)
 
 
 @dataclass(frozen=True)
@@ -396,15 +381,15 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
 def _selects(scale: _Scale, threshold: float) -> str:
     """Return whom a threshold of another scale selects; empty where it may well be of this one."""
     nearly = NEARLY * scale.rows
-    if 0 < threshold < 1 and TWO <= scale.high <= PERCENT:
-        if threshold <= scale.low:
-            return "everybody"
-        return "nearly everybody" if scale.low >= 0 and scale.from_one >= nearly else ""
-    if 1 < threshold <= PERCENT and scale.low >= 0:
-        if scale.high <= 1:
-            return "nobody"
-        return "nearly nobody" if scale.mixed and scale.shares >= nearly else ""
-    return ""
+    share = 0 < threshold < 1 and TWO <= scale.high <= PERCENT
+    percent = 1 < threshold <= PERCENT and scale.low >= 0
+    cases = {
+        "everybody": share and threshold <= scale.low,
+        "nearly everybody": share and scale.low >= 0 and scale.from_one >= nearly,
+        "nobody": percent and scale.high <= 1,
+        "nearly nobody": percent and scale.mixed and scale.shares >= nearly,
+    }
+    return next((who for who, holds in cases.items() if holds), "")
 
 
 def _scale(source: Source, column: int, table: str) -> _Scale:
@@ -414,20 +399,6 @@ def _scale(source: Source, column: int, table: str) -> _Scale:
     counts = (f"count(*) FILTER ({part})" for part in (*parts, f"{score} > 1 AND {score} < 2"))
     ends = f"coalesce(min({score}), -1), coalesce(max({score}), -1)"
     return _Scale(*source.one(f"SELECT count({score}), {ends}, {', '.join(counts)} FROM {table}"))
-
-
-@dataclass(frozen=True)
-class _Words:
-    """A column with its values, each with the number of rows; `plain` when all of them are 0 or 1.
-
-    `numeric` where all are numbers.
-    """
-
-    column: int
-    name: str
-    counts: dict[str, int]
-    plain: bool
-    numeric: bool
 
 
 def read_outcomes(
@@ -455,118 +426,118 @@ def read_outcomes(
     """
     if not favourable:
         return source, roles
-    asked = [*(roles.scores if binary else ()), *([] if roles.label is None else [roles.label])]
-    columns = [_words(source, column, favourable) for column in asked]
-    words = [each for each in columns if not each.plain]
+    names, labels = source.columns, [] if roles.label is None else [roles.label]
+    asked = [*(roles.scores if binary else ()), *labels]
+    found = {column: _counts(source, column, favourable) for column in asked}
+    words = {column: counts for column, counts in found.items() if counts}
     if not words:
-        names = " and ".join(each.name for each in columns)
-        what = f"{names} {'are' if len(columns) > 1 else 'is'} 0 or 1" if columns else "scores are cut"
+        listed = " and ".join(names[column] for column in asked)
+        what = f"{listed} {'are' if len(asked) > 1 else 'is'} 0 or 1" if asked else "scores are cut"
         raise user_error((FAVOURABLE, f" has no effect: {what}"), "leave it out", FAVOURABLE)
-    _check(words, favourable)
+    _check(source, words, favourable)
     own = _own_words(words, favourable)
-    several, coded = len(favourable) > 1 and not own, [each.column for each in words]
+    several = len(favourable) > 1 and not own
     if several:
-        _check_classes(words, favourable)
-    values = {each.column: own.get(each.column, favourable) for each in words}
-    notes = [_note(each, values[each.column]) for each in words]
-    if several and roles.score not in coded:
-        what = f"{len(favourable)} favourable values, and no classes in {source.columns[roles.score]}"
+        _check_classes(source, words, favourable)
+    values = {column: own.get(column, favourable) for column in words}
+    notes = [_note(names[column], counts, values[column]) for column, counts in words.items()]
+    if several and roles.score not in words:
+        what = f"{len(favourable)} favourable values, and no classes in {names[roles.score]}"
         raise user_error(what, ("name one value, or a column of classes with ", Flag("score")), FAVOURABLE)
     if several and len(roles.scores) > 1:
         raise user_error("several classes are audited, and one can be compared", "name one value", FAVOURABLE)
-    if several and roles.label is not None and roles.label not in coded:
-        name = source.columns[roles.label]
-        notes.append(f"{name} is 0 or 1, of no class: what needs labels is not audited.")
+    if several and roles.label is not None and roles.label not in words:
+        notes.append(f"{names[roles.label]} is 0 or 1, of no class: what needs labels is not audited.")
         roles = replace(roles, label=None)
-    sql = list(source.sql)
-    for each in words:
-        sql[each.column] = _coded(sql[each.column], values[each.column])
+    in_sql = list(source.in_sql)
+    for column, ones in values.items():
+        in_sql[column] = _coded(in_sql[column], ones)
     roles = replace(roles, classes=favourable if several else (), notes=(*roles.notes, *notes))
-    return replace(source, sql=tuple(sql)), roles
+    return replace(source, in_sql=tuple(in_sql)), roles
 
 
-def _words(source: Source, column: int, favourable: tuple[str, ...]) -> _Words:
-    """Return the values of a column; it is plain when all are numbers 0 and 1, or true and false unasked."""
-    each = (
-        f"trimmed_{column} AS value, code_{column} IS NOT NULL AS code, number_{column} IS NOT NULL AS number"
-    )
+def _counts(source: Source, column: int, favourable: tuple[str, ...]) -> dict[str, int]:
+    """Return the rows of each value of a column; none where all are 0 and 1, or true and false unasked."""
     found = source.all(
-        f"SELECT value, count(*), bool_and(code), bool_and(number) FROM (SELECT {each} FROM predictions) "
-        f"WHERE value <> '' GROUP BY value ORDER BY 2 DESC, 1 LIMIT {MOST_OUTCOMES + 1}"
+        f"SELECT trimmed_{column} AS value, count(*), bool_and(code_{column} IS NOT NULL), "
+        f"bool_and(number_{column} IS NOT NULL) FROM predictions WHERE value <> '' GROUP BY value "
+        f"ORDER BY 2 DESC, 1 LIMIT {MOST_OUTCOMES + 1}"
     )
-    name = source.columns[column]
     if len(found) > MOST_OUTCOMES:
-        what = f"{shown(name)} has more than {MOST_OUTCOMES} different values and holds no outcomes"
+        name = shown(source.columns[column])
+        what = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
         raise user_error(what, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
     asked = {value for value, *_ in found} & set(favourable)
     plain = all(code and (number or not asked) for _, _, code, number in found)
-    counts = {value: count for value, count, *_ in found}
-    return _Words(column, name, counts, plain, numeric=all(number for *_, number in found))
+    return {} if plain else {value: count for value, count, *_ in found}
 
 
-def _check(words: list[_Words], favourable: tuple[str, ...]) -> None:
+def _check(source: Source, words: Mapping[int, Mapping[str, int]], favourable: tuple[str, ...]) -> None:
     """Refuse values that occur nowhere, and a column with none of them and with values of its own."""
-    known = dict.fromkeys(value for each in words for value in each.counts)
+    known = dict.fromkeys(value for counts in words.values() for value in counts)
     for value in favourable:
         if value not in known:
-            names = " or ".join(each.name for each in words)
+            names = " or ".join(source.columns[column] for column in words)
             raise user_error(f"no {names} is {shown(value)}", suggest(value, known), FAVOURABLE)
-    for each in words:
-        others = {value for other in words if other is not each for value in other.counts}
-        if not set(favourable) & set(each.counts) and not set(each.counts) <= others:
-            values = ", ".join(shown(value) for value in list(each.counts)[:MOST_LISTED])
-            what = f"{each.name} is never {' or '.join(map(shown, favourable))}, but {values}"
-            fix: Words = ("name one value of each column: ", *_flags(favourable[0], next(iter(each.counts))))
-            if each.numeric:
+    for column, counts in words.items():
+        others = {value for other in words if other != column for value in words[other]}
+        if not set(favourable) & set(counts) and not set(counts) <= others:
+            values, never = ", ".join(map(shown, list(counts)[:MOST_LISTED])), map(shown, favourable)
+            what = f"{source.columns[column]} is never {' or '.join(never)}, but {values}"
+            fix: Words = ("name one value of each column: ", *_flags(favourable[0], next(iter(counts))))
+            if not source.one(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
                 fix = ("say how scores become decisions: ", Flag("threshold"), ", ", Flag("top-k"))
                 fix = (*fix, " or ", Flag("top-share"))
             raise user_error(what, fix, FAVOURABLE)
 
 
-def _check_classes(words: list[_Words], favourable: tuple[str, ...]) -> None:
+def _check_classes(
+    source: Source, words: Mapping[int, Mapping[str, int]], favourable: tuple[str, ...]
+) -> None:
     """Refuse several values where score and label have no word in common: they are of different classes."""
-    for one, other in combinations(words, 2):
-        if not set(one.counts) & set(other.counts):
-            values = [", ".join(map(shown, list(each.counts)[:MOST_LISTED])) for each in (one, other)]
+    for both in combinations(words, 2):
+        if not set(words[both[0]]) & set(words[both[1]]):
+            one, other = (
+                f"{source.columns[column]} ({', '.join(map(shown, list(words[column])[:MOST_LISTED]))})"
+                for column in both
+            )
             what = (
                 f"{len(favourable)} favourable values are classes, each audited against the rest, and "
-                f"{one.name} ({values[0]}) and {other.name} ({values[1]}) have none in common"
+                f"{one} and {other} have none in common"
             )
-            asked = [
-                next(value for value in (*favourable, *each.counts) if value in each.counts)
-                for each in (one, other)
-            ]
-            fix = ("name one value of each column: ", *_flags(*asked), "; values that count together ")
-            fix = (*fix, "must be one value in the file")
-            raise user_error(what, fix, FAVOURABLE)
+            each = (next(value for value in (*favourable, *words[at]) if value in words[at]) for at in both)
+            fix = ("name one value of each column: ", *_flags(*each), "; values that count together ")
+            raise user_error(what, (*fix, "must be one value in the file"), FAVOURABLE)
 
 
 def _flags(first: str, second: str) -> tuple[Flag | str, ...]:
     return Flag("favourable", first), " ", Flag("favourable", second)
 
 
-def _own_words(words: list[_Words], favourable: tuple[str, ...]) -> dict[int, tuple[str, ...]]:
+def _own_words(
+    words: Mapping[int, Mapping[str, int]], favourable: tuple[str, ...]
+) -> dict[int, tuple[str, ...]]:
     """Return the value of each column where score and label have words, and one value, of their own."""
-    found = {each.column: tuple(value for value in favourable if value in each.counts) for each in words}
+    found = {at: tuple(value for value in favourable if value in counts) for at, counts in words.items()}
     apart = 1 < len(favourable) == len(set(found.values()))  # further scores have the words of the first
     return found if apart and all(len(values) == 1 for values in found.values()) else {}
 
 
-def _note(words: _Words, favourable: tuple[str, ...]) -> str:
-    rest = [(value, count) for value, count in words.counts.items() if value not in favourable]
-    ones = ", ".join(shown(value) for value in favourable)
+def _note(name: str, counts: Mapping[str, int], favourable: tuple[str, ...]) -> str:
+    rest = [(value, count) for value, count in counts.items() if value not in favourable]
     listed = ", ".join(f"{shown(value)} ({rows_in_words(count)})" for value, count in rest[:MOST_LISTED])
     more = ", …" if len(rest) > MOST_LISTED else ""
     counted = "each counts as 1 against the rest" if len(favourable) > 1 else "counts as 1"
     others = f"; 0 {'are' if len(rest) > 1 else 'is'} {listed}{more}" if rest else ""
-    return f"{words.name}: {ones} {counted}{others}."
+    return f"{name}: {', '.join(map(shown, favourable))} {counted}{others}."
 
 
-def _coded(sql: ColumnSql, favourable: tuple[str, ...]) -> ColumnSql:
+def _coded(column: sql.ColumnSql, favourable: tuple[str, ...]) -> sql.ColumnSql:
     """Return a column whose code is 1 and 0, or the position of its class; NULL where it is empty."""
-    text, several = sql.of("trimmed"), len(favourable) > 1
+    text, several = column.of("trimmed"), len(favourable) > 1
     codes = "".join(
-        f" WHEN {text} = {quoted(value)} THEN {at if several else 1}" for at, value in enumerate(favourable)
+        f" WHEN {text} = {sql.quoted(value)} THEN {at if several else 1}"
+        for at, value in enumerate(favourable)
     )
     rest = len(favourable) if several else 0
-    return replace(sql, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {rest} END")
+    return replace(column, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {rest} END")

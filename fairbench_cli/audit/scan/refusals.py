@@ -7,20 +7,8 @@ from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from fairbench_cli.audit.scan.source import (
-    FRAME,
-    LARGEST,
-    LIGHTEST,
-    LONGEST,
-    NOT_UTF8,
-    Source,
-    blank,
-    not_finite,
-    not_weight,
-    quoted,
-    readable,
-    too_long,
-)
+from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.source import FRAME, LONGEST, NOT_UTF8, Source, readable, too_long
 from fairbench_cli.base.errors import Flag, UserError, Words, shown, user_error
 
 if TYPE_CHECKING:
@@ -136,8 +124,8 @@ def refuse_scores(source: Source, column: int) -> None:
     refuse_if(
         source,
         column,
-        f"NOT ({blank(column)}) AND {not_finite(f'number_{column}')}",
-        f"{{column}} has {{value}}, not a finite number up to {LARGEST}, in {{count}}",
+        sql.no_number(column),
+        f"{{column}} has {{value}}, not a finite number up to {sql.LARGEST}, in {{count}}",
         "write scores as numbers with a decimal point, or leave those rows out",
     )
     _refuse_missing(source, column)
@@ -157,7 +145,7 @@ def refuse_codes(source: Source, column: int, flag: str) -> None:
     elif many:
         seen += f", and over {MOST_CLASSES} different values: this looks like regression"
         fix = "audit decisions: make a column of 0 and 1 of what counts, such as income above 50000"
-    refuse_if(source, column, f"NOT ({blank(column)}) AND code_{column} IS NULL", seen, fix)
+    refuse_if(source, column, f"NOT ({sql.blank(column)}) AND code_{column} IS NULL", seen, fix)
     _refuse_missing(source, column)
 
 
@@ -166,9 +154,9 @@ def refuse_weights(source: Source, column: int) -> None:
     refuse_if(
         source,
         column,
-        not_weight(f"number_{column}"),
+        sql.not_weight(f"number_{column}"),
         "{column} has {value}, not a weight, in {count}",
-        f"weights must be 0, or numbers from {LIGHTEST} to {LARGEST}; only their proportions count",
+        f"weights must be 0, or numbers from {sql.LIGHTEST} to {sql.LARGEST}; only their proportions count",
     )
 
 
@@ -178,7 +166,8 @@ def refuse_counts(source: Source, column: int) -> None:
     refuse_if(
         source,
         column,
-        f"({not_finite(number)} OR {number} < 0 OR {number} > {MOST_PEOPLE} OR {number} <> floor({number}))",
+        f"({sql.not_finite(number)} OR {number} < 0 OR {number} > {MOST_PEOPLE}"
+        f" OR {number} <> floor({number}))",
         f"{{column}} has {{value}}, not a whole number from 0 to {MOST_PEOPLE:,}, in {{count}}",
         ("counts say how many people a row stands for; other numbers may be weights: ", Flag("weight")),
     )
@@ -197,7 +186,7 @@ def _refuse_missing(source: Source, column: int) -> None:
     refuse_if(
         source,
         column,
-        blank(column),
+        sql.blank(column),
         "{column} is missing in {count}, first here",
         "fill it in, or leave those rows out of the file",
     )
@@ -233,7 +222,7 @@ def _advice(flag: str, values: list[str]) -> Words:
         return what, Flag("favourable", values[-1])
     words = [value for value in values if _number(value) is None]
     if words and len(values) <= MOST_CLASSES:
-        listed = ", ".join(map(quoted, values[:MOST_NAMED])) + (", …" if len(values) > MOST_NAMED else "")
+        listed = ", ".join(map(sql.quoted, values[:MOST_NAMED])) + (", …" if len(values) > MOST_NAMED else "")
         return "say which value counts as 1, ", Flag("favourable", "VALUE"), f": one of {listed}"
     if flag == "score":
         return CUT

@@ -9,16 +9,11 @@ from dataclasses import dataclass
 from itertools import chain
 
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.source import Source, in_parts, text_sql, word_sql
+from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.source import Source, in_parts
 from fairbench_cli.base.errors import Flag, UserError, Words, shown, suggest, user_error
 from fairbench_cli.base.text import listed
-from fairbench_cli.data.recognise import (
-    is_date,
-    named_like_identifiers,
-    named_like_protected,
-    named_like_scores,
-    named_like_weights,
-)
+from fairbench_cli.data import recognise
 from fairbench_cli.measures.groups import CROSS
 
 LABELS = ("label_value", "label")
@@ -118,7 +113,7 @@ class ColumnRoles:
     @property
     def model_sql(self) -> str:
         """The model of a row in SQL."""
-        return "''" if self.model is None else text_sql(self.model)
+        return "''" if self.model is None else sql.text(self.model)
 
 
 def assign(source: Source, config: AuditConfig, against: Contradicted = Contradicted()) -> ColumnRoles:
@@ -210,7 +205,7 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
 
 def _forgotten_weights(source: Source, config: AuditConfig, used: set[int]) -> list[str]:
     """Return a note of columns that look like weights, where nothing is said of weights."""
-    named = [i for name, i in source.places.items() if i not in used and named_like_weights(name)]
+    named = [i for name, i in source.places.items() if i not in used and recognise.named_like_weights(name)]
     if config.weight is not None or config.preset is not None:
         return []
     names = [source.columns[i] for i, _, words, _ in _first_values(source, named) if words == 0]
@@ -269,40 +264,28 @@ def _default_attributes(
     whole = rows < source.first_rows
     attributes: dict[str, int] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
-    quantities = []
+    quantities: list[int] = []
     for i, distinct, words, example in _first_values(source, free):
         name = source.columns[i]
-        why = None
-        if name in binned:
-            pass
-        elif named_like_scores(name):
-            why = SCORES
-        elif name.lower() in LABELS:
-            why = TRUTHS
-        elif named_like_weights(name) and words == 0 and i not in against.words:
-            quantities.append(i)
-            why = WEIGHTS
-        elif distinct > MOST_CODES and named_like_identifiers(name):
-            why = IDENTIFIERS
-        elif distinct > MOST_CODES and words == 0 and i not in against.words:
-            quantities.append(i)
-            why = NUMBERS
-        elif is_date(example) and _all_dates(source, i):
-            why = DATES
-        elif (
-            i in against.many
-            or distinct > MOST_VALUES
-            or (whole and distinct > MOST_CODES and 2 * distinct > rows)
-        ):
-            why = OWN_VALUES if 2 * distinct > rows else MANY_VALUES
-        elif source.sql[i].binary and source.one(
-            f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
-        ):
-            why = BYTES
+        number, many, own = words == 0 and i not in against.words, distinct > MOST_CODES, 2 * distinct > rows
+        too_many = i in against.many or distinct > MOST_VALUES or (whole and many and own)
+        bytes_in = f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
+        reasons = (  # the first that there is
+            (SCORES, recognise.named_like_scores(name)),
+            (TRUTHS, name.lower() in LABELS),
+            (WEIGHTS, number and recognise.named_like_weights(name)),
+            (IDENTIFIERS, many and recognise.named_like_identifiers(name)),
+            (NUMBERS, many and number),
+            (DATES, recognise.is_date(example) and _all_dates(source, i)),
+            (OWN_VALUES if own else MANY_VALUES, too_many),
+            (BYTES, source.in_sql[i].binary and source.one(bytes_in)),
+        )
+        why = next((reason for reason, holds in reasons if holds and name not in binned), None)
         if why is None:
             attributes[name] = i
         else:
             left_out.setdefault(why, []).append(name)
+        quantities += [i] if why in (WEIGHTS, NUMBERS) else []
     notes = tuple(_left_out(why, names) for why, names in left_out.items())
     return attributes, tuple(quantities), notes
 
@@ -329,12 +312,14 @@ def _likely(
         Where there are more, of which none is called so.
     """
     likely = {
-        name: column for name, column in attributes.items() if name in named or named_like_protected(name)
+        name: column
+        for name, column in attributes.items()
+        if name in named or recognise.named_like_protected(name)
     }
     if len(likely) == len(attributes) or len(attributes) <= FEW_ATTRIBUTES:
         return attributes, ()
     if not likely:
-        numbers = [source.columns[i] for i in quantities if named_like_protected(source.columns[i])]
+        numbers = [source.columns[i] for i in quantities if recognise.named_like_protected(source.columns[i])]
         cut = (", or cut a number: ", Flag("bins", (numbers[0], "25,45,65"))) if numbers else ()
         listed = ", ".join(list(attributes)[:MOST_LISTED]) + (", …" if len(attributes) > MOST_LISTED else "")
         fix = ("name those to audit, ", Flag("attribute", next(iter(attributes))), f"; there are {listed}")
@@ -370,9 +355,9 @@ def _first_values(source: Source, columns: list[int]) -> Iterator[tuple[int, int
 
 
 def _words(column: int) -> str:
-    return f"count(*) FILTER ({word_sql(column)})"
+    return f"count(*) FILTER ({sql.word(column)})"
 
 
 def _all_dates(source: Source, column: int) -> bool:
     values = source.all(f"SELECT DISTINCT trimmed_{column} FROM sample WHERE trimmed_{column} <> ''")
-    return all(is_date(value) for (value,) in values)
+    return all(recognise.is_date(value) for (value,) in values)

@@ -1,13 +1,13 @@
 """The rows as they are counted: what each is selected as, its groups, and the cells of rows that are alike.
 
-A `Scan` writes the keys of a row in SQL, under names such as ``model``, ``level``, ``label`` and
+A `Scan` writes the keys of a row in SQL, under names such as ``model``, ``level_0``, ``label`` and
 ``attribute_0``, and `grouped` counts rows by keys; counts of few keys become `Cells`, and these slices. Where
 people have several rows, `with_clusters` counts by person, too.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -15,38 +15,16 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.scan.readings import (
-    Cut,
-    CutsByModel,
-    Ints,
-    NumberBins,
-    bin_sql,
-    joint_level_sql,
-    level_of,
-    level_sql,
-    scores_of,
-    selected,
-)
+from fairbench_cli.audit.scan import readings, sql
+from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, scores_of, selected
 from fairbench_cli.audit.scan.refusals import refuse_if
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
-from fairbench_cli.audit.scan.source import (
-    BLANKS,
-    Source,
-    blank,
-    code_sql,
-    in_parts,
-    literal,
-    not_finite,
-    not_weight,
-    quoted,
-    word_sql,
-)
+from fairbench_cli.audit.scan.source import Source, in_parts
 from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
 
-KEYS = ("model", "level", "label", "single_model")
 MOST_CELLS = 1000  # of attributes that are counted together, as far as the first rows show
 MOST_FOUND = 200_000  # cells of one query; beyond, an attribute has too many values
 _WEIGHTS = ("weight", "square")  # sums of the weights of rows that are alike, and of their squares
@@ -59,8 +37,8 @@ class Cells:
     Parameters
     ----------
     models : list of str
-    level : int array
-        Of the score among the cuts, or the position of a class; -1 for a score that is none.
+    level : int array, shape (scores, cells)
+        Of each score among its cuts, or the position of a class; -1 for a score that is none.
     label : int array
         0 or 1, or the position of a class; `ColumnRoles.bad_label` for a label that is none.
     rows, weighing : int arrays
@@ -148,46 +126,51 @@ class Scan:
         """Return the same rows under the column of scores at place i alone."""
         if len(self.roles.scores) == 1:
             return self
-        cells = {names: replace(each, level=level_of(each.level, i)) for names, each in self.cells.items()}
+        cells = {names: replace(each, level=each.level[i : i + 1]) for names, each in self.cells.items()}
         roles = replace(self.roles, scores=self.roles.scores[i : i + 1])
         return replace(self, roles=roles, cuts=self.cuts[i : i + 1], cells=cells)
+
+    @property
+    def key_names(self) -> tuple[str, ...]:
+        """What every query of rows has of each but its groups, in the order in which cells are sorted."""
+        levels = (f"level_{i}" for i in reversed(range(len(self.roles.scores))))
+        return ("model", *levels, "label", "single_model")
 
     def group_sql(self, name: str) -> str:
         """Write what rows of one group of an attribute share in SQL."""
         column = self.roles.attributes[name]
-        return bin_sql(column, self.bins[name]) if name in self.bins else f"group_{column}"
+        return readings.bin_sql(column, self.bins[name]) if name in self.bins else f"group_{column}"
 
     def keys(self, attributes: Iterable[str], table: str = "predictions", more: Sequence[str] = ()) -> str:
-        """Write a query of the keys of each row: `KEYS`, attribute_0, attribute_1, …, score, weight, tie."""
+        """Write a query of the keys of each row: `key_names`, attribute_0, …, score, weight, tie."""
         roles = self.roles
-        label = "0" if roles.label is None else code_sql(roles.label, roles.bad_label)
+        label = "0" if roles.label is None else sql.code(roles.label, roles.bad_label)
         single = "NULL" if roles.single_model is None else f"trimmed_{roles.single_model}"
         keys = [f"{roles.model_sql} AS model", f"{label} AS label", f"{single} AS single_model"]
         keys += [f"{self.group_sql(name)} AS attribute_{at}" for at, name in enumerate(attributes)]
         if roles.weight is not None:
             keys.append(f"number_{roles.weight} AS weight")
-        keys += [f"{word_sql(column)} AS word_{column}" for column in _checked(roles)]
+        keys += [f"{sql.word(column)} AS word_{column}" for column in _checked(roles)]
         keys += more
         if self.binary:
-            codes = [code_sql(column, -1) for column in roles.scores]
-            return f"SELECT {', '.join(keys)}, {joint_level_sql(codes)} AS level FROM {table}"
-        names = ["score", *(f"score_{i}" for i in range(1, len(roles.scores)))]
-        keys += [f"number_{column} AS {name}" for column, name in zip(roles.scores, names, strict=True)]
-        found = ["*", f"{self._level_sql()} AS level"]
+            levels = [f"{sql.code(column, -1)} AS level_{i}" for i, column in enumerate(roles.scores)]
+            return f"SELECT {', '.join([*keys, *levels])} FROM {table}"
+        keys += [f"number_{column} AS score_{i}" for i, column in enumerate(roles.scores)]
+        found = ["*", *self._levels_sql()]
         if self.drawn and roles.weight is not None:  # tied rows of different weight are not alike
-            found.append(f"CASE WHEN score IN ({', '.join(map(literal, self.drawn))}) THEN weight END AS tie")
+            found.append(
+                f"CASE WHEN score_0 IN ({', '.join(map(sql.literal, self.drawn))}) THEN weight END AS tie"
+            )
         return f"SELECT {', '.join(found)} FROM (SELECT {', '.join(keys)} FROM {table})"
 
-    def _level_sql(self) -> str:
-        levels = []
+    def _levels_sql(self) -> Iterator[str]:
         for i, by_model in enumerate(self.cuts):
-            score = f"score_{i}" if i else "score"
-            cases = f"CASE WHEN {not_finite(score)} THEN -1"
+            score = f"score_{i}"
+            cases = f"CASE WHEN {sql.not_finite(score)} THEN -1"
             for model, cuts in by_model.items():
-                cases += " ELSE" if model is None else f" WHEN model = {quoted(model)} THEN"
-                cases += f" {level_sql(score, scores_of(cuts))}"
-            levels.append(f"{cases} END")
-        return joint_level_sql(levels)
+                cases += " ELSE" if model is None else f" WHEN model = {sql.quoted(model)} THEN"
+                cases += f" {readings.level_sql(score, scores_of(cuts))}"
+            yield f"{cases} END AS level_{i}"
 
 
 def grouped(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()) -> str:
@@ -226,33 +209,41 @@ def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
     TooManyGroups
         When there are too many groups.
     UserError
-        When there are too many cells to draw ties.
+        When there are too many cells to draw ties, or of too many models.
     """
-    attributes = tuple(scan.roles.attributes)
-    if scan.drawn:  # all together: a row is drawn once for all attributes
-        try:
+    attributes, audited = tuple(scan.roles.attributes), scan.roles.audited
+    each = [(name,) for name in attributes]
+    try:
+        if scan.drawn:  # all together: a row is drawn once for all attributes
             return _count_sets(scan, [attributes])
-        except _TooManyCells:
+        levels = {name: many for (name,), many in _groups(scan, "count(DISTINCT {}) + 1", "sample", each)}
+        return _counted(scan, _sets(levels, audited))
+    except _TooManyCells:
+        if scan.drawn:
             what = "the attributes have too many combinations to draw ties at random"
             fix = ("name fewer attributes, or use ", Flag("ties", "include"))
             raise user_error(what, fix, Flag("ties")) from None
-    levels = _by_attribute(scan, "count(DISTINCT {}) + 1", "sample")
+    # The first rows misled.
+    for names, many in _groups(
+        scan, "approx_count_distinct({})", "predictions", dict.fromkeys([*each, *audited])
+    ):
+        if many > 2 * MOST_GROUPS:
+            raise TooManyGroups(names, f"about {many}")
     try:
-        return _counted(scan, _sets(levels, scan.roles.audited))
-    except _TooManyCells:  # the first rows misled
-        for name, distinct in _by_attribute(scan, "approx_count_distinct({})", "predictions").items():
-            if distinct > 2 * MOST_GROUPS:
-                raise TooManyGroups((name,), f"about {distinct}") from None
-        return _counted(scan, scan.roles.audited)
+        return _counted(scan, audited)
+    except _TooManyCells:
+        what = f"models, decisions and groups make over {MOST_FOUND:,} combinations"
+        raise user_error(what, "audit fewer models at a time", Flag("model-column")) from None
 
 
-def _by_attribute(scan: Scan, count: str, table: str) -> dict[str, int]:
-    """Return a count of the groups of each attribute."""
-    found: dict[str, int] = {}
-    for names in in_parts(list(scan.roles.attributes), scan.source.at_once):
-        counts = ", ".join(count.format(scan.group_sql(name)) for name in names)
-        found |= zip(names, scan.source.one(f"SELECT {counts} FROM {table}"), strict=True)
-    return found
+def _groups(
+    scan: Scan, count: str, table: str, sets: Iterable[tuple[str, ...]]
+) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield sets of attributes, each with a count of its groups."""
+    for some in in_parts(list(sets), scan.source.at_once):
+        keys = (", ".join(map(scan.group_sql, names)) for names in some)
+        counts = ", ".join(count.format(f"({key})") for key in keys)
+        yield from zip(some, scan.source.one(f"SELECT {counts} FROM {table}"), strict=True)
 
 
 def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -285,8 +276,8 @@ def _count_sets(scan: Scan, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, 
     used = {name: f"attribute_{at}" for at, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
     tie = ("tie",) if scan.drawn and scan.weighted else ()
     sums = [*_sums(scan.roles), *(f"grouping({key})" for key in used.values())]
-    by = [(*KEYS, *(used[name] for name in names), *tie) for names in sets]
-    query = grouped(scan.keys(used), (*KEYS, *used.values()), sums, by)
+    by = [(*scan.key_names, *(used[name] for name in names), *tie) for names in sets]
+    query = grouped(scan.keys(used), (*scan.key_names, *used.values()), sums, by)
     found = scan.source.all(f"{query} LIMIT {MOST_FOUND + 1}")
     if len(found) > MOST_FOUND:
         raise _TooManyCells
@@ -305,7 +296,7 @@ def _sums(roles: ColumnRoles) -> list[str]:
             "count(*) FILTER (weight > 0)",
             "coalesce(sum(weight), 0)",
             "coalesce(sum(weight * weight), 0)",
-            f"count(*) FILTER ({not_weight('weight')})",
+            f"count(*) FILTER ({sql.not_weight('weight')})",
         ]
     return sums + [f"count(*) FILTER (word_{column})" for column in _checked(roles)]
 
@@ -316,7 +307,7 @@ def _checked(roles: ColumnRoles) -> tuple[int, ...]:
 
 def _cells(scan: Scan, rows: Sequence[tuple[Any, ...]], used: Iterable[str], names: Sequence[str]) -> Cells:
     """Return the cells of some attributes; of all that were `used`, the values of others are NULL."""
-    first = len(KEYS)
+    first = len(scan.key_names)
     places = {name: first + i for i, name in enumerate(used)}
     order = [*range(first), *(places[name] for name in names)]
     after = range(first + len(places), len(rows[0]))
@@ -325,7 +316,7 @@ def _cells(scan: Scan, rows: Sequence[tuple[Any, ...]], used: Iterable[str], nam
         return (*((row[i] is None, row[i]) for i in order), *(row[i] for i in after))
 
     columns = [list(column) for column in zip(*sorted(rows, key=place), strict=True)]
-    model, level, label, single = columns[:first]
+    model, *levels, label, single = columns[:first]
     count, weighing, weight, square, bad_weights, *words = (columns[i] for i in after)
     values = {name: columns[places[name]] for name in names}
     for name, bins in scan.bins.items():
@@ -333,7 +324,7 @@ def _cells(scan: Scan, rows: Sequence[tuple[Any, ...]], used: Iterable[str], nam
             values[name] = [None if at is None else bins.labels[at] for at in values[name]]
     return Cells(
         model,
-        np.array(level, dtype=np.int64),
+        np.array(levels[::-1], dtype=np.int64),
         np.array(label, dtype=np.int64),
         np.array(count, dtype=np.int64),
         np.array(weighing, dtype=np.int64),
@@ -352,7 +343,7 @@ def group_name(value: str | None) -> str:
     >>> group_name(" Asian"), group_name(" "), group_name(None)
     ('Asian', '(missing)', '(missing)')
     """
-    return (value or "").strip(BLANKS) or MISSING
+    return (value or "").strip(sql.BLANKS) or MISSING
 
 
 def make_slices(scan: Scan) -> tuple[Slice, ...]:
@@ -438,28 +429,22 @@ def _slice(
     cells = scan.cells_with(names)
     at = np.flatnonzero(np.array(cells.models) == model)
     there, group = np.unique(code[at], return_inverse=True)
-    label, level = cells.label[at], cells.level[at]
+    label, level = cells.label[at], cells.level[0, at]
     if cut.outcome is not None:
         label, level = (label == cut.outcome).astype(np.int64), (level == cut.outcome).astype(np.int64)
     rows = cells.rows[at]
     picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
-    def by_group(of_row: Floats) -> Floats:
+    def by_group(of_row: Floats | Ints) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
         part = np.where(picked == rows, of_row, of_row * picked / rows)
         sums = [np.bincount(2 * group + label, each, 2 * len(there)) for each in (of_row - part, part)]
         return np.stack(sums, axis=1).reshape(-1, 2, 2).astype(np.float64)
 
-    return Slice(
-        model=model,
-        decision=cut.text,
-        attribute=CROSS.join(names),
-        counts=Counts(tuple(CROSS.join(groups[i]) for i in there), by_group(cells.weight[at])),
-        cell_rows=by_group(cells.weighing[at].astype(np.float64)).astype(np.int64),
-        squares=by_group(cells.square[at]),
-        labelled=scan.roles.label is not None,
-        intersection=len(names) > 1,
-    )
+    weight, weighing, square = (by_group(each[at]) for each in (cells.weight, cells.weighing, cells.square))
+    counts = Counts(tuple(CROSS.join(groups[i]) for i in there), weight)
+    place, labelled = (model, cut.text, CROSS.join(names)), scan.roles.label is not None
+    return Slice(*place, counts, weighing.astype(np.int64), square, labelled, intersection=len(names) > 1)
 
 
 def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
@@ -537,16 +522,16 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
         When rows do not say whose they are.
     """
     source, attributes = scan.source, list(scan.roles.attributes)
-    keys = ["model", "level", "label", *(f"attribute_{i}" for i in range(len(attributes))), "person"]
+    keys = ["model", "level_0", "label", *(f"attribute_{i}" for i in range(len(attributes))), "person"]
     sums = ("sum(weight)", "sum(weight * weight)") if scan.weighted else ("count(*)", "count(*)")
     columns = [f"{of}::DOUBLE AS {name}" for of, name in zip(sums, _WEIGHTS, strict=True)]
     rows = scan.keys(attributes, more=(f"trimmed_{column} AS person",))
     source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {grouped(rows, keys, columns)}")
     if source.one("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
         what = "{column} is empty in {count}: these do not say whose rows they are"
-        refuse_if(source, column, blank(column), what, "fill them in, with a value for each person")
+        refuse_if(source, column, sql.blank(column), what, "fill them in, with a value for each person")
     ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
-    coded = coded_rows(scan, ranked, attributes, ["level", "label", "person", *_WEIGHTS])
+    coded = coded_rows(scan, ranked, attributes, ["level_0", "label", "person", *_WEIGHTS])
     source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
     by = {CROSS.join(names): (names, *_sums_of_people(scan, names)) for names in scan.roles.audited}
     slices = tuple(
@@ -564,7 +549,7 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
 def _sums_of_people(scan: Scan, names: Sequence[str]) -> tuple[dict[str, Ints], list[Floats]]:
     """Return the model, level, label, person and codes of some attributes, and `_WEIGHTS` of each."""
     attributes = list(scan.roles.attributes)
-    keys = ["model", "level", "label", "person", *(f"of_{attributes.index(name)}" for name in names)]
+    keys = ["model", "level_0", "label", "person", *(f"of_{attributes.index(name)}" for name in names)]
     sums = grouped("SELECT * FROM clustered", keys, [f"sum({name}) AS {name}" for name in _WEIGHTS])
     found = scan.source.execute(f"{sums} ORDER BY {', '.join(keys)}").fetchnumpy()
     codes = {key: np.asarray(found[key]).astype(np.int64) for key in keys}

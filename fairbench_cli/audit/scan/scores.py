@@ -99,9 +99,9 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
     """Make the table ``scored``: model, score, label, codes of groups; rows, weights and squares summed."""
     keys = ["model", "score", "label", *(f"of_{i}" for i in range(len(names)))]
     weight = ["weight"] if scan.weighted else []
-    columns = ["score", "label::TINYINT AS label", *weight]
+    columns = ["score_0 AS score", "label::TINYINT AS label", *weight]
     rows = coded_rows(scan, scan.keys(names), names, columns)
-    named = ["model", "score", "label", *(f"attribute_{i}" for i in range(len(names)))]
+    named = ["model", "score_0", "label", *(f"attribute_{i}" for i in range(len(names)))]
     counts = f"count(*), count(DISTINCT ({', '.join(named)}))"
     many, different = scan.source.one(f"SELECT {counts} FROM ({scan.keys(names, 'sample')})")
     if 2 * different > many:  # nearly every row would be a cell of its own

@@ -24,8 +24,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, TypeVar, cast, runtime_checkable
 
-from fairbench_cli.audit.config import MISSING
-from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table, identifier
+from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
 from fairbench_cli.base.errors import Flag, UserError, Words, user_error
 from fairbench_cli.base.telling import Far, Tell, to_nobody
 from fairbench_cli.base.text import shown_path
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     Frame = pd.DataFrame | ArrowStream
 
 
-BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 SNIFF = 1 << 18  # bytes
 CHUNK = 1 << 20  # bytes that are copied at once
 BUFFER = 8_000_000  # bytes of a text table that DuckDB reads at once
@@ -60,8 +59,6 @@ FEW_COLUMNS = 100
 MOST_THREADS = 4  # each has buffers of its own
 TABLES = 24  # of groups at once, over all threads: each takes some 4 MB at least
 NOT_UTF8 = "save it as UTF-8, for instance `iconv -f latin1 -t utf-8 FILE > NEW`"
-LARGEST = "1e100"  # of numbers in cells: the squares of larger ones soon are infinite
-LIGHTEST = "1e-100"  # of weights above 0: the squares of lighter ones soon are 0
 
 NAMES = re.compile(r"\b(text|trimmed|number|code|group)_(\d+)\b")  # of columns in a query
 FRAME = "data frame"  # in messages, instead of a file
@@ -99,7 +96,7 @@ class Source:
         What a reader should know.
     table, first : str
         What to read all rows and the first ones from, in SQL.
-    sql : tuple of ColumnSql
+    in_sql : tuple of sql.ColumnSql
         How each column is read from there.
     once : str
         What to read each row once from, in SQL, where a row stands for several people.
@@ -117,7 +114,7 @@ class Source:
     notes: tuple[str, ...] = ()
     table: str = ""
     first: str = "first"
-    sql: tuple["ColumnSql", ...] = ()
+    in_sql: tuple[sql.ColumnSql, ...] = ()
     once: str = ""
     alone: "Source | None" = None
 
@@ -129,7 +126,7 @@ class Source:
     @property
     def bytes_sql(self) -> str:
         """Where the bytes are and how they are compressed, in SQL."""
-        return f"{quoted(str(self.path))}, compression='{'gzip' if self.zipped else 'uncompressed'}'"
+        return f"{sql.quoted(str(self.path))}, compression='{'gzip' if self.zipped else 'uncompressed'}'"
 
     @property
     def first_rows(self) -> int:
@@ -159,7 +156,7 @@ class Source:
 
     def with_people(self, column: int) -> "Source":
         """Return a row for each person, where a column says how many people a row stands for."""
-        times = f"range(CAST({self.sql[column].number} AS BIGINT))"
+        times = f"range(CAST({self.in_sql[column].number} AS BIGINT))"
         every, first = (f"(SELECT once.* FROM {of} AS once, {times})" for of in (self.table, self.first))
         names = tuple("" if i == column else name for i, name in enumerate(self.columns))
         head = first if self.format == "frame" else self.first
@@ -167,10 +164,10 @@ class Source:
 
     def with_scores_of_1(self) -> "Source":
         """Return these rows with a column of scores that are all 1, in the place of one that there may be."""
-        ones, at = ColumnSql("'1'", "1.0", "1", "'1'"), self.places.get("score")
+        ones, at = sql.ColumnSql("'1'", "1.0", "1", "'1'"), self.places.get("score")
         if at is None:
-            return replace(self, columns=(*self.columns, "score"), sql=(*self.sql, ones))
-        return replace(self, sql=(*self.sql[:at], ones, *self.sql[at + 1 :]))
+            return replace(self, columns=(*self.columns, "score"), in_sql=(*self.in_sql, ones))
+        return replace(self, in_sql=(*self.in_sql[:at], ones, *self.in_sql[at + 1 :]))
 
     @contextmanager
     def engine(
@@ -208,14 +205,11 @@ class Source:
         Planning a view of thousands of columns would cost more than the query.
         """
         named = sorted({(int(at), kind) for kind, at in NAMES.findall(sql)})
-        parts = [f"{self.sql[at].of(kind)} AS {kind}_{at}" for at, kind in named if at < len(self.sql)]
+        parts = [f"{self.in_sql[at].of(kind)} AS {kind}_{at}" for at, kind in named if at < len(self.in_sql)]
         columns = ", ".join(parts) or "1 AS one"
-        if "predictions" in sql:
-            view = f"SELECT {columns} FROM {self.table}"
-            self.database.execute(f"CREATE OR REPLACE TEMP VIEW predictions AS {view}")
-        if "sample" in sql:
-            view = f"SELECT {columns} FROM {self.first} LIMIT {self.first_rows}"
-            self.database.execute(f"CREATE OR REPLACE TEMP VIEW sample AS {view}")
+        for view, rows in ("predictions", self.table), ("sample", f"{self.first} LIMIT {self.first_rows}"):
+            if view in sql:
+                self.database.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {rows}")
         return self.database.execute(sql, parameters)
 
     def all(self, sql: str) -> list[tuple[Any, ...]]:
@@ -267,61 +261,6 @@ def in_parts(values: Sequence[Value], size: int) -> Iterator[Sequence[Value]]:
     yield from (values[start : start + size] for start in range(0, len(values), size))
 
 
-def quoted(text: str) -> str:
-    """Write a text as an SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def blank(column: int) -> str:
-    """Write in SQL that a cell is empty."""
-    return f"coalesce(trimmed_{column}, '') = ''"
-
-
-def text_sql(column: int) -> str:
-    """Write a cell as the name of a group in SQL: trimmed, `MISSING` when it is empty."""
-    return f"coalesce(nullif(trimmed_{column}, ''), '{MISSING}')"
-
-
-def literal(value: float) -> str:
-    """Write a number in SQL, exactly."""
-    return f"'{value!r}'::DOUBLE"
-
-
-def word_sql(column: int) -> str:
-    """Write in SQL that a cell holds text that is no number."""
-    return f"(trimmed_{column} <> '' AND number_{column} IS NULL)"
-
-
-def not_finite(value: str) -> str:
-    """Write in SQL that a number is missing, not a number, infinite or larger than `LARGEST`."""
-    return f"({value} IS NULL OR NOT abs({value}) <= {LARGEST})"
-
-
-def not_weight(value: str) -> str:
-    """Write in SQL that a number is no weight: 0, or from `LIGHTEST` to `LARGEST`."""
-    return f"({not_finite(value)} OR {value} < 0 OR ({value} > 0 AND {value} < {LIGHTEST}))"
-
-
-def code_sql(column: int, bad: int) -> str:
-    """Write a 0/1 cell in SQL: 0, 1, or `bad`."""
-    return f"coalesce(code_{column}, {bad})"
-
-
-def _code(cell: str) -> str:
-    """Write a text as 0, 1 or NULL in SQL; only odd cells are trimmed, for ``trimmed_3`` would be of all."""
-    plain = _trimmed(cell)
-    value = f"TRY_CAST({plain} AS DOUBLE)"
-    return (
-        f"CASE WHEN {cell} = '0' OR {cell} = '0.0' THEN 0 WHEN {cell} = '1' OR {cell} = '1.0' THEN 1 "
-        f"WHEN lower({plain}) = 'true' THEN 1 WHEN lower({plain}) = 'false' THEN 0 "
-        f"WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
-    )
-
-
-def _trimmed(text: str) -> str:
-    return f"trim({text}, {' || '.join(f'chr({ord(blank)})' for blank in BLANKS)})"
-
-
 def open_file(
     database: "DuckDBPyConnection",
     source: str,
@@ -355,7 +294,7 @@ def open_file(
         zipped, head = _first_bytes(path)
         if head.startswith(MAGIC) and not zipped:
             table, names = copy_table(database, path, name, sql_table, tell)
-            columns = [_as_number(f"x{i}") for i in range(len(names))]
+            columns = [sql.text_column(f"x{i}") for i in range(len(names))]
             return _view(Source(database, name, (), "sqlite", path), table, names, columns)
         if sql_table is not None or source.startswith(ADDRESS):
             fix: Words = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
@@ -405,7 +344,7 @@ def open_frame(database: "DuckDBPyConnection", frame: "Frame") -> Source:
         _register(database, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE))
         where, first = "frame", "head"
     kinds = database.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
-    columns = [_typed(identifier(column), kind) for column, kind, *_ in kinds]
+    columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in kinds]
     given = [column for column, *_ in kinds] if names is None else names
     return _view(Source(database, FRAME, (), "frame"), where, given, columns, first)
 
@@ -569,12 +508,12 @@ def _format(name: str, zipped: bool, head: bytes) -> Format:
 def _parquet(source: Source) -> Source:
     import duckdb
 
-    table = f"read_parquet({quoted(str(source.path))}, hive_partitioning=false)"
+    table = f"read_parquet({sql.quoted(str(source.path))}, hive_partitioning=false)"
     try:
         found = source.all(f"DESCRIBE SELECT * FROM {table}")
     except duckdb.Error:
         raise user_error("the Parquet data are damaged", "write the file again", source.name) from None
-    columns = [_typed(identifier(column), kind) for column, kind, *_ in found]
+    columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in found]
     return _view(source, table, [column for column, *_ in found], columns)
 
 
@@ -604,10 +543,10 @@ def _ndjson(source: Source) -> Source:
         raise user_error("a key holds a NUL character", "rename it", name)
     if any("\ud800" <= letter <= "\udfff" for key in keys for letter in key):
         raise user_error("a key holds half of a character", "rename it", name)
-    kinds = ", ".join(f"{quoted(key)}: 'VARCHAR'" for key in keys)
+    kinds = ", ".join(f"{sql.quoted(key)}: 'VARCHAR'" for key in keys)
     options = f"format='newline_delimited', columns={{{kinds}}}, hive_partitioning=false"
     table = f"read_json({source.bytes_sql}, {options})"
-    columns = [_as_number(identifier(key)) for key in keys]
+    columns = [sql.text_column(sql.identifier(key)) for key in keys]
     return _view(replace(source, notes=notes), table, list(keys), columns)
 
 
@@ -631,7 +570,7 @@ def _csv(source: Source, head: bytes) -> Source:
     if len(head) == SNIFF and len(first.splitlines()) == 1:
         what = "the first line is longer than any header"
         raise user_error(what, "check that this is a CSV file", f"{name}:1")
-    if not first.splitlines()[0].strip(BLANKS):
+    if not first.splitlines()[0].strip(sql.BLANKS):
         raise user_error("the first line is blank", "start with the header", f"{name}:1")
     notes: list[str] = []
     tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
@@ -647,7 +586,7 @@ def _csv(source: Source, head: bytes) -> Source:
     if not header:
         raise user_error("the header cannot be read", "check its quotes", f"{name}:1")
     kinds = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(header)))
-    mark = "chr(9)" if separator == "\t" else quoted(separator)
+    mark = "chr(9)" if separator == "\t" else sql.quoted(separator)
     options = (
         f"auto_detect=false, header=true, delim={mark}, quote='\"', escape='\"', strict_mode=true, "
         f"hive_partitioning=false, buffer_size={BUFFER}, max_line_size={LONGEST}, columns={{{kinds}}}"
@@ -657,7 +596,7 @@ def _csv(source: Source, head: bytes) -> Source:
     elif _ends_long(source.path):
         raise too_long(name)
     found = replace(source, separator=separator, notes=tuple(notes))
-    columns = [_as_number(f"x{i}") for i in range(len(header))]
+    columns = [sql.text_column(f"x{i}") for i in range(len(header))]
     return _view(found, f"read_csv({source.bytes_sql}, {options})", header, columns)
 
 
@@ -688,7 +627,7 @@ def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...
     """Return the trimmed names of columns, and what a reader should know of them."""
     if not names:
         raise user_error("there are no columns", "give a score and a group for each person", name)
-    trimmed = tuple(text.strip(BLANKS) for text in names)
+    trimmed = tuple(text.strip(sql.BLANKS) for text in names)
     given = [text for text in trimmed if text]
     twice = sorted({text for text in given if given.count(text) > 1})
     if twice:
@@ -702,46 +641,8 @@ def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...
     return trimmed, tuple(notes)
 
 
-@dataclass(frozen=True)
-class ColumnSql:
-    """A column in SQL: its text, a number, 0 or 1, what rows of one text share, whether it holds bytes."""
-
-    text: str
-    number: str
-    code: str
-    group: str
-    binary: bool = False
-
-    def of(self, kind: str) -> str:
-        """Write what queries call text, trimmed, number, code or group."""
-        return _trimmed(self.text) if kind == "trimmed" else str(getattr(self, kind))
-
-
-def _as_number(text: str) -> ColumnSql:
-    """Return a column of texts in SQL.
-
-    The sum keeps DuckDB 2.0 from reading the column as numbers, which fails where one is none. It also makes
-    -0.0 to 0.0.
-    """
-    return ColumnSql(text, f"TRY_CAST({text} AS DOUBLE) + 0.0", _code(text), text)
-
-
-def _typed(value: str, kind: str) -> ColumnSql:
-    """Return a column of any type in SQL; NaN is NULL."""
-    if kind in ("DOUBLE", "FLOAT"):
-        value = f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
-    text = f"CAST({value} AS VARCHAR)"
-    if kind == "BLOB":  # many Parquet writers call texts that; what is no UTF-8 is shown as \\xC3
-        return replace(_as_number(f"coalesce(TRY(decode({value})), {text})"), binary=True)
-    found = _as_number(text)
-    if kind == "DOUBLE" or kind.endswith(("INT", "INTEGER")):
-        code = f"CASE WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
-        return replace(found, number=f"CAST({value} AS DOUBLE) + 0.0", code=code)
-    return replace(found, group=value) if kind.startswith("ENUM") else found
-
-
 def _view(
-    source: Source, table: str, names: list[str], columns: list[ColumnSql], first: str = "first"
+    source: Source, table: str, names: list[str], columns: list[sql.ColumnSql], first: str = "first"
 ) -> Source:
     """Return the predictions in a table, given names and each column in SQL.
 
@@ -749,4 +650,4 @@ def _view(
     """
     trimmed, notes = _names(names, source.name)
     notes = (*source.notes, *notes)
-    return replace(source, columns=trimmed, notes=notes, table=table, first=first, sql=tuple(columns))
+    return replace(source, columns=trimmed, notes=notes, table=table, first=first, in_sql=tuple(columns))

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 import numpy as np
 
+from fairbench_cli.audit.scan import sql
 from fairbench_cli.base.errors import Flag, shown, suggest, user_error
 from fairbench_cli.base.telling import Tell, to_nobody
 
@@ -88,7 +89,7 @@ def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
 def _copied(
     database: "DuckDBPyConnection", file: sqlite3.Connection, table: str, tell: Tell
 ) -> tuple[str, list[str]]:
-    rows = file.execute(f"SELECT * FROM {identifier(table)}")
+    rows = file.execute(f"SELECT * FROM {sql.identifier(table)}")
     names = [column for column, *_ in rows.description]
     columns = [f"x{i}" for i in range(len(names))]
     kinds = ", ".join(f"{column} VARCHAR" for column in columns)
@@ -112,8 +113,3 @@ def _text(value: Any) -> str | None:
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     return value if value is None or isinstance(value, str) else repr(value)
-
-
-def identifier(name: str) -> str:
-    """Write the name of a table or column in SQL."""
-    return '"' + name.replace('"', '""') + '"'

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING
+from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, bins_note, find_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED
 from fairbench_cli.audit.scan.scan import Scan, grouped
-from fairbench_cli.audit.scan.source import blank, code_sql, literal, not_finite, quoted, text_sql
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, shown, suggest, user_error
 from fairbench_cli.data.recognise import follows, named_like_identifiers, named_like_scores
@@ -154,23 +154,23 @@ def _feature(name: str, cells: NDArray[Any]) -> tuple[list[tuple[Floats, bool]],
 def _decision_sql(scan: Scan) -> str:
     """Write whether a row is selected in SQL, 0 or 1."""
     if scan.binary:
-        return code_sql(scan.roles.score, 0)
+        return sql.code(scan.roles.score, 0)
     cut = next(iter(scan.cuts[0].values()))[0]
     if isinstance(cut.tied, int):
         fix = ("use ", Flag("ties"), " include or exclude")
         raise user_error("ties are drawn, not rows", fix, EXPLAIN)
     sign = ">=" if cut.tied == "all" else ">"
-    return f"CASE WHEN number_{scan.roles.score} {sign} {literal(cut.score)} THEN 1 ELSE 0 END"
+    return f"CASE WHEN number_{scan.roles.score} {sign} {sql.literal(cut.score)} THEN 1 ELSE 0 END"
 
 
 def _group_sql(scan: Scan, attribute: str) -> str:
     """Write the name of the group of a row in SQL, cut as it was audited."""
     column, bins = scan.roles.attributes[attribute], scan.bins.get(attribute)
-    return text_sql(column) if bins is None else _binned_sql(column, bins)
+    return sql.text(column) if bins is None else _binned_sql(column, bins)
 
 
 def _binned_sql(column: int, bins: NumberBins) -> str:
-    cases = "".join(f" WHEN {i} THEN {quoted(label)}" for i, label in enumerate(bins.labels))
+    cases = "".join(f" WHEN {i} THEN {sql.quoted(label)}" for i, label in enumerate(bins.labels))
     return f"CASE {bin_sql(column, bins)}{cases} ELSE '{MISSING}' END"
 
 
@@ -191,8 +191,8 @@ def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
             what = f"column {shown(name)} is the {taken[column]}"
             raise user_error(what, "explain by another", EXPLAIN)
         different, words = source.one(
-            f"SELECT count(DISTINCT trimmed_{column}), "
-            f"count(*) FILTER (NOT ({blank(column)}) AND {not_finite(f'number_{column}')}) FROM predictions"
+            f"SELECT count(DISTINCT trimmed_{column}), count(*) FILTER ({sql.no_number(column)}) "
+            "FROM predictions"
         )
         if different > MOST_CODES and not words:
             many = scan.config.bins.get(name, RANGES)
@@ -203,7 +203,7 @@ def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
             what = f"{shown(name)} has {different} different values, too many for strata"
             raise user_error(what, "explain by a column with fewer", EXPLAIN)
         else:
-            columns[name] = text_sql(column)
+            columns[name] = sql.text(column)
     return columns, notes
 
 
@@ -211,8 +211,8 @@ def _count_strata(scan: Scan, part: Slice, by: dict[str, str]) -> Strata:
     """Count all rows by stratum (of the columns `by`, as SQL), group and decision."""
     weight = f"number_{scan.roles.weight}" if scan.weighted else "1::DOUBLE"
     keys = {"of": _group_sql(scan, part.attribute), "decision": _decision_sql(scan)}
-    keys |= {f"stratum_{i}": sql for i, sql in enumerate(by.values())}
-    columns = ", ".join(f"{sql} AS {key}" for key, sql in {**keys, "weight": weight}.items())
+    keys |= {f"stratum_{i}": value for i, value in enumerate(by.values())}
+    columns = ", ".join(f"{value} AS {key}" for key, value in {**keys, "weight": weight}.items())
     found = scan.source.all(grouped(f"SELECT {columns} FROM predictions", list(keys), ["sum(weight)"]))
     strata = sorted({row[2:-1] for row in found}, key=lambda names: [(_begin(name), name) for name in names])
     if len(strata) > MOST_STRATA:

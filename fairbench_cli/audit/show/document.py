@@ -13,6 +13,7 @@ from fairbench_cli.audit.parts import parts_of, rates, whole_of, writing
 from fairbench_cli.audit.parts.findings import allowed, differs, verdict_words
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.headline import Sentence, headline, meaning
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words, listed, percent_words, shown_path
 from fairbench_cli.document import html, markdown, notebook
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
@@ -94,10 +95,7 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     drawn = [_chart(one, report) for one in said.sentences[: len(sentences)]] if charts else []
     return Answer(
         Statement(said.sentence, said.verdict),
-        tuple(
-            Statement(text, verdict, chart)
-            for (verdict, text), chart in zip_longest(sentences, drawn[: len(sentences)])
-        ),
+        tuple(Statement(text, verdict, chart) for (verdict, text), chart in zip_longest(sentences, drawn)),
         tuple(still),
         Statement(gate, "fail" if report.gate.stops else None) if gate else None,
     )
@@ -164,29 +162,23 @@ def level(report: Report) -> str:
 def against(report: Report) -> str:
     """Return whom groups are compared with: "race against Caucasian, sex against Male (largest)"."""
     config = report.config
-    found: dict[str, dict[str, None]] = {}
-    for row in report.disparities:
-        found.setdefault(row.attribute, {})[row.reference] = None
+    found = grouped(report.disparities, lambda row: row.attribute)
     if not found:
         return "nobody to compare"
     if config.ref_method in ("minimum", "maximum", "rest") or len(found) > MOST_NAMED:
         who = ", ".join(found) if len(found) <= MOST_NAMED else f"{len(found)} attributes"
         return f"{who} against {REFERENCES[config.ref_method]}"
     parts = []
-    for attribute, references in found.items():
+    for attribute, rows in found.items():
         given = attribute in config.references or set(attribute.split(CROSS)) <= set(config.references)
-        names = " or ".join(map(writing.named, references))
+        names = " or ".join(map(writing.named, dict.fromkeys(row.reference for row in rows)))
         parts.append(f"{attribute} against {names}{'' if given else ' (largest)'}")
     return ", ".join(parts)
 
 
 def rate_legend(report: Report) -> tuple[str, ...]:
     """Return what the rates that decide mean."""
-    found = []
-    for name in report.deciding:
-        label = RATES[name].label
-        more = "" if label.replace(" ", "-") == name else f", {label}"
-        found.append(f"{name}{more}: {meaning(name)}.")
+    found = [_legend(name) for name in report.deciding]
     found += [
         f"{name}: {', '.join(ROLL_UPS[name])} together." for name in report.decided_by if name in ROLL_UPS
     ]
@@ -194,6 +186,12 @@ def rate_legend(report: Report) -> tuple[str, ...]:
     one = " or ".join(("1", *report.config.favourable))
     should = f"; who should be selected: a label of {one}" if labelled else ""
     return (*found, f"selected: a decision of {one}{should}.")
+
+
+def _legend(name: str) -> str:
+    """Return a rate with its label, where that is another word, and what it means."""
+    label = RATES[name].label
+    return f"{name}{'' if label.replace(' ', '-') == name else f', {label}'}: {meaning(name)}."
 
 
 def group_legend(report: Report) -> tuple[str, ...]:
@@ -205,14 +203,9 @@ def group_legend(report: Report) -> tuple[str, ...]:
             "tp, fp: rows selected rightly and wrongly (true and false positives); fn, tn: rows not selected "
             "wrongly and rightly (false and true negatives)."
         ]
-    others = [name for name in row.metrics if name in EVENTS and name not in report.deciding]
-    for name in others:
-        label = RATES[name].label
-        found.append(f"{name}{'' if label.replace(' ', '-') == name else f', {label}'}: {meaning(name)}.")
-    if "base-rate" in row.metrics:
-        found.append("base-rate: the share of the group with a label of 1.")
-    if "group-share" in row.metrics:
-        found.append("group-share: the share of the group among all rows.")
+    found += [_legend(name) for name in row.metrics if name in EVENTS and name not in report.deciding]
+    others = {"base-rate": "with a label of 1", "group-share": "among all rows"}
+    found += [f"{name}: the share of the group {of}." for name, of in others.items() if name in row.metrics]
     return tuple(found)
 
 

@@ -8,8 +8,9 @@ behind the group's rate. So a small group with a wild ratio does not come before
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
 from fairbench_cli.audit.config import Effect
@@ -24,6 +25,7 @@ from fairbench_cli.audit.parts.rates import (
     rank,
     worst_first,
 )
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words, listed, percent_words
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.rates import EVENTS, RATES
@@ -128,50 +130,46 @@ def headline(report: Report) -> Headline:
         )
         text = first.sentence.replace(":", f", {whole.about} together:", 1)
         return replace(first, sentence=f"{text} {short}", sentences=said)
-    worst = [one for verdict in report.verdicts if (one := _worst(verdict, report)) is not None]
-    worst.sort(key=lambda one: (one.at not in report.judged, one.minor, rank(one.row), -_weight(one.row)))
-    found = tuple(_of_attribute(one, report) for one in worst)
-    order = [one.at for one in worst]
-    order += [verdict for verdict in report.verdicts if verdict not in order]
-    still = tuple(each for verdict in order if (each := open_attribute(verdict, report)) is not None)
+    every = [(at, minor_groups(of_attribute(at, report)[1])) for at in report.verdicts]
+    worst = [(at, minor, rows) for at, minor in every if (rows := worst_first(decisive(at, report), minor))]
+
+    def order_of(one: tuple[AttributeVerdict, frozenset[str], list[Disparity]]) -> tuple[Any, ...]:
+        """Return what comes first: what counts, what is not of minor groups, what concerns most people."""
+        at, minor, (row, *_) = one
+        return at not in report.judged, row.group in minor, rank(row), -_weight(row)
+
+    worst.sort(key=order_of)
+    found = tuple(_of_attribute(rows, minor, report) for _, minor, rows in worst)
+    order = [at for at, *_ in worst]
+    order += [at for at in report.verdicts if at not in order]
+    still = tuple(one for at in order if (one := open_attribute(at, report)) is not None)
     return Headline(report.verdict, f"{_overall(report, order)} {short}".rstrip(), found, still)
 
 
-@dataclass(frozen=True)
-class _Worst:
-    """The worst comparison of an attribute, and how many more fail: of its groups, and of minor ones."""
+def _of_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Report) -> Sentence:
+    """Return the sentence on an attribute, of its worst comparison and of how many more fail.
 
-    at: AttributeVerdict
-    row: Disparity
-    minor: bool  # whether there are no groups but minor ones
-    failing: int
-    failing_minor: tuple[Disparity, ...]
-
-
-def _worst(verdict: AttributeVerdict, report: Report) -> _Worst | None:
-    """Return the worst comparison of an attribute; None where nothing is compared."""
-    minor = minor_groups(of_attribute(verdict, report)[1])
-    rows = worst_first(decisive(verdict, report), minor)
-    if not rows:
-        return None
-    failing = [row for row in rows[1:] if row.verdict == "fail"]
-    alone = rows[0].group in minor
-    behind = tuple(row for row in failing if row.group in minor and not alone)
-    return _Worst(verdict, rows[0], alone, len(failing) - len(behind), behind)
-
-
-def _of_attribute(worst: _Worst, report: Report) -> Sentence:
-    """Return the sentence on an attribute; minor groups may make its verdict worse than the comparison's."""
-    minor = minor_words([worst.row.group], report) if worst.minor else ""
-    first = sentence(worst.row, report, worst.failing, f", all groups {minor}" if minor else "")
-    if not worst.failing_minor:
+    Where there are other groups, `minor` ones may make its verdict worse than the comparison's.
+    """
+    worst, *others = rows
+    failing = [row for row in others if row.verdict == "fail"]
+    if worst.group in minor:
+        return sentence(worst, report, len(failing), f", all groups {minor_words([worst.group], report)}")
+    behind = [row for row in failing if row.group in minor]
+    first = sentence(worst, report, len(failing) - len(behind))
+    if not behind:
         return first
-    groups, many = list(dict.fromkeys(row.group for row in worst.failing_minor)), len(worst.failing_minor)
-    names = listed([writing.named(group) for group in groups])
-    verb = "fails" if many == 1 else "fail"
-    more = f"Of {counted_words(len(groups), 'group')} {minor_words(groups, report)} ({names})"
-    text = f"{first.text} {more} {counted_words(many, 'comparison')} {verb}."
+    more = f"Of {_minor(dict.fromkeys(row.group for row in behind), report)}"
+    verb = "fails" if len(behind) == 1 else "fail"
+    text = f"{first.text} {more} {counted_words(len(behind), 'comparison')} {verb}."
     return replace(first, text=text, verdict="fail")
+
+
+def _minor(names: Iterable[str], report: Report) -> str:
+    """Return how many minor groups these are, why they are, and which."""
+    groups = list(names)
+    names_of = listed([writing.named(group) for group in groups])
+    return f"{counted_words(len(groups), 'group')} {minor_words(groups, report)} ({names_of})"
 
 
 def sentence(row: Disparity, report: Report, more: int = 0, about: str = "") -> Sentence:
@@ -258,18 +256,18 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     """
     judged = [verdict for verdict in order if verdict in report.judged]
     kinds = {kind: [one for one in judged if one.verdict == kind] for kind in VERDICTS}
-    by = {kind: _names(_attributes(some, report)) for kind, some in kinds.items() if some}
+    by = {kind: _named(some, report) for kind, some in kinds.items()}
     limits, tested = _limits(report), report.config.rule != "point"
     shown = [(one, _verdicts_of_shown(one, report)) for one in judged if one.verdict != "fail" and tested]
-    too_much = _names(_attributes([one for one, kinds_of in shown if "undecided" in kinds_of], report))
-    allowed = _names(_attributes([one for one, kinds_of in shown if kinds_of == {"pass"}], report))
-    passing = f" Passes: {by['pass']}." if "pass" in by else ""
+    too_much = _named([one for one, kinds_of in shown if "undecided" in kinds_of], report)
+    allowed = _named([one for one, kinds_of in shown if kinds_of == {"pass"}], report)
+    passing = f" Passes: {by['pass']}." if by["pass"] else ""
     within = f" In {allowed} rates differ by more than chance, within what is allowed." if allowed else ""
     if report.verdict == "fail":
         chance = "rates differ by more than chance, and " if tested else ""
         text = f"Fails: in {by['fail']} {chance}the measured gap is larger than allowed ({limits})."
         text += _truly_larger(kinds["fail"], report) if tested else ""
-        text += passing + (f" Not decided: {by['undecided']}." if "undecided" in by else "")
+        text += passing + (f" Not decided: {by['undecided']}." if by["undecided"] else "")
         if too_much:
             text += f" In {too_much}, too, rates differ by more than chance; whether by too much is open."
         text += within
@@ -310,27 +308,31 @@ def _truly_larger(failing: Sequence[AttributeVerdict], report: Report) -> str:
     still = [one for one in failing if one not in sure]
     if not sure or not still:
         return f" That the true gap is, too, is {'shown' if sure else 'open'}."
-    shown, others = (_names(_attributes(some, report)) for some in (sure, still))
+    shown, others = (_named(some, report) for some in (sure, still))
     return f" That the true gap is, too, is shown in {shown} and open in {others}."
 
 
-def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> list[str]:
-    """Return the attributes of some verdicts, each once, and in which of its audits if it has several."""
-    found = []
-    for attribute in dict.fromkeys(one.attribute for one in verdicts):
+def _named(verdicts: Sequence[AttributeVerdict], report: Report) -> str:
+    """Return the attributes of some verdicts, each once, and in which of its audits if it has several.
+
+    They are joined as "race, sex and age"; the last ones are counted where there are many.
+    """
+    names = []
+    for attribute, some in grouped(verdicts, lambda one: one.attribute).items():
         n = sum(one.attribute == attribute for one in report.judged)
-        some = [one for one in verdicts if one.attribute == attribute]
+        audits = f" ({len(some)} of {n} audits)"
         if n == 1:
-            found.append(attribute)
+            audits = ""
         elif len(some) == n:
-            found.append(f"{attribute} ({'both' if n == 2 else f'all {n}'} audits)")
+            audits = f" ({'both' if n == 2 else f'all {n}'} audits)"
         elif len(some) == 1:
             apart = len({one.decision for one in report.judged}) > 1 or not some[0].model
             decision = some[0].decision if apart else ""
-            found.append(f"{attribute} ({writing.place(some[0].model, decision, report.config.sliced_by)})")
-        else:
-            found.append(f"{attribute} ({len(some)} of {n} audits)")
-    return found
+            audits = f" ({writing.place(some[0].model, decision, report.config.sliced_by)})"
+        names.append(attribute + audits)
+    if len(names) > MOST_NAMES:
+        names[MOST_NAMES - 1 :] = [f"{len(names) - MOST_NAMES + 1} more"]
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def _limits(report: Report) -> str:
@@ -344,46 +346,27 @@ def _limits(report: Report) -> str:
     return f"allowed: {allowed(config.tau)} times the reference's rate{more}"
 
 
-def _names(names: Sequence[str]) -> str:
-    """Join names: "race, sex and age"; the last ones are counted where there are many."""
-    if not names:
-        return ""
-    shown = [*names] if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1]]
-    rest = len(names) - len(shown)
-    shown += [f"{rest} more"] if rest else []
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
-
-
 def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
     """Return what is not decided of an attribute; None where all is."""
-    rows = decisive(verdict, report)
     sizes = {row.group: row for row in of_attribute(verdict, report)[1]}
-    groups = []
-    for group in dict.fromkeys(row.group for row in rows):
-        mine = [row for row in rows if row.group == group]
-        own = [row for row in mine if row.verdict == "undecided"]
-        if own:
-            needed = [_own_rows(row, sizes) for row in own]
-            known = [value for value in needed if not math.isnan(value)]
-            most = max(needed) if len(known) == len(needed) else math.nan
-            groups.append(
-                OpenGroup(
-                    *(group, sizes[group].rows, tuple(row.metric for row in own), len(mine)),
-                    *(min(known, default=math.nan), most),
-                )
-            )
+    minor, groups, apart = minor_groups(sizes.values()), [], {}
+    for group, rows in grouped(decisive(verdict, report), lambda row: row.group).items():
+        still = [row for row in rows if row.verdict == "undecided"]
+        if still:
+            needed = [_own_rows(row, sizes) for row in still]
+            least = min((n for n in needed if not math.isnan(n)), default=math.nan)
+            most = math.nan if any(map(math.isnan, needed)) else max(needed)
+            names = tuple(row.metric for row in still)
+            groups.append(OpenGroup(group, sizes[group].rows, names, len(rows), least, most))
+            apart[group] = sum(differs(row, report.config.confidence) == "shown" for row in still)
     if not groups:
         return None
-    minor = minor_groups(sizes.values())
     groups.sort(key=lambda one: (one.group in minor, -len(one.metrics) / one.compared, one.rows))
     major = [one for one in groups if one.group not in minor]
-    still = [row for row in rows if row.verdict == "undecided"]
-    apart = [row.group for row in still if differs(row, report.config.confidence) == "shown"]
-    parts = [_open_words(one, apart.count(one.group), first=one is major[0]) for one in major[:MOST_GROUPS]]
-    parts += [f"{len(major) - MOST_GROUPS:,} more groups"] if len(major) > MOST_GROUPS else []
+    parts = [_open_words(one, apart[one.group], first=one is major[0]) for one in major[:MOST_GROUPS]]
+    parts += [f"{len(major) - MOST_GROUPS:,} more groups"] * (len(major) > MOST_GROUPS)
     if few := [one.group for one in groups if one.group in minor]:
-        names = listed([writing.named(group) for group in few])
-        parts.append(f"{counted_words(len(few), 'group')} {minor_words(few, report)} ({names})")
+        parts.append(_minor(few, report))
     text = f"{verdict.attribute}{in_brackets(verdict, report)}: {'; '.join(parts)}."
     return OpenAttribute(*verdict.place, tuple(groups), text)
 

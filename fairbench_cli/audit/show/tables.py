@@ -222,7 +222,7 @@ def to_database(report: Report, url: str) -> str:
         try:
             tables = {PREFIX + table: list(make()) for table, make in tables_of(report).items()}
             rows = {table: found for table, found in tables.items() if found}
-            metadata = _metadata({table: _typed(found) for table, found in rows.items()})
+            metadata = _metadata(rows)
             with engine.begin() as connection:
                 metadata.create_all(connection)
                 for table in metadata.sorted_tables:
@@ -247,24 +247,20 @@ def to_database(report: Report, url: str) -> str:
     return name
 
 
-def _typed(rows: list[Row]) -> Row:
-    """Return a row with the first value of each column that is one."""
-    return {head: next((row[head] for row in rows if row[head] is not None), "") for head in rows[0]}
-
-
-def _metadata(first: dict[str, Row]) -> "MetaData":
-    """Return the tables, with the columns and types of a row each."""
+def _metadata(tables: dict[str, list[Row]]) -> "MetaData":
+    """Return the tables, each column of the type of its first value."""
     import sqlalchemy as sql
 
     types: dict[type, Any] = {bool: sql.Boolean, int: sql.BigInteger, float: sql.Double, str: sql.Text}
     metadata = sql.MetaData()
-    for name, row in first.items():
+    for name, rows in tables.items():
+        first = {head: next((row[head] for row in rows if row[head] is not None), "") for head in rows[0]}
         sql.Table(
             name,
             metadata,
             sql.Column("audit_id", sql.String(64), primary_key=True),
             sql.Column("position", sql.Integer, primary_key=True, autoincrement=False),
-            *(sql.Column(head, types[type(cell)]()) for head, cell in row.items()),
+            *(sql.Column(head, types[type(cell)]()) for head, cell in first.items()),
         )
     return metadata
 

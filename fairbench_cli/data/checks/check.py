@@ -129,16 +129,16 @@ class Checked:
         The columns with missing cells.
     """
 
-    rows: int
-    used: int
-    left_out: int
-    guessing: float
-    warnings: tuple[Finding, ...]
-    known: tuple[KnownTrap, ...]
-    noted: tuple[Finding, ...]
-    left_out_leaks: tuple[Leak, ...]
-    kept: int
-    missing: tuple[MissingCells, ...]
+    rows: int = 0
+    used: int = 0
+    left_out: int = 0
+    guessing: float = math.nan
+    warnings: tuple[Finding, ...] = ()
+    known: tuple[KnownTrap, ...] = ()
+    noted: tuple[Finding, ...] = ()
+    left_out_leaks: tuple[Leak, ...] = ()
+    kept: int = 0
+    missing: tuple[MissingCells, ...] = ()
 
 
 def check(card: Card, found: LocatedFiles) -> Checked:

@@ -1,6 +1,6 @@
 """The config of an experiment: every key, its default and its meaning.
 
-The key tables of ``docs/config.md`` and ``configs/schema.json`` are made from these classes by `schema`.
+``docs/keys.py`` makes the key tables of ``docs/config.md`` and ``configs/schema.json`` from these classes.
 """
 
 import re

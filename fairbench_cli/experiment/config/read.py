@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench_cli.base.errors import Problem, UserError, Words, nearest, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, nearest, suggest, user_error
 from fairbench_cli.base.files import read_text, shipped
 from fairbench_cli.base.plugins import clashes, short
 from fairbench_cli.base.strict_yaml import Place, YamlDocument, laid_over, read_mapping
-from fairbench_cli.base.validation import in_file_order, problems_of, spot_of, wording
+from fairbench_cli.base.validation import Conflict, in_file_order, problems_of, wording
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, card_reference
 from fairbench_cli.experiment.config.components import (
@@ -195,9 +195,6 @@ def _works_on(spec: DatasetSpec, card: Card) -> tuple[str, ...]:
     return spec.attribute or tuple(card.protected)[:1]
 
 
-Conflict = tuple[Place, Words, Words]  # where, what is wrong, what to do
-
-
 @dataclass(frozen=True)
 class Given:
     """What there is to check.
@@ -236,7 +233,7 @@ def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
     for keys, check in _CHECKS:
         if keys.isdisjoint(wrong):
             findings += check(given)
-    return [Problem(what, fix, spot_of(given.document, place)) for place, what, fix in findings]
+    return [Problem(what, fix, given.document.where(place)) for place, what, fix in findings]
 
 
 def _without_effect(given: Given) -> Iterator[Conflict]:

@@ -1,7 +1,7 @@
 """Measures at every acceptance rate, and what an oracle pays, against closed forms: Žliobaitė (2015)."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -159,11 +159,11 @@ LABELS: Look = {"marker": "*", "ms": 8, "mfc": GREY, "mec": "white", "mew": 0.5}
 
 FORM: Look = {"color": "#bdbdbd", "lw": 3.6, "solid_capstyle": "butt", "zorder": 2}
 STRATEGIES = {
-    "increase-deprived": (COLOURS[3], "^"),
-    "both": (COLOURS[0], "o"),
-    "decrease-favoured": (COLOURS[2], "v"),
+    "increase-deprived": canvas.dot_look(COLOURS[3], "^", 5),
+    "both": canvas.dot_look(COLOURS[0], "o", 5),
+    "decrease-favoured": canvas.dot_look(COLOURS[2], "v", 5),
 }
-"""Colour and marker per strategy of the oracle, the cheapest first."""
+"""How the strategies of the oracle are drawn, the cheapest first."""
 AXES = {
     "as they are": {"discrimination": "discrimination d", "accuracy": "accuracy A"},
     "normalised": {"normalised-discrimination": "normalised discrimination δ", "kappa": "kappa κ"},
@@ -180,7 +180,7 @@ def draw_sweep(run: RunResults) -> dict[str, Figure]:
     if not run.plan.config.sweep:
         return {}
     found: dict[tuple[Any, ...], list[Page]] = {}
-    for page in pages.pages_of(run.plan):
+    for page in pages.pages_of(run.plan).values():
         own = tuple(t for t in page.techniques if t.own[0] not in BASELINES)
         for beta in page.betas if own else ():
             place = page.dataset, page.attribute, page.world, beta
@@ -204,11 +204,9 @@ def _sweep(run: RunResults, title: str, seen: Sequence[Page]) -> Figure:
         up = metric.replace("normalised-", "normalised\n")
         return Panel(partial(_rates, page, run, metric), name, "acceptance rate π", up)
 
-    n = run.plan.config.repeats
-    lines = f"Means of {n} repeats with 95 % bands" if n > 1 else "One repeat"
     figure = facet(
         f"At every acceptance rate: {title}",
-        f"{lines}. {pages.rows_tested(run.plan)} The share π with the highest scores is accepted; dots are "
+        f"{pages.means_text(run.plan)} The share π with the highest scores is accepted; dots are "
         "where the classifiers themselves decide.",
         canvas.blocks(metrics, seen, columns, panel),
         columns,
@@ -317,7 +315,7 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     for strategy in STRATEGIES:
         if any(own == strategy for own, _ in points):
             falls = f"{formula[strategy]} = {cost(strategy, labels.alpha):.3f}"
-            legend.append((_strategy_look(strategy) | {"lw": 0.9}, f"{strategy}: A falls by {falls} per d"))
+            legend.append((STRATEGIES[strategy] | {"lw": 0.9}, f"{strategy}: A falls by {falls} per d"))
     bound = (
         f"left: the paper's bound min(α, 1 − α) = {min(labels.alpha, 1 - labels.alpha):.3f} per d; "
         f"right: its line at a fixed π, {fixed_rate_cost(labels):.3f} per δ"
@@ -336,32 +334,21 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     )
 
 
-def _strategy_look(strategy: str) -> Look:
-    colour, marker = STRATEGIES[strategy]
-    return {"color": colour, "marker": marker, "ms": 5, "mec": "white", "mew": 0.4}
-
-
-def _costs(points: Points, labels: LabelShares, axes: Iterable[str], ax: Axes) -> None:
-    """Draw what the run found, in order of what is removed, and the closed forms."""
+def _costs(points: Points, labels: LabelShares, axes: Mapping[str, str], ax: Axes) -> None:
+    """Draw what the run found, in order of what is removed, and the closed forms from the labels to d = 0."""
     if labels.d > 0:  # the oracle leaves other labels as they are
-        _forms(ax, points, labels, *axes)
-    for strategy in STRATEGIES:
+        ax.axvline(0, **IDEAL)
+        across, upwards = axes
+        d = oracle_path("both", STEPS, labels)[across]
+        least = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
+        ax.plot(d, least if upwards == "accuracy" else fixed_rate_kappa(d, labels), gid="bound", **FORM)
+    for strategy, look in STRATEGIES.items():
         own = [points[at] for at in sorted(points) if at[0] == strategy]
+        if own and labels.d > 0:
+            d, height = (oracle_path(strategy, STEPS, labels)[axis] for axis in axes)
+            ax.plot(d, height, color=look["color"], lw=0.9, zorder=3, gid=f"form-{strategy}")
         if own:
             found = [[mean_and_interval(measure(axis, counts)) for counts in own] for axis in axes]
             x, y = ({end: [one[end] for one in each] for end in ("mean", "low", "high")} for each in found)
-            dots(ax, x, y, f"oracle-{strategy}", _strategy_look(strategy))
+            dots(ax, x, y, f"oracle-{strategy}", look)
     ax.locator_params(nbins=6)
-
-
-def _forms(ax: Axes, points: Points, labels: LabelShares, across: str, upwards: str) -> None:
-    """Draw the closed forms from the labels to d = 0."""
-    for strategy in STRATEGIES:
-        d, height = (oracle_path(strategy, STEPS, labels)[axis] for axis in (across, upwards))
-        if strategy == "both":
-            plain = 1 - min(labels.alpha, 1 - labels.alpha) * (labels.d - d)
-            bound = plain if upwards == "accuracy" else fixed_rate_kappa(d, labels)
-            ax.plot(d, bound, gid="bound", **FORM)
-        if any(own == strategy for own, _ in points):
-            ax.plot(d, height, color=STRATEGIES[strategy][0], lw=0.9, zorder=3, gid=f"form-{strategy}")
-    ax.axvline(0, **IDEAL)

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -12,7 +11,7 @@ from matplotlib.figure import Figure
 
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import METRICS
-from fairbench_cli.report.figures.canvas import Look, Panel, around, facet
+from fairbench_cli.report.figures.canvas import Look, Panel, around, blocks, facet
 from fairbench_cli.report.figures.pages import COLOURS, DASHES
 
 SIDE = 1.3  # of a panel, in inches
@@ -38,22 +37,17 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
     own = frame[frame["metric"].isin(metrics)].sort_values("truth", kind="stable")
     rows, columns = (sorted(own[axis].unique()) for axis in ("deprived", "accepted"))
     limits = _limits(own["mean"].to_numpy(), ratios=ratios)
-    panels = {
-        place: own[(own["deprived"] == place[0]) & (own["accepted"] == place[1])]
-        for place in product(rows, columns)
-    }
+
+    def panel(deprived: float, accepted: float) -> Panel:
+        here = own[(own["deprived"] == deprived) & (own["accepted"] == accepted)]
+        title = f"P(+) = {accepted:.4g}" if deprived == rows[0] else ""
+        draw = partial(_panel, metrics, limits, ratios, here)
+        return Panel(draw, title, "true degree", f"P(s=g) = {deprived:.4g}")
+
     return facet(
         "Measures against the true degree of discrimination",
         subtitle,
-        [
-            Panel(
-                partial(_panel, metrics, limits, ratios, panel),
-                f"P(+) = {accepted:.4g}" if deprived == rows[0] else "",
-                "true degree",
-                f"P(s=g) = {deprived:.4g}",
-            )
-            for (deprived, accepted), panel in panels.items()
-        ],
+        blocks(rows, columns, len(columns), panel),
         len(columns),
         (SIDE, SIDE),
         [

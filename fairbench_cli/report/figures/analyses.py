@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -42,6 +41,9 @@ MOST_METRICS = 6
 """Metrics that are drawn against each other."""
 APART = 0.2
 """How far apart the attributes of a technique stand, as a share of the distance between techniques."""
+
+
+Cells = Mapping[Names, dict[str, Any]]  # of a technique and a classifier, by the names of a column
 
 
 def draw_correlations(run: RunResults) -> dict[str, Figure]:
@@ -99,9 +101,9 @@ def _about(seen: Observations) -> str:
 def _squares(found: Correlations, ax: Axes) -> None:
     matrix: Floats = found.matrix.to_numpy(dtype=float)
     n = len(matrix)
-    colours = colormaps[RED_TO_BLUE](Normalize(-1, 1)(np.nan_to_num(matrix)))
-    colours[np.isnan(matrix)] = (*[int(UNKNOWN[i : i + 2], 16) / 255 for i in (1, 3, 5)], 1)
-    ax.imshow(colours, extent=(0, n, n, 0), aspect="auto", interpolation="nearest", gid="squares")
+    colours = colormaps[RED_TO_BLUE].with_extremes(bad=UNKNOWN)
+    where: Look = {"extent": (0, n, n, 0), "aspect": "auto", "interpolation": "nearest", "gid": "squares"}
+    ax.imshow(matrix, cmap=colours, vmin=-1, vmax=1, **where)
     ax.grid(visible=False)
     names = list(found.matrix.index)
     ax.set_xticks(np.arange(n) + 0.5, names, rotation=90)
@@ -426,16 +428,10 @@ def _dots(
 def _attribute_look(k: int) -> Look:
     """Return how the dots of the k-th attribute are drawn."""
     colour, marker = pages.COLOURS[(k + 1) % len(pages.COLOURS)], pages.MARKERS[k % len(pages.MARKERS)]
-    return {"color": colour, "marker": marker, "ms": 5, "mec": "white", "mew": 0.4}
+    return canvas.dot_look(colour, marker, 5)
 
 
-def _levels(
-    run: RunResults,
-    rows: Sequence[Mapping[Names, dict[str, Any]]],
-    labels: Sequence[str],
-    metric: str,
-    ax: Axes,
-) -> None:
+def _levels(run: RunResults, rows: Sequence[Cells], labels: Sequence[str], metric: str, ax: Axes) -> None:
     columns = tuple(dict.fromkeys(column for own in rows for column in own))
     for i, own in enumerate(rows):
         for k, column in enumerate(columns):

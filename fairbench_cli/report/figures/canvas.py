@@ -229,6 +229,11 @@ def blocks(
 Numbers = Mapping[str, Any]  # mean, low and high, each a number or an array
 
 
+def dot_look(colour: str, marker: str, size: float) -> Look:
+    """Return how a filled mark is drawn, with a white edge that tells it from those below it."""
+    return {"color": colour, "marker": marker, "ms": size, "mec": "white", "mew": 0.4}
+
+
 def exactly(values: Any) -> Numbers:
     """Return values that have no interval."""
     return {"mean": values, "low": values, "high": values}

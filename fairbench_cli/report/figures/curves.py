@@ -21,6 +21,7 @@ from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tuning import TunedCell, tuned_cells
 
 SHOWN = FIGURES["curves"].metrics
+AXES = FIGURES["discrimination-accuracy"].metrics
 SPREAD = 0.36
 """How far apart the techniques of one β stand, as a share of the distance between two β."""
 
@@ -31,12 +32,13 @@ def draw_clouds(run: RunResults) -> dict[str, Figure]:
     Discrimination against accuracy, one dot per repeat, as in Cardoso et al. (2019), Figure 1. Hollow dots
     are repeats whose technique could do its work in part only (``degraded``).
     """
-    return pages.drawn(run, PAGE, pages.named_pages(run), _clouds)
+    return pages.drawn(run, PAGE, pages.pages_with_results(run), _clouds)
 
 
 def _clouds(run: RunResults, title: str, page: Page) -> Figure:
-    clouds = [[_cloud(page.key(t, beta), run) for beta in page.betas] for t in page.techniques]
-    x, y, degraded = np.concatenate([np.empty((0, 3)), *(found for own in clouds for found in own)]).T
+    keys = {t: [page.key(t, beta) for beta in page.betas] for t in page.techniques}
+    clouds = {key: _cloud(key, run) for own in keys.values() for key in own}
+    x, y, degraded = np.concatenate([np.empty((0, 3)), *clouds.values()]).T
     limits = (*around([*x, 0.0], 0.05, 0.1), *around(y, 0.05, 0.1))
     look: Look = {"ls": "", "marker": "o", "ms": 5}
     colours = zip(page.betas, beta_colours(len(page.betas)), strict=True)
@@ -46,23 +48,18 @@ def _clouds(run: RunResults, title: str, page: Page) -> Figure:
     n = len(page.techniques)
     columns = min(n, 3 if n <= 9 else 4)
     width = {1: 5.2, 2: 3.9, 3: 2.65}.get(columns, 1.98)
-    drawn = {
-        page.key(t, beta): len(found)
-        for t, own in zip(page.techniques, clouds, strict=True)
-        for beta, found in zip(page.betas, own, strict=True)
-    }
     return facet(
         f"Discrimination and accuracy: {title}",
         f"One dot per repeat, {run.plan.config.repeats} per β. {pages.rows_tested(run.plan)} Dashed: no "
         "discrimination.",
         [
-            Panel(partial(_cloud_panel, k, own, limits), t.label, "discrimination", "accuracy")
-            for k, (t, own) in enumerate(zip(page.techniques, clouds, strict=True))
+            Panel(partial(_cloud_panel, k, [clouds[key] for key in own], limits), t.label, *AXES)
+            for k, (t, own) in enumerate(keys.items())
         ],
         columns,
         (width, min(width * 0.8, 3.4)),
         legend,
-        pages.notes_of(page, run, drawn),
+        pages.notes_of(page, run, {key: len(found) for key, found in clouds.items()}),
         alike=True,
         handle=0.12,
     )
@@ -70,7 +67,7 @@ def _clouds(run: RunResults, title: str, page: Page) -> Figure:
 
 def _cloud(key: CellKey, run: RunResults) -> Floats:
     """Return the dots of a cell, shape (dots, 3): x, y, and whether the repeat is degraded."""
-    x, y = (run.get(key, name) for name in FIGURES["discrimination-accuracy"].metrics)
+    x, y = (run.get(key, name) for name in AXES)
     dots: Floats = np.stack([x.values, y.values, x.status == "degraded"], axis=1)
     known: Floats = dots[np.isfinite(dots).all(axis=1)]
     return known
@@ -96,7 +93,7 @@ def draw_curves(run: RunResults) -> dict[str, Figure]:
 
     There is a line per technique, with 95 % intervals.
     """
-    return pages.drawn(run, PAGE, pages.named_pages(run), _curves)
+    return pages.drawn(run, PAGE, pages.pages_with_results(run), _curves)
 
 
 def _curves(run: RunResults, title: str, page: Page) -> Figure:
@@ -128,7 +125,7 @@ def _lines(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
 
 MEAN: Look = {"color": "#0072B2", "lw": 1.6, "zorder": 3}
 ONE: Look = {"color": "#9cc3dd", "lw": 0.6, "zorder": 2}
-CHOSEN: Look = {"color": "#D55E00", "marker": "o", "ms": 4, "ls": "", "mec": "white", "mew": 0.4}
+CHOSEN = canvas.dot_look("#D55E00", "o", 4) | {"ls": ""}
 FAIR = "impact-ratio"
 WIDE = 100  # a grid that spans more than this is drawn on a log scale
 MOST_TICKS = 6
@@ -144,7 +141,7 @@ def draw_tuning(run: RunResults) -> dict[str, Figure]:
     """
     tuned = {key_of(one.cell): one for one in tuned_cells(run) if numbers_of(one)}
     found = {}
-    for names, page in pages.named_pages(run).items():
+    for names, page in pages.pages_with_results(run).items():
         for beta in page.betas:
             keys = {t.label: page.key(t, beta) for t in page.techniques}
             shown = {label: tuned[key] for label, key in keys.items() if key in tuned}
@@ -188,8 +185,8 @@ def _over_parameter(tuned: TunedCell, ax: Axes) -> None:
         ax.axhline(metric.ideal, **IDEAL)
     ax.plot(x, values.T, **ONE)
     ax.plot(x, mean_and_interval(values.T)["mean"], gid="mean", **MEAN)
-    for line, curve in zip(values, tuned.curves.values(), strict=True):
-        ax.plot(x[curve.chosen], line[curve.chosen], zorder=4, **CHOSEN)
+    chosen = [curve.chosen for curve in tuned.curves.values()]
+    ax.plot(x[chosen], values[range(len(chosen)), chosen], zorder=4, **CHOSEN)
     positive = x[x > 0]
     if len(positive) and x.min() >= 0 and x.max() / positive.min() >= WIDE:
         scale = {"linthresh": positive.min()} if x.min() == 0 else {}
@@ -204,8 +201,8 @@ def _trade(tuned: TunedCell, ax: Axes) -> None:
     x, y = (mean_and_interval(values.T)["mean"] for values in (fair, accuracy))
     ax.axvline(1, **IDEAL)
     ax.plot(x, y, marker=".", ms=4, gid="trade", **MEAN)
-    for i, curve in enumerate(tuned.curves.values()):
-        ax.plot(fair[i, curve.chosen], accuracy[i, curve.chosen], zorder=4, **CHOSEN)
+    best = range(len(fair)), [curve.chosen for curve in tuned.curves.values()]
+    ax.plot(fair[best], accuracy[best], zorder=4, **CHOSEN)
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     for i in dict.fromkeys([*known[:1], *known[-1:]]):
         text = f"{numbers_of(tuned)[i]:g}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def draw_pareto(run: RunResults) -> dict[str, Figure]:
     Who is on the front is what `pareto_frame` says: means over repeats of |discrimination|, not absolute
     values of means.
     """
-    return pages.drawn(run, PAGE, pages.named_pages(run), partial(_pareto, points_of(run)))
+    return pages.drawn(run, PAGE, pages.pages_with_results(run), partial(_pareto, points_of(run)))
 
 
 def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
@@ -49,7 +50,7 @@ def fairea_lines(run: RunResults, page: Page, beta: float, gap: str) -> Floats:
     own = baselines_of(run).get((*place, beta, *page.classifier))
     if own is None or not own.plain:
         return np.zeros((0, 2, 2))
-    ends = [(own.constants[own.constant], own.decided(i)) for i in own.plain.values()]
+    ends = [(own.constants[own.constant], decided) for decided in own.plain.values()]
     values = [[[measure(name, one.pair) for one in pair] for name in (gap, "accuracy")] for pair in ends]
     means: Floats = mean_and_interval(np.array(values))["mean"]
     return means
@@ -125,38 +126,39 @@ def _pareto_panel(
     stairs = staircase([x for x, _ in front], [y for _, y in front], right, low)
     ax.plot(*stairs, color=GREY, lw=1.0, zorder=1.5, gid="front")
     _draw_fairea(ax, run, page, beta, "demographic-parity")
-    named, lines = [], [(np.transpose(stairs), 0.8)]
+    named, lines = [], [(*start, *end, 0.8) for start, end in pairwise(zip(*stairs, strict=True))]
     for t, (x, y, free) in cloud.items():
         place = x["mean"], y["mean"]
         named += [(t.label, *place)] * free
-        lines.append((np.array([place, place]), 4.0))
-        lines.append((np.array([(x["low"], place[1]), (x["high"], place[1])]), 0.8))
-        lines.append((np.array([(place[0], y["low"]), (place[0], y["high"])]), 0.8))
+        lines.append((*place, *place, 4.0))
+        lines.append((x["low"], place[1], x["high"], place[1], 0.8))
+        lines.append((place[0], y["low"], place[0], y["high"], 0.8))
         own: Look = {"alpha": 1.0 if free else FADED, "zorder": 4 if free else 3}
         dots(ax, x, y, f"{'free' if free else 'dominated'}-{t.label}", t.dot(6.5), **own)
     label_points(ax, named, lines)
 
 
 def label_points(
-    ax: Axes, named: Sequence[tuple[str, float, float]], lines: Sequence[tuple[Floats, float]]
+    ax: Axes, named: Sequence[tuple[str, float, float]], lines: Sequence[tuple[float, ...]]
 ) -> None:
     """Write names next to points, where they cover nothing; thin lines lead to those that had to move away.
 
     Parameters
     ----------
     named : sequence of (name, x, y)
-    lines : sequence of (array, float)
-        What to keep clear of: upright and level pieces of a line, shape (points, 2), and half its width in
-        points.
+    lines : sequence of (left, bottom, right, top, half width)
+        Upright and level lines to keep clear of: their ends in data coordinates, their half width in points.
     """
     if not named:
         return
     unit = ax.figure.dpi / 72  # places are chosen in points, so that they are the same at every resolution
     points = ax.transData.transform([(x, y) for _, x, y in named]) / unit
+    ends, wide = np.split(np.array(lines, dtype=float), [4], axis=1)
+    clear = ax.transData.transform(ends.reshape(-1, 2)).reshape(-1, 4) / unit + wide * [-1, -1, 1, 1]
     boxes = place_labels(
         points,
         np.array([(72 * canvas.text_width(label, SMALL) + 2, 1.3 * SMALL) for label, _, _ in named]),
-        np.concatenate([_boxes(ax.transData.transform(line) / unit, wide) for line, wide in lines]),
+        clear[np.isfinite(clear).all(axis=1)],
         np.asarray(ax.bbox.extents) / unit,
     )
     low, high = np.split(boxes, 2, axis=1)
@@ -167,14 +169,6 @@ def label_points(
         if away:
             ax.plot([x, end[0]], [y, end[1]], color=GREY, lw=0.5, zorder=2)
         ax.text(text_x, text_y, label, ha="center", va="center", fontsize=SMALL, color=INK, zorder=5)
-
-
-def _boxes(line: Floats, wide: float) -> Floats:
-    """Boxes around the pieces of a line of upright and level pieces; none where its ends are unknown."""
-    low = np.minimum(line[:-1], line[1:]) - wide
-    high = np.maximum(line[:-1], line[1:]) + wide
-    boxes: Floats = np.concatenate([low, high], axis=1)
-    return boxes[np.isfinite(boxes).all(axis=1)]
 
 
 def staircase(
@@ -270,34 +264,31 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
     scored = {key for (key, _), (line, *_) in reached.items() if line is not None}
     found = {
         names: page
-        for names, page in pages.named_pages(run).items()
+        for names, page in pages.pages_with_results(run).items()
         if any(page.key(t, beta) in scored for t in page.techniques for beta in page.betas)
     }
     return pages.drawn(run, PAGE, found, partial(_frontier, reached))
 
 
 def _frontier(reached: Reached, run: RunResults, title: str, page: Page) -> Figure:
-    columns, n = len(page.betas), run.plan.config.repeats
-    means = f"Means of {n} repeats with 95 % intervals" if n > 1 else "One repeat"
+    columns = len(page.betas)
     plain = [t for t in page.techniques if _is_baseline(t)]
     legend: list[tuple[Any, str]] = [(t.line(2.0), f"thresholds of {t.label} moved") for t in plain]
     if len(plain) < len(page.techniques):
         legend.append(({"color": GREY, "lw": 0.7}, "of a technique's own model"))
+
+    def panel(held: Held, beta: float) -> Panel:
+        draw = partial(_frontier_panel, page, run, beta, held, reached)
+        title = f"β = {beta:g}" if held == "demographic-parity" else ""
+        below = ROWS[held] if beta == page.betas[columns // 2] else ""
+        return Panel(draw, title, below, "accuracy" if beta == page.betas[0] else "")
+
     return facet(
         f"Did the techniques beat moving the thresholds? {title}",
-        f"{means}. {pages.rows_tested(run.plan)} Lines: the best accuracy of thresholds for each group, "
+        f"{pages.means_text(run.plan)} Lines: the best accuracy of thresholds for each group, "
         "chosen on the test rows, with no larger gap. A technique above the thick line does what moving "
         "thresholds cannot; one below it may lose to hindsight alone. Every panel has its own scale.",
-        [
-            Panel(
-                partial(_frontier_panel, page, run, beta, held, reached),
-                f"β = {beta:g}" if held == "demographic-parity" else "",
-                name if j == columns // 2 else "",
-                "accuracy" if j == 0 else "",
-            )
-            for held, name in ROWS.items()
-            for j, beta in enumerate(page.betas)
-        ],
+        canvas.blocks([*ROWS], page.betas, columns, panel),
         columns,
         ({1: 5.0, 2: 3.2, 3: 2.35}.get(columns, 1.9), 1.75),
         [*legend, *_fairea_key(run, page), *((t.dot(6.0) | {"ls": ""}, t.label) for t in page.techniques)],

@@ -11,19 +11,11 @@ from matplotlib.path import Path as Curve
 
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.world import World
+from fairbench_cli.report import networks
 from fairbench_cli.report.figures import pages
 from fairbench_cli.report.figures.canvas import GREY, INK, NORMAL, SMALL, Panel, facet, text_width
 from fairbench_cli.report.layers import BETWEEN, HEIGHT, arc_lines, box_top, lay_out
-from fairbench_cli.report.networks import (
-    BIASED,
-    Marks,
-    about_network,
-    about_world,
-    marks_of,
-    network_of,
-    role_of,
-    worlds_of_run,
-)
+from fairbench_cli.report.networks import BIASED, Marks
 from fairbench_cli.report.results import RunResults
 
 GAP, PADDING = 0.24, 0.2
@@ -45,20 +37,21 @@ def draw(run: RunResults) -> dict[str, Figure]:
     figures = pages.drawn(run, ("dataset", "attribute"), shown, _of_plan)
     worlds = {
         (source["dataset"], source["attribute"], name): (world, marks)
-        for source, name, world, marks in worlds_of_run(run)
+        for source, name, world, marks in networks.worlds_of_run(run)
     }
     return figures | pages.drawn(run, ("dataset", "attribute", "world"), worlds, _of_world)
 
 
 def _of_world(_run: RunResults, title: str, seen: tuple[World, Marks]) -> Figure:
     world, marks = seen
-    about = ". ".join(text.capitalize() for text in about_world(world)) + "."
+    about = ". ".join(text.capitalize() for text in networks.about_world(world)) + "."
     return draw_network(world.network, marks, f"A world as a network: {title}", about)
 
 
 def _of_plan(run: RunResults, title: str, source: dict[str, Any]) -> Figure:
-    net = network_of(run.folder, source)
-    return draw_network(net, marks_of(source), f"Bayesian network: {title}", about_network(net, source))
+    net = networks.network_of(run.folder, source)
+    about = networks.about_network(net, source)
+    return draw_network(net, networks.marks_of(source), f"Bayesian network: {title}", about)
 
 
 @dataclass(frozen=True)
@@ -100,7 +93,7 @@ def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
     edited = () if without else tuple((name, marks.outcome) for name in marks.edited)
     biased = {arc for arc in net.arcs if marks.added.get(arc[1]) in BIASED}
     marks = replace(marks, edited=() if without else marks.edited)
-    labels = [(name, look_of(name, marks), " · ".join(role_of(name, marks))) for name in net.names]
+    labels = [(name, look_of(name, marks), " · ".join(networks.role_of(name, marks))) for name in net.names]
     widths = [
         max(text_width(name, NORMAL, "bold" if role else "normal"), text_width(role, SMALL)) + PADDING
         for name, _, role in labels

@@ -6,9 +6,10 @@ from typing import Any, TypeVar
 
 from matplotlib.figure import Figure
 
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import slugs
 from fairbench_cli.experiment.plan import RunPlan, arc_in_words
-from fairbench_cli.report.figures.canvas import GREY, Look
+from fairbench_cli.report.figures.canvas import GREY, Look, dot_look
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, OWN_MODEL, Names, distinct_models, names_of, why_nothing
@@ -26,7 +27,7 @@ class TechniqueLook:
 
     def dot(self, size: float) -> Look:
         """Return how its marks are drawn."""
-        return {"color": self.colour, "marker": self.marker, "ms": size, "mec": "white", "mew": 0.4}
+        return dot_look(self.colour, self.marker, size)
 
     def line(self, width: float) -> Look:
         """Return how its lines are drawn."""
@@ -39,8 +40,8 @@ class Page:
 
     dataset: str
     attribute: str
-    world: str
     representation: str
+    world: str
     classifier: tuple[str, str]
     techniques: tuple[TechniqueLook, ...]
     betas: tuple[float, ...]
@@ -56,30 +57,30 @@ COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "<", ">", "p", "h")
 DASHES = ("-", "--", "-.", ":")
 PAGE = ("dataset", "attribute", "representation", "world", "classifier")
+PageNames = tuple[str, str, str, str, tuple[str, str]]
 
 
-def pages_of(plan: RunPlan) -> list[Page]:
-    """Split a plan into pages, in the order of its cells."""
+def pages_of(plan: RunPlan) -> dict[PageNames, Page]:
+    """Split a plan into pages, in the order of its cells, by their values of `PAGE`."""
     looks = technique_looks(plan)
-    found: dict[tuple[str, str, str, str, tuple[str, str]], dict[tuple[TechniqueLook, float], None]] = {}
-    for cell in plan.cells:
-        own = tuple(cell[name] for name in TECHNIQUE)
+
+    def named(cell: dict[str, Any]) -> PageNames:
         classifier = cell["classifier"], cell["classifier_parameters"]
-        name = cell["dataset"], cell["attribute"], cell["world"], cell["representation"], classifier
-        found.setdefault(name, {})[looks[own], cell["beta"]] = None
-    return [
-        Page(*name, tuple(dict.fromkeys(t for t, _ in drawn)), tuple(sorted({beta for _, beta in drawn})))
-        for name, drawn in found.items()
-    ]
+        return cell["dataset"], cell["attribute"], cell["representation"], cell["world"], classifier
 
-
-def named_pages(run: RunResults) -> dict[tuple[Any, ...], Page]:
-    """Return the pages of a run by their values of `PAGE`, those of data sets without any result left out."""
     return {
-        (page.dataset, page.attribute, page.representation, page.world, page.classifier): page
-        for page in pages_of(run.plan)
-        if (page.dataset, page.attribute) in run.with_results
+        names: Page(
+            *names,
+            tuple(dict.fromkeys(looks[tuple(cell[name] for name in TECHNIQUE)] for cell in own)),
+            tuple(sorted({cell["beta"] for cell in own})),
+        )
+        for names, own in grouped(plan.cells, named).items()
     }
+
+
+def pages_with_results(run: RunResults) -> dict[PageNames, Page]:
+    """Return `pages_of` a run, those of data sets without any result left out."""
+    return {names: page for names, page in pages_of(run.plan).items() if names[:2] in run.with_results}
 
 
 def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]:

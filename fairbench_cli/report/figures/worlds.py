@@ -13,32 +13,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fairbench_cli.report.figures import canvas, pages
-from fairbench_cli.report.figures.canvas import (
-    GREY,
-    IDEAL,
-    INK,
-    SMALL,
-    Look,
-    Panel,
-    around,
-    facet,
-    text_width,
-)
+from fairbench_cli.report.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, around, text_width
 from fairbench_cli.report.figures.fronts import label_points
 from fairbench_cli.report.figures.pages import COLOURS, DASHES, MARKERS, TechniqueLook
 from fairbench_cli.report.remedies import ACCURACY, Contrast, measures_of, own_contrasts, remedies_of
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, CellKey, is_baseline
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, TRUTH, names_of
-from fairbench_cli.report.worlds import (
-    BESIDES_WORLD,
-    Place,
-    World,
-    facts_of_run,
-    in_the_middle,
-    known_of,
-    world_blocks,
-)
+from fairbench_cli.report.worlds import BESIDES_WORLD, Place, World, in_the_middle, known_of, world_blocks
 
 PALE = "#a6a6a6"
 SHOWN: dict[str, tuple[Look, str]] = {
@@ -61,6 +43,7 @@ NARROW, WIDE = 0.66, 1.1
 IN_THE_MIDDLE = "Behind a world: its strength, of those that were run the one in the middle."
 
 Own = tuple[str, str, bool]
+Spot = tuple[Place, World, str]  # a panel: where, in which world, and of which metric
 PLACE = ("dataset", "attribute", "representation", "classifier")
 
 
@@ -177,12 +160,12 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
             named = titles[-1] if titles[-1] != titles[-2] and metric == ACCURACY else [""] * len(worlds)
             for j, (world, name) in enumerate(zip(worlds, named, strict=True)):
                 head = (heads[place] if metric == ACCURACY else gap) if j == 0 else None
-                draw = partial(_remedies_panel, remedies, place, world, metric, limits, head)
+                draw = partial(_remedies_panel, remedies, (place, world, metric), limits, head)
                 panels.append(Panel(draw, name))
             panels += [None] * (across - len(worlds))
     words = {word for own in titles for name in own for word in name.split()}
     widest = max(text_width(word, SMALL, "bold") for word in words)
-    return facet(
+    return canvas.facet(
         f"Which remedy for which world: accuracy regained, {gap} left",
         f"{with_it}. {pages.means_text(run.plan, 'true')} Intervals are of the difference to none of the "
         f"same world, in the population. {IN_THE_MIDDLE} Every row of panels has its own scale.",
@@ -230,16 +213,10 @@ def few_ticks(limits: tuple[float, float], wide: float) -> tuple[list[float], li
 
 
 def _remedies_panel(
-    remedies: Remedies,
-    place: Place,
-    world: World,
-    metric: str,
-    limits: tuple[float, float],
-    head: str | None,
-    ax: Axes,
+    remedies: Remedies, at: Spot, limits: tuple[float, float], head: str | None, ax: Axes
 ) -> None:
     """Draw the techniques in a world below each other; `head` stands above their names."""
-    looks = remedies.looks
+    (place, world, metric), looks = at, remedies.looks
     ax.set(xlim=limits, ylim=(len(looks) - 0.4, -0.6))
     ax.set_yticks(range(len(looks)), [look.label for look in looks] if head else [""] * len(looks))
     ax.tick_params(axis="y", length=0)
@@ -268,8 +245,8 @@ def _remedies_panel(
         mark, _ = SHOWN.get(row.kind, (OPEN, ""))
         canvas.dots(ax, x, canvas.exactly(i), f"{row.kind}-{i}", mark | {"clip_on": False})
     if head:
-        at: Look = {"xycoords": "axes fraction", "textcoords": "offset points", "fontweight": "bold"}
-        ax.annotate(head, (0, 1), (-3, 2), ha="right", va="bottom", fontsize=SMALL, **at)
+        above: Look = {"xycoords": "axes fraction", "textcoords": "offset points", "fontweight": "bold"}
+        ax.annotate(head, (0, 1), (-3, 2), ha="right", va="bottom", fontsize=SMALL, **above)
 
 
 def _keys(remedies: Remedies, blocks: Blocks, gap: str) -> list[tuple[Any, str]]:
@@ -281,7 +258,8 @@ def _keys(remedies: Remedies, blocks: Blocks, gap: str) -> list[tuple[Any, str]]
     keys += [(OPEN | {"ls": ""}, "no difference shown"), (PLAIN, "none")]
     if any(np.isfinite(row.lost) for row in rows):
         keys.append((TARGET, "the classifier without the bias"))
-    if facts_of_run(remedies.run):
+    known = [remedies.thresholds(place, world) for place, own in blocks.items() for world in own]
+    if np.isfinite(known).any():
         keys.append((CUTS, "best thresholds known the truth"))
     return [*keys, (IDEAL, "no gap")]
 
@@ -339,7 +317,8 @@ def _in_world(frame: pd.DataFrame, world: World) -> pd.DataFrame:
 
 def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd.DataFrame]) -> Figure:
     """Draw what became of techniques in some worlds; the rows are those of all."""
-    worlds, (same, rows) = found[0], (found[1][found[1]["differs"] == differs] for differs in (False, True))
+    worlds, every = found
+    rows, same = every[every["differs"]], every[~every["differs"]]
     owns = set(rows[TECHNIQUE].itertuples(index=False, name=None))
     looks = [one for one in pages.technique_looks(run.plan).values() if one.own in owns]
     numbers = {look.own: str(i) for i, look in enumerate(looks, start=1)}
@@ -359,7 +338,7 @@ def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd
     keys = [
         (look | {"ls": ""}, f"{kind}: {words}") for kind, (look, words) in CONTRASTS.items() if kind in kinds
     ]
-    return facet(
+    return canvas.facet(
         f"Recorded against true: {title}",
         "A line leads from none to a technique: what it gains, nearer to the ideal, on recorded labels "
         f"(across) and on true ones (upwards). {pages.means_text(run.plan, '')} {IN_THE_MIDDLE} Every panel "
@@ -427,7 +406,7 @@ def _contrast_panel(own: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) -> 
         both = {"mean": x, "low": left, "high": right}, {"mean": y, "low": bottom, "high": top}
         canvas.dots(ax, *both, f"{contrast}-{number}", look)
         named.append((number, x, y))
-        marks.append((np.array([(x, y)] * 2), 3.0))
+        marks.append((x, y, x, y, 3.0))
     label_points(ax, named, marks)
 
 
@@ -455,26 +434,28 @@ def draw_strength(run: RunResults) -> dict[str, Figure]:
 def lines_of(run: RunResults, place: Place, worlds: Sequence[World]) -> Lines:
     """Return the total variation of each world by strength, in ascending order."""
     values = {world: known_of(run, place, world).value("total-variation") for world in worlds}
-    values = {world: value for world, value in values.items() if np.isfinite(value)}
-    without = {world: value for world, value in values.items() if not world[0]}
-    lines = {name: dict(without) for name, _ in values if name} or ({"": without} if without else {})
-    for world, value in values.items():
-        lines[world[0] or next(iter(lines))][world] = value
-    return {name: dict(sorted(own.items(), key=lambda one: one[1])) for name, own in lines.items()}
+    known = {world: value for world, value in values.items() if np.isfinite(value)}
+    rising = sorted(known, key=lambda world: (known[world], bool(world[0])))
+    names = dict.fromkeys([name for name, _ in known if name] or [name for name, _ in known])
+    return {name: {world: known[world] for world in rising if world[0] in ("", name)} for name in names}
 
 
 def _strength(remedies: Remedies, run: RunResults, title: str, seen: tuple[Place, Lines]) -> Figure:
     (place, lines), looks, gaps = seen, remedies.every_look, remedies.gaps
     across = min(len(looks), MOST_TECHNIQUES)
-    worlds = {world for own in lines.values() for world in own}
-    limits = {}
+    worlds = {world: x for own in lines.values() for world, x in own.items()}
+    most, limits = max(worlds.values()) or 1.0, {}
     for metric in (ACCURACY, *gaps):
         means = [row.mean for row in remedies.every(place, worlds, metric) if not row.constant]
         limits[metric] = around([*means, *[0.0] * (metric != ACCURACY)], 0.06)
 
     def panel(metric: str, j: int) -> Panel:
         """Return the panel of a metric and of the j-th technique."""
-        draw = partial(_strength_panel, remedies, place, looks[j], lines, metric, limits[metric])
+        found = [
+            [(x, remedies.row(place, world, looks[j].own, metric)) for world, x in line.items()]
+            for line in lines.values()
+        ]
+        draw = partial(_strength_panel, found, most, limits[metric], metric != ACCURACY)
         name, below = looks[j].label if metric == ACCURACY else "", CURRENCY if metric == gaps[-1] else ""
         return Panel(draw, name, below, "" if j % across else metric)
 
@@ -482,7 +463,7 @@ def _strength(remedies: Remedies, run: RunResults, title: str, seen: tuple[Place
     if any(row.constant for row in remedies.every(place, worlds, ACCURACY)):
         mark, words = SHOWN["constant"]
         keys.append((mark | {"ls": ""}, words))
-    return facet(
+    return canvas.facet(
         f"The strength of a bias: {title}",
         f"Over the {CURRENCY} between what a world records and the truth; a mark per strength. "
         f"{pages.means_text(run.plan, 'true')} Filled: shown to differ from none of the same world.",
@@ -511,24 +492,20 @@ def world_look(i: int) -> Look:
     return {"color": COLOURS[i % len(COLOURS)], "ls": dash, "lw": 1.0, "marker": marker, "ms": 4, "mew": 0.8}
 
 
+Line = Sequence[tuple[float, Any]]  # over total variation the row of remedies, None where it has no mean
+
+
 def _strength_panel(
-    remedies: Remedies,
-    place: Place,
-    technique: TechniqueLook,
-    lines: Lines,
-    metric: str,
-    limits: tuple[float, float],
-    ax: Axes,
+    found: Sequence[Line], most: float, limits: tuple[float, float], gap: bool, ax: Axes
 ) -> None:
-    most = max(x for own in lines.values() for x in own.values()) or 1.0
+    """Draw a line a world, through what it has of rows of remedies at their total variation."""
     ax.set(xlim=(-0.05 * most, 1.05 * most), ylim=limits)
     ax.tick_params(pad=1.5, labelleft=bool(ax.get_ylabel()))
     ax.locator_params(nbins=4)
-    if metric != ACCURACY:
+    if gap:
         ax.axhline(0, **IDEAL)
-    for i, points in enumerate(lines.values()):
-        found = [(x, remedies.row(place, world, technique.own, metric)) for world, x in points.items()]
-        rows = [(x, row) for x, row in found if row is not None]
+    for i, points in enumerate(found):
+        rows = [(x, row) for x, row in points if row is not None]
         able, look = [(x, row.mean) for x, row in rows if not row.constant], world_look(i)
         line: Look = look | {"marker": "", "gid": f"world-{i}", "zorder": 2}
         ax.plot([x for x, _ in able], [y for _, y in able], **line)

@@ -1,6 +1,6 @@
 """What is made from the config's classes: its JSON Schema, and the key tables of its page.
 
-``python -m fairbench_cli.experiment.config.schema`` writes ``configs/schema.json``, by which editors complete
+``python docs/keys.py`` writes ``configs/schema.json``, by which editors complete
 and check a config, and the tables of ``docs/config.md``.
 """
 
@@ -163,4 +163,4 @@ def write_all(root: Path) -> None:
 
 
 if __name__ == "__main__":
-    write_all(Path(__file__).parents[3])
+    write_all(Path(__file__).parents[1])

@@ -1,0 +1,113 @@
+"""Cells in SQL: as text, a number, 0 or 1, the name of a group; and what is none of these."""
+
+from dataclasses import dataclass, replace
+
+from fairbench_cli.audit.config import MISSING
+
+BLANKS = " \t\r\n\v\f\u00a0\ufeff"
+LARGEST = "1e100"  # of numbers in cells: the squares of larger ones soon are infinite
+LIGHTEST = "1e-100"  # of weights above 0: the squares of lighter ones soon are 0
+
+
+def identifier(name: str) -> str:
+    """Write the name of a table or column in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quoted(text: str) -> str:
+    """Write a text as an SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def blank(column: int) -> str:
+    """Write in SQL that a cell is empty."""
+    return f"coalesce(trimmed_{column}, '') = ''"
+
+
+def text(column: int) -> str:
+    """Write a cell as the name of a group in SQL: trimmed, `MISSING` when it is empty."""
+    return f"coalesce(nullif(trimmed_{column}, ''), '{MISSING}')"
+
+
+def literal(value: float) -> str:
+    """Write a number in SQL, exactly."""
+    return f"'{value!r}'::DOUBLE"
+
+
+def word(column: int) -> str:
+    """Write in SQL that a cell holds text that is no number."""
+    return f"(trimmed_{column} <> '' AND number_{column} IS NULL)"
+
+
+def not_finite(value: str) -> str:
+    """Write in SQL that a number is missing, not a number, infinite or larger than `LARGEST`."""
+    return f"({value} IS NULL OR NOT abs({value}) <= {LARGEST})"
+
+
+def no_number(column: int) -> str:
+    """Write in SQL that a cell holds something, and no finite number up to `LARGEST`."""
+    return f"NOT ({blank(column)}) AND {not_finite(f'number_{column}')}"
+
+
+def not_weight(value: str) -> str:
+    """Write in SQL that a number is no weight: 0, or from `LIGHTEST` to `LARGEST`."""
+    return f"({not_finite(value)} OR {value} < 0 OR ({value} > 0 AND {value} < {LIGHTEST}))"
+
+
+def code(column: int, bad: int) -> str:
+    """Write a 0/1 cell in SQL: 0, 1, or `bad`."""
+    return f"coalesce(code_{column}, {bad})"
+
+
+def zero_or_one(cell: str) -> str:
+    """Write a text as 0, 1 or NULL in SQL; only odd cells are trimmed, for ``trimmed_3`` would be of all."""
+    plain = trimmed(cell)
+    value = f"TRY_CAST({plain} AS DOUBLE)"
+    return (
+        f"CASE WHEN {cell} = '0' OR {cell} = '0.0' THEN 0 WHEN {cell} = '1' OR {cell} = '1.0' THEN 1 "
+        f"WHEN lower({plain}) = 'true' THEN 1 WHEN lower({plain}) = 'false' THEN 0 "
+        f"WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
+    )
+
+
+def trimmed(text: str) -> str:
+    """Write a text without the blanks around it in SQL."""
+    return f"trim({text}, {' || '.join(f'chr({ord(blank)})' for blank in BLANKS)})"
+
+
+@dataclass(frozen=True)
+class ColumnSql:
+    """A column in SQL: its text, a number, 0 or 1, what rows of one text share, whether it holds bytes."""
+
+    text: str
+    number: str
+    code: str
+    group: str
+    binary: bool = False
+
+    def of(self, kind: str) -> str:
+        """Write what queries call text, trimmed, number, code or group."""
+        return trimmed(self.text) if kind == "trimmed" else str(getattr(self, kind))
+
+
+def text_column(text: str) -> ColumnSql:
+    """Return a column of texts in SQL.
+
+    The sum keeps DuckDB 2.0 from reading the column as numbers, which fails where one is none. It also makes
+    -0.0 to 0.0.
+    """
+    return ColumnSql(text, f"TRY_CAST({text} AS DOUBLE) + 0.0", zero_or_one(text), text)
+
+
+def typed_column(value: str, kind: str) -> ColumnSql:
+    """Return a column of any type in SQL; NaN is NULL."""
+    if kind in ("DOUBLE", "FLOAT"):
+        value = f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
+    text = f"CAST({value} AS VARCHAR)"
+    if kind == "BLOB":  # many Parquet writers call texts that; what is no UTF-8 is shown as \\xC3
+        return replace(text_column(f"coalesce(TRY(decode({value})), {text})"), binary=True)
+    found = text_column(text)
+    if kind == "DOUBLE" or kind.endswith(("INT", "INTEGER")):
+        code = f"CASE WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
+        return replace(found, number=f"CAST({value} AS DOUBLE) + 0.0", code=code)
+    return replace(found, group=value) if kind.startswith("ENUM") else found
