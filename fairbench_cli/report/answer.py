@@ -295,15 +295,16 @@ class RunAnswer:
         return any(one.world for one in self.settings)
 
 
-def counted(
-    settings: Iterable[RunSetting], chosen: Callable[[TechniqueFinding], bool]
-) -> list[tuple[str, int]]:
+Chosen = Callable[[TechniqueFinding], bool]
+
+
+def how_often(settings: Iterable[RunSetting], chosen: Chosen) -> list[tuple[str, int]]:
     """Return in how many of some settings each technique is chosen, the most often first."""
     found = (one.technique for setting in settings for one in setting.findings if chosen(one))
     return Counter(found).most_common()
 
 
-def some(settings: Sequence[RunSetting], chosen: Callable[[TechniqueFinding], bool]) -> list[RunSetting]:
+def settings_with(settings: Iterable[RunSetting], chosen: Chosen) -> list[RunSetting]:
     """Return the settings in which some technique is chosen."""
     return [setting for setting in settings if any(map(chosen, setting.findings))]
 

@@ -24,8 +24,8 @@ from fairbench_cli.report.answer import (
     RunSetting,
     TechniqueFinding,
     answer_of,
-    counted,
-    some,
+    how_often,
+    settings_with,
 )
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.reading import MOST_NAMES, MetricReading, reading_of, signed
@@ -175,7 +175,7 @@ def _counted(answer: RunAnswer) -> str:
     narrowed = [one for one in tried if one.outcome in NARROWED]
     if not narrowed:
         return f"No technique is shown to narrow the gap, in any of {len(tried)} settings."
-    name, n = counted(narrowed, lambda one: one.better)[0]
+    name, n = how_often(narrowed, lambda one: one.better)[0]
     return (
         f"In {len(narrowed)} of {len(tried)} settings a technique narrows the gap beyond chance, most often "
         f"{name} ({n})."
@@ -267,9 +267,9 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
         gaps = _range(plain[0], plain[-1], reading)
         parts = [f"{head}: {gaps} in {counted_words(len(tried), 'setting')}{labels}"]
     for what, chosen in _COUNTED.items():
-        names = [f"{name} ({times})" for name, times in counted(tried, chosen)]
+        names = [f"{name} ({times})" for name, times in how_often(tried, chosen)]
         if names:
-            parts.append(f"{what} in {len(some(tried, chosen))}: {listed(names, most)}")
+            parts.append(f"{what} in {len(settings_with(tried, chosen))}: {listed(names, most)}")
         elif what == _NARROWER:
             parts.append("No technique is shown to narrow it")
     return f"{'. '.join(parts)}."

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.measures.counts import PAIR
-from fairbench_cli.report.answer import Estimate, RunAnswer, RunSetting, TechniqueFinding, counted, some
+from fairbench_cli.report.answer import RunAnswer, RunSetting, TechniqueFinding, how_often, settings_with
 from fairbench_cli.report.reading import points, signed
 from fairbench_cli.report.tables import NO_BIAS
 
@@ -37,13 +37,13 @@ def headline(answer: RunAnswer) -> list[str]:
         return ["No setting with a bias has a plain model with a value, so nothing can be said of worlds."]
     known = any(one.lost.kind for one in settings)
     does, what = ("regains", WHAT) if known else ("gains", "accuracy on true labels")
-    found = [one for one in some(settings, _gains) if one.lost.kind == "worse" or not known]
+    found = [one for one in settings_with(settings, _gains) if one.lost.kind == "worse" or not known]
     worlds = len({one.world for one in settings})
     if not found:
         many = counted_words(len(settings), "setting")
         return [f"No technique is shown to {does[:-1]} {what}, in any of {many}."]
-    artefact = some(settings, WHICH[ARTEFACT])
-    name, times = counted(found, _gains)[0]
+    artefact = settings_with(settings, WHICH[ARTEFACT])
+    name, times = how_often(found, _gains)[0]
     if worlds > 1:
         text = f"In {len({one.world for one in found})} of {worlds} worlds a technique {does} {what}"
         most = f", most often {name} ({times} of {len(settings)} settings)"
@@ -83,13 +83,13 @@ def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
     parts = [_cost(settings, detail), _gained(settings, detail), _thresholds(settings, detail)]
     several = len(settings) > 1
     if detail < 1:
-        n = len(some(settings, WHICH[ARTEFACT]))
+        n = len(settings_with(settings, WHICH[ARTEFACT]))
         text = "; ".join(filter(None, [*parts, f"artefact in {n}" * (n > 0 and detail == 0)]))
         return f"{world}: {text}." if world and text else ""
     for what in WHICH if detail > 1 else [ARTEFACT]:
-        if often := counted(settings, WHICH[what]):
+        if often := how_often(settings, WHICH[what]):
             names = [f"{name} ({times})" if several else name for name, times in often]
-            where = f" in {len(some(settings, WHICH[what]))}" * several
+            where = f" in {len(settings_with(settings, WHICH[what]))}" * several
             parts.append(f"{what}{where}: {listed(names, _most(detail))}")
     first, *others = [*filter(None, parts)] or [""]
     if not first:
@@ -139,7 +139,7 @@ def _gained(settings: Sequence[RunSetting], detail: int) -> str:
         texts.append(f"{name} {_range(gains, plus='+')}{fine}" + f" ({len(gains)})" * (n > 1))
     if detail < 1:
         return f"gained {listed(texts, 1)}"
-    where = f" in {len(some(settings, _gains))}" * (n > 1)
+    where = f" in {len(settings_with(settings, _gains))}" * (n > 1)
     return f"{GAINED}{where}: {listed(texts, _most(detail))}"
 
 
@@ -200,8 +200,9 @@ _COSTS = {
 _APART = "What the bias costs is not tested, it changes the plain model by"
 
 
-def _cost_in_numbers(lost: Estimate) -> str:
+def _cost_in_numbers(setting: RunSetting) -> str:
     """Return what the bias costs the plain model, with its interval; a cost and a gain have no sign."""
+    lost = setting.lost
     sign, plus = {"worse": (-1, ""), "better": (1, "")}.get(lost.kind, (1, "+"))
     ends = [signed(100 * end, plus=plus) for end in sorted((sign * lost.low, sign * lost.high))]
     fine = "" if math.isnan(lost.low) else f" ({' to '.join(ends)})"
@@ -213,8 +214,7 @@ def said(setting: RunSetting) -> list[str]:
     """Return the sentences on the world of a setting: cost, who gains, what is known exactly, trade-offs."""
     if not setting.biased:
         return []
-    lost = setting.lost
-    parts = [] if math.isnan(lost.mean) else [_cost_in_numbers(lost)]
+    parts = [] if math.isnan(setting.lost.mean) else [_cost_in_numbers(setting)]
     parts += filter(None, [_gained([setting], 3)])
     exact = exact_accuracy(setting)
     if exact is not None:
