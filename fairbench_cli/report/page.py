@@ -31,7 +31,7 @@ from fairbench_cli.report.answer_words import answer_document, each_setting
 from fairbench_cli.report.frontier import moved_of
 from fairbench_cli.report.kinds import kinds, own_of
 from fairbench_cli.report.networks import network_charts, world_networks
-from fairbench_cli.report.page_numbers import SHARE, Data, PagePanel, Scale, metrics_of
+from fairbench_cli.report.page_numbers import SHARE, Data, PanelNumbers, Scale, metrics_of
 from fairbench_cli.report.page_worlds import ABOUT_WORLDS, world_sections
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
@@ -132,7 +132,7 @@ def nearest(betas: Sequence[float], chosen: str) -> int:
     return min(range(len(betas)), key=lambda k: abs(betas[k] - float(chosen or 0)))
 
 
-def _data_of(run: RunResults, panels: Sequence[PagePanel], scales: Sequence[Scale]) -> list[Data]:
+def _data_of(run: RunResults, panels: Sequence[PanelNumbers], scales: Sequence[Scale]) -> list[Data]:
     """Return panels as the page's script reads them, with what is said of each at each β."""
     told = {(*own.block, own.beta): [short, _first(long)] for own, short, long in each_setting(run)}
     return [
@@ -198,7 +198,7 @@ class PanelParts:
     ----------
     number : int
         By which the page's script finds it.
-    worlds : sequence of (PagePanel, dict)
+    worlds : sequence of (PanelNumbers, dict)
         Each world's, and how the script reads it.
     first : int
         The place of the world that is shown first.
@@ -209,13 +209,13 @@ class PanelParts:
     """
 
     number: int
-    worlds: Sequence[tuple[PagePanel, Data]]
+    worlds: Sequence[tuple[PanelNumbers, Data]]
     first: int
     beta: int
     shown: page_charts.Shown
 
     @property
-    def panel(self) -> PagePanel:
+    def panel(self) -> PanelNumbers:
         """The panel that is shown first."""
         return self.worlds[self.first][0]
 
@@ -354,7 +354,7 @@ def _curves(one: PanelParts) -> Section:
     return one.section(*(Chart("", svg, key=f"curves-{one.number}-{i}") for i, svg in enumerate(drawn)))
 
 
-def _moved(run: RunResults, one: PanelParts, panel: PagePanel) -> Section | None:
+def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | None:
     """Return what moved thresholds reach in a world, next to the techniques; None without a sweep."""
     asked = panel.of["compared"], "demographic-parity"
     found = [own for own in moved_of(run) if own.data is panel.data and (own.compared, own.held) == asked]

@@ -177,7 +177,7 @@ def grains(values: Any, scale: Scale | None = None) -> list[Whole]:
 
 
 @dataclass(frozen=True, eq=False)
-class PagePanel:
+class PanelNumbers:
     """What is compared with each other: a data set, an attribute, groups, a representation, a classifier.
 
     Parameters
@@ -278,7 +278,7 @@ class PagePanel:
 
 def panels_of(
     run: RunResults, results: Results, frames: Sequence[tuple[Baseline, pd.DataFrame, Sequence[str]]]
-) -> list[PagePanel]:
+) -> list[PanelNumbers]:
     """Return the panels of a run, in the order of its results.
 
     Parameters
@@ -310,7 +310,7 @@ def panels_of(
             if (part := parts.get(place)) is not None
         }
         panels.append(
-            PagePanel(
+            PanelNumbers(
                 of=of,
                 data=data,
                 techniques=axes[1],
@@ -347,7 +347,7 @@ def _laid_out(rows: pd.DataFrame, columns: list[str], axes: Axes, empty: Any = n
 
 
 def _against(base: Baseline, rows: pd.DataFrame, axes: Axes) -> dict[str, Any]:
-    """Return the differences to a baseline, as `PagePanel.against` has them."""
+    """Return the differences to a baseline, as `PanelNumbers.against` has them."""
     names = {"difference": "difference", "low": "population_low", "high": "population_high"}
     numbers = dict(zip(names, _laid_out(rows, [*names.values()], axes), strict=True))
     seen = dict(zip(_techniques(rows), rows["baseline_include_protected"], strict=True))
@@ -396,7 +396,7 @@ def metrics_of(results: Results) -> list[str]:
     return list(dict.fromkeys(results.rows["metric"]))
 
 
-def _of_cells(panel: PagePanel) -> tuple[dict[str, str], dict[str, str]]:
+def _of_cells(panel: PanelNumbers) -> tuple[dict[str, str], dict[str, str]]:
     """Return why a technique and β have no value, and what is decided for everybody, by their number."""
     data = panel.data
     why = dict.fromkeys(range(len(panel.techniques) * len(panel.betas)), NOT_RUN)
@@ -416,7 +416,7 @@ def _of_cells(panel: PagePanel) -> tuple[dict[str, str], dict[str, str]]:
     return first, second
 
 
-def scale_of(metric: Metric, panels: Sequence[PagePanel], m: int) -> Scale:
+def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     """Return how a metric is written and drawn, on one axis in all panels."""
     unit = unit_of(metric)
     own = [(panel.mean[m].ravel(), panel.labels[m], panel.known[m, 1:].ravel()) for panel in panels]
@@ -437,7 +437,7 @@ def scale_of(metric: Metric, panels: Sequence[PagePanel], m: int) -> Scale:
     return Scale(metric.name, unit, digits, ideal, gap, axis)
 
 
-def panel_data(panel: PagePanel, scales: Sequence[Scale], told: list[list[str]]) -> Data:
+def panel_data(panel: PanelNumbers, scales: Sequence[Scale], told: list[list[str]]) -> Data:
     """Return a panel as a page's script reads it: of each metric a list over techniques and, within, β.
 
     Parameters
@@ -523,7 +523,7 @@ def _means(values: Floats) -> Floats:
     return means
 
 
-def _groups(panel: PagePanel) -> Data:
+def _groups(panel: PanelNumbers) -> Data:
     """Return rows, labels and the rate of favourable decisions by group: of each attribute and of all."""
     data, world = panel.data, panel.of["world"]
     names = [*dict.fromkeys([*data.protected.names, CROSS.join(data.protected.names)])]
