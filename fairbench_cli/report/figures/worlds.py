@@ -58,7 +58,7 @@ def title_of(world: World) -> str:
 
 
 def by_place(run: RunResults) -> dict[tuple[Any, ...], tuple[Place, Sequence[World]]]:
-    """Return the worlds of each data set, attribute, representation and classifier by its names: `PLACE`."""
+    """Return each place of a run that has results, and its worlds, by its values of `PLACE`."""
     return {(*place[:3], place[3:]): (place, worlds) for place, worlds in world_blocks(run).items()}
 
 
@@ -133,18 +133,19 @@ def draw_remedies(run: RunResults) -> dict[str, Figure]:
     A row of panels per data set and measure, a column per world at the strength in the middle, in each a row
     per technique. What is not shown by tests is pale. Without a technique other than ``none`` there is none.
     """
-    if not run.plan.has_worlds:
-        return {}
     remedies = Remedies(run)
+    if not run.plan.has_worlds or not remedies.looks:
+        return {}
     sheets: dict[tuple[Any, ...], dict[Place, Sequence[World]]] = {}
-    for names, (place, worlds) in by_place(run).items() if remedies.looks else ():
+    for names, (place, worlds) in by_place(run).items():
         for gap in remedies.gaps:
             sheets.setdefault((*names[2:], gap), {})[place] = in_the_middle(worlds)
     return pages.drawn(run, (*PLACE[2:], "gap"), sheets, partial(_remedies, remedies))
 
 
 def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -> Figure:
-    (with_it, _, gap), across = title.rpartition(", "), max(map(len, blocks.values()))
+    which, _, gap = title.rpartition(", ")  # the representation and the classifier; last the gap
+    across = max(map(len, blocks.values()))
     called, labels = names_of(run.plan.config), [look.label for look in remedies.looks]
     heads = {place: f"{called.dataset(place[0])}, {place[1]}: {ACCURACY}" for place in blocks}
     left = max(
@@ -167,7 +168,7 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
     widest = max(text_width(word, SMALL, "bold") for word in words)
     return canvas.facet(
         f"Which remedy for which world: accuracy regained, {gap} left",
-        f"{with_it}. {pages.means_text(run.plan, 'true')} Intervals are of the difference to none of the "
+        f"{which}. {pages.means_text(run.plan, 'true')} Intervals are of the difference to none of the "
         f"same world, in the population. {IN_THE_MIDDLE} Every row of panels has its own scale.",
         panels,
         across,
