@@ -16,7 +16,7 @@ from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, around, text_width
 from fairbench_cli.report.figures.fronts import label_points
 from fairbench_cli.report.figures.pages import COLOURS, DASHES, MARKERS, TechniqueLook
-from fairbench_cli.report.remedies import ACCURACY, Contrast, measures_of, own_contrasts, remedies_of
+from fairbench_cli.report.remedies import ACCURACY, Contrast, contrasts_of, measures_of, remedies_of
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, CellKey, is_baseline
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, TRUTH, names_of
@@ -75,9 +75,9 @@ class Remedies:
 
     @cached_property
     def _rows(self) -> dict[tuple[Any, ...], Any]:
-        frame = remedies_of(self.run)
-        own = frame[(frame["compared"] == frame["attribute"]) & (frame["labels"] == "true")]
-        own = own[own["mean"].notna()].assign(base=own["mean"] - own["change"])
+        frame = remedies_of(self.run.by_own_groups)
+        own = frame[(frame["labels"] == "true") & frame["mean"].notna()]
+        own = own.assign(base=own["mean"] - own["change"])
         own = own.assign(start=own["base"] + own["change_low"], end=own["base"] + own["change_high"])
         keys = own[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
         return dict(zip(keys, own.itertuples(index=False), strict=True))
@@ -95,7 +95,7 @@ class Remedies:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """The gaps that remedies.csv has, in its order."""
+        """What remedies are judged by, but for accuracy, in the order of remedies.csv."""
         return tuple(metric for metric in measures_of(self.run.plan.config) if metric != ACCURACY)
 
     def row(self, place: Place, world: World, own: Own, metric: str) -> Any:
@@ -301,7 +301,7 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     differ from the truth. In each a line per technique leads from ``none`` to what it gains on recorded
     labels (across) and on true ones (upwards); up and to the right is nearer to the ideal.
     """
-    frame, found = own_contrasts(run), {}
+    frame, found = contrasts_of(run.by_own_groups), {}
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
     for names, (place, worlds) in by_place(run).items():
         rows = frame[(frame[BESIDES_WORLD] == list(place)).all(axis=1)]
