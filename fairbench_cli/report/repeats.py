@@ -28,7 +28,7 @@ CELL_COLUMNS = [*SITUATION[:5], *TECHNIQUE, *SITUATION[5:]]
 COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
 OF_WORLDS = ["world", "labels", "features"]
 """The columns that no file of a run without worlds has."""
-KEPT = 96  # cells whose decisions are in memory at a time
+KEPT, KEPT_BYTES = 24, 2**28  # decisions of a data set in memory at a time: so many cells, more if they fit
 
 Texts = NDArray[np.object_]
 CellKey = tuple[Any, ...]
@@ -216,8 +216,9 @@ class DatasetRepeats:
     @cached_property
     def _decided(self) -> Callable[[int], Decided]:
         """A function of a cell: what its models decided, in the repeats that are done."""
+        most_bytes = int(np.nanmax(self.counts.total)) * self.done.shape[1]  # of a cell: one a row and repeat
 
-        @lru_cache(maxsize=KEPT)
+        @lru_cache(maxsize=max(KEPT, KEPT_BYTES // max(most_bytes, 1)))
         def of(cell: int) -> Decided:
             repeats = np.flatnonzero(self.done[cell])
             kept = [self.records[cell][repeat].decisions for repeat in repeats.tolist()]
