@@ -141,8 +141,8 @@ def _whole(base: Report) -> Report:
         _together(parts, config) for parts in grouped(base.slices, lambda part: part.attribute).values()
     ]
     compared_by = common_references([kept(part, config) for part in base.slices], config)
-    about = {name: getattr(base, name) for name in ("source", "rows", "weighted")}
-    report = report_of(slices, base.decided_by, config, compared_by, found={"rates": None}, **about)
+    of_base = {"source": base.source, "rows": base.rows, "weighted": base.weighted, "found": {"rates": None}}
+    report = report_of(slices, base.decided_by, config, compared_by, **of_base)
     verdicts = verdicts_of(report, {})
     return replace(report, verdicts=verdicts, verdict=all_of(row.verdict for row in verdicts))
 

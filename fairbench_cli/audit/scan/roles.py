@@ -285,7 +285,8 @@ def _default_attributes(
             attributes[name] = i
         else:
             left_out.setdefault(why, []).append(name)
-        quantities += [i] if why in (WEIGHTS, NUMBERS) else []
+        if why in (WEIGHTS, NUMBERS):
+            quantities.append(i)
     notes = tuple(_left_out(why, names) for why, names in left_out.items())
     return attributes, tuple(quantities), notes
 

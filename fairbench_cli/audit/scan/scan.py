@@ -435,16 +435,22 @@ def _slice(
     rows = cells.rows[at]
     picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
-    def by_group(of_row: Floats | Ints) -> Floats:
+    def by_group(of_row: Floats) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
         part = np.where(picked == rows, of_row, of_row * picked / rows)
         sums = [np.bincount(2 * group + label, each, 2 * len(there)) for each in (of_row - part, part)]
         return np.stack(sums, axis=1).reshape(-1, 2, 2).astype(np.float64)
 
-    weight, weighing, square = (by_group(each[at]) for each in (cells.weight, cells.weighing, cells.square))
-    counts = Counts(tuple(CROSS.join(groups[i]) for i in there), weight)
-    place, labelled = (model, cut.text, CROSS.join(names)), scan.roles.label is not None
-    return Slice(*place, counts, weighing.astype(np.int64), square, labelled, intersection=len(names) > 1)
+    return Slice(
+        model=model,
+        decision=cut.text,
+        attribute=CROSS.join(names),
+        counts=Counts(tuple(CROSS.join(groups[i]) for i in there), by_group(cells.weight[at])),
+        cell_rows=by_group(cells.weighing[at].astype(np.float64)).astype(np.int64),
+        squares=by_group(cells.square[at]),
+        labelled=scan.roles.label is not None,
+        intersection=len(names) > 1,
+    )
 
 
 def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
