@@ -132,7 +132,7 @@ class Scan:
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """What every query of rows has of each but its groups, in the order in which cells are sorted."""
+        """The keys of a row other than its groups, in the order in which cells are sorted."""
         levels = (f"level_{i}" for i in reversed(range(len(self.roles.scores))))
         return ("model", *levels, "label", "single_model")
 
@@ -233,13 +233,14 @@ def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
         return _counted(scan, audited)
     except _TooManyCells:
         what = f"models, decisions and groups make over {MOST_FOUND:,} combinations"
-        raise user_error(what, "audit fewer models at a time", Flag("model-column")) from None
+        where = scan.source.name if scan.roles.model is None else Flag("model-column")
+        raise user_error(what, "audit fewer models or decisions at a time", where) from None
 
 
 def _groups(
     scan: Scan, count: str, table: str, sets: Iterable[tuple[str, ...]]
 ) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield sets of attributes, each with a count of its groups."""
+    """Yield sets of attributes, each with a count of its groups; `count` is SQL with a place for these."""
     for some in in_parts(list(sets), scan.source.at_once):
         keys = (", ".join(map(scan.group_sql, names)) for names in some)
         counts = ", ".join(count.format(f"({key})") for key in keys)
@@ -454,7 +455,10 @@ def _slice(
 
 
 def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
-    """Return what finds the groups of rows in a slice of some attributes by their codes, see `coded_rows`."""
+    """Return what finds the groups of rows by the codes of their attributes, see `coded_rows`.
+
+    A group is its place in the slice `part`; each row counted has one.
+    """
     each = [_codes(_groups_by_value(scan, name).values()) for name in names]
 
     def as_number(codes: Sequence[Ints]) -> Ints:
@@ -467,7 +471,8 @@ def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Seq
     codes = [np.array([known[name] for name in column]) for known, column in zip(each, columns, strict=True)]
     keys = as_number(codes)
     order = np.argsort(keys)
-    return lambda codes: order[np.searchsorted(keys[order], as_number(codes))]
+    rising = keys[order]
+    return lambda codes: order[np.searchsorted(rising, as_number(codes))]
 
 
 def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:
