@@ -151,14 +151,16 @@ def replaced(cells: Cells, where: "pd.Series[bool]", text: str) -> Cells:
 def joined(parts: Sequence[Cells]) -> Cells:
     """Return the cells of several files, one file below the other.
 
-    >>> joined([categories_of(["b", "b"]), categories_of(["a", "a"])]).cat.categories.tolist()
-    ['b', 'a']
+    >>> joined([categories_of(["b", "b"]), categories_of(["a", "a"])]).cat.categories
+    Index(['b', 'a'], dtype='object')
     """
     import pandas as pd
 
     if any(part.dtype == object for part in parts):
         return pd.concat([part.astype(object) for part in parts], ignore_index=True)
-    return pd.Series(pd.api.types.union_categoricals(list(parts)))
+    union = pd.api.types.union_categoricals(list(parts))
+    # pandas makes strings of the categories, which it would not join with objects once more.
+    return pd.Series(pd.Categorical.from_codes(union.codes, pd.Index(union.categories, dtype=object)))
 
 
 def _distinct(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
@@ -190,7 +192,8 @@ def occurring(column: Column, codes: Codes, known: int | None = None) -> Coded:
     present = np.unique(codes[:known])
     levels = tuple(column.levels[code] for code in present)
     values = tuple(column.values[code] for code in present) if column.values else ()
-    nearest = np.abs(np.arange(len(column.levels))[:, None] - present).argmin(axis=1).astype(np.int16)
+    midway = (present[:-1].astype(np.intp) + present[1:]) / 2
+    nearest = np.searchsorted(midway, np.arange(len(column.levels))).astype(np.int16)
     return Column(column.name, levels, column.kind, values), nearest[codes]
 
 

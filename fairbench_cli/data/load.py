@@ -534,18 +534,18 @@ def load(
         raise user_error("no rows are left", *_takers(card))
     problems = [*joint_as_column(card, list(frame.columns)), *_warnings(card, frame)]
     problems += [problem for doubt in doubtful_values(card, frame) for problem in read.placed(doubt)]
-    every = read
+    tested = read
     if test is not None:
         tested = read if test == found else read_parts(card, test, every=False)
         cells = _with_test_rows(frame, tested, same=test == found)
-        every = replace(read, files=(*tested.files, *read.files))
     columns = []
     for name in frame.columns:
         declared = [level for file in read.files for level in file.declared.get(name, ())]
         try:
             columns.append(_encode(card, cells[name], len(frame), declared))
         except Misfit as misfit:
-            problems += every.placed(misfit)
+            own = misfit.cell is None or (frame[name] == misfit.cell).any()
+            problems += (read if own else tested).placed(misfit)
     if problems:
         raise UserError(*problems)
     table = table_of(columns)

@@ -8,9 +8,8 @@ pomegranate's.
 
 import math
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from functools import cache, cached_property
 from itertools import count
 from typing import Any, Literal, get_args
 
@@ -18,7 +17,7 @@ from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.table import Table
 from fairbench_cli.network.families import EQUIVALENT, LocalScore, ScoreName, local_scores, network_score
-from fairbench_cli.network.model import topological_order
+from fairbench_cli.network.model import is_ancestor, topological_order
 from fairbench_cli.network.pomegranate import chow_liu, exact_search
 
 LearnerName = Literal["hill-climbing", "tabu", "chow-liu", "exact"]
@@ -31,6 +30,8 @@ TABU = 10
 """Default length of the tabu list."""
 TOLERANCE = 2.0**-26
 """Score differences up to this (the square root of the double precision, 1.49e-8) are ties."""
+Gains = list[list[float]]
+"""``gains[i][j]``: what j's score gains when i joins (or, if it is one, leaves) the parents of j."""
 
 
 @dataclass(frozen=True)
@@ -119,45 +120,37 @@ class Search:
 
     def score(self, graph: Graph) -> float:
         """Return the score of a graph."""
-        return network_score(self.local, tuple(tuple(sorted(own)) for own in graph))
+        return network_score(self.local, tuple(tuple(sorted(parents)) for parents in graph))
 
-    @cached_property
-    def _gain(self) -> Callable[[int, int, frozenset[int]], float]:
-        """What j's score gains when i joins or, if it is one, leaves its parents; remembers what it found."""
-
-        @cache
-        def gain(i: int, j: int, parents: frozenset[int]) -> float:
-            found = self.local(j, tuple(sorted(parents ^ {i}))) - self.local(j, tuple(sorted(parents)))
-            return 0.0 if abs(found) < TOLERANCE else found
-
-        return gain
-
-    def moves(self, graph: Graph) -> Iterator[tuple[float, tuple[Arc, ...]]]:
-        """Yield what each move gains that adds, drops or reverses an arc, and the arcs that it changes."""
+    def refresh(self, gains: Gains, graph: Graph, children: Collection[int]) -> None:
+        """Compute again, in place, what the given children gain by one parent more or less."""
         forbidden, limit = self.allowed.forbidden, self.allowed.max_parents
-        pairs = [(i, j) for i in range(len(graph)) for j in range(len(graph)) if i != j]
-        for i, j in pairs:
-            own = graph[j]
-            if i not in own and j not in graph[i] and len(own) < limit and (i, j) not in forbidden:
-                # One number for both directions of a first arc, so that they tie exactly.
-                same = self.equivalent and not own and not graph[i]
-                ends = (min(i, j), max(i, j)) if same else (i, j)
-                yield self._gain(*ends, own), ((i, j),)
-        arcs = [(i, j) for i, j in pairs if i in graph[j] and (i, j) not in self.allowed.required]
-        for i, j in arcs:
-            yield self._gain(i, j, graph[j]), ((i, j),)
-        for i, j in arcs:
-            if len(graph[i]) < limit and (j, i) not in forbidden:
-                both = self._gain(i, j, graph[j]) + self._gain(j, i, graph[i])
-                yield both, ((i, j), (j, i))
+        now = {j: self.local(j, tuple(sorted(graph[j]))) for j in children}
+        for i in range(len(graph)):
+            for j in children:
+                if i == j or (i, j) in forbidden or (i not in graph[j] and len(graph[j]) >= limit):
+                    continue
+                if self.equivalent and i > j and not graph[i] and not graph[j] and (j, i) not in forbidden:
+                    gains[i][j] = gains[j][i]  # the same number, so that the two directions tie exactly
+                    continue
+                gain = self.local(j, tuple(sorted(graph[j] ^ {i}))) - now[j]
+                gains[i][j] = 0.0 if abs(gain) < TOLERANCE else gain
 
-
-def _changed(graph: Graph, arcs: Iterable[Arc]) -> Graph:
-    """Return the graph with some arcs more or, where it has them, less."""
-    after = list(graph)
-    for i, j in arcs:
-        after[j] ^= {i}
-    return tuple(after)
+    def moves(self, graph: Graph, gains: Gains) -> Iterator[tuple[float, tuple[Arc, ...]]]:
+        """Yield what each move gains that adds, drops or reverses an arc, and the arcs that it changes."""
+        forbidden, nodes = self.allowed.forbidden, range(len(graph))
+        full = [len(parents) >= self.allowed.max_parents for parents in graph]
+        for i in nodes:
+            for j in nodes:
+                adjacent = i == j or i in graph[j] or j in graph[i]
+                if not adjacent and not full[j] and (i, j) not in forbidden:
+                    yield gains[i][j], ((i, j),)
+        arcs = [(i, j) for i in nodes for j in nodes if i in graph[j] and (i, j) not in self.allowed.required]
+        for i, j in arcs:
+            yield gains[i][j], ((i, j),)
+        for i, j in arcs:
+            if not full[i] and (j, i) not in forbidden:
+                yield gains[i][j] + gains[j][i], ((i, j), (j, i))
 
 
 def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobody) -> Structure:
@@ -312,6 +305,8 @@ def best_graph(search: Search, graph: Graph, length: int, patience: int, tell: T
     hill-climbing.
     """
     recent: deque[Graph] = deque(maxlen=length)
+    gains = [[0.0] * len(graph) for _ in graph]
+    changed = [*range(len(graph))]
     best, best_score, losses = graph, -math.inf, 0
     for step in count():  # how many moves there are left nobody knows
         tell(f"looking for the structure: {sum(map(len, graph))} arcs after {step} moves", None)
@@ -319,22 +314,29 @@ def best_graph(search: Search, graph: Graph, length: int, patience: int, tell: T
         if score - best_score > TOLERANCE:
             best, best_score, losses = graph, score, 0
         recent.append(graph)
-        after = _best_move(search, graph, recent, floor=0.0)
+        search.refresh(gains, graph, changed)
+        after = _after_best_move(search, graph, gains, recent, floor=0.0)
         if after is None and losses < patience:
             losses += 1
-            after = _best_move(search, graph, recent, floor=-math.inf)
+            after = _after_best_move(search, graph, gains, recent, floor=-math.inf)
         if after is None:
             break
+        changed = [j for j in range(len(graph)) if after[j] != graph[j]]
         graph = after
     return best
 
 
-def _best_move(search: Search, graph: Graph, barred: Collection[Graph], floor: float) -> Graph | None:
+def _after_best_move(
+    search: Search, graph: Graph, gains: Gains, barred: Collection[Graph], floor: float
+) -> Graph | None:
     """Return the graph after the move that gains most, more than `floor`; of ties the first wins."""
     best, chosen = floor, None
-    for gain, arcs in search.moves(graph):
+    for gain, arcs in search.moves(graph, gains):
         if gain - best > TOLERANCE:
-            after = _changed(graph, arcs)
-            if after not in barred and topological_order(after) is not None:
-                best, chosen = gain, after
+            after = list(graph)
+            for i, j in arcs:
+                after[j] ^= {i}
+            tail, head = arcs[-1]  # of a move that drops an arc, no path leads from its head to its tail
+            if not is_ancestor(after, older=head, younger=tail) and tuple(after) not in barred:
+                best, chosen = gain, tuple(after)
     return chosen
