@@ -305,9 +305,9 @@ def adjust(
 
     Parameters
     ----------
-    tables : sequence of arrays, shape (groups, columns)
+    tables : sequence of arrays, shape (groups, columns) or (tests,)
         P-values, a table an attribute; NaN is no test, and what cannot be tested is 1.
-    decide : sequence of bool arrays, shape (columns,)
+    decide : sequence of bool arrays, shape (columns,) or (tests,)
         What decides; all where it is not said.
     pairs : sequence of arrays, shape (pairs, columns)
         Of further pairs of groups, where the data chose the reference of the tables: these count, too.
