@@ -134,7 +134,7 @@ def test_differences_of_rates_fall_in_proportion_and_accuracy_is_on_a_line(seed,
 
 def test_the_ends_of_the_line_are_the_model_and_the_constant():
     (own,) = baselines_of(RUN).values()
-    assert own.mutated(0.0).n == pytest.approx(own.plain[False].n)
+    assert own.mutated(0.0).n == pytest.approx(np.array([one.n for one in NONE]))
     assert own.mutated(1.0).n == pytest.approx(own.constants[own.constant].n)
     assert own.constant == "refuse all"  # most labels are unfavourable
     turned = [replace(one, counts=Counts(PAIR, one.counts.n[:, ::-1, ::-1])) for one in (
