@@ -151,16 +151,17 @@ def replaced(cells: Cells, where: "pd.Series[bool]", text: str) -> Cells:
 def joined(parts: Sequence[Cells]) -> Cells:
     """Return the cells of several files, one file below the other.
 
-    >>> joined([categories_of(["b", "b"]), categories_of(["a", "a"])]).cat.categories
-    Index(['b', 'a'], dtype='object')
+    >>> two = joined([categories_of(["b", "b"]), categories_of(["a", "a"])])
+    >>> joined([two, categories_of(["a", "a"])]).cat.categories.tolist()
+    ['b', 'a']
     """
     import pandas as pd
 
     if any(part.dtype == object for part in parts):
         return pd.concat([part.astype(object) for part in parts], ignore_index=True)
-    union = pd.api.types.union_categoricals(list(parts))
-    # pandas makes strings of the categories, which it would not join with objects once more.
-    return pd.Series(pd.Categorical.from_codes(union.codes, pd.Index(union.categories, dtype=object)))
+    # pandas makes strings of categories here and there, which it does not join with objects.
+    alike = [part.cat.set_categories(pd.Index(part.cat.categories, dtype=object)).array for part in parts]
+    return pd.Series(pd.api.types.union_categoricals(alike))
 
 
 def _distinct(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
