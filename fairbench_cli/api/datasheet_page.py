@@ -140,7 +140,7 @@ def _provenance(sheet: Datasheet) -> tuple[str, ...]:
 def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     card, about = sheet.card, sheet.card.about
     told = [f"Who: {about.who}", f"When: {about.when}", f"What for: {about.purpose}"] if about else []
-    told += [card.note] * bool(card.note)
+    told += [card.note] if card.note else []
     yield Section("What it is", tuple(told), notes=(card.outcome_words, *card.group_words))
     yield Section("Outcomes by group", tables=tuple(_group_tables(sheet, view)))
     yield from _traps(sheet, view)

@@ -142,6 +142,7 @@ def _pages(
     used, over = 0.0, (LINE + 5) * len(layout.pieces)  # what the head of a part takes
     for head, rows in layout.rows.items():
         heights = [layout.height(row) for row in rows]
+        # The first row of a part looks for room for all of it, the others for themselves.
         for k, (row, height) in enumerate(zip(rows, heights, strict=True)):
             if pages[-1] and used + over + (height if k else sum(heights)) > room:
                 pages.append({})

@@ -434,10 +434,8 @@ def _finding(
     change, cost = (found.paired.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
     true, recorded = (found.remedies.get((*place, ACCURACY, on), _NO_ROW) for on in ("true", "recorded"))
     front = found.pareto.get(place, _NO_ROW)
-    run = [
-        (status, reason) for status, reason in zip(*found.repeats.get(key, ((), ())), strict=True) if status
-    ]
-    reasons = Counter((status, reason) for status, reason in run if reason)
+    statuses, why = found.repeats.get(key, ((), ()))
+    reasons = Counter((status, reason) for status, reason in zip(statuses, why, strict=True) if reason)
     ahead = filter(None, front.get("population_clearly_dominated_by", "").split(APART))
     n = own.get("n", 0)
     return TechniqueFinding(
@@ -449,7 +447,7 @@ def _finding(
         kind=change.get("kind") or _kind_alone(own),
         verdict=change.get("population_verdict", ""),
         reasons=tuple((*each, times) for each, times in reasons.most_common()),
-        missing="" if n else why_nothing([status for status, _ in run], repeats),
+        missing="" if n else why_nothing([*filter(None, statuses)], repeats),
         accepts_nobody=own.get("accepts_nobody", 0),
         accepts_everybody=own.get("accepts_everybody", 0),
         value=_estimate(own),

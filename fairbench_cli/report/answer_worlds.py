@@ -25,6 +25,7 @@ WHICH: dict[str, Callable[[TechniqueFinding], bool]] = {
     ARTEFACT: lambda one: one.artefact,
     TRADED: lambda one: one.trades,
 }
+"""Which techniques are told under a head."""
 NONE = points(0.0)
 
 
@@ -80,20 +81,22 @@ def statements(answer: RunAnswer, detail: int = 3) -> list[str]:
 
 def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
     """Return what is said of a world; nothing of the one without bias where little is said of each."""
-    parts = [_cost(settings, detail), _gained(settings, detail), _thresholds(settings, detail)]
-    several = len(settings) > 1
+    found = (_cost(settings, detail), _gained(settings, detail), _thresholds(settings, detail))
+    parts = [part for part in found if part]
     if detail < 1:
         n = len(settings_with(settings, WHICH[ARTEFACT]))
-        text = "; ".join(filter(None, [*parts, f"artefact in {n}" * (n > 0 and detail == 0)]))
-        return f"{world}: {text}." if world and text else ""
-    for what in WHICH if detail > 1 else [ARTEFACT]:
-        if often := how_often(settings, WHICH[what]):
+        parts += [f"artefact in {n}"] * (n > 0 and detail == 0)
+        return f"{world}: {'; '.join(parts)}." if world and parts else ""
+    several = len(settings) > 1
+    for what, chosen in WHICH.items():
+        often = how_often(settings, chosen)
+        if often and (detail > 1 or what == ARTEFACT):
             names = [f"{name} ({times})" if several else name for name, times in often]
-            where = f" in {len(settings_with(settings, WHICH[what]))}" * several
+            where = f" in {len(settings_with(settings, chosen))}" * several
             parts.append(f"{what}{where}: {listed(names, _most(detail))}")
-    first, *others = [*filter(None, parts)] or [""]
-    if not first:
+    if not parts:
         return f"{world}: nothing is shown." if world else ""
+    first, *others = parts
     head = (world or NO_BIAS) + f", {counted_words(len(settings), 'setting')}" * several
     return " ".join([f"{head}: {first[0].lower()}{first[1:]}.", *(f"{part}." for part in others)])
 

@@ -57,10 +57,11 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     asked = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand]))
     results = run.asked(asked)
     runs = [run, *(one for one in run.on_all if one is not run)]
-    sets = [
-        page_numbers.panels_of(one, own, [*_differences(one, own, metric, MOST_DIFFERENCES // len(runs))])
-        for one, own in ((one, one.asked(asked)) for one in runs)
-    ]
+    sets = []
+    for one in runs:
+        own = one.asked(asked)
+        differences = _differences(one, own, metric, MOST_DIFFERENCES // len(runs))
+        sets.append(page_numbers.panels_of(one, own, [*differences]))
     panels, names = sets[0], metrics_of(results)
     scales = [page_numbers.scale_of(results.metric(name), [*chain(*sets)], m) for m, name in enumerate(names)]
     drawn, *others = [_data_of(one, own, scales) for one, own in zip(runs, sets, strict=True)]

@@ -82,7 +82,7 @@ def remedies_of(run: RunResults) -> pd.DataFrame:
     return _remedies_of(run.on("true") or run)
 
 
-@lru_cache(maxsize=1)  # the CSV, the answer, the figures and the page are of one run
+@lru_cache(maxsize=2)  # the CSV, the answer, the figures and the page are of one run, some by own groups
 def _remedies_of(run: RunResults) -> pd.DataFrame:
     metrics = measures_of(run.plan.config)
     parts = [pd.DataFrame(columns=REMEDY_COLUMNS)]
@@ -193,9 +193,3 @@ def contrasts_of(run: RunResults) -> pd.DataFrame:
         )
     ]
     return both.assign(p_holm=p_holm, contrast=words)[CONTRAST_COLUMNS]
-
-
-def own_contrasts(run: RunResults) -> pd.DataFrame:
-    """Return `contrasts_of` the groups of each cell's own attribute."""
-    frame = contrasts_of(run)
-    return frame[frame["compared"] == frame["attribute"]]

@@ -1,7 +1,7 @@
 """Every metric of every repeat as arrays, their means and intervals, and what a report is written from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -270,6 +270,11 @@ class RunResults:
             m in metrics and c in groups[d, a] for d, a, c, m in columns.itertuples(index=False, name=None)
         ]
         return self.results.take(np.array(wanted, dtype=bool))
+
+    @cached_property
+    def by_own_groups(self) -> "RunResults":
+        """The same run on the groups of each cell's own attribute, whatever groups are asked for."""
+        return replace(self, attributes=()) if self.attributes else self
 
     @property
     def with_results(self) -> set[tuple[str, str]]:

@@ -336,11 +336,9 @@ def worlds_table(name: str, run: RunResults) -> Document:
     """Lay out the worlds of each data set and classifier; empty for a run without worlds."""
     if not run.plan.has_worlds:
         return Document(name)
-    names, frame = names_of(run.plan.config), remedies_of(run)
-    own = (frame["compared"] == frame["attribute"]) & (frame["labels"] == "true")
-    reached = dict(
-        iter(frame[own & (frame["metric"] == ACCURACY)].groupby([*BESIDES_WORLD, "world", "beta"]))
-    )
+    names, frame = names_of(run.plan.config), remedies_of(run.by_own_groups)
+    shown = (frame["labels"] == "true") & (frame["metric"] == ACCURACY)
+    reached = dict(iter(frame[shown].groupby([*BESIDES_WORLD, "world", "beta"])))
     sections, how, seen = [], set(), set()
     for place, worlds in world_blocks(run).items():
         dataset, attribute, representation, *classifier = place

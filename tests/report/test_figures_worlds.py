@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 
 import matplotlib as mpl
@@ -22,7 +23,7 @@ from fairbench_cli.report.figures.network import draw_network
 from fairbench_cli.report.figures.worlds import CONTRASTS, Remedies
 from fairbench_cli.report.networks import Marks, added_nodes
 from fairbench_cli.report.registry import FIGURES, TABLES
-from fairbench_cli.report.remedies import own_contrasts, remedies_of
+from fairbench_cli.report.remedies import contrasts_of, remedies_of
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS
 from fairbench_cli.report.worlds import facts_of_run
@@ -84,6 +85,12 @@ def of_cell(frame: pd.DataFrame, dataset: str, world, technique: str, metric: st
 # Which remedy for which world
 
 
+@pytest.mark.parametrize("name", ["remedies", "strength", "recorded-true"])
+def test_a_figure_is_of_a_cells_own_groups_whatever_groups_are_asked_for(run, name):
+    asked = replace(run, attributes=("race",))
+    assert [*map(texts, drawn(name, asked).values())] == [*map(texts, drawn(name, run).values())]
+
+
 def test_a_remedy_is_marked_at_its_mean_by_what_tests_show_of_it(run):
     figures = drawn("remedies", run)
     assert list(figures) == ["tree-discrimination", "tree-tpr-difference"]
@@ -143,7 +150,7 @@ def test_one_page_has_three_data_sets_and_eight_worlds_and_nothing_is_cut_off():
 
 
 def test_a_trade_off_is_an_artefact_where_the_record_falls_and_the_truth_rises(run):
-    frame = own_contrasts(run)
+    frame = contrasts_of(run)
     words = {
         (row["world"], row["intervention"]): row["contrast"]
         for row in frame.query("metric == 'accuracy' and dataset == 'bank' and beta in (0.75, 0.5)").to_dict(
@@ -160,7 +167,7 @@ def test_a_trade_off_is_an_artefact_where_the_record_falls_and_the_truth_rises(r
 
 def test_a_contrast_needs_both_tests(run):
     """Of an intersection of two claims, the larger p is a p-value: neither test alone says more."""
-    both, frame = remedies_of(run), own_contrasts(run)
+    both, frame = remedies_of(run), contrasts_of(run)
     p = both.pivot_table(
         index=["dataset", "world", "beta", "intervention", "metric"], columns="labels", values="p"
     )
@@ -178,7 +185,7 @@ def test_a_contrast_needs_both_tests(run):
 def test_marks_are_what_is_gained_and_the_notes_count_them(run):
     figures = drawn("recorded-true", run)
     assert list(figures) == ["bank-sex-tree", "loans-sex-tree"]
-    figure, frame = figures["bank-sex-tree"], own_contrasts(run).query("dataset == 'bank'")
+    figure, frame = figures["bank-sex-tree"], contrasts_of(run).query("dataset == 'bank'")
     assert len(figure.axes) == len(METRICS)  # of worlds whose record is the truth there is none
     for ax, metric in zip(figure.axes, METRICS, strict=True):
         found = marked(ax, CONTRASTS)

@@ -187,55 +187,51 @@ def _tested_pairs(
 ) -> list[tuple[Pair, dict[str, _Tested]]]:
     """Return each group of a slice with its reference, and metrics of the two by name, tested.
 
-    A metric that is the farthest of several parts comes after these.
+    In `names` a metric that is the farthest of several parts comes after these.
     """
     groups, at = part.counts.groups, references.references(part, ("selection-rate",), config)
     reference = int(at[0])
+    against = REST_NAME if reference == REST else groups[reference]
     others = [g for g in np.flatnonzero(references.comparable(part, config)).tolist() if g != reference]
     n, worth = _counted(part, others, reference)
     rows = n * worth[..., None, None]
     entries = {name: find(name) for name in names}
+    forms = {name: form for name in entries if (form := closed_form(name)) and (rows.sum((2, 3)) > 0).all()}
+    tables = {name: Compared(part, (rate,), at, config) for name, (rate, _) in forms.items()}
     # What is said is of the weights; a test is of the rows that they are worth.
     values = {
         name: measure(entry, Counts(NAMED, rows if entry.is_test else n)).tolist()
         for name, entry in entries.items()
+        if name not in forms
     }
-    forms = {name: form for name in entries if (form := closed_form(name)) and (rows.sum((2, 3)) > 0).all()}
-    tables = {name: Compared(part, (rate,), at, config) for name, (rate, _) in forms.items()}
     everybody = float((part.counts.n * rows_per_weight(part)[:, None, None]).sum())
     drawing = config.draws > 0 and everybody > 0 and len(groups) <= MOST_GROUPS
     found = []
     for i, g in enumerate(others):
         tested: dict[str, _Tested] = {}
-        draws = Counts(NAMED, np.empty((0, 2, 2, 2)))
+        draws: Counts | None = None  # those of the pair, which all its metrics share
         for name, entry in entries.items():
-            value = values[name][i]
             if name in forms:
-                table = tables[name]
-                known = (table.difference if forms[name][1] == "difference" else table.ratio)[g, 0]
-                tested[name] = _Tested(
-                    known, math.nan if table.tests.few[g, 0] else float(table.tests.p[g, 0])
-                )
+                tested[name] = _of_rate(tables[name], forms[name][1], g)
             elif entry.tested == "parts":
-                tested[name] = _farthest(entry, value, [tested[test] for test in entry.farthest_of])
+                parts = [tested[test] for test in entry.farthest_of]
+                tested[name] = _farthest(entry, values[name][i], parts)
             elif drawing and _enough(entry, rows[i]):
-                if not len(draws.n):  # the draws of a pair are those of all metrics
+                if draws is None:
                     drawn = _draw(rows[i], everybody, config, (*part.place, groups[g]))
                     draws = Counts(NAMED, drawn / np.where(worth[i] > 0, worth[i], 1.0)[:, None, None])
                 tau = tau_of(name, config)
-                tested[name] = _of_draws(entry, value, measure(name, draws), tau, config.confidence)
+                tested[name] = _of_draws(entry, values[name][i], measure(name, draws), tau, config.confidence)
             else:
-                tested[name] = _Tested(Interval(value, math.nan, math.nan))
-        found.append(
-            (Pair(*part.place, groups[g], REST_NAME if reference == REST else groups[reference]), tested)
-        )
+                tested[name] = _Tested(Interval(values[name][i], math.nan, math.nan))
+        found.append((Pair(*part.place, groups[g], against), tested))
     return found
 
 
 def _counted(part: Slice, others: Sequence[int], reference: int) -> tuple[Floats, Floats]:
-    """Return the counts of groups and their reference, (groups, 2, 2, 2), and what a unit of each is worth.
+    """Return the counts of groups and their reference, and how many rows a unit of each is worth.
 
-    In rows, of shape (groups, 2). The last axes of counts are labels and predictions.
+    Shapes (groups, 2, 2, 2), the last axes labels and predictions, and (groups, 2).
     """
     n, worth = part.counts.n, rows_per_weight(part)
     if reference == REST:
@@ -281,6 +277,12 @@ def closed_form(name: str) -> tuple[str, str] | None:
         if known and comparison in ("difference", "ratio") and not (known.of_all or known.mean_of):
             return rate, comparison
     return None
+
+
+def _of_rate(table: Compared, comparison: str, g: int) -> _Tested:
+    """Return the difference or ratio of the only rate of a table, with its interval and test."""
+    known = (table.difference if comparison == "difference" else table.ratio)[g, 0]
+    return _Tested(known, math.nan if table.tests.few[g, 0] else float(table.tests.p[g, 0]))
 
 
 def _enough(entry: Metric, rows: Floats) -> bool:
@@ -357,11 +359,11 @@ def _allowed(found: Requested, config: AuditConfig) -> str:
 
 def _intervals(found: Requested, level: str) -> str:
     """Return how the intervals were made, if there are any."""
-    how = HOW.get((found.closed, found.drawn))
+    how = INTERVALS.get((found.closed, found.drawn))
     return f"Brackets hold {level} {how}. " if how else ""
 
 
-HOW = {  # by whether some are in closed form, and some drawn
+INTERVALS = {  # by whether some are in closed form, and some drawn
     (True, True): "intervals, each for itself: in closed form for a difference or ratio of one rate and the "
     "largest of such, else bootstrapped",
     (True, False): "intervals in closed form, each for itself",
@@ -392,9 +394,9 @@ def _table(
                 (group, TableCell(name), value, best, *p, _verdict(verdict, reason, least_p, report))
             )
             for test in parts:
-                own = _verdict(test.verdict, test.reason, test.p_holm, report)
-                what, value = TableCell(f"of which {test.tested}"), writing.fine_cell(test.value)
-                lines.append((group, what, value, NOTHING, *_p_cells(test), own))
+                part, value = TableCell(f"of which {test.tested}"), writing.fine_cell(test.value)
+                decided = _verdict(test.verdict, test.reason, test.p_holm, report)
+                lines.append((group, part, value, NOTHING, *_p_cells(test), decided))
     heads = ("group", "metric", "value", "at best", "p", "p (Holm)", "verdict")
     if view.brief:
         heads, lines = _without_best(heads), [_without_best(line) for line in lines]

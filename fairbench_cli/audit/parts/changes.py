@@ -182,9 +182,17 @@ def _slices(joint: BeforeAfter) -> list[Slice]:
     cells = (sides.halves(each) for each in (sides.n, sides.rows, sides.squares))
     before, after = map(np.stack, zip(*cells, strict=True))
     n, rows, squares = before
-    first = Slice("", "", joint.attribute, Counts(joint.groups, n), rows, squares, joint.labelled)
-    first = replace(first, intersection=joint.intersection)
-    return [first.with_cells(each) for each in (before, after, before + after)]
+    part = Slice(
+        model="",
+        decision="",
+        attribute=joint.attribute,
+        counts=Counts(joint.groups, n),
+        cell_rows=rows,
+        squares=squares,
+        labelled=joint.labelled,
+        intersection=joint.intersection,
+    )
+    return [part.with_cells(each) for each in (before, after, before + after)]
 
 
 def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditConfig) -> Iterator[Change]:

@@ -130,9 +130,9 @@ def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...
     for of_model in grouped(read, lambda scores: scores.part.model).values():
         steps = [_at_threshold(of_model, at, base) for at in range(len(of_model[0].thresholds))]
         family = max((size for _, size in steps), default=0)
-        rows = zip(*(each for each, _ in steps), strict=True) if steps else [()] * len(of_model)
-        each = zip(of_model, rows, strict=True)
-        found += [_curves(scores, tuple(own), family, base.config) for scores, own in each]
+        for i, scores in enumerate(of_model):
+            thresholds = tuple(rows[i] for rows, _ in steps)
+            found.append(_curves(scores, thresholds, family, base.config))
     return tuple(found)
 
 

@@ -176,7 +176,7 @@ def _explanations(
     enough = [pair for pair, rows in pairs.items() if min(rows) >= least]
     largest = [max(pairs, key=lambda pair: pairs[pair][0])] if pairs else []
     worth = float(rows_per_weight(part, range(len(part.rows))))
-    for g, at in enough or largest:
+    for g, at in enough or largest:  # where none has rows enough, the difference of the largest alone
         reference = REST_NAME if at == REST else names[at]
         named = (part.attribute, names[g], reference, *pairs[g, at])
         found = Explanation(*named, _difference(part, g, at, config), notes=(*notes, *behind.notes))
@@ -348,9 +348,10 @@ def standard_errors(cells: Floats) -> tuple[float, float]:
     times = np.where(cells > 0, divide(cells, step), 0.0)
     rows, differences = _rows_and_differences(cells)
     summed = differences[:, None] * rows
-    # One row less: by its group and decision, then as the cells are. Only the stratum of the row changes.
+    # One row less, shape (2, 2, strata, 2, 2): of which group and decision it is, then the cells without it.
     fewer = cells - step * np.eye(4).reshape(2, 2, 1, 2, 2)
     own_rows, own_differences = _rows_and_differences(fewer)
+    # Only the stratum of the row changes: its share of the sums is computed again.
     totals = rows.sum(0) - rows + own_rows
     within = summed.sum(0) - summed + own_differences[..., None] * own_rows
     left = divide(within, totals).sum(-1) / 2

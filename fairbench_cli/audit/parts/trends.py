@@ -141,8 +141,16 @@ def _whole(base: Report) -> Report:
         _together(parts, config) for parts in grouped(base.slices, lambda part: part.attribute).values()
     ]
     compared_by = common_references([kept(part, config) for part in base.slices], config)
-    about = {name: getattr(base, name) for name in ("source", "rows", "weighted")}
-    report = report_of(slices, base.decided_by, config, compared_by, found={"rates": None}, **about)
+    report = report_of(
+        slices,
+        base.decided_by,
+        config,
+        compared_by,
+        source=base.source,
+        rows=base.rows,
+        weighted=base.weighted,
+        found={"rates": None},
+    )
     verdicts = verdicts_of(report, {})
     return replace(report, verdicts=verdicts, verdict=all_of(row.verdict for row in verdicts))
 
@@ -403,9 +411,10 @@ def _trend_table(rows: Sequence[Trend], found: Over, view: View) -> TextTable:
         return row.group in minor, order[row.word], 2.0 if math.isnan(row.p) else row.p
 
     def word(row: Trend) -> TableCell:
-        why = f": {REASONS[row.reason]}" if row.reason else ""
+        why = REASONS[row.reason]
         words = VERDICTS["undecided"] if row.word == "undecided" else row.word
-        words = REASONS[row.reason] if view.brief and row.reason else words + why
+        if why:
+            words = why if view.brief else f"{words}: {why}"
         return TableCell(words, verdict="undecided" if row.reason else None)
 
     columns: dict[str, Callable[[Trend], TableCell]] = {

@@ -3,8 +3,8 @@
 The k-th highest score of each model is found exactly: by ranges of scores, then by the values within one. One
 scan of the file keeps the scores, on disk where they outgrow the memory. They are rounded to `BITS`
 significant bits, which keeps their order: some 30,000 ranges of scores between 0 and 1. How many rows each
-has says in which one rank k is, and of that one alone the values are counted, once for each rank. Counting
-all values would take a table as large as the file.
+has says in which one rank k is, and of that one alone the values are counted. Counting all values would take
+a table as large as the file.
 """
 
 import math
@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import combinations
+from itertools import chain, combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,7 +103,7 @@ def settled(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...])
 def find_cuts(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> CutsByModel:
     """Return the cut of each decision, by model; of several classes each is a decision.
 
-    Top lists cost a scan of the file, and one of its scores for each rank.
+    Top lists cost a scan of the file, and one of its scores.
 
     Raises
     ------
@@ -119,14 +119,17 @@ def find_cuts(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...
     if len(models) * len(decisions) > MOST_LISTS:
         what = f"{len(models)} models are too many for top lists"
         raise user_error(what, "audit fewer at a time", Flag("model-column"))
-    found: CutsByModel = {}
-    for model, rows in models.items():
-        ranks = (
-            {k: _rank(source, roles, model, k) for k in _ranks_of(each, rows, model)} for each in decisions
-        )
-        found[model] = list(map(_cut, decisions, ranks))
-    source.execute("DROP TABLE ranges; DROP TABLE scores")
-    return found
+    wanted = {
+        model: [_ranks_of(decision, rows, model) for decision in decisions] for model, rows in models.items()
+    }
+    found = _find_ranks(source, roles, {(model, k) for model in wanted for k in chain(*wanted[model])})
+    return {
+        model: [
+            _cut(decision, {k: found[model, k] for k in ranks})
+            for decision, ranks in zip(decisions, wanted[model], strict=True)
+        ]
+        for model in models
+    }
 
 
 def _ranks_of(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
@@ -190,18 +193,24 @@ def _count_ranges(source: Source, roles: ColumnRoles) -> dict[str, int]:
     return dict(source.all("SELECT model, sum(n)::BIGINT FROM ranges GROUP BY model ORDER BY model"))
 
 
-def _rank(source: Source, roles: ColumnRoles, model: str, k: int) -> Rank:
-    """Return the rank k (from 1) of a model by the tables ``ranges`` and ``scores``."""
-    first = f"upto >= {k} ORDER BY upto LIMIT 1"
-    low, high, above = source.one(
-        f"SELECT low, high, upto - n FROM ranges WHERE model = ? AND {first}", [model]
+def _find_ranks(
+    source: Source, roles: ColumnRoles, wanted: set[tuple[str, int]]
+) -> dict[tuple[str, int], Rank]:
+    """Return ranks by model and k (from 1); needs the tables of `_count_ranges`, and drops them."""
+    listed = ", ".join(f"({sql.quoted(model)}, {k})" for model, k in sorted(wanted))
+    named = f"(VALUES {listed}) AS wanted(model, k)"
+    within = "k > upto - n AND k <= upto"
+    ranges = f"SELECT DISTINCT model, low, high, upto - n AS above FROM ranges JOIN {named} USING (model)"
+    source.execute(f"CREATE OR REPLACE TEMP TABLE inside AS {ranges} WHERE {within}")
+    counted = f"SELECT model, above, score, count(*) AS n FROM ({_scores(roles)}) JOIN inside USING (model)"
+    counted += " WHERE score BETWEEN low AND high GROUP BY ALL"
+    upto = "above + sum(n) OVER (PARTITION BY model, above ORDER BY score DESC)"
+    running = f"SELECT model, score, n, ({upto})::BIGINT AS upto FROM ({counted})"
+    found = source.all(
+        f"SELECT model, k, score, n, upto FROM ({running}) JOIN {named} USING (model) WHERE {within}"
     )
-    within = f"model = ? AND score BETWEEN {sql.literal(low)} AND {sql.literal(high)}"
-    counted = f"SELECT score, count(*) AS n FROM ({_scores(roles)}) WHERE {within} GROUP BY score"
-    running = (
-        f"SELECT score, n, ({above} + sum(n) OVER (ORDER BY score DESC))::BIGINT AS upto FROM ({counted})"
-    )
-    return Rank(*source.one(f"SELECT * FROM ({running}) WHERE {first}", [model]))
+    source.execute("DROP TABLE ranges; DROP TABLE scores; DROP TABLE inside")
+    return {(model, k): Rank(*rank) for model, k, *rank in found}
 
 
 def _scores(roles: ColumnRoles) -> str:

@@ -54,7 +54,7 @@ _THRESHOLDS = {"threshold": "val", "top-k": "abs", "top-share": "pct"}
 
 
 def write_compat(report: Report, folder: Path) -> tuple[str, ...]:
-    """Return the files written: ``group.csv``, ``disparity.csv``, ``overall.json`` and more, as Aequitas has.
+    """Return the names of the files written, `FILES`: those that Aequitas makes, and ``overall.json``.
 
     Intersections, which Aequitas does not know, are left out.
 

@@ -191,7 +191,8 @@ def rate_legend(report: Report) -> tuple[str, ...]:
 def _legend(name: str) -> str:
     """Return a rate with its label, where that is another word, and what it means."""
     label = RATES[name].label
-    return f"{name}{'' if label.replace(' ', '-') == name else f', {label}'}: {meaning(name)}."
+    more = "" if label.replace(" ", "-") == name else f", {label}"
+    return f"{name}{more}: {meaning(name)}."
 
 
 def group_legend(report: Report) -> tuple[str, ...]:
@@ -204,8 +205,10 @@ def group_legend(report: Report) -> tuple[str, ...]:
             "wrongly and rightly (false and true negatives)."
         ]
     found += [_legend(name) for name in row.metrics if name in EVENTS and name not in report.deciding]
-    others = {"base-rate": "with a label of 1", "group-share": "among all rows"}
-    found += [f"{name}: the share of the group {of}." for name, of in others.items() if name in row.metrics]
+    if "base-rate" in row.metrics:
+        found.append("base-rate: the share of the group with a label of 1.")
+    if "group-share" in row.metrics:
+        found.append("group-share: the share of the group among all rows.")
     return tuple(found)
 
 

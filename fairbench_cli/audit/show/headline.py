@@ -159,17 +159,17 @@ def _of_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Repo
     first = sentence(worst, report, len(failing) - len(behind))
     if not behind:
         return first
-    more = f"Of {_minor(dict.fromkeys(row.group for row in behind), report)}"
+    more = f"Of {_counted_minor(dict.fromkeys(row.group for row in behind), report)}"
     verb = "fails" if len(behind) == 1 else "fail"
     text = f"{first.text} {more} {counted_words(len(behind), 'comparison')} {verb}."
     return replace(first, text=text, verdict="fail")
 
 
-def _minor(names: Iterable[str], report: Report) -> str:
+def _counted_minor(names: Iterable[str], report: Report) -> str:
     """Return how many minor groups these are, why they are, and which."""
     groups = list(names)
-    names_of = listed([writing.named(group) for group in groups])
-    return f"{counted_words(len(groups), 'group')} {minor_words(groups, report)} ({names_of})"
+    which = listed([writing.named(group) for group in groups])
+    return f"{counted_words(len(groups), 'group')} {minor_words(groups, report)} ({which})"
 
 
 def sentence(row: Disparity, report: Report, more: int = 0, about: str = "") -> Sentence:
@@ -256,11 +256,11 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     """
     judged = [verdict for verdict in order if verdict in report.judged]
     kinds = {kind: [one for one in judged if one.verdict == kind] for kind in VERDICTS}
-    by = {kind: _named(some, report) for kind, some in kinds.items()}
+    by = {kind: _attributes(some, report) for kind, some in kinds.items()}
     limits, tested = _limits(report), report.config.rule != "point"
     shown = [(one, _verdicts_of_shown(one, report)) for one in judged if one.verdict != "fail" and tested]
-    too_much = _named([one for one, kinds_of in shown if "undecided" in kinds_of], report)
-    allowed = _named([one for one, kinds_of in shown if kinds_of == {"pass"}], report)
+    too_much = _attributes([one for one, kinds_of in shown if "undecided" in kinds_of], report)
+    allowed = _attributes([one for one, kinds_of in shown if kinds_of == {"pass"}], report)
     passing = f" Passes: {by['pass']}." if by["pass"] else ""
     within = f" In {allowed} rates differ by more than chance, within what is allowed." if allowed else ""
     if report.verdict == "fail":
@@ -308,11 +308,11 @@ def _truly_larger(failing: Sequence[AttributeVerdict], report: Report) -> str:
     still = [one for one in failing if one not in sure]
     if not sure or not still:
         return f" That the true gap is, too, is {'shown' if sure else 'open'}."
-    shown, others = (_named(some, report) for some in (sure, still))
+    shown, others = (_attributes(some, report) for some in (sure, still))
     return f" That the true gap is, too, is shown in {shown} and open in {others}."
 
 
-def _named(verdicts: Sequence[AttributeVerdict], report: Report) -> str:
+def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> str:
     """Return the attributes of some verdicts, each once, and in which of its audits if it has several.
 
     They are joined as "race, sex and age"; the last ones are counted where there are many.
@@ -364,9 +364,10 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
     groups.sort(key=lambda one: (one.group in minor, -len(one.metrics) / one.compared, one.rows))
     major = [one for one in groups if one.group not in minor]
     parts = [_open_words(one, apart[one.group], first=one is major[0]) for one in major[:MOST_GROUPS]]
-    parts += [f"{len(major) - MOST_GROUPS:,} more groups"] * (len(major) > MOST_GROUPS)
+    if len(major) > MOST_GROUPS:
+        parts.append(f"{len(major) - MOST_GROUPS:,} more groups")
     if few := [one.group for one in groups if one.group in minor]:
-        parts.append(_minor(few, report))
+        parts.append(_counted_minor(few, report))
     text = f"{verdict.attribute}{in_brackets(verdict, report)}: {'; '.join(parts)}."
     return OpenAttribute(*verdict.place, tuple(groups), text)
 

@@ -217,13 +217,13 @@ def blocks(
     rows: Sequence[Row], columns: Sequence[Column], across: int, panel: Callable[[Row, Column], Panel]
 ) -> list[Panel | None]:
     """Return the panels of rows and columns for `facet`: all rows of the first `across` columns, then on."""
-    parts = [columns[at : at + across] for at in range(0, len(columns), across)]
-    return [
-        one
-        for part in parts
-        for row in rows
-        for one in (*(panel(row, column) for column in part), *[None] * (across - len(part)))
-    ]
+    panels: list[Panel | None] = []
+    for at in range(0, len(columns), across):
+        part = columns[at : at + across]
+        for row in rows:
+            panels += [panel(row, column) for column in part]
+            panels += [None] * (across - len(part))
+    return panels
 
 
 Numbers = Mapping[str, Any]  # mean, low and high, each a number or an array

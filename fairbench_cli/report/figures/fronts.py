@@ -255,9 +255,9 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
     any model that has scores are left out.
     """
     reached: dict[tuple[CellKey, Held], tuple[Numbers | None, Numbers, Numbers]] = {}
-    for moved in moved_of(run):
+    for moved in (one for one in moved_of(run) if one.compared == one.data.attribute):
         keys = moved.data.frame[CELL_COLUMNS].itertuples(index=False, name=None)
-        for i, key in enumerate(keys if moved.compared == moved.data.attribute else ()):
+        for i, key in enumerate(keys):
             scoreless = np.isnan(moved.accuracy[i]).all()
             line = None if scoreless else mean_and_interval(moved.accuracy[i].T)
             reached[key, moved.held] = line, *means_of_both(moved.own_gap[i], moved.own_accuracy[i])

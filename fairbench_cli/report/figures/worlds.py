@@ -16,7 +16,7 @@ from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, around, text_width
 from fairbench_cli.report.figures.fronts import label_points
 from fairbench_cli.report.figures.pages import COLOURS, DASHES, MARKERS, TechniqueLook
-from fairbench_cli.report.remedies import ACCURACY, Contrast, measures_of, own_contrasts, remedies_of
+from fairbench_cli.report.remedies import ACCURACY, Contrast, contrasts_of, measures_of, remedies_of
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, CellKey, is_baseline
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, TRUTH, names_of
@@ -58,7 +58,7 @@ def title_of(world: World) -> str:
 
 
 def by_place(run: RunResults) -> dict[tuple[Any, ...], tuple[Place, Sequence[World]]]:
-    """Return the worlds of each data set, attribute, representation and classifier by its names: `PLACE`."""
+    """Return each place of a run that has results, and its worlds, by its values of `PLACE`."""
     return {(*place[:3], place[3:]): (place, worlds) for place, worlds in world_blocks(run).items()}
 
 
@@ -75,9 +75,9 @@ class Remedies:
 
     @cached_property
     def _rows(self) -> dict[tuple[Any, ...], Any]:
-        frame = remedies_of(self.run)
-        own = frame[(frame["compared"] == frame["attribute"]) & (frame["labels"] == "true")]
-        own = own[own["mean"].notna()].assign(base=own["mean"] - own["change"])
+        frame = remedies_of(self.run.by_own_groups)
+        own = frame[(frame["labels"] == "true") & frame["mean"].notna()]
+        own = own.assign(base=own["mean"] - own["change"])
         own = own.assign(start=own["base"] + own["change_low"], end=own["base"] + own["change_high"])
         keys = own[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None)
         return dict(zip(keys, own.itertuples(index=False), strict=True))
@@ -95,7 +95,7 @@ class Remedies:
 
     @property
     def gaps(self) -> tuple[str, ...]:
-        """The gaps that remedies.csv has, in its order."""
+        """What remedies are judged by, but for accuracy, in the order of remedies.csv."""
         return tuple(metric for metric in measures_of(self.run.plan.config) if metric != ACCURACY)
 
     def row(self, place: Place, world: World, own: Own, metric: str) -> Any:
@@ -133,18 +133,19 @@ def draw_remedies(run: RunResults) -> dict[str, Figure]:
     A row of panels per data set and measure, a column per world at the strength in the middle, in each a row
     per technique. What is not shown by tests is pale. Without a technique other than ``none`` there is none.
     """
-    if not run.plan.has_worlds:
-        return {}
     remedies = Remedies(run)
+    if not run.plan.has_worlds or not remedies.looks:
+        return {}
     sheets: dict[tuple[Any, ...], dict[Place, Sequence[World]]] = {}
-    for names, (place, worlds) in by_place(run).items() if remedies.looks else ():
+    for names, (place, worlds) in by_place(run).items():
         for gap in remedies.gaps:
             sheets.setdefault((*names[2:], gap), {})[place] = in_the_middle(worlds)
     return pages.drawn(run, (*PLACE[2:], "gap"), sheets, partial(_remedies, remedies))
 
 
 def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -> Figure:
-    (with_it, _, gap), across = title.rpartition(", "), max(map(len, blocks.values()))
+    which, _, gap = title.rpartition(", ")  # the representation and the classifier; last the gap
+    across = max(map(len, blocks.values()))
     called, labels = names_of(run.plan.config), [look.label for look in remedies.looks]
     heads = {place: f"{called.dataset(place[0])}, {place[1]}: {ACCURACY}" for place in blocks}
     left = max(
@@ -167,7 +168,7 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
     widest = max(text_width(word, SMALL, "bold") for word in words)
     return canvas.facet(
         f"Which remedy for which world: accuracy regained, {gap} left",
-        f"{with_it}. {pages.means_text(run.plan, 'true')} Intervals are of the difference to none of the "
+        f"{which}. {pages.means_text(run.plan, 'true')} Intervals are of the difference to none of the "
         f"same world, in the population. {IN_THE_MIDDLE} Every row of panels has its own scale.",
         panels,
         across,
@@ -300,7 +301,7 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     differ from the truth. In each a line per technique leads from ``none`` to what it gains on recorded
     labels (across) and on true ones (upwards); up and to the right is nearer to the ideal.
     """
-    frame, found = own_contrasts(run), {}
+    frame, found = contrasts_of(run.by_own_groups), {}
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
     for names, (place, worlds) in by_place(run).items():
         rows = frame[(frame[BESIDES_WORLD] == list(place)).all(axis=1)]
