@@ -53,8 +53,16 @@ def _compared(tally: Tally, config: AuditConfig) -> Report:
     """Return the report before any part is judged."""
     deciding, slices = deciding_names(tally, config), [references.kept(part, config) for part in tally.slices]
     compared_by = references.common_references(slices, config) if tally.last else config
-    about = {name: getattr(tally, name) for name in ("source", "rows", "weighted", "last")}
-    report = report_of(tally.slices, deciding, config, compared_by, **about)
+    report = report_of(
+        tally.slices,
+        deciding,
+        config,
+        compared_by,
+        source=tally.source,
+        rows=tally.rows,
+        weighted=tally.weighted,
+        last=tally.last,
+    )
     notes = (*tally.notes, *_notes(tally, config), *_about_groups(tally, report.groups, config))
     return replace(report, notes=tuple(dict.fromkeys(notes)))
 

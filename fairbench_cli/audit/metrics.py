@@ -119,7 +119,7 @@ def bounds(entry: Metric, tau: float, confidence: float) -> tuple[float, float] 
 
 
 def defined(rates: Iterable[str], labelled: bool) -> tuple[str, ...]:
-    """Return those of some rates that there are, with labels or without.
+    """Return which of some rates can be computed, with labels or without.
 
     >>> defined(("fpr", "selection-rate"), labelled=False)
     ('selection-rate',)

@@ -161,7 +161,8 @@ class AuditPlan:
     def needed(self) -> tuple[NeededRows, ...]:
         """How many rows the ratios asked for take; ratios that no rows decide are left out."""
         asked = product(self.compared, self.config.rate, self.config.ratio)
-        return tuple(row for each in asked if (row := _needed(*each, self)))
+        rows = (_needed(one, rate, ratio, self) for one, rate, ratio in asked)
+        return tuple(row for row in rows if row is not None)
 
     def to_pandas(self, table: str = "shown") -> "pd.DataFrame":
         """Return "shown" (what the rows can show), "needed" (the rows it takes) or "curve" as a frame."""

@@ -189,7 +189,8 @@ def _plan(source: str, given: dict[str, Any], config: Path | None, output: Path 
     found = make_plan(source, read_config(given, config, "--", PlanConfig))
     if output is not None:
         files = files_of(found)
-        keep_inputs([source, *([config] if config else [])], [output / name for name in files], "--output")
+        inputs = [path for path in (source, config) if path]
+        keep_inputs(inputs, [output / name for name in files], "--output")
         write_files(output, files)
         talk(f"{output}/: {', '.join(files)}")
     if format_ == "console":

@@ -60,7 +60,7 @@ def _show(trial: "Trial") -> int:
     for finding in findings:
         say(f"  {'✗' if finding.mend else '✓'} {finding.title}", "red" if finding.mend else "")
         if finding.mend:
-            fold(finding.mend, "", INDENT, INDENT)
+            fold(finding.mend, indent=INDENT, first=INDENT)
         if finding.mend and finding.printed not in shown:
             shown.add(finding.printed)
             _block("It printed:", finding.printed)

@@ -523,20 +523,15 @@ def _contradictions(card: Card) -> Iterator[Conflict]:
             fix = 'write them under `missing`, for example missing: ["", "?"]'
             yield ("columns", name, "if_missing"), what, fix
     if card.column(card.label.column).if_missing:
-        what, fix = (
-            "a label that is missing cannot be filled in",
-            "remove if_missing and write missing_rows: drop",
-        )
-        yield ("columns", card.label.column, "if_missing"), what, fix
+        at = ("columns", card.label.column, "if_missing")
+        fix = "remove if_missing and write missing_rows: drop"
+        yield at, "a label that is missing cannot be filled in", fix
     if card.missing_rows == "drop" and not card.missing:
         what = "missing_rows: drop needs to know which cells are missing values"
         yield ("missing_rows",), what, 'write them under `missing`, for example missing: "?"'
     if card.format == "csv" and not card.header and not card.columns:
-        what, fix = (
-            "a file without header needs its columns named",
-            "name them under `columns`, in file order",
-        )
-        yield ("header",), what, fix
+        fix = "name them under `columns`, in file order"
+        yield ("header",), "a file without header needs its columns named", fix
     if card.separator in '"\n\r':
         yield ("separator",), "a quote or line end cannot separate cells", "use , or ;"
     names = [file.name for file in card.files]

@@ -151,16 +151,17 @@ def replaced(cells: Cells, where: "pd.Series[bool]", text: str) -> Cells:
 def joined(parts: Sequence[Cells]) -> Cells:
     """Return the cells of several files, one file below the other.
 
-    >>> joined([categories_of(["b", "b"]), categories_of(["a", "a"])]).cat.categories
-    Index(['b', 'a'], dtype='object')
+    >>> two = joined([categories_of(["b", "b"]), categories_of(["a", "a"])])
+    >>> joined([two, categories_of(["a", "a"])]).cat.categories.tolist()
+    ['b', 'a']
     """
     import pandas as pd
 
     if any(part.dtype == object for part in parts):
         return pd.concat([part.astype(object) for part in parts], ignore_index=True)
-    union = pd.api.types.union_categoricals(list(parts))
-    # pandas makes strings of the categories, which it would not join with objects once more.
-    return pd.Series(pd.Categorical.from_codes(union.codes, pd.Index(union.categories, dtype=object)))
+    # pandas makes strings of categories here and there, which it does not join with objects.
+    alike = [part.cat.set_categories(pd.Index(part.cat.categories, dtype=object)).array for part in parts]
+    return pd.Series(pd.api.types.union_categoricals(alike))
 
 
 def _distinct(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
@@ -300,34 +301,35 @@ def bin_numbers(
     >>> bin_numbers("age", ages, BinsCard(edges=(25, 60), closed="left"), whole=True)[0].levels
     ('<25', '25-59', '>=60')
     """
-    own, labels = numbers[:known], None
+    decisive = numbers[:known]
     if bins.edges is not None:
         labels = _edge_labels(np.array(bins.edges), whole=whole, left=bins.closed == "left")
-        misfit = Misfit(name, "has edges with no number between them", "use fewer edges")
-        edges = np.array([min(bins.edges[0], own.min()), *bins.edges, max(bins.edges[-1], own.max())])
+        ends = min(bins.edges[0], decisive.min()), max(bins.edges[-1], decisive.max())
+        edges = np.array([ends[0], *bins.edges, ends[1]])
+        what, fix = "has edges with no number between them", "use fewer edges"
     else:
-        low = float(own.min()) if bins.low is None else bins.low
-        high = float(own.max()) if bins.high is None else bins.high
+        low = float(decisive.min()) if bins.low is None else bins.low
+        high = float(decisive.max()) if bins.high is None else bins.high
         if low >= high:
             what = f"cannot be cut into bins: from {low:g} to {high:g} there is no room"
             raise Misfit(name, what, "drop it, make it nominal, or correct `low` and `high`")
         if bins.quantiles is not None:
-            edges = _quantile_edges(own, bins.quantiles)
+            edges = _quantile_edges(decisive, bins.quantiles)
         else:
             edges = np.linspace(low, high, (bins.count or 0) + 1)
         firsts = np.array([np.ceil(edges[0]), *np.floor(edges[1:]) + 1])
         labels = _whole_labels(firsts, short=bins.quantiles is not None) if whole else _real_labels(edges)
         what = f"is cut too finely: {len(edges) - 1} bins from {low:g} to {high:g} are too narrow"
-        misfit = Misfit(name, what, "use fewer bins")
+        fix = "use fewer bins"
     if labels is None or len(set(labels)) < len(labels):
-        raise misfit
-    codes: Codes = np.searchsorted(edges[1:-1], numbers, "right" if bins.closed == "left" else "left").astype(
-        np.int16
-    )
-    levels, middles = bins.levels or tuple(labels), (edges[:-1] + edges[1:]) / 2
-    return Column(name, levels, "bins", tuple(middles.tolist())) if bins.ordered else Column(
-        name, levels
-    ), codes
+        raise Misfit(name, what, fix)
+    side: Literal["left", "right"] = "right" if bins.closed == "left" else "left"
+    codes: Codes = np.searchsorted(edges[1:-1], numbers, side).astype(np.int16)
+    levels = bins.levels or tuple(labels)
+    if not bins.ordered:
+        return Column(name, levels), codes
+    middles = tuple(((edges[:-1] + edges[1:]) / 2).tolist())
+    return Column(name, levels, "bins", middles), codes
 
 
 def _quantile_edges(numbers: Floats, count: int) -> Floats:

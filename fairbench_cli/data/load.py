@@ -535,7 +535,7 @@ def load(
     problems = [*joint_as_column(card, list(frame.columns)), *_warnings(card, frame)]
     problems += [problem for doubt in doubtful_values(card, frame) for problem in read.placed(doubt)]
     tested = read
-    if test is not None:
+    if test is not None and not problems:
         tested = read if test == found else read_parts(card, test, every=False)
         cells = _with_test_rows(frame, tested, same=test == found)
     columns = []

@@ -231,7 +231,8 @@ class _People:
     @cached_property
     def of_seen(self) -> tuple[GroupPoints, ...]:
         """What thresholds on p' accept of each group that a rule sees."""
-        return replace(self, group=self.seen).of_group
+        same = np.array_equal(self.seen, self.group)
+        return self.of_group if same else replace(self, group=self.seen).of_group
 
     def batches(self, g: int) -> list[Rows]:
         """Return which people of a group are in each batch."""
@@ -495,7 +496,10 @@ def _values(
 
 def _auc(people: _People, g: int) -> Floats:
     """Return the chance that p' ranks a positive of a group above a negative, ties half; NaN without both."""
-    found = [_points(people.score[at], people.mass[at]) for at in people.batches(g)]
+    if people.how == "exact":  # one batch
+        found = [people.of_group[g]]
+    else:
+        found = [_points(people.score[at], people.mass[at]) for at in people.batches(g)]
     areas = [np.trapezoid(points.tp, points.fp) for points in found]
     return divide(areas, [points.negatives * points.positives for points in found])
 

@@ -706,7 +706,11 @@ def _short(setting: RunSetting, reading: MetricReading) -> str:
     """Return a setting in a few words: "massaging narrows the gap from 15.8 to 3.4 points, accuracy −0.7"."""
     if not setting.best:
         return _what_else(setting)
-    n, best = sum(one.better for one in setting.findings), setting.finding(setting.best[0])
-    how_many = "" if setting.outcome in ("best", "overshoots") else f"{n} techniques narrow the gap; "
-    does = {"best": " narrows the gap", "overshoots": " overshoots,"}.get(setting.outcome, "")
-    return f"{how_many}{best.technique}{does} from {_from_to(setting, reading)}{_cost(best)}"
+    best = setting.finding(setting.best[0])
+    change = f"from {_from_to(setting, reading)}{_cost(best)}"
+    if setting.outcome == "best":
+        return f"{best.technique} narrows the gap {change}"
+    if setting.outcome == "overshoots":
+        return f"{best.technique} overshoots, {change}"
+    n = sum(one.better for one in setting.findings)
+    return f"{n} techniques narrow the gap; {best.technique} {change}"

@@ -5,7 +5,7 @@ The layout is Sugiyama's et al. (1981).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -110,10 +110,11 @@ def crossings(layers: Sequence[Sequence[int]], pieces: Sequence[tuple[int, int]]
     >>> crossings([[0, 1], [2, 3]], [(0, 3), (1, 2)]), crossings([[0, 1], [3, 2]], [(0, 3), (1, 2)])
     (1, 0)
     """
-    place = {node: (i, k) for i, layer in enumerate(layers) for k, node in enumerate(layer)}
-    ends = np.array([(*place[a], place[b][1]) for a, b in pieces], dtype=np.intp).reshape(-1, 3)
-    apart = ends - ends[:, np.newaxis]  # of each piece from each other: in layers, above, below
-    return int(((apart[..., 0] == 0) & (apart[..., 1] * apart[..., 2] < 0)).sum()) // 2
+    # Places are numbered through all layers, so that pieces between different layers do not cross.
+    place = {node: k for k, node in enumerate(chain(*layers))}
+    ends = np.array([(place[a], place[b]) for a, b in pieces], dtype=np.intp).reshape(-1, 2)
+    above, below = (side[:, np.newaxis] - side for side in ends.T)
+    return int((above * below < 0).sum()) // 2
 
 
 def _ordered(level: Sequence[int], pieces: Sequence[tuple[int, int]]) -> list[list[int]]:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.document.model import Section, TableCell, TextTable
@@ -134,7 +134,7 @@ def _of_record(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterato
     yield "total variation", _cells(worlds, "total-variation", ("",))
     for group, name in called.items():
         if any(abs(one.value("prior-shift", "", group) - 1) >= NOTHING_LOST for one in worlds):
-            yield f"odds, {name}", _cells(worlds, "prior-shift", ("",), group, "", 1, 2, before="× ")
+            yield f"odds, {name}", _cells(worlds, "prior-shift", ("",), group, times=1, digits=2, before="× ")
 
 
 def _of_rules(groups: tuple[str, str], worlds: Sequence[ExactWorld]) -> Iterator[Row]:
@@ -176,18 +176,22 @@ ABOUT_WORLDS = (
 def _cells(
     worlds: Sequence[ExactWorld],
     quantity: str,
-    labels: tuple[Labels | Literal[""], ...],
+    labels: tuple[Labels, ...],
     group: str = "",
+    *,
     rule: str = "",
     times: float = 100,
     digits: int = 1,
     before: str = "",
 ) -> list[TableCell]:
-    """Return a number of each world on the first labels; small its error, and the number on the others."""
+    """Return a number of each world on the first labels; small its error, and the number on the others.
+
+    The rule "constant" is the better one of deciding the same for everybody.
+    """
     cells = []
     for one in worlds:
         named = one.constant("true") if rule == "constant" else rule
-        number, *others = (one.number(quantity, of, group, named) for of in labels)
+        number, *others = (one.number(quantity, on, group, named) for on in labels)
         if number is None:
             cells.append(TableCell("-"))
             continue

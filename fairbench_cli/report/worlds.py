@@ -157,21 +157,27 @@ class ExactWorlds:
         return tuple(found.values())
 
     def at(
-        self, *place: Any, include_protected: bool | None = None, features: str | None = None
+        self,
+        dataset: str,
+        attribute: str,
+        world: str,
+        beta: float,
+        *,
+        include_protected: bool | None = None,
+        features: str | None = None,
     ) -> ExactWorld | None:
         """Return what is known of a world; None where nothing is.
 
         Parameters
         ----------
-        place : (str, str, str, float)
-            Data set, attribute, world and β.
         include_protected, features : optional
             Whether rules see the protected attribute, and which features of test rows; None: the first that
             the run knows of.
         """
         for one in self.worlds:
+            named = (one.dataset, one.attribute, one.world, one.beta) == (dataset, attribute, world, beta)
             seen = include_protected in (None, one.include_protected) and features in (None, one.features)
-            if seen and (one.dataset, one.attribute, one.world, one.beta) == place:
+            if named and seen:
                 return one
         return None
 
@@ -255,7 +261,7 @@ def read_worlds(folder: Path, sources: Iterable[tuple[str, str]] | None = None) 
         again = "run the experiment again (finished repeats are kept), or delete the file"
         raise user_error("what the run kept of its worlds was changed or damaged", again, str(path))
     if sources is not None:
-        frame = frame[pd.MultiIndex.from_frame(frame[[*PLACE[:2]]]).isin([*sources])]
+        frame = frame[pd.MultiIndex.from_frame(frame[["dataset", "attribute"]]).isin([*sources])]
     return ExactWorlds(frame.reset_index(drop=True))
 
 

@@ -60,7 +60,10 @@ def rows_of(seed: int, n: int = 240) -> pd.DataFrame:
 def write(folder: Path, test: pd.DataFrame | None = None, **card: Any) -> Path:
     rows_of(1).to_csv(folder / "train.csv", index=False)
     (rows_of(2, 90) if test is None else test).to_csv(folder / "test.csv", index=False)
-    path = folder / "toy.yaml"
+    return write_card(folder / "toy.yaml", **card)
+
+
+def write_card(path: Path, **card: Any) -> Path:
     path.write_text(yaml.safe_dump(CARD | card, sort_keys=False))
     return path
 
@@ -113,6 +116,32 @@ def test_a_capped_number_that_no_other_row_has_is_the_nearest(tmp_path: Path):
     assert found.test is not None
     assert found.test.column("n").levels == ("0", "2", "3+", "missing")
     assert set(found.test.to_pandas()["n"]) == {"0"}
+
+
+def test_test_rows_below_two_files(tmp_path: Path):
+    """Two files of rows and one of test rows are read as one file of the same rows is."""
+    path, rows = write(tmp_path), rows_of(1)
+    one = loaded(path)
+    rows[:100].to_csv(tmp_path / "train.csv", index=False)
+    rows[100:].to_csv(tmp_path / "more.csv", index=False)
+    two = loaded(write_card(path, files=["train.csv", "more.csv"]))
+    assert one.test is not None
+    assert two.test is not None
+    assert (one.table.columns, one.test.columns) == (two.table.columns, two.test.columns)
+    assert np.array_equal(one.table.codes, two.table.codes)
+    assert np.array_equal(one.test.codes, two.test.codes)
+
+
+def test_what_does_not_fit_is_named_where_it_is(tmp_path: Path):
+    """A cell that both files have is shown in the first; one that test rows alone have, in theirs."""
+    path, rows = write(tmp_path, rows_of(2, 90).assign(age="old", hours="long")), rows_of(1)
+    rows.assign(age="old").to_csv(tmp_path / "train.csv", index=False)
+    with pytest.raises(UserError) as caught:
+        loaded(path)
+    assert [problem.where for problem in caught.value.problems] == [
+        f"{tmp_path / 'train.csv'}:2",
+        f"{tmp_path / 'test.csv'}:2",
+    ]
 
 
 def test_declared_levels_of_numbers_and_of_categories(tmp_path: Path):

@@ -269,6 +269,14 @@ def test_a_missing_key(tmp_path, key):
     assert errors(tmp_path, text) == [f'f.yaml:1: error: key "{key}" is missing\n  fix: add it']
 
 
+@pytest.mark.parametrize("key", GOOD)
+def test_a_misspelt_key_is_one_mistake(tmp_path, key):
+    """It is not said to be missing, too; what is read of the others does without it."""
+    text = "".join(f"{name + 'z' * (name == key)}: {value}\n" for name, value in GOOD.items())
+    (error,) = errors(tmp_path, text)
+    assert error.endswith(f'error: unknown key "{key}z"\n  fix: did you mean "{key}"?')
+
+
 @pytest.mark.parametrize("figure", FIGURES)
 def test_a_figure_of_data_sets_that_are_wrong(tmp_path, figure):
     text = "name: x\ndatasets: [adlt]\ninterventions: [none]\n"

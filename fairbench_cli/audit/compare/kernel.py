@@ -305,9 +305,9 @@ def adjust(
 
     Parameters
     ----------
-    tables : sequence of arrays, shape (groups, columns)
+    tables : sequence of arrays, shape (groups, columns) or (tests,)
         P-values, a table an attribute; NaN is no test, and what cannot be tested is 1.
-    decide : sequence of bool arrays, shape (columns,)
+    decide : sequence of bool arrays, shape (columns,) or (tests,)
         What decides; all where it is not said.
     pairs : sequence of arrays, shape (pairs, columns)
         Of further pairs of groups, where the data chose the reference of the tables: these count, too.
@@ -320,14 +320,21 @@ def adjust(
     ([[[0.02, 0.06]], [[0.03], [nan]]], 2)
     """
     every = [np.concatenate(both) for both in zip(tables, pairs, strict=True)] if pairs else tables
-    both = zip(decide, every, strict=True)
-    deciding = [np.where(decides, tests, np.nan) for decides, tests in both] if decide else every
-    flat, whole = (np.concatenate([np.empty(0), *map(np.ravel, each)]) for each in (deciding, every))
-    p = holm(flat)
-    p = np.where(np.isnan(p), holm(whole), p)
-    parts = np.split(p, np.cumsum([tests.size for tests in every], dtype=np.intp))
-    found = [part[: table.size].reshape(table.shape) for table, part in zip(tables, parts, strict=False)]
-    return found, int((~np.isnan(flat)).sum())
+    deciding = every
+    if decide:
+        both = zip(decide, every, strict=True)
+        deciding = [np.where(decides, tests, np.nan) for decides, tests in both]
+    tested, adjusted = _flat(deciding), holm(_flat(every))
+    adjusted = np.where(np.isnan(tested), adjusted, holm(tested))
+    found, first = [], 0
+    for table, tests in zip(tables, every, strict=True):  # those of its pairs come after a table's own
+        found.append(adjusted[first : first + table.size].reshape(table.shape))
+        first += tests.size
+    return found, int((~np.isnan(tested)).sum())
+
+
+def _flat(tables: Sequence[Floats]) -> Floats:
+    return np.concatenate([np.empty(0), *map(np.ravel, tables)])
 
 
 def weigh(
@@ -359,7 +366,8 @@ def weigh(
         pairs = np.where(own, tests.pairs, np.nan)
         equal.append((np.where(own, p, np.nan), np.isin(every, column[decides]), pairs))
         far.append((outside, decides, tests.pairs_outside))
-    (of_equal, family), (of_far, _) = (adjust(*zip(*members, strict=True)) for members in (equal, far))
+    of_equal, family = adjust(*zip(*equal, strict=True))
+    of_far, _ = adjust(*zip(*far, strict=True))
     found, alpha = [], config.alpha
     for tests, column, p, p_far in zip(slices, columns, of_equal, of_far, strict=True):
         p_holm = np.where(np.isnan(tests.p), np.nan, p[:, column])
@@ -496,9 +504,8 @@ def group_rows(part: Slice, config: AuditConfig) -> list[GroupRow]:
     names = defined(SHOWN, part.labelled)
     above, below = parts(part.counts.n, names)
     rates, limits = divide(above, below), rate_limits(names, own_rows(part, names), config.confidence)
-    known = of_all(names) & (
-        len(rates) == 1
-    )  # the share of all that the only group has is 1, and no estimate
+    # The share of all rows that the only group has is 1, and no estimate.
+    known = of_all(names) & (len(rates) == 1)
     metrics = intervals(rates, *(np.where(known, rates, each) for each in limits))
     return [
         GroupRow(
@@ -507,7 +514,7 @@ def group_rows(part: Slice, config: AuditConfig) -> list[GroupRow]:
             small=bool(part.rows[g] < config.min_group),
             counts=_counts(part.counts.n[g], part.labelled),
             metrics=dict(zip(names, metrics[g], strict=True)),
-            behind=dict(zip(names, zip(above[g].tolist(), below[g].tolist(), strict=True), strict=True)),
+            behind={name: (float(above[g, m]), float(below[g, m])) for m, name in enumerate(names)},
         )
         for g, group in enumerate(part.counts.groups)
     ]

@@ -73,7 +73,7 @@ def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConf
 
 
 def usual_reference(part: Slice, config: AuditConfig) -> int:
-    """Return the reference of a slice's selection rate, or `REST`: one for all that is no rate."""
+    """Return the reference of a slice's selection rate, or `REST`; of scores and plans, too."""
     return int(references(part, ("selection-rate",), config)[0])
 
 

@@ -492,8 +492,8 @@ def _check(source: Source, words: Mapping[int, Mapping[str, int]], favourable: t
     for column, counts in words.items():
         others = {value for other in words if other != column for value in words[other]}
         if not set(favourable) & set(counts) and not set(counts) <= others:
-            values, never = ", ".join(map(shown, list(counts)[:MOST_LISTED])), map(shown, favourable)
-            what = f"{source.columns[column]} is never {' or '.join(never)}, but {values}"
+            listed = ", ".join(map(shown, list(counts)[:MOST_LISTED]))
+            what = f"{source.columns[column]} is never {' or '.join(map(shown, favourable))}, but {listed}"
             fix: Words = ("name one value of each column: ", *_flags(favourable[0], next(iter(counts))))
             if not source.one(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
                 fix = ("say how scores become decisions: ", Flag("threshold"), ", ", Flag("top-k"))
@@ -505,17 +505,16 @@ def _check_classes(
     source: Source, words: Mapping[int, Mapping[str, int]], favourable: tuple[str, ...]
 ) -> None:
     """Refuse several values where score and label have no word in common: they are of different classes."""
-    for both in combinations(words, 2):
-        if not set(words[both[0]]) & set(words[both[1]]):
-            one, other = (
-                f"{source.columns[column]} ({', '.join(map(shown, list(words[column])[:MOST_LISTED]))})"
-                for column in both
-            )
+    names = source.columns
+    for first, second in combinations(words, 2):
+        if words[first].keys().isdisjoint(words[second]):
+            both = (words[first], words[second])
+            one, other = (", ".join(map(shown, list(counts)[:MOST_LISTED])) for counts in both)
             what = (
                 f"{len(favourable)} favourable values are classes, each audited against the rest, and "
-                f"{one} and {other} have none in common"
+                f"{names[first]} ({one}) and {names[second]} ({other}) have none in common"
             )
-            each = (next(value for value in (*favourable, *words[at]) if value in words[at]) for at in both)
+            each = (next(value for value in (*favourable, *counts) if value in counts) for counts in both)
             fix = ("name one value of each column: ", *_flags(*each), "; values that count together ")
             raise user_error(what, (*fix, "must be one value in the file"), FAVOURABLE)
 

@@ -267,17 +267,18 @@ def _default_attributes(
     quantities: list[int] = []
     for i, distinct, words, example in _first_values(source, free):
         name = source.columns[i]
-        number, many, own = words == 0 and i not in against.words, distinct > MOST_CODES, 2 * distinct > rows
-        too_many = i in against.many or distinct > MOST_VALUES or (whole and many and own)
+        numeric = words == 0 and i not in against.words
+        many, mostly_unique = distinct > MOST_CODES, 2 * distinct > rows
+        too_many = i in against.many or distinct > MOST_VALUES or (whole and many and mostly_unique)
         bytes_in = f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
         reasons = (  # the first that there is
             (SCORES, recognise.named_like_scores(name)),
             (TRUTHS, name.lower() in LABELS),
-            (WEIGHTS, number and recognise.named_like_weights(name)),
+            (WEIGHTS, numeric and recognise.named_like_weights(name)),
             (IDENTIFIERS, many and recognise.named_like_identifiers(name)),
-            (NUMBERS, many and number),
+            (NUMBERS, many and numeric),
             (DATES, recognise.is_date(example) and _all_dates(source, i)),
-            (OWN_VALUES if own else MANY_VALUES, too_many),
+            (OWN_VALUES if mostly_unique else MANY_VALUES, too_many),
             (BYTES, source.in_sql[i].binary and source.one(bytes_in)),
         )
         why = next((reason for reason, holds in reasons if holds and name not in binned), None)
@@ -285,7 +286,8 @@ def _default_attributes(
             attributes[name] = i
         else:
             left_out.setdefault(why, []).append(name)
-        quantities += [i] if why in (WEIGHTS, NUMBERS) else []
+        if why in (WEIGHTS, NUMBERS):
+            quantities.append(i)
     notes = tuple(_left_out(why, names) for why, names in left_out.items())
     return attributes, tuple(quantities), notes
 

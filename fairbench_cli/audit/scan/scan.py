@@ -132,7 +132,7 @@ class Scan:
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """What every query of rows has of each but its groups, in the order in which cells are sorted."""
+        """The keys of a row other than its groups, in the order in which cells are sorted."""
         levels = (f"level_{i}" for i in reversed(range(len(self.roles.scores))))
         return ("model", *levels, "label", "single_model")
 
@@ -233,13 +233,14 @@ def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
         return _counted(scan, audited)
     except _TooManyCells:
         what = f"models, decisions and groups make over {MOST_FOUND:,} combinations"
-        raise user_error(what, "audit fewer models at a time", Flag("model-column")) from None
+        where = scan.source.name if scan.roles.model is None else Flag("model-column")
+        raise user_error(what, "audit fewer models or decisions at a time", where) from None
 
 
 def _groups(
     scan: Scan, count: str, table: str, sets: Iterable[tuple[str, ...]]
 ) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yield sets of attributes, each with a count of its groups."""
+    """Yield sets of attributes, each with a count of its groups; `count` is SQL with a place for these."""
     for some in in_parts(list(sets), scan.source.at_once):
         keys = (", ".join(map(scan.group_sql, names)) for names in some)
         counts = ", ".join(count.format(f"({key})") for key in keys)
@@ -435,20 +436,29 @@ def _slice(
     rows = cells.rows[at]
     picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
-    def by_group(of_row: Floats | Ints) -> Floats:
+    def by_group(of_row: Floats) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
         part = np.where(picked == rows, of_row, of_row * picked / rows)
         sums = [np.bincount(2 * group + label, each, 2 * len(there)) for each in (of_row - part, part)]
         return np.stack(sums, axis=1).reshape(-1, 2, 2).astype(np.float64)
 
-    weight, weighing, square = (by_group(each[at]) for each in (cells.weight, cells.weighing, cells.square))
-    counts = Counts(tuple(CROSS.join(groups[i]) for i in there), weight)
-    place, labelled = (model, cut.text, CROSS.join(names)), scan.roles.label is not None
-    return Slice(*place, counts, weighing.astype(np.int64), square, labelled, intersection=len(names) > 1)
+    return Slice(
+        model=model,
+        decision=cut.text,
+        attribute=CROSS.join(names),
+        counts=Counts(tuple(CROSS.join(groups[i]) for i in there), by_group(cells.weight[at])),
+        cell_rows=by_group(cells.weighing[at].astype(np.float64)).astype(np.int64),
+        squares=by_group(cells.square[at]),
+        labelled=scan.roles.label is not None,
+        intersection=len(names) > 1,
+    )
 
 
 def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
-    """Return what finds the groups of rows in a slice of some attributes by their codes, see `coded_rows`."""
+    """Return what finds the groups of rows by the codes of their attributes, see `coded_rows`.
+
+    A group is its place in the slice `part`; each row counted has one.
+    """
     each = [_codes(_groups_by_value(scan, name).values()) for name in names]
 
     def as_number(codes: Sequence[Ints]) -> Ints:
@@ -461,7 +471,8 @@ def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Seq
     codes = [np.array([known[name] for name in column]) for known, column in zip(each, columns, strict=True)]
     keys = as_number(codes)
     order = np.argsort(keys)
-    return lambda codes: order[np.searchsorted(keys[order], as_number(codes))]
+    rising = keys[order]
+    return lambda codes: order[np.searchsorted(rising, as_number(codes))]
 
 
 def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:

@@ -208,11 +208,12 @@ def _summed(
     kept: list[ScoreCells] = []
     bins = np.zeros((4, len(span.tops), groups, 2))
     cuts = np.zeros((4, len(span.thresholds) + 1, groups, 2))
-    for alike, rows in cells():
+    for alike, behind in cells():
         both = of_sets(alike)
         sums = extend(sums, both, totals, reference)
-        bins += _counted(np.searchsorted(span.tops, alike.score), alike, rows, bins.shape)
-        cuts += _counted(np.searchsorted(span.thresholds, alike.score, side="right"), alike, rows, cuts.shape)
+        bins += _counted(np.searchsorted(span.tops, alike.score), alike, behind, bins.shape)
+        place = np.searchsorted(span.thresholds, alike.score, side="right")
+        cuts += _counted(place, alike, behind, cuts.shape)
         many += len(both.score)
         kept = [*kept, both] if many <= KEPT else []
     fit = None

@@ -199,26 +199,26 @@ class Source:
                 with suppress(duckdb.OutOfMemoryException):  # a limit that is below what is in use
                     self.database.execute(f"SET {name}='{value}'")
 
-    def execute(self, sql: str, parameters: Sequence[object] = ()) -> "DuckDBPyConnection":
+    def execute(self, query: str, parameters: Sequence[object] = ()) -> "DuckDBPyConnection":
         """Run a query, for which the views have the columns that it names and no others.
 
         Planning a view of thousands of columns would cost more than the query.
         """
-        named = sorted({(int(at), kind) for kind, at in NAMES.findall(sql)})
+        named = sorted({(int(at), kind) for kind, at in NAMES.findall(query)})
         parts = [f"{self.in_sql[at].of(kind)} AS {kind}_{at}" for at, kind in named if at < len(self.in_sql)]
         columns = ", ".join(parts) or "1 AS one"
         for view, rows in ("predictions", self.table), ("sample", f"{self.first} LIMIT {self.first_rows}"):
-            if view in sql:
+            if view in query:
                 self.database.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {rows}")
-        return self.database.execute(sql, parameters)
+        return self.database.execute(query, parameters)
 
-    def all(self, sql: str) -> list[tuple[Any, ...]]:
+    def all(self, query: str) -> list[tuple[Any, ...]]:
         """Return every row of a query."""
-        return self.execute(sql).fetchall()
+        return self.execute(query).fetchall()
 
-    def one(self, sql: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
+    def one(self, query: str, parameters: Sequence[object] = ()) -> tuple[Any, ...]:
         """Return the first row of a query; empty when there is none."""
-        return self.execute(sql, parameters).fetchone() or ()
+        return self.execute(query, parameters).fetchone() or ()
 
     @contextmanager
     def text(self) -> Iterator[TextIO]:

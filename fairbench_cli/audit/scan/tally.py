@@ -80,7 +80,7 @@ class Slice:
         return np.stack([self.counts.n, self.cell_rows, self.squares])
 
     def with_cells(self, cells: Floats, groups: tuple[str, ...] | None = None, **others: Any) -> "Slice":
-        """Return it with other `cells`, perhaps of other groups, and with other fields."""
+        """Return the slice with other `cells`, of other `groups` where they are given, and other fields."""
         n, rows, squares = cells
         counts = Counts(self.counts.groups if groups is None else groups, n)
         return replace(

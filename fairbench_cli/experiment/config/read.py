@@ -158,6 +158,7 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
         problems += problems_of(error, document)
         context.wrong.update(str(finding["loc"][0]) for finding in error.errors())
         config = ExperimentConfig.model_construct(**context.right)
+        context.wrong.update(ExperimentConfig.model_fields.keys() - vars(config).keys())  # misspelt ones
     return config, context, problems
 
 

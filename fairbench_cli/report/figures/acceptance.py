@@ -228,7 +228,7 @@ def _sweep(run: RunResults, title: str, seen: Sequence[Page]) -> Figure:
 
 
 def _rates(page: Page, run: RunResults, metric: str, ax: Axes) -> None:
-    """Draw a metric of a classifier over the acceptance rate."""
+    """Draw a metric of a page of one β over the acceptance rate."""
     ax.set_xlim(0, 1)
     ax.set_xticks([0, 0.2, 0.4, 0.6, 0.8, 1], ["0", "0.2", "0.4", "0.6", "0.8", "1"])
     ax.locator_params(axis="y", nbins=5)

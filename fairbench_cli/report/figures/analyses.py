@@ -378,13 +378,11 @@ def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
 
 def draw_metric_pairs(run: RunResults) -> dict[str, Figure]:
     """Draw one figure per data set, world and β: a panel per pair of metrics, a dot per repeat of a cell."""
-    found, config = analyses.by_dataset(run), run.plan.config
-    named = pages.by_name(("dataset", "world", "beta"), found, names_of(config), worlds=run.plan.has_worlds)
-    return {
-        name: _metric_pairs(run, title, seen)
-        for name, (title, seen) in named.items()
-        if len(seen.values) and len(seen.values.columns) > 1
+    found = {
+        names: seen if len(seen.values) and len(seen.values.columns) > 1 else None
+        for names, seen in analyses.by_dataset(run).items()
     }
+    return pages.drawn(run, ("dataset", "world", "beta"), found, _metric_pairs)
 
 
 def _metric_pairs(run: RunResults, title: str, seen: Observations) -> Figure:

@@ -144,9 +144,7 @@ def draw_tuning(run: RunResults) -> dict[str, Figure]:
     for names, page in pages.pages_with_results(run).items():
         for beta in page.betas:
             keys = {t.label: page.key(t, beta) for t in page.techniques}
-            shown = {label: tuned[key] for label, key in keys.items() if key in tuned}
-            if shown:
-                found[*names, beta if len(page.betas) > 1 else None] = shown
+            found[*names, beta] = {label: tuned[key] for label, key in keys.items() if key in tuned} or None
     return pages.drawn(run, (*PAGE, "beta"), found, _tuning)
 
 

@@ -125,8 +125,7 @@ def by_name(
         """Return how a value is written in a file name and in a title, if it is."""
         match column:
             case "beta":
-                told = len(betas) > 1 and value is not None
-                return [(f"beta-{value:g}", f"β = {value:g}")] if told else []
+                return [(f"beta-{value:g}", f"β = {value:g}")] * (len(betas) > 1)
             case "world":
                 return [(value or NO_BIAS, value or NO_BIAS)] * worlds
             case "representation":
@@ -146,12 +145,12 @@ def by_name(
 def drawn(
     run: RunResults,
     columns: Sequence[str],
-    found: Mapping[Any, Content],
+    found: Mapping[Any, Content | None],
     draw: Callable[[RunResults, str, Content], Figure],
 ) -> dict[str, Figure]:
-    """Return the figures of what `by_name` names, each drawn with its title."""
+    """Return the figures of what `by_name` names, each drawn with its title; there is none of None."""
     named = by_name(columns, found, names_of(run.plan.config), worlds=run.plan.has_worlds)
-    return {name: draw(run, *own) for name, own in named.items()}
+    return {name: draw(run, title, own) for name, (title, own) in named.items() if own is not None}
 
 
 def shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
