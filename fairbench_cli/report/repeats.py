@@ -28,7 +28,7 @@ CELL_COLUMNS = [*SITUATION[:5], *TECHNIQUE, *SITUATION[5:]]
 COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
 OF_WORLDS = ["world", "labels", "features"]
 """The columns that no file of a run without worlds has."""
-KEPT, KEPT_BYTES = 24, 2**28  # decisions of a data set in memory at a time: so many cells, more if they fit
+KEPT, KEPT_BYTES = 24, 256 * 2**20  # decisions of a data set in memory at a time: so many cells, more if they fit
 
 Texts = NDArray[np.object_]
 CellKey = tuple[Any, ...]
