@@ -385,7 +385,7 @@ def arrange(matrix: pd.DataFrame, n: "pd.Series[int]") -> Correlations:
         far = 1 - np.nan_to_num(own[some][:, some])
         np.fill_diagonal(far, 0)
         tree = linkage(squareform(np.clip(far, 0, 2), checks=False), "average", optimal_ordering=True)
-        leaves, joined = leaves_list(tree), tree[:, :2]
+        leaves, joined = leaves_list(tree), tree[:, :2]  # a view: what is set there is set in the tree
         names[: len(leaves)] = [names[i] for i in leaves]
         single = joined < len(leaves)
         joined[single] = np.argsort(leaves)[joined[single].astype(int)]

@@ -365,6 +365,7 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     situations = list(cells.groupby(situation, sort=False).indices.values())
     means = np.nanmean(far, axis=2)
 
+    # All pairs of techniques of all situations at once: metrics are the first axis, pairs the second.
     pairs = [at[np.array(np.triu_indices(len(at), k=1))] for at in situations]
     first, second = np.concatenate([np.zeros((2, 0), dtype=np.intp), *pairs], axis=1)
     ahead = means[:, second] - means[:, first]  # above 0: the first is nearer

@@ -28,7 +28,8 @@ CELL_COLUMNS = [*SITUATION[:5], *TECHNIQUE, *SITUATION[5:]]
 COUNT_COLUMNS = ["tn", "fp", "fn", "tp"]  # label and prediction: --, -+, +-, ++
 OF_WORLDS = ["world", "labels", "features"]
 """The columns that no file of a run without worlds has."""
-KEPT = 96  # cells whose decisions are in memory at a time
+KEPT = 24  # cells of a data set whose decisions are in memory at a time; more where they take less than
+KEPT_BYTES = 256 * 2**20
 
 Texts = NDArray[np.object_]
 CellKey = tuple[Any, ...]
@@ -216,8 +217,9 @@ class DatasetRepeats:
     @cached_property
     def _decided(self) -> Callable[[int], Decided]:
         """A function of a cell: what its models decided, in the repeats that are done."""
+        most_bytes = int(np.nanmax(self.counts.total) * self.done.shape[1])  # of a cell: one a row and repeat
 
-        @lru_cache(maxsize=KEPT)
+        @lru_cache(maxsize=max(KEPT, KEPT_BYTES // max(most_bytes, 1)))
         def of(cell: int) -> Decided:
             repeats = np.flatnonzero(self.done[cell])
             kept = [self.records[cell][repeat].decisions for repeat in repeats.tolist()]
