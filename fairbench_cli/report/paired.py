@@ -306,16 +306,10 @@ PARETO_METRICS = ("discrimination", "accuracy")
 APART = "; "
 
 
-@lru_cache(maxsize=2)  # the CSV and the answer are of one run
+@lru_cache(maxsize=4)  # the CSV and the answer are of one run, tables and numbers for print by own groups
 def paired_of(run: RunResults) -> pd.DataFrame:
     """Return `paired_frame` of all metrics of a run."""
     return paired_frame(run.asked(run.metrics))
-
-
-@lru_cache(maxsize=2)  # all tables and numbers for print are of one run
-def own_paired_of(run: RunResults) -> pd.DataFrame:
-    """Return `paired_of` the groups of each cell's own attribute, whatever groups are asked for."""
-    return paired_frame(run.own) if run.attributes else paired_of(run)
 
 
 def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) -> pd.DataFrame:
@@ -410,11 +404,6 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
 def pareto_of(run: RunResults) -> pd.DataFrame:
     """Return pareto.csv: `pareto_frame` of discrimination and accuracy."""
     return pareto_frame(run.asked(PARETO_METRICS))
-
-
-def own_pareto_of(run: RunResults) -> pd.DataFrame:
-    """Return `pareto_of` the groups of each cell's own attribute, whatever groups are asked for."""
-    return pareto_frame(run.own) if run.attributes else pareto_of(run)
 
 
 def pareto_table(name: str, run: RunResults) -> Document:

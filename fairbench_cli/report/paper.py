@@ -13,7 +13,7 @@ from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.report import tables
-from fairbench_cli.report.paired import LEVEL, adjusted, own_paired_of
+from fairbench_cli.report.paired import LEVEL, adjusted, paired_of
 from fairbench_cli.report.population import over_population
 from fairbench_cli.report.repeats import CELL_COLUMNS, SITUATION, TECHNIQUE, key_of, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
@@ -37,7 +37,7 @@ def paper_table(name: str, run: RunResults) -> Document:
     cells: tables.Cells = {}
     metrics = TABLES[name].metrics
     own = run.own.take(run.own.rows["metric"].isin(metrics).to_numpy())
-    paired = own_paired_of(run)
+    paired = paired_of(run.by_own_groups)
     verdicts = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["population_verdict"].to_dict()
     keys = list(own.rows[[*CELL_COLUMNS, "metric"]].itertuples(index=False, name=None))
     best = {key for key, is_best in zip(keys, best_of(own), strict=True) if is_best}
@@ -151,7 +151,7 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
     names = tables.names_of(run.plan.config)
     asked = run.plan.config.tables or ("difference-to-none",)
     metrics = dict.fromkeys(metric for name in asked for metric in TABLES[name].metrics)
-    paired = own_paired_of(run)
+    paired = paired_of(run.by_own_groups)
     differences = paired.set_index([*CELL_COLUMNS, "compared", "metric"])["difference"].to_dict()
     labelled = set()
     for data in run.datasets:

@@ -21,6 +21,7 @@ from fairbench_cli.audit.scan.scan import Scan, groups_of, make_slices
 from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.base.errors import Flag, UserError, shown, user_error
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words
 from fairbench_cli.measures.change import KINDS, TwoSides, apart
 from fairbench_cli.measures.counts import Floats
@@ -279,9 +280,7 @@ def read_sides(scan: Scan) -> tuple[BeforeAfter, ...]:
 
     Columns of scores are each compared with the first, slices of the rows each with the one before.
     """
-    by_model: dict[str, list[Slice]] = {}
-    for part in scan.tally.slices:
-        by_model.setdefault(part.model, []).append(part)
+    by_model = grouped(scan.tally.slices, lambda part: part.model)
     first, *others = by_model.values()
     if len(scan.roles.scores) > 1:
         return tuple(

@@ -1,8 +1,8 @@
 """The rows as they are counted: what each is selected as, its groups, and the cells of rows that are alike.
 
 A `Scan` writes the keys of a row in SQL, under names such as ``model``, ``level_0``, ``label`` and
-``attribute_0``, and `grouped` counts rows by keys; counts of few keys become `Cells`, and these slices. Where
-people have several rows, `with_clusters` counts by person, too.
+``attribute_0``, and `group_by` counts rows by keys; counts of few keys become `Cells`, and these slices.
+Where people have several rows, `with_clusters` counts by person, too.
 """
 
 import math
@@ -173,7 +173,7 @@ class Scan:
             yield f"{cases} END AS level_{i}"
 
 
-def grouped(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()) -> str:
+def group_by(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()) -> str:
     """Write a query of keys and sums over rows, grouped by the keys, or by several sets of these at once."""
     by = ", ".join(keys)
     if sets:
@@ -278,7 +278,7 @@ def _count_sets(scan: Scan, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, 
     tie = ("tie",) if scan.drawn and scan.weighted else ()
     sums = [*_sums(scan.roles), *(f"grouping({key})" for key in used.values())]
     by = [(*scan.key_names, *(used[name] for name in names), *tie) for names in sets]
-    query = grouped(scan.keys(used), (*scan.key_names, *used.values()), sums, by)
+    query = group_by(scan.keys(used), (*scan.key_names, *used.values()), sums, by)
     found = scan.source.all(f"{query} LIMIT {MOST_FOUND + 1}")
     if len(found) > MOST_FOUND:
         raise _TooManyCells
@@ -537,7 +537,7 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
     sums = ("sum(weight)", "sum(weight * weight)") if scan.weighted else ("count(*)", "count(*)")
     columns = [f"{of}::DOUBLE AS {name}" for of, name in zip(sums, _WEIGHTS, strict=True)]
     rows = scan.keys(attributes, more=(f"trimmed_{column} AS person",))
-    source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {grouped(rows, keys, columns)}")
+    source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {group_by(rows, keys, columns)}")
     if source.one("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
         what = "{column} is empty in {count}: these do not say whose rows they are"
         refuse_if(source, column, sql.blank(column), what, "fill them in, with a value for each person")
@@ -561,7 +561,7 @@ def _sums_of_people(scan: Scan, names: Sequence[str]) -> tuple[dict[str, Ints], 
     """Return the model, level, label, person and codes of some attributes, and `_WEIGHTS` of each."""
     attributes = list(scan.roles.attributes)
     keys = ["model", "level_0", "label", "person", *(f"of_{attributes.index(name)}" for name in names)]
-    sums = grouped("SELECT * FROM clustered", keys, [f"sum({name}) AS {name}" for name in _WEIGHTS])
+    sums = group_by("SELECT * FROM clustered", keys, [f"sum({name}) AS {name}" for name in _WEIGHTS])
     found = scan.source.execute(f"{sums} ORDER BY {', '.join(keys)}").fetchnumpy()
     codes = {key: np.asarray(found[key]).astype(np.int64) for key in keys}
     return codes, [np.asarray(found[name], dtype=np.float64) for name in _WEIGHTS]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.scan.readings import Ints
-from fairbench_cli.audit.scan.scan import Scan, coded_rows, group_finder, grouped, models_of
+from fairbench_cli.audit.scan.scan import Scan, coded_rows, group_by, group_finder, models_of
 from fairbench_cli.audit.scan.source import in_parts
 from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.errors import Flag, user_error
@@ -109,7 +109,7 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
         sql = f"SELECT {', '.join([*keys, *each])} FROM ({rows})"
     else:
         sums = ["sum(weight) AS weight", "sum(weight * weight) AS square"] if weight else []
-        sql = grouped(rows, keys, ["count(*)::DOUBLE AS n", *sums])
+        sql = group_by(rows, keys, ["count(*)::DOUBLE AS n", *sums])
     with scan.source.engine(ordered=True):
         # Sums have one order.
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY ALL")

@@ -9,7 +9,7 @@ from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, bins_note, find_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED
-from fairbench_cli.audit.scan.scan import Scan, grouped
+from fairbench_cli.audit.scan.scan import Scan, group_by
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, shown, suggest, user_error
 from fairbench_cli.data.recognise import follows, named_like_identifiers, named_like_scores
@@ -213,7 +213,7 @@ def _count_strata(scan: Scan, part: Slice, by: dict[str, str]) -> Strata:
     keys = {"of": _group_sql(scan, part.attribute), "decision": _decision_sql(scan)}
     keys |= {f"stratum_{i}": value for i, value in enumerate(by.values())}
     columns = ", ".join(f"{value} AS {key}" for key, value in {**keys, "weight": weight}.items())
-    found = scan.source.all(grouped(f"SELECT {columns} FROM predictions", list(keys), ["sum(weight)"]))
+    found = scan.source.all(group_by(f"SELECT {columns} FROM predictions", list(keys), ["sum(weight)"]))
     strata = sorted({row[2:-1] for row in found}, key=lambda names: [(_begin(name), name) for name in names])
     if len(strata) > MOST_STRATA:
         what = f"{CROSS.join(by)} makes {len(strata)} strata"

@@ -20,6 +20,7 @@ from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.audit.show.tables import csv_text
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.files import write_files
+from fairbench_cli.base.grouping import grouped
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.rates import CELLS, parts
 from fairbench_cli.measures.registry import METRICS
@@ -156,9 +157,7 @@ def _fairness(row: Mapping[str, Value], report: Report) -> dict[str, bool | None
 
 def _attribute_rows(rows: Sequence[Row]) -> list[Row]:
     """Roll groups up: unfair if one is, undefined if all are, else fair; sorted as pandas groups."""
-    slices: dict[tuple[Value, ...], list[Row]] = {}
-    for row in rows:
-        slices.setdefault(tuple(row[key] for key in _KEYS), []).append(row)
+    slices = grouped(rows, lambda row: tuple(row[key] for key in _KEYS))
     rolled: list[Row] = []
     for key in sorted(slices, key=lambda key: [*map(str, key)]):
         rolled.append(dict(zip(_KEYS, key, strict=True)))

@@ -18,7 +18,7 @@ from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, INK, SMALL, Look, Numbers, Panel, around, dots, facet
 from fairbench_cli.report.figures.pages import PAGE, Page, TechniqueLook
 from fairbench_cli.report.frontier import GAPS, TOLERANCES, moved_of
-from fairbench_cli.report.paired import PARETO_METRICS, own_pareto_of
+from fairbench_cli.report.paired import PARETO_METRICS, pareto_of
 from fairbench_cli.report.repeats import CELL_COLUMNS, CellKey, is_baseline, mean_and_interval
 from fairbench_cli.report.results import RunResults
 
@@ -67,8 +67,8 @@ Point = tuple[Numbers, Numbers, bool]
 
 def points_of(run: RunResults) -> dict[CellKey, Point]:
     """Return the cells that have both metrics in some repeat; keys are values of `CELL_COLUMNS`."""
-    points = {}
-    for *cell, free in own_pareto_of(run)[[*CELL_COLUMNS, "front"]].itertuples(index=False, name=None):
+    frame, points = pareto_of(run.by_own_groups), {}
+    for *cell, free in frame[[*CELL_COLUMNS, "front"]].itertuples(index=False, name=None):
         gaps, accuracies = (run.found[*cell, name].values for name in PARETO_METRICS)
         points[tuple(cell)] = *means_of_both(np.abs(gaps), accuracies), bool(free)
     return points
