@@ -35,7 +35,7 @@ from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import VALUES, Column, Floats, Sample, table_of
 from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries
 from fairbench_cli.experiment.plan import component_seed
-from fairbench_cli.interventions.fitted import Fitted, Infeasible
+from fairbench_cli.interventions.fitted import Infeasible, check_fitted
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
 GROUP = "sensitive_features"
@@ -209,7 +209,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         model = Classifier(
             classifier, self.include_protected, component_seed(int(seed), classifier_spec) % 2**32
         )
-        self.fitted_: Fitted = technique.fit(train, model, rng)
+        self.fitted_ = check_fitted(technique.fit(train, model, rng))
         self.status_, self.reason_ = self.fitted_.status, self.fitted_.reason
         self.facts_ = dict(self.fitted_.facts)
         few = train.take(np.arange(min(2, len(train))))
@@ -267,14 +267,10 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
 
     def _scores(self, rows: Sample) -> Floats | None:
         """Return the probability of the favourable label by the model, if it has any."""
-        method = getattr(self.fitted_.model, "predict_proba", None)
         try:
-            found = None if method is None else method(rows)
+            return self.fitted_.probabilities(rows)
         except Infeasible:  # of an estimator without probabilities
             return None
-        if found is None or not ((found >= 0) & (found <= 1)).all():
-            return None
-        return np.asarray(found, dtype=np.float64)
 
     def _asked(self, method: Callable[[Sample], Any], rows: Sample) -> Any:
         try:

@@ -6,6 +6,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from fairbench_cli.classifiers.encode import NUMBER, Encoder, Encoding, fit_encoder, pick, training_weights
+from fairbench_cli.classifiers.outputs import as_decisions, as_probabilities, as_scores
 from fairbench_cli.data.table import Column, Floats, Labels, Sample
 
 
@@ -64,12 +65,14 @@ class Model:
         Raises
         ------
         KeyError, ValueError
-            When a feature is missing, or has other levels than in training.
+            When a feature is missing, or has other levels than in training; `WrongOutput` when the estimator
+            returns something else than 0 or 1 for each row.
         """
         features = pick(sample.features, self.columns, numbers=True)
         if self.estimator is None:
             return np.full(len(sample), self.share > 0.5, dtype=np.int8)
-        return np.asarray(self.estimator.predict(self.encoder.transform(features)).astype(np.int8))
+        returned = self.estimator.predict(self.encoder.transform(features))
+        return as_decisions("predict", returned, (len(sample),))
 
     def predict_proba(self, sample: Sample) -> Floats:
         """Return each row's probability of the favourable outcome, shape (rows,).
@@ -79,7 +82,8 @@ class Model:
         features = pick(sample.features, self.columns, numbers=True)
         if self.estimator is None:
             return np.full(len(sample), self.share)
-        both = self.estimator.predict_proba(self.encoder.transform(features))
+        returned = self.estimator.predict_proba(self.encoder.transform(features))
+        both = as_probabilities("predict_proba", returned, (len(sample), 2))
         favourable = list(self.estimator.classes_).index(1)
         return np.ascontiguousarray(both[:, favourable], dtype=np.float64)
 
@@ -91,8 +95,8 @@ class Model:
         """
         if not hasattr(self.estimator, "scores"):
             return self.predict_proba(sample)
-        scores: Floats | None = self.estimator.scores(self.encoder.transform(sample.features))
-        return scores
+        scores = self.estimator.scores(self.encoder.transform(sample.features))
+        return None if scores is None else as_scores("scores", scores, (len(sample),))
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.parameters import accepts, parameters_of
 from fairbench_cli.classifiers.encode import Encoding
 from fairbench_cli.classifiers.fit import Infeasible, Spec
+from fairbench_cli.classifiers.outputs import as_decisions, as_probabilities, as_scores
 from fairbench_cli.data.table import Floats, Labels
 
 Choice = Literal["one-hot", "codes", "frame"]
@@ -147,29 +148,17 @@ class WrappedEstimator:
         return self
 
     def predict(self, X: Any) -> Labels:
-        """Return each row's class, int8, shape (rows,).
-
-        Raises
-        ------
-        ValueError
-            When the estimator predicts anything but 0 and 1, one for each row.
-        """
-        found = np.asarray(self.estimator.predict(X))
-        rows = X.shape[0]
-        if found.shape != (rows,):
-            raise ValueError(f"predict returned shape {found.shape} for {rows} rows, not ({rows},)")
-        if not np.isin(found, self.classes_).all():
-            odd = found[~np.isin(found, self.classes_)][0]
-            raise ValueError(f"predict returned {odd}, which is none of the labels given to fit, 0 and 1")
-        return found.astype(np.int8)
+        """Return each row's class, int8, shape (rows,); `WrongOutput` where the estimator returns others."""
+        return as_decisions("predict", self.estimator.predict(X), X.shape[:1])
 
     def predict_proba(self, X: Any) -> Floats:
-        """Return the probability of each class, shape (rows, 2); `Infeasible` if there is none."""
+        """Return the probability of each class, shape (rows, 2); `Infeasible` if there is none.
+
+        Raises `WrongOutput` where the estimator returns something else.
+        """
         if not hasattr(self.estimator, "predict_proba"):
             raise Infeasible(f"{type(_last(self.estimator)).__name__} gives no probabilities")
-        found = np.asarray(self.estimator.predict_proba(X), dtype=np.float64)
-        if found.shape != (X.shape[0], 2):
-            raise ValueError(f"predict_proba returned shape {found.shape}, not ({X.shape[0]}, 2)")
+        found = as_probabilities("predict_proba", self.estimator.predict_proba(X), (X.shape[0], 2))
         order = [list(getattr(self.estimator, "classes_", self.classes_)).index(label) for label in (0, 1)]
         return found[:, order]
 
@@ -178,7 +167,7 @@ class WrappedEstimator:
         if hasattr(self.estimator, "predict_proba"):
             return np.ascontiguousarray(self.predict_proba(X)[:, 1])
         if hasattr(self.estimator, "decision_function"):
-            return np.asarray(self.estimator.decision_function(X), dtype=np.float64)
+            return as_scores("decision_function", self.estimator.decision_function(X), X.shape[:1])
         return None
 
 

@@ -30,7 +30,7 @@ from fairbench_cli.experiment.datasets import Population
 from fairbench_cli.experiment.decisions import PredictedRows, RowsPlace, order_of_rows, pack_rows, packed
 from fairbench_cli.experiment.plan import Cell
 from fairbench_cli.interventions.cells import balanced_rows, divide_rows
-from fairbench_cli.interventions.fitted import Fitted, Infeasible
+from fairbench_cli.interventions.fitted import Fitted, Infeasible, check_fitted
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.measures.counts import Counts, count, expected_count
 from fairbench_cli.measures.groups import ProtectedAttributes
@@ -233,8 +233,7 @@ def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
     technique = cell.technique.spec.build(INTERVENTIONS)
     seen, seed = cell.technique.include_protected, cell.classifier_seed(repeat)
     classifier = Classifier(cell.classifier.build(CLASSIFIERS), seen, seed)
-    fitted: Fitted = technique.fit(train, classifier, np.random.default_rng(cell.technique_seed(repeat)))
-    return fitted
+    return check_fitted(technique.fit(train, classifier, np.random.default_rng(cell.technique_seed(repeat))))
 
 
 def decide(model: Fitted, rows: Sample) -> tuple[Labels, Floats | None]:

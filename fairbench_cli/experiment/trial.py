@@ -19,7 +19,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
@@ -31,13 +31,14 @@ from fairbench_cli.base.text import printable
 from fairbench_cli.base.validation import findings_of
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
+from fairbench_cli.classifiers.outputs import WrongOutput
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import find_card, read_card, shipped_network
 from fairbench_cli.data.roles import checked_roles
 from fairbench_cli.data.table import Representation, Sample, represent, to_sample
 from fairbench_cli.experiment.config import components
 from fairbench_cli.interventions.baselines import NoIntervention
-from fairbench_cli.interventions.fitted import Fitted, Status
+from fairbench_cli.interventions.fitted import Fitted, check_fitted
 from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import load as load_network
@@ -141,37 +142,20 @@ class Trial:
         chosen = component if self.kind is CLASSIFIERS else Tree()
         technique = NoIntervention() if self.kind is CLASSIFIERS else component
         classifier = Classifier(chosen, self.include_protected, seed=SEED)
-        fitted = technique.fit(train, classifier, np.random.default_rng(SEED))
-        if not isinstance(fitted, Fitted):
-            raise Misbehaviour(f"fit returns {type(fitted).__name__}; return Fitted(model).")
-        if fitted.status not in get_args(Status):
-            known = ", ".join(get_args(Status))
-            raise Misbehaviour(f"The status {fitted.status!r} is unknown; use one of {known}.")
-        return fitted
+        return check_fitted(technique.fit(train, classifier, np.random.default_rng(SEED)))
 
     def ask(self, train: Sample, test: Sample, *, copied: bool = True) -> Reply:
-        """Fit and predict, on copies of the rows, and check the shape and range of all that comes out."""
+        """Fit and predict, on copies of the rows; all that comes out is checked as in a run."""
         train, test = deepcopy((train, test)) if copied else (train, test)
         train, test = (represent(rows, self.representation, _favoured(rows)) for rows in (train, test))
         try:
             fitted = self.fit(train)
-            predicted = np.asarray(fitted.predict(test))
-            scores, chance = fitted.scores(test), fitted.decision_probability(test)
+            outputs = fitted.predict(test), fitted.scores(test), fitted.decision_probability(test)
         except Infeasible as reason:
             return str(reason), b""
-        said = {"predict": predicted, "predict_proba": scores, "decision_probability": chance}
-        for name, found in said.items():
-            if found is not None and found.shape != (len(test),):
-                shape = f"shape {found.shape} for {len(test)} rows; return {(len(test),)}"
-                raise Misbehaviour(f"{name} returns {shape}.")
-        if not np.isin(predicted, (0, 1)).all():
-            raise Misbehaviour("predict returns other values than 0 and 1; 1 is the favourable outcome.")
-        if scores is not None and not np.isfinite(scores).all():
-            raise Misbehaviour("predict_proba returns values that are missing or infinite; return numbers.")
-        if chance is not None and not ((chance >= 0) & (chance <= 1)).all():
-            raise Misbehaviour("decision_probability leaves [0, 1]; return probabilities.")
-        parts = [predicted.astype(np.int8), *(part for part in (scores, chance) if part is not None)]
-        return "", b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
+        except WrongOutput as wrong:
+            raise Misbehaviour(f"{wrong}.") from None
+        return "", b"".join(np.ascontiguousarray(part).tobytes() for part in outputs if part is not None)
 
 
 def _favoured(rows: Sample) -> dict[str, set[str]]:

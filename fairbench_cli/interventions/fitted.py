@@ -3,11 +3,12 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
 from fairbench_cli.classifiers.fit import Infeasible as Infeasible
+from fairbench_cli.classifiers.outputs import WrongOutput, as_decisions, as_probabilities, as_scores
 from fairbench_cli.data.table import Floats, Labels, Sample
 
 Status = Literal["ok", "noop", "degraded"]
@@ -50,31 +51,72 @@ class Fitted:
         object.__setattr__(self, "facts", finite)
 
     def predict(self, sample: Sample) -> Labels:
-        """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one."""
-        return self.model.predict(sample)
+        """Return each row's predicted outcome: int8, shape (rows,), 1 for the favourable one.
+
+        Raises
+        ------
+        WrongOutput
+            When the model returns something else than 0 or 1 for each row.
+        """
+        return as_decisions("predict", self.model.predict(sample), (len(sample),))
 
     def scores(self, sample: Sample) -> Floats | None:
         """Return each row's score, shape (rows,), higher for the favourable outcome, or None.
 
         The model's `scores`, otherwise its `predict_proba`.
+
+        Raises
+        ------
+        WrongOutput
+            When these are not a finite number for each row, or `predict_proba` leaves [0, 1].
         """
         try:
-            return self._of_rows("scores" if hasattr(self.model, "scores") else "predict_proba", sample)
+            if hasattr(self.model, "scores"):
+                scores = self.model.scores(sample)
+                return None if scores is None else as_scores("scores", scores, (len(sample),))
+            return self.probabilities(sample)
         except Infeasible:  # a classifier without probabilities
             return None
+
+    def probabilities(self, sample: Sample) -> Floats | None:
+        """Return what the model's `predict_proba` says of each row, shape (rows,), or None if it has none.
+
+        Raises
+        ------
+        Infeasible
+            When the model is a classifier without probabilities.
+        WrongOutput
+            When it returns something else than a probability for each row.
+        """
+        return self._ask_for_probabilities("predict_proba", sample)
 
     def decision_probability(self, sample: Sample) -> Floats | None:
         """Return the probability with which a randomised model accepts each row, shape (rows,), or None.
 
         A model that draws its decisions (`predict`) has a method of this name; it is counted in expectation,
-        so that its counts hold no noise of the draws.
+        so that its counts hold no noise of the draws. Raises as `probabilities`.
         """
-        return self._of_rows("decision_probability", sample)
+        return self._ask_for_probabilities("decision_probability", sample)
 
-    def _of_rows(self, name: str, sample: Sample) -> Floats | None:
-        method = getattr(self.model, name, None)
+    def _ask_for_probabilities(self, method_name: str, sample: Sample) -> Floats | None:
+        method = getattr(self.model, method_name, None)
         values = None if method is None else method(sample)
-        return None if values is None else np.asarray(values, dtype=np.float64)
+        return None if values is None else as_probabilities(method_name, values, (len(sample),))
+
+
+def check_fitted(returned: Any) -> Fitted:
+    """Return what the `fit` of a technique returned; `WrongOutput` where it is no `Fitted` of a known status.
+
+    >>> check_fitted(None)
+    Traceback (most recent call last):
+    fairbench_cli.classifiers.outputs.WrongOutput: fit returns NoneType; return Fitted(model)
+    """
+    if not isinstance(returned, Fitted):
+        raise WrongOutput(f"fit returns {type(returned).__name__}; return Fitted(model)")
+    if returned.status not in get_args(Status):
+        statuses = ", ".join(get_args(Status))
+        raise WrongOutput(f"fit returns the status {returned.status!r}; use one of {statuses}")
+    return returned
 
 
 def settled(

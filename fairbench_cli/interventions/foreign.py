@@ -17,6 +17,7 @@ from fairbench_cli.base.errors import nearest
 from fairbench_cli.base.parameters import accepts
 from fairbench_cli.classifiers.encode import Encoder, Encoding, fit_encoder
 from fairbench_cli.classifiers.fit import Classifier, Model
+from fairbench_cli.classifiers.outputs import as_decisions
 from fairbench_cli.data.table import Floats, Labels, Sample
 from fairbench_cli.interventions.cells import (
     Groups,
@@ -312,16 +313,14 @@ class ForeignModel:
         ------
         Infeasible
             When a row's group had no training rows, and it needs the group to decide.
-        ValueError
+        WrongOutput
             When it predicts other labels than 0 and 1.
         """
         chance = self.decision_probability(sample)
         if chance is not None:
             return drawn(chance, self.seed)
         labels = np.asarray(self._call("predict", sample)).reshape(-1)
-        if not np.isin(labels, (0, 1)).all():
-            raise ValueError("it was trained on the labels 0 and 1, and predicts others")
-        return np.asarray(labels, dtype=np.int8)
+        return as_decisions("predict", labels, (len(sample),))
 
     def decision_probability(self, sample: Sample) -> Floats | None:
         """Return each row's probability of being accepted, or None if nothing is drawn; see `predict`."""

@@ -9,6 +9,7 @@ from sklearn.utils.metaestimators import available_if
 
 from fairbench_cli.classifiers.encode import NUMBER
 from fairbench_cli.classifiers.fit import Classifier
+from fairbench_cli.classifiers.outputs import as_decisions, as_probabilities
 from fairbench_cli.data.table import Floats
 
 
@@ -54,14 +55,16 @@ class MatrixClassifier(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Return each row's label, shape (rows,)."""
-        return np.asarray(self.estimator_.predict(self._array(X))).astype(np.int64)
+        returned = self.estimator_.predict(self._array(X))
+        return as_decisions("predict", returned, np.shape(X)[:1]).astype(np.int64)
 
     @available_if(_gives_probabilities)
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the labels 0 and 1, shape (rows, 2)."""
-        both = self.estimator_.predict_proba(self._array(X))
+        returned = self.estimator_.predict_proba(self._array(X))
+        both = as_probabilities("predict_proba", returned, (np.shape(X)[0], 2))
         order = [list(self.estimator_.classes_).index(label) for label in (0, 1)]
-        return np.ascontiguousarray(np.asarray(both)[:, order], dtype=np.float64)
+        return np.ascontiguousarray(both[:, order], dtype=np.float64)
 
     def _array(self, X: Any) -> Any:
         """Return the values of a data frame, unless frames are what the classifier takes."""

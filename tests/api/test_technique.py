@@ -19,6 +19,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import fairbench_cli as fb
 from fairbench_cli.data.table import VALUES
+from fairbench_cli.interventions.fitted import Fitted
 from fairbench_cli.interventions.preprocessing import Massaging
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
@@ -289,6 +290,35 @@ def test_objects_as_techniques():
     assert np.array_equal(
         fair("none", estimator={"tree": {"min_leaf": 5}}).fit(X, y).predict_proba(X).shape, (240, 2)
     )
+
+
+class Returning:
+    """A technique whose model returns what it is told to."""
+
+    def __init__(self, **methods):
+        self.methods = methods
+
+    def fit(self, train, classifier, rng):
+        model = type("Model", (), {name: staticmethod(method) for name, method in self.methods.items()})
+        return Fitted(model())
+
+
+@pytest.mark.parametrize(
+    ("methods", "message"),
+    [
+        (
+            {"predict_proba": lambda rows: np.full((len(rows), 2), 0.5)},
+            r"predict_proba returns shape \(2, 2\)",
+        ),
+        ({"predict_proba": lambda rows: np.full(len(rows), -3.0)}, r"predict_proba leaves \[0, 1\]"),
+        ({"predict": lambda rows: np.full(len(rows), 0.5)}, "other values than 0 and 1"),
+        ({"decision_probability": lambda rows: ["0.5"] * len(rows)}, "decision_probability returns text"),
+    ],
+)
+def test_what_a_technique_returns_is_checked_as_in_a_run(methods, message):
+    methods = {"predict": lambda rows: np.zeros(len(rows))} | methods
+    with pytest.raises(ValueError, match=message):
+        fair(Returning(**methods)).fit(X, y).predict(X)
 
 
 @pytest.mark.parametrize(

@@ -242,11 +242,11 @@ class Returns:
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        (np.array([0, 2]), r"predict returned 2, which is none of the labels given to fit, 0 and 1"),
-        (np.array([0.5]), r"predict returned 0.5, which is none"),
-        (np.array([np.nan]), r"predict returned nan, which is none"),
-        (np.array(["yes"]), r"predict returned yes, which is none"),
-        (np.zeros((200, 1)), r"predict returned shape \(200, 1\) for 200 rows, not \(200,\)"),
+        (np.array([0, 2]), r"predict returns other values than 0 and 1, such as 2; 1 is the favourable"),
+        (np.array([0.5]), r"other values than 0 and 1, such as 0\.5"),
+        (np.array([np.nan]), r"other values than 0 and 1, such as nan"),
+        (np.array(["yes"]), r"predict returns text; return numbers"),
+        (np.zeros((200, 1)), r"predict returns shape \(200, 1\) for 200 rows; return \(200,\)"),
     ],
 )
 def test_predictions_are_checked(what, message):
@@ -258,7 +258,9 @@ def test_probabilities_are_taken_by_class_and_checked():
     assert (
         fitted(Returns, what=np.array([1]), proba=np.array([0.9, 0.1])).predict_proba(sample()) == 0.9
     ).all()
-    with pytest.raises(ValueError, match=r"predict_proba returned shape \(3,\), not \(200, 2\)"):
+    with pytest.raises(
+        ValueError, match=r"predict_proba returns shape \(3,\) for 200 rows; return \(200, 2\)"
+    ):
         fitted(Returns, what=np.array([1]), proba=np.zeros(3)).predict_proba(sample())
 
 

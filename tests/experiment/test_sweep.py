@@ -88,6 +88,56 @@ def test_a_run_with_a_sweep_and_one_that_gets_it_later(tmp_path, say):
     assert len(accepted) == len(RATES) * results["beta"].nunique()
 
 
+SCORED = """
+import numpy as np
+from fairbench_cli.interventions.fitted import Fitted
+
+
+class Model:
+    def __init__(self, model, shape):
+        self.model, self.shape = model, shape
+
+    def predict(self, sample):
+        return self.model.predict(sample)
+
+    def scores(self, sample):
+        p = self.model.predict_proba(sample)
+        shapes = {"rows": p, "pairs": np.column_stack([1 - p, p]), "column": p[:, None], "short": p[1:]}
+        shapes["infinite"] = np.where(p > 0.5, np.inf, p)
+        shapes["text"] = p.astype(str)
+        return shapes[self.shape]
+
+
+class Scored:
+    def __init__(self, shape="rows"):
+        self.shape = shape
+
+    def fit(self, train, classifier, rng):
+        return Fitted(Model(classifier.fit(train), self.shape))
+"""
+
+
+def test_scores_of_another_shape_are_failures_and_spoil_no_other_technique(tmp_path, say):
+    """A column or a pair of scores a row was once broadcast: curves with negative accuracies, status ok."""
+    (tmp_path / "scored.py").write_text(SCORED)
+    scored = {"./scored.py:Scored": {"shape": ["pairs", "column", "short", "infinite", "text", "rows"]}}
+    keys = {"interventions": ["none", scored], "classifiers": ["logistic-regression"]}
+    keys |= {"sweep": "acceptance-rate", "predictions": True, "sample": {"from": "shipped", "size": 200}}
+    done = say("run", write_config(tmp_path / "a.yaml", **keys), "-o", "a", "--jobs", "1")
+    assert done.code == 1
+    assert "scores returns shape (200, 2) for 200 rows; return (200,)" in done.err
+    groups = pd.read_csv(tmp_path / "a" / "groups.csv")
+    status = groups.groupby("parameters")["status"].agg(set).to_dict()
+    assert status.pop("{}") == status.pop('{"shape":"rows"}') == {"ok"}
+    assert len(status) == 5
+    assert set.union(*status.values()) == {"failed"}
+    sweep = pd.read_csv(tmp_path / "a" / "sweep.csv")
+    curves = [part["mean"].to_numpy() for _, part in sweep.groupby("intervention")]
+    assert len(curves) == 2
+    assert np.array_equal(curves[0], curves[1], equal_nan=True)
+    assert len(list((tmp_path / "a" / "predictions").glob("*"))) > 0
+
+
 def test_a_model_without_scores_has_no_points():
     swept = Counts(GROUPS, np.zeros((0, 2, 2, 2)))
     assert measure("discrimination", swept).shape == (0,)

@@ -186,6 +186,30 @@ class NoScore(Good):
     wrapped = returning(predict_proba=lambda n: np.full(n, np.nan))
 
 
+class Pairs(Good):
+    wrapped = returning(predict_proba=lambda n: np.full((n, 2), 0.5))
+
+
+class ColumnOfScores(Good):
+    wrapped = returning(scores=lambda n: np.zeros((n, 1)))
+
+
+class Certain(Good):
+    wrapped = returning(scores=lambda n: np.full(n, np.inf))
+
+
+class LogOdds(Good):
+    wrapped = returning(predict_proba=lambda n: np.full(n, -3.0))
+
+
+class Written(Good):
+    wrapped = returning(scores=lambda n: np.full(n, "0.5"))
+
+
+class Masked(Good):
+    wrapped = returning(predict=lambda n: np.ma.masked_all(n, dtype=np.int8))
+
+
 class Beyond(Good):
     wrapped = returning(decision_probability=lambda n: np.full(n, 1.5))
 
@@ -248,10 +272,16 @@ def test_the_good_pass(rogues, monkeypatch, name):
         ("Raises", RUNS, "AttributeError: 'Sample' object has no attribute 'nothing' (rogues.py:"),
         ("Never", RUNS, "It can run on neither compas nor adult: never. Look at when"),
         ("Bare", RUNS, "fit returns Model; return Fitted(model)."),
-        ("Splendid", RUNS, "The status 'splendid' is unknown; use one of ok, noop, degraded."),
+        ("Splendid", RUNS, "fit returns the status 'splendid'; use one of ok, noop, degraded."),
         ("Columns", RUNS, "predict returns shape (300, 1) for 300 rows; return (300,)."),
         ("Twos", RUNS, "predict returns other values than 0 and 1"),
         ("NoScore", RUNS, "predict_proba returns values that are missing or infinite"),
+        ("Pairs", RUNS, "predict_proba returns shape (300, 2) for 300 rows; return (300,)."),
+        ("ColumnOfScores", RUNS, "scores returns shape (300, 1) for 300 rows; return (300,)."),
+        ("Certain", RUNS, "scores returns values that are missing or infinite; return numbers."),
+        ("LogOdds", RUNS, "predict_proba leaves [0, 1]; return probabilities."),
+        ("Written", RUNS, "scores returns text; return numbers."),
+        ("Masked", RUNS, "predict returns values that are masked; return a number for each row."),
         ("Beyond", RUNS, "decision_probability leaves [0, 1]"),
     ],
 )

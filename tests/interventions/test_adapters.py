@@ -370,7 +370,7 @@ def test_other_labels_are_refused():
         def predict(self, X):
             return np.ones(len(X)) * -1
 
-    with pytest.raises(ValueError, match="labels 0 and 1"):
+    with pytest.raises(ValueError, match=r"other values than 0 and 1, such as -1\.0"):
         fit(Signed).predict(TEST)
 
 

@@ -1,0 +1,78 @@
+"""Check what a model returns: a number for each row, of the kind and in the range that its method promises.
+
+Every decision, score and probability of a technique or classifier passes here, whoever wrote it: in a run,
+in `fairbench check` and in `fb.technique`. NumPy would broadcast a column, cut 0.7 to 0 and read text as
+numbers.
+"""
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairbench_cli.data.table import Floats, Labels
+
+ROUNDING = 1e-9  # by which a computed probability may leave [0, 1]
+
+
+class WrongOutput(ValueError):  # noqa: N818 - what a model returned, in a sentence that says what to return
+    """A model returned something else than a number of the right kind for each row."""
+
+
+def as_decisions(method: str, values: Any, shape: tuple[int, ...]) -> Labels:
+    """Return decisions as int8, 1 for the favourable outcome; `WrongOutput` where they are none.
+
+    >>> as_decisions("predict", [True, False], (2,)).tolist()
+    [1, 0]
+    >>> as_decisions("predict", [0.7, 0.2], (2,))
+    Traceback (most recent call last):
+    fairbench_cli.classifiers.outputs.WrongOutput: predict returns other values than 0 and 1, such as 0.7; ...
+    """
+    decisions = _as_numbers(method, values, shape)
+    is_decision = (decisions == 0) | (decisions == 1)
+    if not is_decision.all():
+        problem = f"{method} returns other values than 0 and 1, such as {decisions[~is_decision][0]}"
+        raise WrongOutput(f"{problem}; 1 is the favourable outcome")
+    return decisions.astype(np.int8)
+
+
+def as_scores(method: str, values: Any, shape: tuple[int, ...]) -> Floats:
+    """Return scores as float64; `WrongOutput` where they are not finite numbers.
+
+    >>> as_scores("scores", [[0.2, 0.8], [0.5, 0.5]], (2,))
+    Traceback (most recent call last):
+    fairbench_cli.classifiers.outputs.WrongOutput: scores returns shape (2, 2) for 2 rows; return (2,)
+    """
+    scores: Floats = _as_numbers(method, values, shape).astype(np.float64, copy=False)
+    if not np.isfinite(scores).all():
+        raise WrongOutput(f"{method} returns values that are missing or infinite; return numbers")
+    return scores
+
+
+def as_probabilities(method: str, values: Any, shape: tuple[int, ...]) -> Floats:
+    """Return probabilities as float64; `WrongOutput` where they are not from 0 to 1.
+
+    >>> as_probabilities("predict_proba", [0.2, 1.5], (2,))
+    Traceback (most recent call last):
+    fairbench_cli.classifiers.outputs.WrongOutput: predict_proba leaves [0, 1]; return probabilities
+    """
+    probabilities = as_scores(method, values, shape)
+    if not ((probabilities >= -ROUNDING) & (probabilities <= 1 + ROUNDING)).all():
+        raise WrongOutput(f"{method} leaves [0, 1]; return probabilities")
+    return probabilities
+
+
+def _as_numbers(method: str, values: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Return values as an array of numbers or truth values; `WrongOutput` for another kind or shape."""
+    if np.ma.is_masked(values):
+        raise WrongOutput(f"{method} returns values that are masked; return a number for each row")
+    array = np.asarray(values)
+    if array.dtype.kind == "O" and all(isinstance(value, Real | np.bool_) for value in array.flat):
+        array = array.astype(np.float64)
+    if array.dtype.kind not in "biuf":
+        kind = "text" if array.dtype.kind in "US" else f"values of type {array.dtype}"
+        raise WrongOutput(f"{method} returns {kind}; return numbers")
+    if array.shape != shape:
+        raise WrongOutput(f"{method} returns shape {array.shape} for {shape[0]} rows; return {shape}")
+    return array
