@@ -30,6 +30,7 @@ RefMethod = Literal["given", "majority", "minimum", "maximum", "rest"]
 Effect = Literal["assistive", "punitive"]
 Rule = Literal["evidence", "point"]
 Preset = Literal["aequitas", "eeoc", "ll144"]
+Spelling = Literal["merge", "keep"]
 
 TAU = 0.8
 MOST_SCORES = 6  # columns: rows are counted by all decisions together
@@ -289,6 +290,7 @@ READERS = {
     "ref": _by_name(str, "race=Caucasian", sided=True),
     "bins": _by_name(scalar, "age=4"),
     "tau": _by_name(scalar, "fpr=0.9", DEFAULT),
+    "spellings": _by_name(str, "sex=merge", DEFAULT),
 }
 _intersections = _column_sets(2, "is not two or more attributes", "write race,sex")
 _explained = _column_sets(1, "does not name different columns", "write education,hours")
@@ -354,7 +356,14 @@ class AuditConfig(StrictModel):
         (), alias="intersect", description="Audit a combination: --intersect race,sex"
     )
     favourable: Annotated[tuple[str, ...], BeforeValidator(_texts)] = Field(
-        (), description="Value of words in score and label that counts as 1; each of several is audited."
+        (),
+        description="Value of words in score and label that counts as 1, or several of one outcome: "
+        "'yes|Yes'; repeat it: each is audited.",
+    )
+    spellings: Annotated[dict[str, Spelling], BeforeValidator(READERS["spellings"])] = Field(
+        {},
+        description="Values that differ in capitals, blanks or accents only: merge, or keep apart; of one "
+        "column: --spellings sex=merge",
     )
     threshold: Annotated[tuple[Annotated[float, Field(allow_inf_nan=False)], ...], LISTED] = Field(
         (), description="Selected: score >= this."
@@ -440,6 +449,15 @@ class AuditConfig(StrictModel):
     def score(self) -> str | None:
         """The first column of scores, if one is named."""
         return self.scores[0] if self.scores else None
+
+    def spelling(self, column: str) -> Spelling | None:
+        """Return what is done with values of a column that differ in their spelling only; None: not said."""
+        return self.spellings.get(column, self.spellings.get(DEFAULT))
+
+    @property
+    def columns_with_spellings(self) -> tuple[str, ...]:
+        """The columns of which it is said by name what is done with spellings."""
+        return tuple(name for name in self.spellings if name != DEFAULT)
 
     @property
     def compares(self) -> bool:
@@ -527,7 +545,7 @@ class PlanConfig(AuditConfig):
 PLANNED = tuple(name for name in PlanConfig.model_fields if name not in AuditConfig.model_fields)
 USED_BY_PLANS = (
     *("attribute", "bins", "intersect", "ref", "ref-method", "tau", "min-group", "min-share", "exclude"),
-    *("confidence", "table", "counts", *PLANNED),
+    *("spellings", "confidence", "table", "counts", *PLANNED),
 )
 """The keys that a plan takes: those of who is compared and how, and its own."""
 

@@ -298,7 +298,7 @@ class Returning:
     def __init__(self, **methods):
         self.methods = methods
 
-    def fit(self, train, classifier, rng):
+    def fit(self, train, classifier, rng):  # noqa: ARG002
         model = type("Model", (), {name: staticmethod(method) for name, method in self.methods.items()})
         return Fitted(model())
 

@@ -129,18 +129,6 @@ def test_rows_that_repeat_a_person_are_named():
     assert "earlier row" not in notes(with_column("store_id", "123"))  # a code
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [
-        (["1", "1.0", "01", "2"], '"01", "1", "1.0" differ in how the number is written only'),
-        (["Caucasian", "C\u0430ucasian"], "look alike, and differ in a letter of another script"),
-        (["F", "Female", "M"], '"F" may be short for "Female"'),
-    ],
-)
-def test_groups_that_are_one_are_named(values, said):
-    assert said in notes(with_column("sex", values))
-
-
 def test_labels_and_weights_that_say_nothing(say, tmp_path):
     same = fb.audit(pd_frame(score=[0, 1] * 20, label=[0] * 40, sex=["f", "m"] * 20))
     assert "Everybody has the label 0: rates of those with 1 have no rows." in same.report.notes

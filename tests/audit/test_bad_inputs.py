@@ -285,7 +285,6 @@ def test_read(what, tmp_path):
     [
         (f"{HEAD}1,0,\n0,1,b\n", "race: 1 row without a value; group (missing)"),
         (f"{HEAD}1,0,Asian \n0,1,Asian\n1,1,b\n", 'merged "Asian"'),
-        (f"{HEAD}1,0,asian\n0,1,Asian\n", "differ in capitals only"),
         (f"{HEAD}1,0,NA\n0,1,b\n", '"NA" (1 row) is a group of its own'),
         (f"{HEAD}1,0,None\n0,1,null\n", '"null" (1 row)'),
         (f"{HEAD}1,0,?\n0,1,b\n", '"?" (1 row)'),

@@ -151,22 +151,6 @@ def test_an_intersection_in_another_order_counts_once():
     assert config.intersections == (("race", "sex"), ("age", "race"))
 
 
-TWINS = [
-    ("caf\u00e9", "cafe\u0301"),
-    ("Asian", "As\u200bian"),
-    ("a b", "a\u00a0b"),
-    ("a b", "a  b"),
-]
-
-
-@pytest.mark.parametrize(("one", "other"), TWINS)
-def test_twins_are_remarked_on(one, other):
-    tally = read(f"score,race\n1,{one}\n0,{other}\n")
-    assert len(tally.slices[0].counts.groups) == 2
-    (note,) = (note for note in tally.notes if "look alike" in note)
-    assert json.dumps(other) in note
-
-
 def test_rows_of_one_person(monkeypatch):
     text = "id,m,score,race\n1,x,1,a\n1,y,0,a\n2,x,1,b\n2,y,1,b\n"
     said = "Rows whose id an earlier row has: 2; all are counted; if they are of one person, give "

@@ -44,8 +44,14 @@ from fairbench_cli.audit.scan.source import (
     progress_of,
     start_database,
 )
+from fairbench_cli.audit.scan.spellings import (
+    AlikeValuesError,
+    alike_groups,
+    alike_groups_of_rows,
+    merge_groups,
+)
 from fairbench_cli.audit.scan.tally import Tally
-from fairbench_cli.base.errors import Flag, shown, user_error
+from fairbench_cli.base.errors import Flag, UserError, shown, user_error
 from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.telling import Far, Tell, to_nobody
 from fairbench_cli.base.text import counted_words, shown_path
@@ -223,11 +229,15 @@ def _as_suggested(
     binary = all(decision.kind == "binary" for decision in decisions)
     if binary:
         source, percent = first, ()
-    source, roles = readings.read_outcomes(source, roles, config.favourable, binary=binary)
+    try:
+        source, roles = readings.read_outcomes(source, roles, config, binary=binary)
+    except AlikeValuesError as error:
+        raise UserError(*error.problems, *alike_groups_of_rows(source, roles, config)) from None
+    source, merged = merge_groups(source, roles, config)
     bins = {
         name: readings.find_bins(source, roles.attributes[name], many) for name, many in config.bins.items()
     }
-    roles = replace(roles, notes=(*roles.notes, *percent))
+    roles = replace(roles, notes=(*roles.notes, *percent, *merged))
     return Scan(source, config, roles, (), bins, binary), decisions
 
 
@@ -287,6 +297,9 @@ def _with_notes(scan: Scan) -> Scan:
     else:
         slices, note = with_clusters(scan, scan.roles.cluster)
         tally, people = replace(tally, slices=slices), [note]
+    groups = {name: _group_rows(scan, name) for name in scan.roles.attributes}
+    if alike := alike_groups(groups, scan.config):
+        raise UserError(*alike)
     weightless = int((scan.together.rows - scan.together.weighing).sum())
     notes = (
         *scan.source.notes,
@@ -322,8 +335,18 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
         for group in sorted(written)
         if group.lower() in LOOK_MISSING and not {group, f"{name}={group}"} & set(left_out)
     ]
-    notes += [f"{name}: {twins}." for twins in (*twins_among(sorted(written)), *short_for(sorted(written)))]
+    alike = twins_among(sorted(written)) if scan.config.spelling(name) == "keep" else []
+    notes += [f"{name}: {twins}." for twins in (*alike, *short_for(sorted(written)))]
     return notes
+
+
+def _group_rows(scan: Scan, name: str) -> dict[str, int]:
+    """Return the rows of each group of an attribute."""
+    rows: dict[str, int] = defaultdict(int)
+    cells = scan.cells_with([name])
+    for value, count in zip(cells.values[name], cells.rows.tolist(), strict=True):
+        rows[group_name(value)] += count
+    return rows
 
 
 def _repeats(scan: Scan) -> list[str]:

@@ -17,11 +17,12 @@ from itertools import chain, combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.config import ABOVE_MEDIAN, Decision, Edges
+from fairbench_cli.audit.config import ABOVE_MEDIAN, AuditConfig, Decision, Edges
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
+from fairbench_cli.audit.scan.spellings import Outcome, with_spellings
 from fairbench_cli.base.errors import Flag, Words, shown, suggest, user_error
 from fairbench_cli.base.text import counted_words
 
@@ -412,45 +413,52 @@ def _scale(source: Source, column: int, table: str) -> _Scale:
 
 
 def read_outcomes(
-    source: Source, roles: ColumnRoles, favourable: tuple[str, ...], *, binary: bool
+    source: Source, roles: ColumnRoles, config: AuditConfig, *, binary: bool
 ) -> tuple[Source, ColumnRoles]:
     """Return the predictions and roles with favourable values read as 1, and the others as 0.
 
-    Columns of 0 and 1 stay as they are. Of several values each is a class, audited against the rest: the code
-    of a row is the position of its class, and that of all other rows one more than the last. A label of 0 and
-    1 is not used then. Where score and label have words of their own, one value of each may be given.
+    Columns of 0 and 1 stay as they are. Of several outcomes each is a class, audited against the rest: the
+    code of a row is the position of its class, and that of all other rows one more than the last. A label of
+    0 and 1 is not used then. Where score and label have words of their own, an outcome of each may be given.
 
     Parameters
     ----------
     source, roles
         What was found out of the columns.
-    favourable : tuple of str
-        Values, as in the file.
+    config : AuditConfig
+        With the favourable values, as in the file; "yes|Yes" are two values of one outcome.
     binary : bool
         Whether scores are decisions, and not cut.
 
     Raises
     ------
     UserError
-        For a value that does not occur, or several without a column of classes.
+        For a value that does not occur, several outcomes without a column of classes, and a value that is
+        spelled a little otherwise than a favourable one, where it is not said what that means.
     """
+    favourable = config.favourable
     if not favourable:
         return source, roles
     names, labels = source.columns, [] if roles.label is None else [roles.label]
     asked = [*(roles.scores if binary else ()), *labels]
     found = {column: _counts(source, column, favourable) for column in asked}
     words = {column: counts for column, counts in found.items() if counts}
+    outcomes = _outcomes(favourable, {value for counts in words.values() for value in counts})
     if not words:
         listed = " and ".join(names[column] for column in asked)
         what = f"{listed} {'are' if len(asked) > 1 else 'is'} 0 or 1" if asked else "scores are cut"
         raise user_error((FAVOURABLE, f" has no effect: {what}"), "leave it out", FAVOURABLE)
-    _check(source, words, favourable)
-    own = _own_words(words, favourable)
+    _check(source, words, tuple(chain.from_iterable(outcomes)))
+    own = _own_words(words, outcomes)
     several = len(favourable) > 1 and not own
     if several:
-        _check_classes(source, words, favourable)
-    values = {column: own.get(column, favourable) for column in words}
-    notes = [_note(names[column], counts, values[column]) for column, counts in words.items()]
+        _check_classes(source, words, tuple(chain.from_iterable(outcomes)))
+    notes: list[str] = []
+    values: dict[int, tuple[Outcome, ...]] = {}
+    for column, counts in words.items():
+        complete = with_spellings(names[column], counts, own.get(column, outcomes), config)
+        values[column], merged = complete
+        notes += [*merged, _note(names[column], counts, values[column])]
     if several and roles.score not in words:
         what = f"{len(favourable)} favourable values, and no classes in {names[roles.score]}"
         raise user_error(what, ("name one value, or a column of classes with ", Flag("score")), FAVOURABLE)
@@ -460,10 +468,32 @@ def read_outcomes(
         notes.append(f"{names[roles.label]} is 0 or 1, of no class: what needs labels is not audited.")
         roles = replace(roles, label=None)
     in_sql = list(source.in_sql)
-    for column, ones in values.items():
-        in_sql[column] = _coded(in_sql[column], ones)
+    for column, of_column in values.items():
+        in_sql[column] = _coded(in_sql[column], of_column)
     roles = replace(roles, classes=favourable if several else (), notes=(*roles.notes, *notes))
     return replace(source, in_sql=tuple(in_sql)), roles
+
+
+def _outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outcome, ...]:
+    """Return the values of each outcome: a text that is no value itself may be several, "yes|Yes".
+
+    >>> _outcomes(("yes|Yes", "a|b"), {"yes", "Yes", "a|b"})
+    (('yes', 'Yes'), ('a|b',))
+
+    Raises
+    ------
+    UserError
+        For a value that is named twice.
+    """
+    outcomes = tuple(
+        (text,) if text in values else tuple(value.strip(sql.BLANKS) for value in text.split("|"))
+        for text in favourable
+    )
+    named = [value for outcome in outcomes for value in outcome]
+    for value in named:
+        if named.count(value) > 1:
+            raise user_error(f"{shown(value)} is named twice", "name each value once", FAVOURABLE)
+    return outcomes
 
 
 def _counts(source: Source, column: int, favourable: tuple[str, ...]) -> dict[str, int]:
@@ -477,7 +507,8 @@ def _counts(source: Source, column: int, favourable: tuple[str, ...]) -> dict[st
         name = shown(source.columns[column])
         what = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
         raise user_error(what, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
-    asked = {value for value, *_ in found} & set(favourable)
+    values = {value for value, *_ in found}
+    asked = values & set(chain.from_iterable(_outcomes(favourable, values)))
     plain = all(code and (number or not asked) for _, _, code, number in found)
     return {} if plain else {value: count for value, count, *_ in found}
 
@@ -516,7 +547,7 @@ def _check_classes(
             )
             each = (next(value for value in (*favourable, *counts) if value in counts) for counts in both)
             fix = ("name one value of each column: ", *_flags(*each), "; values that count together ")
-            raise user_error(what, (*fix, "must be one value in the file"), FAVOURABLE)
+            raise user_error(what, (*fix, "are one outcome: ", Flag("favourable", "a|b")), FAVOURABLE)
 
 
 def _flags(first: str, second: str) -> tuple[Flag | str, ...]:
@@ -524,31 +555,39 @@ def _flags(first: str, second: str) -> tuple[Flag | str, ...]:
 
 
 def _own_words(
-    words: Mapping[int, Mapping[str, int]], favourable: tuple[str, ...]
-) -> dict[int, tuple[str, ...]]:
-    """Return the value of each column where score and label have words, and one value, of their own."""
-    found = {at: tuple(value for value in favourable if value in counts) for at, counts in words.items()}
-    apart = 1 < len(favourable) == len(set(found.values()))  # further scores have the words of the first
-    return found if apart and all(len(values) == 1 for values in found.values()) else {}
+    words: Mapping[int, Mapping[str, int]], outcomes: tuple[Outcome, ...]
+) -> dict[int, tuple[Outcome, ...]]:
+    """Return the outcome of each column where score and label have words, and one outcome, of their own."""
+    by_column = {
+        column: tuple(outcome for outcome in outcomes if not set(outcome).isdisjoint(counts))
+        for column, counts in words.items()
+    }
+    # Further scores have the words of the first.
+    apart = 1 < len(outcomes) == len(set(by_column.values()))
+    return by_column if apart and all(len(own) == 1 for own in by_column.values()) else {}
 
 
-def _note(name: str, counts: Mapping[str, int], favourable: tuple[str, ...]) -> str:
+def _note(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -> str:
+    favourable = [value for outcome in outcomes for value in outcome]
     rest = [(value, count) for value, count in counts.items() if value not in favourable]
     listed = ", ".join(
         f"{shown(value)} ({counted_words(count, 'row')})" for value, count in rest[:MOST_LISTED]
     )
     more = ", …" if len(rest) > MOST_LISTED else ""
-    counted = "each counts as 1 against the rest" if len(favourable) > 1 else "counts as 1"
+    counted = "counts as 1" if len(favourable) == 1 else "count as 1"
+    if len(outcomes) > 1:
+        counted = "each counts as 1 against the rest"
     others = f"; 0 {'are' if len(rest) > 1 else 'is'} {listed}{more}" if rest else ""
-    return f"{name}: {', '.join(map(shown, favourable))} {counted}{others}."
+    texts = (" or ".join(map(shown, outcome)) for outcome in outcomes)
+    return f"{name}: {', '.join(texts)} {counted}{others}."
 
 
-def _coded(column: sql.ColumnSql, favourable: tuple[str, ...]) -> sql.ColumnSql:
+def _coded(column: sql.ColumnSql, outcomes: tuple[Outcome, ...]) -> sql.ColumnSql:
     """Return a column whose code is 1 and 0, or the position of its class; NULL where it is empty."""
-    text, several = column.of("trimmed"), len(favourable) > 1
+    text, several = column.of("trimmed"), len(outcomes) > 1
     codes = "".join(
-        f" WHEN {text} = {sql.quoted(value)} THEN {at if several else 1}"
-        for at, value in enumerate(favourable)
+        f" WHEN {text} IN ({', '.join(map(sql.quoted, outcome))}) THEN {at if several else 1}"
+        for at, outcome in enumerate(outcomes)
     )
-    rest = len(favourable) if several else 0
+    rest = len(outcomes) if several else 0
     return replace(column, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {rest} END")
