@@ -93,6 +93,23 @@ REFUSED = {
         AuditConfig(),
         ['"race" appears twice', "preds.csv:1"],
     ),
+    "score twice": (
+        "score,race,score\n1,a,0\n",
+        AuditConfig(),
+        ['column "score" appears twice', "preds.csv:1"],
+    ),
+    "label twice": ("score,label,label,race\n1,0,0,b\n", AuditConfig(), ['column "label" appears twice']),
+    "model twice": ("model_id,score,model_id,race\n1,0,1,b\n", AuditConfig(), ['"model_id" appears twice']),
+    "a named column twice": (
+        "score,race,job,job\n1,a,x,y\n",
+        AuditConfig(explained_by=("job",)),
+        ['column "job" appears twice', "preds.csv:1", "rename or remove one of them"],
+    ),
+    "a reference's column twice": (
+        "score,race,job,job\n1,a,x,y\n",
+        AuditConfig(references={"job": "x"}, ref_method="given"),
+        ['column "job" appears twice'],
+    ),
     "header twice by blanks": ("score,label,race, race\n1,0,a,b\n", AuditConfig(), ['"race" appears twice']),
     "short row": (f"{HEAD}1,0,a\n0,1\n", AuditConfig(), ["preds.csv:3", "2 cells, the header 3"]),
     "long row": (f"{HEAD}1,0,a\n0,1,b,c\n", AuditConfig(), ["preds.csv:3", "4 cells"]),

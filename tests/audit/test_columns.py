@@ -151,6 +151,18 @@ def test_an_intersection_in_another_order_counts_once():
     assert config.intersections == (("race", "sex"), ("age", "race"))
 
 
+def test_columns_of_one_name_stop_only_who_names_them():
+    """ProPublica's COMPAS file has decile_score and priors_count twice."""
+    text = "points,score,race,points\n3,1,a,4\n2,0,b,1\n1,1,a,1\n1,0,b,7\n"
+    tally = read(text)
+    assert audited(tally) == ["race"]
+    assert 'Left out, as several columns have one name: "points".' in tally.notes
+    alone = read("score,race\n1,a\n0,b\n1,a\n0,b\n")
+    assert tally.slices[0].counts.n.tolist() == alone.slices[0].counts.n.tolist()
+    with pytest.raises(UserError, match='column "points" appears twice'):
+        read(text, attributes=("points",))
+
+
 def test_rows_of_one_person(monkeypatch):
     text = "id,m,score,race\n1,x,1,a\n1,y,0,a\n2,x,1,b\n2,y,1,b\n"
     said = "Rows whose id an earlier row has: 2; all are counted; if they are of one person, give "

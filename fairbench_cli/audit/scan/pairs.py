@@ -138,6 +138,9 @@ def _identifiers(source: Source, baseline: Source, config: AuditConfig) -> tuple
         name = config.identifier
         return find_column(source, name, "id"), find_column(baseline, name, "id")
     for name in IDENTIFIERS:
+        for rows in (source, baseline):
+            if name in rows.doubled:
+                find_column(rows, name, "id")  # which refuses it
         if name in source.places and name in baseline.places:
             return source.places[name], baseline.places[name]
     return None

@@ -159,6 +159,9 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
     quantities: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     if config.attributes is None:
+        for name in source.doubled:
+            if name in _named(config) or recognise.named_like_protected(name):
+                raise _unknown(source, name, "attribute", [])
         free = [
             i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED - USED
         ]
@@ -184,6 +187,8 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
         why = f". {left_out[0].rstrip('.')}" if left_out else ""
         raise user_error(f"no attribute column is left to audit{why}", fix, source.name)
     single = None if "model" in found else source.places.get("model_id")
+    if "model" not in found and "model_id" in source.doubled:
+        raise _unknown(source, "model_id", "model-column", [])
     scores = [column for role, column in found.items() if role.partition(" ")[0] == "score"]
     if source.alone is not None:
         scores = [len(source.columns) - 1, *scores]  # the baseline comes first
@@ -215,7 +220,10 @@ def _forgotten_weights(source: Source, config: AuditConfig, used: set[int]) -> l
 
 
 def _usual_label(source: Source) -> str | None:
-    """Return the label column by its usual name; refuse it in capitals."""
+    """Return the label column by its usual name; refuse it in capitals, and two of them."""
+    for name in LABELS:
+        if name in source.doubled:
+            raise _unknown(source, name, "label", [])
     known = [name for name in LABELS if name in source.places]
     capitals = [name for name in source.places if name.lower() in LABELS]
     if capitals and not known:
@@ -235,7 +243,10 @@ def find_column(source: Source, name: str, key: str, taken: Mapping[int, str] | 
 
 
 def _unknown(source: Source, name: str, key: str, names: list[str]) -> UserError:
+    """Return the error for a name that no column has, or several have."""
     where = f"{source.name}:1" if source.format == "csv" else source.name
+    if name in source.doubled:
+        return user_error(f"column {shown(name)} appears twice", "rename or remove one of them", where)
     what = f"no column {shown(name)}"
     if len(source.columns) == 1:
         only = shown(source.columns[0])

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, Type
 
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
-from fairbench_cli.base.errors import Flag, UserError, Words, user_error
+from fairbench_cli.base.errors import Flag, UserError, Words, shown, user_error
 from fairbench_cli.base.telling import Far, Tell, to_nobody
-from fairbench_cli.base.text import shown_path
+from fairbench_cli.base.text import listed, shown_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,7 +83,9 @@ class Source:
     name : str
         As the user gave it; "-" for standard input.
     columns : tuple of str
-        Trimmed names; empty for a column without a name.
+        Trimmed names; empty for a column without a name, or with that of another one.
+    doubled : tuple of str
+        The names that several columns have: nobody can say which is meant.
     format : {"csv", "ndjson", "parquet", "sqlite", "frame"}
         How the rows are written.
     path : Path
@@ -117,6 +119,7 @@ class Source:
     in_sql: tuple[sql.ColumnSql, ...] = ()
     once: str = ""
     alone: "Source | None" = None
+    doubled: tuple[str, ...] = ()
 
     @property
     def places(self) -> dict[str, int]:
@@ -623,22 +626,27 @@ def _header(text: str, separator: str) -> list[str]:
         return []
 
 
-def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the trimmed names of columns, and what a reader should know of them."""
+def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return the trimmed names of columns, those that several have, and what a reader should know of them.
+
+    Of a name that several columns have, none keeps it.
+    """
     if not names:
         raise user_error("there are no columns", "give a score and a group for each person", name)
     trimmed = tuple(text.strip(sql.BLANKS) for text in names)
     given = [text for text in trimmed if text]
-    twice = sorted({text for text in given if given.count(text) > 1})
-    if twice:
-        raise user_error(f'column "{twice[0]}" appears twice', "rename or remove one of them", f"{name}:1")
+    doubled = tuple(sorted({text for text in given if given.count(text) > 1}))
     notes = []
+    if doubled:
+        left_out = listed([shown(text) for text in doubled])
+        notes.append(f"Left out, as several columns have one name: {left_out}.")
     if any(text != plain for text, plain in zip(names, trimmed, strict=True) if plain):
         notes.append("Blanks around column names were trimmed.")
     unnamed = [i for i, text in enumerate(trimmed, 1) if not text]
     if unnamed:
         notes.append(f"Columns without a name are left out: {', '.join(map(str, unnamed))}.")
-    return trimmed, tuple(notes)
+    unambiguous = tuple("" if text in doubled else text for text in trimmed)
+    return unambiguous, doubled, tuple(notes)
 
 
 def _view(
@@ -648,6 +656,13 @@ def _view(
 
     `first` is a table with its first rows.
     """
-    trimmed, notes = _names(names, source.name)
-    notes = (*source.notes, *notes)
-    return replace(source, columns=trimmed, notes=notes, table=table, first=first, in_sql=tuple(columns))
+    unambiguous, doubled, notes = _names(names, source.name)
+    return replace(
+        source,
+        columns=unambiguous,
+        doubled=doubled,
+        notes=(*source.notes, *notes),
+        table=table,
+        first=first,
+        in_sql=tuple(columns),
+    )

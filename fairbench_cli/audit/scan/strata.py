@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, bins_note, find_bins
-from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED
+from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_by
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
-from fairbench_cli.base.errors import Flag, shown, suggest, user_error
+from fairbench_cli.base.errors import Flag, shown, user_error
 from fairbench_cli.data.recognise import follows, named_like_identifiers, named_like_scores
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
@@ -184,9 +184,7 @@ def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
     columns: dict[str, str] = {}
     notes: list[str] = []
     for name in dict.fromkeys(name for names in scan.config.explained_by for name in names):
-        column = source.places.get(name)
-        if column is None:
-            raise user_error(f"no column {shown(name)}", suggest(name, source.places), EXPLAIN)
+        column = find_column(source, name, "explain")
         if column in taken:
             what = f"column {shown(name)} is the {taken[column]}"
             raise user_error(what, "explain by another", EXPLAIN)
