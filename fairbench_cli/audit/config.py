@@ -247,8 +247,14 @@ def _by_name(
             return {value: ""}
         if isinstance(value, list | tuple):
             each = [take(part) for part in value]
-            mappings = all(isinstance(part, dict) for part in each)
-            return {name: of for part in each for name, of in part.items()} if mappings else value
+            if not all(isinstance(part, dict) for part in each):
+                return value
+            names = [name for part in each for name in part]
+            for name in names:
+                if names.count(name) > 1:
+                    said = "without a name" if name == alone else f"for {name}"
+                    raise mistake(f"a value {said} is given twice", "leave one of the two out")
+            return {name: of for part in each for name, of in part.items()}
         if isinstance(value, str):
             name, sign, text = (part.strip() for part in value.partition("="))
             if name and text:

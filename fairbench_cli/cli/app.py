@@ -23,6 +23,7 @@ from fairbench_cli.cli import (
     run_command,
     simulate,
 )
+from fairbench_cli.cli.command import Command
 from fairbench_cli.cli.streams import widen
 
 # Typer ships its own Click or uses the installed one, by version; this is the right class either way.
@@ -91,6 +92,10 @@ app.command("list")(listing.list_names)
 app.command("docs")(listing.docs)
 app.add_typer(data.app, name="data")
 app.add_typer(network.app, name="network")
+for commands in (app, data.app, network.app):
+    for registered in commands.registered_commands:
+        if registered.cls is None or not issubclass(registered.cls, Command):
+            registered.cls = Command
 
 
 def run(arguments: list[str]) -> int:

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
 from fairbench_cli.audit.show.formats import FORMATS, file_of
+from fairbench_cli.cli.command import Command
 
 if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.compare.report import Report
@@ -35,7 +35,7 @@ SHORT = {"attribute": "-a", "metric": "-m"}
 KINDS = {"integer": int, "number": float, "boolean": bool}
 
 
-class AuditCommand(TyperCommand):
+class AuditCommand(Command):
     """The command: each key of `PlanConfig` is a flag, with its type, meaning and default.
 
     They are looked up when the command is used, so that ``fairbench --help`` stays light.

@@ -102,7 +102,7 @@ REFUSED = {
     "model twice": ("model_id,score,model_id,race\n1,0,1,b\n", AuditConfig(), ['"model_id" appears twice']),
     "a named column twice": (
         "score,race,job,job\n1,a,x,y\n",
-        AuditConfig(explained_by=("job",)),
+        AuditConfig(label="job"),
         ['column "job" appears twice', "preds.csv:1", "rename or remove one of them"],
     ),
     "a reference's column twice": (

@@ -201,7 +201,7 @@ def test_a_wrong_cell_is_named_by_its_line_in_the_file(tmp_path: Path) -> None:
 
 
 def test_propublicas_own_compas_file_is_read(data_folder: Path) -> None:
-    """It has decile_score and priors_count twice; the published false positive rates, with "Low" as the cut."""
+    """It has decile_score and priors_count twice; the false positive rates are the published ones."""
     keys = {"score": "score_text", "favourable": ["Medium|High"], "label": "two_year_recid"}
     result = audit(data_folder / "compas-scores-two-years.csv", attributes=["race"], draws=0, **keys)
     rates = result.to_pandas("groups").query("metric == 'fpr'").set_index("group")["value"]

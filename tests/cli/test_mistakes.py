@@ -5,8 +5,12 @@ import shutil
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 from conftest import LEARNED, SMALL, bare_data, fairbench, own_card, two_lines, write_config
+
+from fairbench_cli.cli.app import app
+from fairbench_cli.cli.command import Command
 
 SAMPLE = SMALL["sample"]
 
@@ -231,3 +235,71 @@ def test_a_journal_that_cannot_be_written_is_two_lines(finished, tmp_path, say):
     assert done.code == 2
     assert re.search(r"error: cannot write .*\n  fix: .*\n$", done.err), done.err
     assert "Traceback" not in done.err
+
+
+# -- options given twice
+
+
+def every_command():
+    """Yield each command of the tree."""
+    group = typer.main.get_command(app)
+    found = [group]
+    while found:
+        command = found.pop()
+        if hasattr(command, "commands"):
+            found += command.commands.values()
+        else:
+            yield command
+
+
+def test_every_command_refuses_an_option_of_one_value_that_is_given_twice():
+    commands = list(every_command())
+    assert len(commands) > 20
+    assert all(isinstance(command, Command) for command in commands)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "flags"),
+    [
+        (["audit", "p.csv", "--weight", "a", "--weight", "b"], ["--weight"]),
+        (["audit", "p.csv", "--weight", "a", "--weight=a"], ["--weight"]),
+        (
+            ["audit", "p.csv", "-o", "a", "--output", "b", "--label", "x", "--label", "y"],
+            ["--label", "--output"],
+        ),
+        (["run", "quickstart", "-j", "1", "--jobs", "2"], ["--jobs"]),
+        (["network", "show", "adult", "--card", "a", "--card", "b"], ["--card"]),
+        (["data", "show", "adult", "--format", "json", "-f", "html"], ["--format"]),
+    ],
+)
+def test_an_option_of_one_value_given_twice(say, arguments, flags):
+    done = say(*arguments)
+    assert done.code == 2
+    lines = [
+        f"{flag}: error: given 2 times\n  fix: it takes one value: leave the others out\n" for flag in flags
+    ]
+    assert sorted(done.err.splitlines()) == sorted("".join(lines).splitlines())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["run", "quickstart", "--set", "repeats=1", "--set", "repeats=2"],
+            "--set repeats: error: set twice",
+        ),
+        (["audit", "p.csv", "--ref", "race=a", "--ref", "race=b"], "a value for race is given twice"),
+        (["audit", "p.csv", "--tau", "0.8", "--tau", "0.9"], "a value without a name is given twice"),
+        (["audit", "p.csv", "--bins", "age=4", "--bins", "age=25,45"], "a value for age is given twice"),
+    ],
+)
+def test_a_name_given_two_values(say, arguments, words):
+    two_lines(say(*arguments), words, "leave one of the two out")
+
+
+def test_what_may_be_repeated_and_flags_are_as_before(say, tmp_path):
+    (tmp_path / "p.csv").write_text("score,race,sex\n1,a,f\n0,b,m\n")
+    given = ["audit", "p.csv", "-a", "race", "-a", "sex", "--ref", "race=a", "--ref", "sex=f", "--fail"]
+    done = say(*given, "--fail")
+    assert done.code == 1
+    assert done.out == say(*given).out
