@@ -25,6 +25,7 @@ from fairbench_cli.audit.parts.rates import (
     rank,
     worst_first,
 )
+from fairbench_cli.audit.show.label_direction import label_warning
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words, listed, percent_words
 from fairbench_cli.document.model import VERDICTS, Verdict
@@ -119,12 +120,21 @@ class Headline:
 
 
 def headline(report: Report) -> Headline:
-    """Return the answer in words; of a rule without a pass mark what its tables show, and no verdict."""
+    """Return the answer in words; of a rule without a pass mark what its tables show, and no verdict.
+
+    A label that runs against the score comes before everything else.
+    """
+    answer = _headline(report)
+    warning = label_warning(report)
+    return replace(answer, sentence=f"{warning} {answer.sentence}") if warning else answer
+
+
+def _headline(report: Report) -> Headline:
     short = " ".join(filter(None, (part.summary(found, report) for part, found in parts_of(report))))
     if report.without_verdict:
         return Headline(None, short)
     if whole := whole_of(report):
-        first = headline(whole.report)
+        first = _headline(whole.report)
         said = tuple(
             replace(one, text=f"{one.text} {whole.said(one, one.metric)}".rstrip()) for one in first.sentences
         )

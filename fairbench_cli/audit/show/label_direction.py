@@ -1,0 +1,85 @@
+"""Whether the label runs against the score: the first thing to know of an audit with labels.
+
+A file whose label 1 is the bad outcome, and whose score selects for the good one, has every error rate upside
+down. Decisions then agree with the label less often than a coin would.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from fairbench_cli.audit.compare.report import GroupRow, Interval, Report
+from fairbench_cli.audit.parts import parts_of, whole_of, writing
+from fairbench_cli.audit.parts.curves import CURVES, ScoreCurves
+from fairbench_cli.base.text import percent_words
+
+HALF = 0.5
+ADVICE = "Check which value of each is the favourable one."
+
+
+def label_warning(report: Report) -> str:
+    """Return that the label runs against the score, or that most decisions disagree with it; else "".
+
+    Both are said only where the interval leaves out one half. Of slices all rows together are looked at; of
+    models, decisions and scores each.
+
+    Returns
+    -------
+    str
+        Sentences, the first that holds for the first decision of which one does.
+    """
+    whole = whole_of(report)
+    together = whole.report if whole else report
+    with_labels = [row for row in together.overall if "tp" in row.counts]
+    # A list of the highest scores is as long as it was asked for, and may well disagree with most labels.
+    has_lists = not {decision.kind for decision in report.config.decisions} <= {"binary", "threshold"}
+    against = [row for row in with_labels if decision_auc(row).high < HALF]
+    if against:
+        where = _where(against, with_labels, together)
+        selected, others = (percent_words(against[0].metrics[name].value) for name in ("ppv", "for"))
+        shares = f"of those selected {selected} should be, of those not selected {others}"
+        return f"The label runs against the score{where}: {shares}. {ADVICE}"
+    if model := next(_models_with_scores_against(report), None):
+        where = f" (model {model.model})" if model.model else ""
+        highest = max(group.values["auc"].value for group in model.groups if "auc" in group.values)
+        return f"The label runs against the score{where}: the AUC is at most {highest:.2f}. {ADVICE}"
+    disagreeing = [
+        row for row in with_labels if row.metrics["accuracy"].high < HALF and not decision_auc(row).low > HALF
+    ]
+    if disagreeing and not has_lists:
+        agree = percent_words(disagreeing[0].metrics["accuracy"].value)
+        where = _where(disagreeing, with_labels, together)
+        return f"Most decisions disagree with the label{where}: {agree} agree. {ADVICE}"
+    return ""
+
+
+def decision_auc(row: GroupRow) -> Interval:
+    """Return the AUC of decisions, (1 + TPR − FPR) / 2, with an interval; NaN where a label has no rows.
+
+    The interval of the difference is Newcombe's (1998, method 10), of those of both rates.
+    """
+    tpr, fpr = row.metrics["tpr"], row.metrics["fpr"]
+    difference = tpr.value - fpr.value
+    below = math.hypot(tpr.value - tpr.low, fpr.high - fpr.value)
+    above = math.hypot(tpr.high - tpr.value, fpr.value - fpr.low)
+    return Interval((1 + difference) / 2, (1 + difference - below) / 2, (1 + difference + above) / 2)
+
+
+def _models_with_scores_against(report: Report) -> Iterator[ScoreCurves]:
+    """Yield the curves in which the AUC of every group that is not small is shown to be below one half."""
+    for part, found in parts_of(report):
+        if part is not CURVES:
+            continue
+        for of_attribute in found:
+            groups = [group for group in of_attribute.groups if not group.small and "auc" in group.values]
+            if groups and all(group.values["auc"].high < HALF for group in groups):
+                yield of_attribute
+
+
+def _where(rows: Sequence[GroupRow], every: Sequence[GroupRow], report: Report) -> str:
+    """Return of which model and decision something is said, where it is not said of all."""
+    if len(rows) == len(every):
+        return ""
+    first = rows[0]
+    model = first.model if len({row.model for row in every}) > 1 else ""
+    decision = first.decision if len({row.decision for row in every}) > 1 else ""
+    return f" ({writing.place(model, decision, report.config.sliced_by)})"
