@@ -8,14 +8,14 @@ method, from how a metric changes with each count and from what was decided on e
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
@@ -58,7 +58,9 @@ def row_design(config: ExperimentConfig) -> RowDesign:
 class PairedTest:
     """Paired t-tests, one an entry: pairs, mean difference, its 95 % interval and the two-sided p-value.
 
-    `error` and `freedom` are the standard error and the degrees of freedom of the interval.
+    `error` and `freedom` are the standard error and the degrees of freedom of the interval. Where nothing
+    varies, the error is 0 and `unseen` says by how much a row that nobody happened to see would move the mean
+    (`with_unseen_rows`); infinite where that is not known.
     """
 
     n: Floats
@@ -68,21 +70,24 @@ class PairedTest:
     p: Floats
     error: Floats
     freedom: Floats
+    unseen: Floats
 
     def within(self, margin: float) -> Floats:
         """Return p of the test whether the mean is a margin or more from 0: small where it is not.
 
         Two one-sided t-tests; p is the larger of theirs (Schuirmann 1987, "A comparison of the two one-sided
-        tests procedure"). NaN where `p` is.
+        tests procedure"). Where nothing varies, the chance that no row is seen to change though so many do
+        that the mean is at the margin: the rule of three has p = .05. NaN where `p` is.
 
-        >>> test = paired_test(np.array([[0.001, -0.001, 0.002], [0.001, -0.03, 0.02], [0.02, 0.02, 0.02]]))
+        >>> test = paired_test(np.array([[0.001, -0.001, 0.002], [0.001, -0.03, 0.02], [0.0, 0.0, 0.0]]))
         >>> test.within(0.01).round(3).tolist()
         [0.004, 0.339, 1.0]
         """
-        inside = margin - np.abs(self.mean)
+        inside = np.maximum(margin - np.abs(self.mean), 0.0)
         exact = self.error <= EQUAL
-        t = inside / np.where(exact, 1.0, self.error)
-        p: Floats = np.where(exact, inside <= 0, stdtr(self.freedom, -t))
+        t = (margin - np.abs(self.mean)) / np.where(exact, 1.0, self.error)
+        unseen = np.exp(-inside / np.where(exact, self.unseen, 1.0))
+        p: Floats = np.where(exact, unseen, stdtr(self.freedom, -t))
         return np.where(np.isnan(self.p), np.nan, p)
 
 
@@ -107,7 +112,7 @@ def paired_test(differences: Floats, ratio: float = 0.0, rows: RowVariance | Non
 
     NaN and infinite differences are no pairs. With fewer than two pairs, interval and p are NaN. Where
     all differences are equal and no other variance is given the t-statistic has no value: p is 1 if they are
-    0, else 0.
+    0, else that of the sign test, the least that so many pairs can have; see `with_unseen_rows`.
 
     Parameters
     ----------
@@ -121,7 +126,7 @@ def paired_test(differences: Floats, ratio: float = 0.0, rows: RowVariance | Non
 
     >>> test = paired_test(np.array([[0.1, 0.3, np.nan], [0.2, 0.2, 0.2], [0.0, 0.0, 0.0]]))
     >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(3).tolist()
-    ([2.0, 3.0, 3.0], [0.2, 0.2, 0.0], [0.295, 0.0, 1.0])
+    ([2.0, 3.0, 3.0], [0.2, 0.2, 0.0], [0.295, 0.25, 1.0])
     """
     n, mean, between, constant = _moments(differences)
     variance = between / np.maximum(n, 1) + ratio * between
@@ -178,7 +183,8 @@ def _tested(
 ) -> PairedTest:
     """Return t-tests of means with standard errors, which are 0 where differences are constant."""
     t = mean / np.where(constant, 1.0, error)
-    p = np.where(constant, np.abs(mean) <= EQUAL, 2 * stdtr(freedom, -np.abs(t)))
+    of_signs = np.where(np.abs(mean) <= EQUAL, 1.0, 2.0 ** (1 - n))
+    p = np.where(constant, of_signs, 2 * stdtr(freedom, -np.abs(t)))
     half = stdtrit(freedom, 0.975) * error
     own_error, own_freedom, own_half = error, freedom, half
     if rows is not None:
@@ -193,7 +199,68 @@ def _tested(
         own_error, own_freedom = np.where(wider, [np.sqrt(both), freedom], [own_error, own_freedom])
         p = np.where(np.isnan(rows.variance), np.nan, p)
     half, p = np.where(n >= 2, [half, p], np.nan)
-    return PairedTest(n, mean, mean - half, mean + half, p, own_error, own_freedom)
+    unseen = np.where(own_error <= EQUAL, np.inf, 0.0)
+    return PairedTest(n, mean, mean - half, mean + half, p, own_error, own_freedom, unseen)
+
+
+def with_unseen_rows(test: PairedTest, effects: Floats, changed: Floats, share: Floats) -> PairedTest:
+    """Return tests of mean differences of which nothing varies, with what rows that were not seen may do.
+
+    Nothing is seen to vary where no row is decided otherwise, or where all repeats differ by the same. Then
+    the number of rows that change is taken for a Poisson number: of none that were seen up to −log α may be
+    (the rule of three, for α = .05), in either group, added in squares as by Zou and Donner (2008,
+    "Construction of confidence limits"); of k that were seen the variance is k, and one more.
+
+    Parameters
+    ----------
+    test : PairedTest
+        Of entries of which nothing varies.
+    effects : float array, shape (entries, groups)
+        By how much one row of a group that is decided otherwise moves the metric of a repeat.
+    changed : float array, shape (entries, groups)
+        The net number of rows that are decided otherwise, in the mean over the repeats.
+    share : float array, shape (entries,)
+        In which share of the repeats a row is tested: 1 where all have the same rows.
+    """
+    moved = effects * share[:, None]  # by one row, in the mean over the repeats
+    unseen = np.sqrt((moved**2).sum(axis=1))
+    seen = np.sqrt((moved**2 * changed / share[:, None]).sum(axis=1) + moved.max(axis=1) ** 2)
+    is_zero = np.abs(test.mean) <= EQUAL
+    p = np.where(is_zero, 1.0, 2 * ndtr(-np.abs(test.mean) / seen))
+    half = np.where(is_zero, -np.log(0.025) * unseen, ndtri(0.975) * seen)
+    p, half = (np.where(np.isnan(test.p), np.nan, values) for values in (p, half))
+    return replace(test, low=test.mean - half, high=test.mean + half, p=p, unseen=unseen)
+
+
+def row_effects(metric: Metric | str, counts: Counts) -> Floats:
+    """Return by how much one row that is decided otherwise moves a metric: by group, the label with most.
+
+    0 where a group has no rows, or where the metric is not defined then.
+
+    Parameters
+    ----------
+    counts : Counts
+        Of shape (..., groups, 2, 2).
+
+    Returns
+    -------
+    float array, shape (..., groups)
+
+    >>> n = np.array([[[30.0, 10], [5, 5]], [[60, 30], [10, 0]]])
+    >>> row_effects("discrimination", Counts(("g", "f"), n)).round(9).tolist()
+    [0.02, 0.01]
+    """
+    now, effects = measure(metric, counts), np.zeros(counts.n.shape[:-2])
+    for group, label, decision in np.ndindex(counts.n.shape[-3:]):
+        rows = np.minimum(counts.n[..., group, label, decision], 1.0)
+        moved = counts.n.copy()
+        moved[..., group, label, decision] -= rows
+        moved[..., group, label, 1 - decision] += rows
+        with np.errstate(divide="ignore", invalid="ignore"):
+            change = np.abs(measure(metric, Counts(counts.groups, moved, counts.reference)) - now) / rows
+        change = np.where(rows > 0, np.nan_to_num(change, nan=0.0, posinf=np.inf), 0.0)
+        effects[..., group] = np.maximum(effects[..., group], change)
+    return effects
 
 
 def slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Counts) -> Floats:

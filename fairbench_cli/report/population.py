@@ -10,8 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Rows
-from fairbench_cli.measures.counts import Floats
-from fairbench_cli.report.inference import PairedTest, RowVariance, paired_test, row_variance, welch_test
+from fairbench_cli.measures.counts import Counts, Floats
+from fairbench_cli.report.inference import (
+    EQUAL,
+    PairedTest,
+    RowVariance,
+    paired_test,
+    row_effects,
+    row_variance,
+    welch_test,
+    with_unseen_rows,
+)
 from fairbench_cli.report.repeats import DatasetRepeats, Texts
 from fairbench_cli.report.results import Results
 
@@ -102,7 +111,55 @@ def over_population(
             rows, basis[at] = _shared(results, data, ours[at], theirs[at], differences[at], judged[at])
         for name, own in vars(tested(at, data.design.ratio, rows)).items():
             getattr(found, name)[at] = own
+    for number, data in enumerate(results.datasets):
+        of_data = of_dataset == number
+        _look_beyond_what_was_seen(results, data, of_data, (ours, theirs), differences, on_rows)
+        share = _share_of_repeats(data, found.n)
+        _look_beyond_what_was_seen(results, data, of_data, (ours, theirs), differences, found, share)
     return PopulationTests(on_rows, found, basis)
+
+
+def _share_of_repeats(data: DatasetRepeats, n: Floats) -> Floats:
+    """Return in which share of n repeats a row of the data set is tested, shape (pairs,)."""
+    if data.design.kind == "shared":
+        return np.ones(len(n))
+    left_out = data.design.ratio / (1 + data.design.ratio) if data.design.kind == "split" else 0.0
+    return np.maximum(left_out, 1 / np.maximum(n, 1))
+
+
+def _look_beyond_what_was_seen(
+    results: Results,
+    data: DatasetRepeats,
+    of_data: NDArray[np.bool_],
+    pair: tuple[Rows, Rows],
+    differences: Floats,
+    test: PairedTest,
+    share: Floats | None = None,
+) -> None:
+    """Put what rows that were not seen may do into tests of a data set of which nothing varies.
+
+    `share` is that of `with_unseen_rows`; by default rows are of one repeat each. Metrics that are no
+    function of counts, and a model alone, keep what `paired_test` says of them.
+    """
+    ours, theirs = pair
+    share = 1 / np.maximum(test.n, 1) if share is None else share
+    metrics = results.rows["metric"].to_numpy(dtype=object)
+    for at in np.flatnonzero(of_data & (test.error <= EQUAL) & (test.n >= 2) & (theirs != NOTHING)):
+        metric = results.metric(metrics[ours[at]])
+        if metric.is_test or metrics[ours[at]] in data.row_values:
+            continue
+        repeats = np.flatnonzero(np.isfinite(differences[at]))
+        compared = str(results.rows["compared"].iloc[ours[at]])
+        mine, other = (
+            data.levels(Counts(data.counts.groups, data.counts.n[results.place[row, 1], repeats]), compared)
+            for row in (ours[at], theirs[at])
+        )
+        effects = row_effects(metric, mine).mean(axis=0)
+        changed = np.abs((mine.n - other.n)[..., 1].mean(axis=0)).sum(axis=-1)
+        one = PairedTest(**{name: values[at : at + 1] for name, values in vars(test).items()})
+        bounded = with_unseen_rows(one, effects[None], changed[None], share[at : at + 1])
+        for name, values in vars(bounded).items():
+            getattr(test, name)[at] = values[0]
 
 
 def _shared(
