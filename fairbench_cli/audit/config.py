@@ -33,6 +33,7 @@ Preset = Literal["aequitas", "eeoc", "ll144"]
 Spelling = Literal["merge", "keep"]
 
 TAU = 0.8
+SUREST = 1 - 1e-9  # of confidence: normal quantiles beyond are rounding
 MOST_SCORES = 6  # columns: rows are counted by all decisions together
 UNDECIDED = "undecided"  # in `fail-on`: stop unless everything passes
 WORSE = "worse"  # in `fail-on`: stop where a disparity is larger than it was
@@ -301,6 +302,14 @@ READERS = {
 _intersections = _column_sets(2, "is not two or more attributes", "write race,sex")
 _explained = _column_sets(1, "does not name different columns", "write education,hours")
 
+
+def _confidence(value: float) -> float:
+    """Check that normal quantiles of a confidence can be computed."""
+    if value > SUREST:
+        raise mistake(f"{value!r} is too near 1 for an interval", f"write {SUREST} or less")
+    return value
+
+
 Bins = Annotated[Any, BeforeValidator(_bins), PlainSerializer(_written, return_type=Any), WithJsonSchema({})]
 ColumnSets = tuple[tuple[str, ...], ...]
 Count = Annotated[int, Field(ge=1)]
@@ -434,7 +443,9 @@ class AuditConfig(StrictModel):
         description="Bootstrap draws, for metrics without a closed form; deals of a scan.",
     )
     seed: int = Field(0, ge=0, description="Of draws, deals and random ties.")
-    confidence: float = Field(0.95, gt=0, lt=1, description="Of intervals and tests.")
+    confidence: Annotated[float, AfterValidator(_confidence)] = Field(
+        0.95, gt=0, lt=1, description="Of intervals and tests."
+    )
     title: str | None = Field(None, min_length=1, description="What the page and its file are headed by.")
     curves: bool = Field(
         False, description="Also AUC, calibration and more of the scores, and the verdict at all thresholds."

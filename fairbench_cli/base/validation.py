@@ -302,8 +302,9 @@ def wording(finding: Any) -> tuple[str, str]:
         return f"has the unknown value {given}", suggest(str(finding["input"]), known)
     if kind in _BOUNDS:
         word, key, range_ = _BOUNDS[kind]
-        fix = f"write {context[key]:g} {range_}" if range_ else f"write a number {word} {context[key]:g}"
-        return f"must be {word} {context[key]:g}, not {given}", fix
+        bound = f"{context[key]:.15g}"
+        fix = f"write {bound} {range_}" if range_ else f"write a number {word} {bound}"
+        return f"must be {word} {bound}, not {given}", fix
     if kind == "string_pattern_mismatch" and context["pattern"] in _PATTERNS:
         what, fix = _PATTERNS[context["pattern"]]
         return f"{what}, not {given}", fix

@@ -1,16 +1,19 @@
 """The command tree, and the one place where errors become text and exit codes."""
 
+import errno
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, cast
 
 import typer
 from typer.core import TyperGroup
 
 from fairbench_cli import __version__
-from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.text import SPELLINGS, printable
+from fairbench_cli.base.errors import UserError, shown
+from fairbench_cli.base.text import SPELLINGS, printable, shown_path
 from fairbench_cli.cli import (
     audit,
     check,
@@ -108,6 +111,13 @@ def run(arguments: list[str]) -> int:
         return 2
     except UsageError as error:
         _complain(_usage(error))
+        return 2
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        longest = max(Path(os.fsdecode(error.filename or "")).parts, key=len, default="")
+        what = f"the name {shown(shown_path(longest))} of a file or folder, or its path, is too long"
+        _complain(f"error: {what}\n  fix: use names of at most 255 bytes, in a path of at most 4,095")
         return 2
     except MemoryError:
         _complain("error: out of memory\n  fix: ask for fewer rows or workers")

@@ -1,12 +1,14 @@
 """A data set's card: where its files are from, what its columns mean, who is the deprived group."""
 
+import os
 import shlex
 from collections.abc import Iterator, Mapping
 from os.path import isfile
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     ValidationError,
@@ -34,10 +36,24 @@ from fairbench_cli.data.table import Roles, joint_levels
 NOT_INHERITED = ("name", "note")
 
 
+LONGEST_NAME = 255  # bytes of a file's name, on all common file systems
+
+
+def _file_name(path: str) -> str:
+    """Check that a path may be one."""
+    if "\0" in path:
+        raise mistake("a file name cannot hold a NUL character", "leave it out")
+    longest = max((os.fsencode(name) for name in PurePath(path).parts), key=len, default=b"")
+    if len(longest) > LONGEST_NAME:
+        what = f"a file name of {len(longest)} bytes is longer than file systems allow"
+        raise mistake(what, f"use at most {LONGEST_NAME}")
+    return path
+
+
 class DataFile(StrictModel):
     """A data file and, for the official ones, its checksum and address."""
 
-    name: str = Field(min_length=1)
+    name: Annotated[str, AfterValidator(_file_name)] = Field(min_length=1)
     sha256: str | None = Field(default=None, pattern=SHA256)
     url: str | None = Field(default=None, pattern=URL)
 

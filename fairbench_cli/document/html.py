@@ -1,6 +1,10 @@
 """A document as one HTML page that needs nothing from elsewhere, and as that page printed: a PDF."""
 
 import math
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -15,6 +19,7 @@ if TYPE_CHECKING:
     import jinja2
 
 HERE = Path(__file__).parent
+CLOCK = "SOURCE_DATE_EPOCH"  # seconds; what many programs write as the date of what they make
 
 
 def html(document: Document, *, printed: bool = False) -> str:
@@ -68,7 +73,10 @@ def write_pdf(document: Document, path: Path) -> None:
         When WeasyPrint or the libraries it loads (Pango) are not there, or the file cannot be written.
     """
     try:
-        weasyprint = import_module("weasyprint")  # it has no types
+        with warnings.catch_warnings():
+            # Without libharfbuzz-subset0 it says, when imported, that it will need it one day.
+            warnings.filterwarnings("ignore", "HarfBuzz", DeprecationWarning)
+            weasyprint = import_module("weasyprint")  # it has no types
     except (ModuleNotFoundError, OSError) as error:
         missing = "WeasyPrint" if isinstance(error, ModuleNotFoundError) else "the library Pango"
         raise user_error(
@@ -76,4 +84,18 @@ def write_pdf(document: Document, path: Path) -> None:
             "pip install 'fairbench-cli[pdf]'; on Debian also: apt install libpango-1.0-0 libpangoft2-1.0-0",
             "--pdf",
         ) from None
-    write_bytes(path, weasyprint.HTML(string=html(document, printed=True)).write_pdf())
+    with _without_clock():
+        written = weasyprint.HTML(string=html(document, printed=True)).write_pdf()
+    write_bytes(path, written)
+
+
+@contextmanager
+def _without_clock() -> Iterator[None]:
+    """Let fontTools, which cuts fonts where HarfBuzz cannot, give them the same date every time."""
+    before = os.environ.get(CLOCK)
+    os.environ[CLOCK] = before or "0"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[CLOCK]

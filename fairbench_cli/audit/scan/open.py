@@ -229,6 +229,8 @@ def _as_suggested(
     binary = all(decision.kind == "binary" for decision in decisions)
     if binary:
         source, percent = first, ()
+    else:
+        source = readings.with_exact_scores(source, [i for i in roles.scores if i < len(first.columns)])
     try:
         source, roles = readings.read_outcomes(source, roles, config, binary=binary)
     except AlikeValuesError as error:

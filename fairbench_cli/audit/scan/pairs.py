@@ -14,7 +14,7 @@ import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.readings import read_percent, scores_of, selected
+from fairbench_cli.audit.scan.readings import read_percent, scores_of, selected, with_exact_scores
 from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
 from fairbench_cli.audit.scan.scan import Scan, groups_of, make_slices
@@ -105,6 +105,7 @@ def pair_up(source: Source, baseline: Source, config: AuditConfig) -> Source:
     score = find_column(baseline, config.score or "score", "score")
     with reading(baseline):
         baseline, _ = read_percent(baseline.with_first_rows(), [score])
+        baseline = with_exact_scores(baseline, [score])
         by = _identifiers(source, baseline, config)
         pairing = _Pairing(source, baseline, by, _checked(source, baseline, roles, config))
         _keep(pairing, score, config)

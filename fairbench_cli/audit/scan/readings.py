@@ -316,6 +316,14 @@ def _span(low: float, high: float) -> str:
     return f"{first}-{last}" if low >= 0 else f"{first} to {last}"
 
 
+def with_exact_scores(source: Source, columns: Iterable[int]) -> Source:
+    """Return the predictions without whole numbers as scores that would lose digits: these are refused."""
+    in_sql = list(source.in_sql)
+    for column in columns:
+        in_sql[column] = replace(in_sql[column], number=sql.exact_number(in_sql[column]))
+    return replace(source, in_sql=tuple(in_sql))
+
+
 def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[str, ...]]:
     """Return the predictions with scores such as "73 %" read as 0.73, and notes of the columns with some.
 

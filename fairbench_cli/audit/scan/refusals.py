@@ -116,13 +116,14 @@ def refuse_if(source: Source, column: int, bad: str, what: str, fix: Words) -> N
 
 
 def refuse_scores(source: Source, column: int) -> None:
-    """Refuse scores that are not finite numbers up to `LARGEST`."""
+    """Refuse scores that are not finite numbers up to `LARGEST`, whole ones below `WHOLE`."""
     refuse_if(
         source,
         column,
         sql.no_number(column),
-        f"{{column}} has {{value}}, not a finite number up to {sql.LARGEST}, in {{count}}",
-        "write scores as numbers with a decimal point, or leave those rows out",
+        f"{{column}} has {{value}}, not a finite number up to {sql.LARGEST} (a whole one below 2^53), in "
+        "{count}",
+        "write scores as numbers with a decimal point, rank very large ones, or leave those rows out",
     )
     _refuse_missing(source, column)
 

@@ -1,11 +1,13 @@
 """Cells in SQL: as text, a number, 0 or 1, the name of a group; and what is none of these."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from fairbench_cli.audit.config import MISSING
 
 BLANKS = " \t\r\n\v\f\u00a0\ufeff"
 LARGEST = "1e100"  # of numbers in cells: the squares of larger ones soon are infinite
+WHOLE = 2**53  # whole numbers from here on may lose their last digit as a DOUBLE
 LIGHTEST = "1e-100"  # of weights above 0: the squares of lighter ones soon are 0
 
 
@@ -75,15 +77,32 @@ def trimmed(text: str) -> str:
     return f"trim({text}, {' || '.join(f'chr({ord(blank)})' for blank in BLANKS)})"
 
 
+def exact_number(column: "ColumnSql") -> str:
+    """Write the number of a cell in SQL; NULL where it is a whole one that a DOUBLE may not hold."""
+    if column.form == "real":
+        return column.number
+    small, digits = (
+        f"abs({column.number}) < {WHOLE}",
+        f"regexp_full_match({column.text}, '\\s*[+-]?[0-9]+\\s*')",
+    )
+    if column.form == "text":  # most are short, which costs less to see
+        small = f"strlen({column.text}) < {len(str(WHOLE))} THEN {column.number} WHEN {small}"
+    return f"CASE WHEN {small} THEN {column.number} WHEN {digits} THEN NULL ELSE {column.number} END"
+
+
 @dataclass(frozen=True)
 class ColumnSql:
-    """A column in SQL: its text, a number, 0 or 1, what rows of one text share, whether it holds bytes."""
+    """A column in SQL: its text, a number, 0 or 1, what rows of one text share, whether it holds bytes.
+
+    `form` says what it holds: text, whole numbers, or real ones.
+    """
 
     text: str
     number: str
     code: str
     group: str
     binary: bool = False
+    form: Literal["text", "whole", "real"] = "text"
 
     def of(self, kind: str) -> str:
         """Write what queries call text, trimmed, number, code or group."""
@@ -109,5 +128,6 @@ def typed_column(value: str, kind: str) -> ColumnSql:
     found = text_column(text)
     if kind == "DOUBLE" or kind.endswith(("INT", "INTEGER")):
         code = f"CASE WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
-        return replace(found, number=f"CAST({value} AS DOUBLE) + 0.0", code=code)
+        form: Literal["whole", "real"] = "real" if kind == "DOUBLE" else "whole"
+        return replace(found, number=f"CAST({value} AS DOUBLE) + 0.0", code=code, form=form)
     return replace(found, group=value) if kind.startswith("ENUM") else found

@@ -23,7 +23,7 @@ from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.text import escaped, inert, printable, shown_path
 
 if TYPE_CHECKING:
-    from sqlalchemy import MetaData
+    from sqlalchemy import URL, MetaData
 
 FORMAT = 3
 CI_FORMAT = 1
@@ -36,6 +36,7 @@ CI_COLUMNS = (
 """Of a comparison that fails."""
 
 PREFIX = "fairbench_audit_"
+ADDRESS_FIX = "check the address (such as sqlite:///audits.db)"
 TABLES = tuple(RATES_OF_GROUPS.tables)  # of every audit
 OPTIONAL = tuple(name for part in PARTS for name in part.tables if name not in TABLES)
 
@@ -211,17 +212,20 @@ def to_database(report: Report, url: str) -> str:
     except ModuleNotFoundError:
         raise _missing("SQLAlchemy") from None
     name, shown = audit_id(report), ""
+    tables = {PREFIX + table: list(make()) for table, make in tables_of(report).items()}
+    rows = {table: found for table, found in tables.items() if found}
     try:
         parsed = sql.make_url(url)
         if "@" in (parsed.host or ""):
             raise user_error("the address has two @", "write an @ of the password as %40", "--to-db")
+        if _is_in_memory(parsed):
+            what = "a database in memory is gone when the audit ends"
+            raise user_error(what, "name a file, such as sqlite:///audits.db", "--to-db")
         shown = f" {parsed.set(query={}).render_as_string(hide_password=True)}"  # what follows may be secret
         with warnings.catch_warnings():
             warnings.simplefilter("error", sql.exc.SAWarning)  # of options that the driver would ignore
             engine = sql.create_engine(parsed)
         try:
-            tables = {PREFIX + table: list(make()) for table, make in tables_of(report).items()}
-            rows = {table: found for table, found in tables.items() if found}
             metadata = _metadata(rows)
             with engine.begin() as connection:
                 metadata.create_all(connection)
@@ -239,12 +243,24 @@ def to_database(report: Report, url: str) -> str:
         raise user_error(what, "name another database", "--to-db") from None
     except ModuleNotFoundError as error:
         raise _missing(str(error.name)) from None
+    except (ValueError, TypeError):  # whose text may hold the password
+        what = f"the address of the database{shown} cannot be read: its port or an option may be no number"
+        raise user_error(
+            what, f"{ADDRESS_FIX}; write a : or @ of the password as %3A or %40", "--to-db"
+        ) from None
     except (sql.exc.SQLAlchemyError, sql.exc.SAWarning) as error:
         reason = str(getattr(error, "orig", None) or error).strip().splitlines()
         what = f"cannot write to the database{shown}: {reason[0] if reason else type(error).__name__}"
-        fix = "check the address (such as sqlite:///audits.db), its server, user and permissions"
-        raise user_error(what, fix, "--to-db") from None
+        raise user_error(what, f"{ADDRESS_FIX}, its server, user and permissions", "--to-db") from None
     return name
+
+
+def _is_in_memory(url: "URL") -> bool:
+    """Return whether the address is that of an SQLite database without a file."""
+    if url.get_backend_name() != "sqlite":
+        return False
+    name = url.database or ""
+    return name in ("", ":memory:") or url.query.get("mode") == "memory" or name.startswith("file::memory:")
 
 
 def _metadata(tables: dict[str, list[Row]]) -> "MetaData":
