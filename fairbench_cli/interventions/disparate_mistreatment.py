@@ -481,8 +481,8 @@ class ZafarDM:
         Take bins as levels, or as the numbers in their middles.
     average : {"label", "group"}
         Over which rows a group's errors are averaged: n, n_g and n_ḡ count those with the outcome that the
-        rate is about, the default; or all of them, as in an early version of the authors' code, which holds
-        errors per person alike, and leaves a group with fewer such rows the higher rate.
+        rate is about, as in the last version of the authors' code, the default; or all of them, as in the
+        paper, which holds errors per person alike, and leaves a group with fewer such rows the higher rate.
     """
 
     uses_classifier: ClassVar[bool] = False

@@ -155,6 +155,8 @@ def _look_beyond_what_was_seen(
             for row in (ours[at], theirs[at])
         )
         effects = row_effects(metric, mine).mean(axis=0)
+        if not np.isfinite(effects).all():  # of a ratio: one row would make it infinite
+            continue
         changed = np.abs((mine.n - other.n)[..., 1].mean(axis=0)).sum(axis=-1)
         one = PairedTest(**{name: values[at : at + 1] for name, values in vars(test).items()})
         bounded = with_unseen_rows(one, effects[None], changed[None], share[at : at + 1])

@@ -106,6 +106,33 @@ def test_the_id_is_of_the_content():
 
 
 @pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("postgresql+psycopg://u:SECRET@h:notaport/d", "the address of the database cannot be read"),
+        ("postgresql+psycopg://u:SECRET@[::1/d", "the address of the database cannot be read"),
+        ("postgresql+psycopg://u:SECRET@h:\u00b2/d", "the address of the database cannot be read"),
+        ("sqlite:///x.db?timeout=SECRET", "the address of the database sqlite:///x.db cannot be read"),
+        (
+            "sqlite:///x.db?check_same_thread=SECRET",
+            "the address of the database sqlite:///x.db cannot be read",
+        ),
+        ("sqlite://", "a database in memory is gone"),
+        ("sqlite:///", "a database in memory is gone"),
+        ("sqlite:///:memory:", "a database in memory is gone"),
+        ("sqlite:///file:m?mode=memory&uri=true", "a database in memory is gone"),
+    ],
+)
+def test_addresses_that_cannot_be_meant_are_two_lines(url, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError) as caught:
+        to_database(sample_audit(), url)
+    said = str(caught.value)
+    assert said.startswith(f"--to-db: error: {words}")
+    assert "SECRET" not in said
+    assert len(said.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
     "url", ["nonsense", "sqlite:////nowhere/at/all.db", "postgresql+psycopg://me:secret@127.0.0.1:1/x"]
 )
 def test_a_database_that_cannot_be_reached_is_said_without_its_password(url):

@@ -11,8 +11,9 @@ import threading
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from conftest import environment
+from conftest import environment, two_lines
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.show.aequitas import compat_files
@@ -324,3 +325,21 @@ def test_rows_that_weigh_nothing_are_audited_without_a_warning():
     weights = [0, 1] * 4 + [1, 2] * 8  # nobody in a with a label of 1 counts
     found = audit(labels, scores, groups, weights=weights, draws=0, top_share=1.0, curves=True)
     assert found.verdict == "undecided"
+
+
+WHOLE = "score,label,race\n9007199254740992,0,a\n9007199254740993,1,b\n5,0,b\n1e20,1,a\n"
+
+
+@pytest.mark.parametrize("flags", [("--threshold", "9007199254740993"), ("--top-k", "2")])
+def test_whole_scores_that_a_double_does_not_hold_are_refused(say, tmp_path, flags):
+    """Everybody was selected: 9007199254740992 and 9007199254740993 are one number as a DOUBLE."""
+    (tmp_path / "p.csv").write_text(WHOLE)
+    two_lines(
+        say("audit", "p.csv", *flags), "p.csv:2", '"9007199254740992", not a finite number', "in 2 rows"
+    )
+    (tmp_path / "old.csv").write_text(WHOLE.replace("9007199254740992", "1").replace("9007199254740993", "2"))
+    two_lines(say("audit", "old.csv", "--against", "p.csv", *flags), "p.csv:2", "below 2^53")
+    rows = pd.read_csv(tmp_path / "p.csv")[:3].assign(score=[2**53, 2**53 + 1, 5])
+    with pytest.raises(UserError, match="a whole one below 2"):
+        audit(rows, threshold=5.0)
+    assert audit(rows.assign(score=[2.0**53, 2.0**60, 5.0]), threshold=5.0).verdict == "undecided"

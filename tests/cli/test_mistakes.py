@@ -303,3 +303,36 @@ def test_what_may_be_repeated_and_flags_are_as_before(say, tmp_path):
     done = say(*given, "--fail")
     assert done.code == 1
     assert done.out == say(*given).out
+
+
+LONG = "a" * 300
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["audit", f"{LONG}.csv"],
+        ["audit", "p.csv", "-o", LONG],
+        ["audit", "p.csv", "--pdf", f"{LONG}.pdf"],
+        ["run", f"{LONG}.yaml"],
+        ["report", LONG],
+        ["compare", LONG, "--paper", "cardoso2019"],
+        ["init", f"{LONG}.csv"],
+        ["network", "show", LONG],
+        ["network", "sample", "adult", "-n", "10", "-o", f"{LONG}.csv"],
+        ["data", "list", "--data-dir", LONG],
+        ["verify", LONG],
+    ],
+)
+def test_names_that_are_too_long(say, tmp_path, arguments):
+    (tmp_path / "p.csv").write_text("score,race\n1,a\n0,b\n")
+    two_lines(say(*arguments), '"aaaaa', "is too long", "names of at most 255 bytes")
+
+
+@pytest.mark.parametrize("confidence", ["0.9999999999999999", "0.99999999995"])
+def test_a_confidence_without_a_quantile(say, tmp_path, confidence):
+    (tmp_path / "p.csv").write_text("score,race\n1,a\n0,b\n")
+    two_lines(
+        say("audit", "p.csv", "--confidence", confidence), f"{confidence} is too near 1 for an interval"
+    )
+    assert say("audit", "p.csv", "--confidence", "0.999999999").code == 0

@@ -5,6 +5,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from conftest import two_lines
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
@@ -243,3 +244,18 @@ def test_no_address(tmp_path):
         "card mine has no address for a.csv",
         "card mine has no address for b.csv",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a" * 300 + ".csv", "files.name: a file name of 304 bytes is longer than file systems allow"),
+        ("é" * 130 + ".csv", "a file name of 264 bytes"),
+        ('"a\\0.csv"', "a file name cannot hold a NUL character"),
+    ],
+)
+def test_names_that_no_file_can_have_are_refused_by_the_card(tmp_path, say, name, words):
+    text = "name: mine\ncolumns: {y: nominal, sex: nominal}\nlabel: {column: y, favourable: 1}\n"
+    text += f"protected: {{sex: {{deprived: f}}}}\nfiles: [{{name: {name}, url: 'http://127.0.0.1:9/x'}}]\n"
+    (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
+    two_lines(say("data", "fetch", "./mine.yaml"), "mine.yaml:5", words)

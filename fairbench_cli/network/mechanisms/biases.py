@@ -377,10 +377,11 @@ class GroupNoise:
     """Record the other group: S' = S with 1 − noise, else a level of the other group.
 
     Of several levels each is recorded in proportion to how often the record has it, of a joint attribute of
-    all columns together. For decisions and outcomes that do not look at S', the gap between the recorded
-    groups is (1 − a − b) times the true one, a = P(S = favoured | S' = deprived) and b = P(S = deprived |
-    S' = favoured): Lamy et al. (2019), "Noise-tolerant fair classification", after Scott, Blanchard & Handy
-    (2013), "Classification with asymmetric label noise".
+    all columns together. For decisions and outcomes that do not look at S', the gap in their rates between
+    the recorded groups is (1 − a − b) times the true one, a = P(S = favoured | S' = deprived) and b =
+    P(S = deprived | S' = favoured); for TPR and FPR a and b are those among people with that label: Lamy et
+    al. (2019), "Noise-tolerant fair classification", after Scott, Blanchard & Handy (2013), "Classification
+    with asymmetric label noise".
 
     Parameters
     ----------
