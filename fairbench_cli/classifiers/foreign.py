@@ -158,9 +158,9 @@ class WrappedEstimator:
         """
         if not hasattr(self.estimator, "predict_proba"):
             raise Infeasible(f"{type(_last(self.estimator)).__name__} gives no probabilities")
-        found = as_probabilities("predict_proba", self.estimator.predict_proba(X), (X.shape[0], 2))
+        both = as_probabilities("predict_proba", self.estimator.predict_proba(X), (X.shape[0], 2))
         order = [list(getattr(self.estimator, "classes_", self.classes_)).index(label) for label in (0, 1)]
-        return found[:, order]
+        return both[:, order]
 
     def scores(self, X: Any) -> Floats | None:
         """Return the probability of class 1, otherwise the decision function, shape (rows,), or None."""

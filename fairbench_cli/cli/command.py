@@ -13,10 +13,10 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the command line."""
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        _, _, options = self.make_parser(ctx).parse_args(args=list(args))
         times = Counter(
             max(option.opts, key=len)
-            for option in given
+            for option in options
             if isinstance(option, TyperOption) and _is_single(option)
         )
         fix = "it takes one value: leave the others out"

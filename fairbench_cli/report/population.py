@@ -144,24 +144,26 @@ def _look_beyond_what_was_seen(
     ours, theirs = pair
     share = 1 / np.maximum(test.n, 1) if share is None else share
     metrics = results.rows["metric"].to_numpy(dtype=object)
-    for at in np.flatnonzero(of_data & (test.error <= EQUAL) & (test.n >= 2) & (theirs != NOTHING)):
-        metric = results.metric(metrics[ours[at]])
-        if metric.is_test or metrics[ours[at]] in data.row_values:
+    nothing_varies = of_data & (test.error <= EQUAL) & (test.n >= 2) & (theirs != NOTHING)
+    for index in np.flatnonzero(nothing_varies):
+        metric = results.metric(metrics[ours[index]])
+        if metric.is_test or metrics[ours[index]] in data.row_values:
             continue
-        repeats = np.flatnonzero(np.isfinite(differences[at]))
-        compared = str(results.rows["compared"].iloc[ours[at]])
+        repeats = np.flatnonzero(np.isfinite(differences[index]))
+        compared = str(results.rows["compared"].iloc[ours[index]])
         mine, other = (
             data.levels(Counts(data.counts.groups, data.counts.n[results.place[row, 1], repeats]), compared)
-            for row in (ours[at], theirs[at])
+            for row in (ours[index], theirs[index])
         )
         effects = row_effects(metric, mine).mean(axis=0)
         if not np.isfinite(effects).all():  # of a ratio: one row would make it infinite
             continue
         changed = np.abs((mine.n - other.n)[..., 1].mean(axis=0)).sum(axis=-1)
-        one = PairedTest(**{name: values[at : at + 1] for name, values in vars(test).items()})
-        bounded = with_unseen_rows(one, effects[None], changed[None], share[at : at + 1])
+        alone = slice(index, index + 1)
+        of_pair = PairedTest(**{name: values[alone] for name, values in vars(test).items()})
+        bounded = with_unseen_rows(of_pair, effects[None], changed[None], share[alone])
         for name, values in vars(bounded).items():
-            getattr(test, name)[at] = values[0]
+            getattr(test, name)[alone] = values
 
 
 def _shared(

@@ -38,9 +38,9 @@ def label_warning(report: Report) -> str:
         selected, others = (percent_words(against[0].metrics[name].value) for name in ("ppv", "for"))
         shares = f"of those selected {selected} should be, of those not selected {others}"
         return f"The label runs against the score{where}: {shares}. {ADVICE}"
-    if model := next(_models_with_scores_against(report), None):
-        where = f" (model {model.model})" if model.model else ""
-        highest = max(group.values["auc"].value for group in model.groups if "auc" in group.values)
+    if curves := next(_models_with_scores_against(report), None):
+        where = f" (model {curves.model})" if curves.model else ""
+        highest = max(group.values["auc"].value for group in curves.groups if "auc" in group.values)
         return f"The label runs against the score{where}: the AUC is at most {highest:.2f}. {ADVICE}"
     disagreeing = [
         row for row in with_labels if row.metrics["accuracy"].high < HALF and not decision_auc(row).low > HALF
@@ -66,13 +66,13 @@ def decision_auc(row: GroupRow) -> Interval:
 
 def _models_with_scores_against(report: Report) -> Iterator[ScoreCurves]:
     """Yield the curves in which the AUC of every group that is not small is shown to be below one half."""
-    for part, found in parts_of(report):
+    for part, curves in parts_of(report):
         if part is not CURVES:
             continue
-        for of_attribute in found:
-            groups = [group for group in of_attribute.groups if not group.small and "auc" in group.values]
+        for attribute_curves in curves:
+            groups = [group for group in attribute_curves.groups if not group.small and "auc" in group.values]
             if groups and all(group.values["auc"].high < HALF for group in groups):
-                yield of_attribute
+                yield attribute_curves
 
 
 def _where(rows: Sequence[GroupRow], every: Sequence[GroupRow], report: Report) -> str:
