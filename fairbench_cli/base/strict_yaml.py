@@ -182,7 +182,6 @@ def laid_over(document: YamlDocument, settings: tuple[str, ...]) -> tuple[YamlDo
     ({'from': 'network', 'beta': [0, 1]}, '--set sample.beta')
     """
     problems: list[Problem] = []
-    set_keys: set[str] = set()
     for setting in settings:
         key, equals, text = setting.partition("=")
         keys = key.strip().split(".")
@@ -191,10 +190,6 @@ def laid_over(document: YamlDocument, settings: tuple[str, ...]) -> tuple[YamlDo
             problems.append(Problem(f"cannot read the setting {setting!r}", fix, "--set"))
             continue
         flag = f"--set {key.strip()}"
-        if key.strip() in set_keys:
-            problems.append(Problem("set twice", "leave one of the two out", flag))
-            continue
-        set_keys.add(key.strip())
         try:
             value = parse_yaml(text, flag).data if text.strip() else None
             data = _with(document.data, keys, value)

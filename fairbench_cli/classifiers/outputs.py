@@ -55,11 +55,12 @@ def as_probabilities(method: str, values: Any, shape: tuple[int, ...]) -> Floats
 
     >>> as_probabilities("predict_proba", [0.2, 1.5], (2,))
     Traceback (most recent call last):
-    fairbench_cli.classifiers.outputs.WrongOutput: predict_proba leaves [0, 1]; return probabilities
+    fairbench_cli.classifiers.outputs.WrongOutput: predict_proba leaves [0, 1]; return probabilities, ...
     """
     probabilities = as_scores(method, values, shape)
     if not ((probabilities >= -ROUNDING) & (probabilities <= 1 + ROUNDING)).all():
-        raise WrongOutput(f"{method} leaves [0, 1]; return probabilities")
+        other_name = ", or call the method scores" if method == "predict_proba" else ""
+        raise WrongOutput(f"{method} leaves [0, 1]; return probabilities{other_name}")
     return probabilities
 
 

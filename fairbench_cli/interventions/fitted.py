@@ -115,7 +115,7 @@ def check_fitted(returned: Any) -> Fitted:
         raise WrongOutput(f"fit returns {type(returned).__name__}; return Fitted(model)")
     if returned.status not in get_args(Status):
         statuses = ", ".join(get_args(Status))
-        raise WrongOutput(f"fit returns the status {returned.status!r}; use one of {statuses}")
+        raise WrongOutput(f"fit returns the unknown status {returned.status!r}; use one of {statuses}")
     return returned
 
 

@@ -284,10 +284,6 @@ def test_an_option_of_one_value_given_twice(say, arguments, flags):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (
-            ["run", "quickstart", "--set", "repeats=1", "--set", "repeats=2"],
-            "--set repeats: error: set twice",
-        ),
         (["audit", "p.csv", "--ref", "race=a", "--ref", "race=b"], "a value for race is given twice"),
         (["audit", "p.csv", "--tau", "0.8", "--tau", "0.9"], "a value without a name is given twice"),
         (["audit", "p.csv", "--bins", "age=4", "--bins", "age=25,45"], "a value for age is given twice"),

@@ -92,6 +92,6 @@ def test_a_folder_is_no_file_and_a_name_too_long_is_no_crash(tmp_path, card):
     (tmp_path / "a.csv").mkdir()
     with pytest.raises(UserError, match="of mine not found"):
         locate(card, [tmp_path])
-    (tmp_path / "long.yaml").write_text(CARD.replace("SHA", SHA).replace("b.csv", "b" * 300))
+    (tmp_path / "long.yaml").write_text(CARD.replace("SHA", SHA).replace("b.csv", "/".join(["b" * 200] * 30)))
     with pytest.raises(UserError, match="cannot read data file b"):
         locate(read_card(tmp_path / "long.yaml"), [tmp_path])
