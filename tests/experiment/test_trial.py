@@ -1,12 +1,15 @@
 """`fairbench check`: a good technique passes, and each rogue is found out by the trial that is about it."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from conftest import plain, two_lines
 
 from fairbench_cli.experiment import trial
-from fairbench_cli.experiment.trial import TRIALS, find_components
+from fairbench_cli.experiment.trial import TRIALS, find_components, samples
+from fairbench_cli.interventions.fitted import Fitted
 
 RUNS, SEED, PROCESS, ROWS, GROUP, OUTCOME, CELL, WEIGHTS, LEVEL, PICKLED = TRIALS
 
@@ -363,3 +366,8 @@ def test_what_the_code_prints_is_shown_where_something_is_to_mend(rogues, say, m
     raised = "It raises ImportError: no such thing (rogues.py:"
     assert raised in done.out
     assert f"      It printed:\n      | promoting\n      | from below\n{warns}1 of 1 to mend\n" in done.out
+
+
+def test_a_chance_that_rounding_takes_out_of_its_range_is_one():
+    model = SimpleNamespace(decision_probability=lambda rows: np.full(len(rows), 1 + 1e-12))
+    assert Fitted(model).decision_probability(samples()[1]).max() == 1.0
