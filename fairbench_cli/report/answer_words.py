@@ -94,7 +94,8 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
     if len(main) <= FEW and len({one.beta for one in main}) == 1:
         where = f"β = {main[0].beta:g}: " if betas else ""
         long, short = (f"{where}{_together(main, answer, given)}." for given in (reading, None))
-        constant = constant * (_ALL_CONSTANT not in short)
+        if _ALL_CONSTANT in short:
+            constant = ""
         found += [f"{long}{constant}", f"{short}{constant}", long, short]
     counted = _counted(answer)
     found += [f"{counted}{constant}", counted]
@@ -123,7 +124,9 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
         does = "" if narrower else " narrows the gap" if best else " narrow the gap"
         narrower.append(on if best and who == last else f"{who}{does} {on}")
         last = who
-    clauses = [", ".join(narrower)] * bool(narrower)
+    clauses = []
+    if narrower:
+        clauses.append(", ".join(narrower))
     others = (one for one in main if one.outcome not in NARROWED)
     for what, same in grouped(others, _what_else).items():
         where = ", ".join(f"on {_place(one, answer)}" for one in same)
@@ -142,7 +145,10 @@ def _from_to(setting: RunSetting, reading: MetricReading) -> str:
 def _what_else(setting: RunSetting) -> str:
     """Return what is said where no technique is better."""
     if setting.outcome == "overshoots":
-        return f"{listed(setting.best, MOST_NAMES)} overshoot{'s' * (len(setting.best) == 1)}"
+        verb = "overshoot"
+        if len(setting.best) == 1:
+            verb = "overshoots"
+        return f"{listed(setting.best, MOST_NAMES)} {verb}"
     tried = [one for one in setting.findings if one.n and not one.plain]
     if tried and all(one.constant for one in tried):
         return f"{_ALL_CONSTANT}{_in_some(tried)}"
@@ -154,7 +160,9 @@ def _what_else(setting: RunSetting) -> str:
 
 def _in_some(constant: Iterable[TechniqueFinding]) -> str:
     """Return that techniques decide the same for everybody in some repeats alone, where one of them does."""
-    return " in some repeat" * any(one.accepts_nobody + one.accepts_everybody < one.n for one in constant)
+    if any(one.accepts_nobody + one.accepts_everybody < one.n for one in constant):
+        return " in some repeat"
+    return ""
 
 
 _ALL_CONSTANT = "every technique decides the same for everybody"
@@ -194,7 +202,10 @@ def _constants_of_all(answer: RunAnswer) -> str:
         return f" {at}{one.technique} {_does_to_all(one, brief=True)} on {setting.dataset_label}."
     n = len({id(setting) for setting, _ in some})
     same = f"a technique decides the same for everybody{_in_some(one for _, one in some)}"
-    return f" In {n} setting{'s' * (n > 1)} {same}."
+    noun = "setting"
+    if n > 1:
+        noun = "settings"
+    return f" In {n} {noun} {same}."
 
 
 def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) -> list[str]:
@@ -255,8 +266,10 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
         head = f"{first.dataset_label}, {pairs} pairs of groups"
     else:
         several = len({one.attribute for one in answer.settings if one.dataset == first.dataset}) > 1
-        on = f" ({first.attribute})" * several
-        head = f"{first.dataset_label}{on}, {first.deprived} against {first.favoured}"
+        head = first.dataset_label
+        if several:
+            head += f" ({first.attribute})"
+        head += f", {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.tried]
     if pairs > 1:
         parts = [f"{head}, {counted_words(len(tried), 'setting')}"]
@@ -451,7 +464,10 @@ def _overshoots(setting: RunSetting, reading: MetricReading | None, detail: int 
     texts = [one.technique for one in found]
     if reading is not None:
         texts = [_with_numbers(one, setting, reading) for one in found]
-    return [f"{listed(texts, max(MOST_NAMES, _most(detail)))} overshoot{'s' * (len(found) == 1)}"]
+    verb = "overshoot"
+    if len(found) == 1:
+        verb = "overshoots"
+    return [f"{listed(texts, max(MOST_NAMES, _most(detail)))} {verb}"]
 
 
 _OTHERS: dict[Kind, str] = {
@@ -498,7 +514,11 @@ def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
         return text
     status, reason, n = one.reasons[0]
     more = len(one.reasons) - 1
-    others = f" (and {more} more reason{'s' * (more > 1)})" if more else ""
+    others = ""
+    if more == 1:
+        others = " (and 1 more reason)"
+    elif more:
+        others = f" (and {more} more reasons)"
     text = words.get(status, status) if status != one.missing else text
     return f"{text} in {n} of {one.repeats} repeats, {reason}{others}"
 
@@ -600,8 +620,11 @@ def _main(settings: Sequence[RunSetting]) -> RunSetting:
 def _place(setting: RunSetting, answer: RunAnswer, more: str = "") -> str:
     """Name a setting by its data set and what else its settings differ in: "german (sex, c45: more)"."""
     mine = [one for one in answer.settings if one.dataset == setting.dataset]
+    world = ""
+    if answer.has_worlds:
+        world = setting.world or NO_BIAS
     parts = {
-        "world": (setting.world or NO_BIAS) * answer.has_worlds,
+        "world": world,
         "attribute": setting.attribute,
         "compared": setting.compared if setting.compared != setting.attribute else "",
         "representation": setting.representation,
@@ -676,21 +699,25 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
         rows = "" if plan.has_worlds else "training and test "
         return f"Shown: beyond chance, for other {rows}rows too (5 %, Holm; {n} repeats)."
     tables = len(answer.blocks)
-    worlds = (
-        " What a bias costs: the accuracy of the plain model less that of one trained without it; gained: "
-        "that of a technique less that of the plain model of its world. Lost on recorded labels and gained "
-        "on true ones: both are shown, of the same decisions; the recorded trade-off of such a technique is "
-        "an artefact. Thresholds gain x of y points: y is what Bayes' rule of the record lacks to the best "
-        "thresholds of the truth, all of which is known of the world without training."
-    ) * answer.has_worlds
+    family = "data set, attribute and classifier"
+    worlds = ""
+    if answer.has_worlds:
+        family = "data set, attribute, world and classifier"
+        worlds = (
+            " What a bias costs: the accuracy of the plain model less that of one trained without it; "
+            "gained: that of a technique less that of the plain model of its world. Lost on recorded labels "
+            "and gained on true ones: both are shown, of the same decisions; the recorded trade-off of such "
+            "a technique is an artefact. Thresholds gain x of y points: y is what Bayes' rule of the record "
+            "lacks to the best thresholds of the truth, all of which is known of the world without training."
+        )
     many = f" Of {tables} of these one in twenty may show what is not there." if tables > FEW else ""
     less = _margin(reading_of(answer.metric))
     return (
         "Narrower, wider, best, overshoots, no change: shown beyond chance, for other training sets and "
-        "other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data set, "
-        f"attribute{', world' * answer.has_worlds} and classifier.{many} Intervals are 95 %, of one number "
-        f"by itself. No change: shown to be less than {less}. On the front: none is nearer to no gap and "
-        f"more accurate, on average. What is not shown may still be there.{worlds}"
+        "other test rows too, at 5 % after Holm's adjustment over all techniques and β of a "
+        f"{family}.{many} Intervals are 95 %, of one number by itself. No change: shown to be less than "
+        f"{less}. On the front: none is nearer to no gap and more accurate, on average. What is not shown "
+        f"may still be there.{worlds}"
     )
 
 
