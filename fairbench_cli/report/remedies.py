@@ -123,7 +123,8 @@ def _with_truth(rows: pd.DataFrame) -> tuple[Rows, Rows]:
         if row["world"] and row["beta"] > 0 and row["intervention"] != TRUTH:
             place = _elsewhere(row)
             truth = known.get((*place, row["world"], row["beta"]), known.get(place))
-            pairs += [(i, truth)] * (truth is not None)
+            if truth is not None:
+                pairs.append((i, truth))
     ours, theirs = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     return ours, theirs
 

@@ -263,7 +263,9 @@ def groups_frame(datasets: Sequence[DatasetRepeats]) -> pd.DataFrame:
     ``tn fp fn tp`` take the favourable outcome as positive.
     """
     columns = [*CELL_COLUMNS, "repeat", "status", "reason", "protected", "group", *COUNT_COLUMNS]
-    parts = [pd.DataFrame(columns=columns)] * (not datasets)
+    parts = []
+    if not datasets:
+        parts.append(pd.DataFrame(columns=columns))
     for data in datasets:
         groups, repeats = data.protected.groups, data.status.shape[1]
         frame = data.frame.loc[np.repeat(np.arange(len(data.cells)), repeats * len(groups))]

@@ -156,7 +156,10 @@ def _worlds_in_words(names: tuple[str, str], plans: Plans) -> Iterator[str]:
     for name, own, others in zip(names, worlds, reversed(worlds), strict=True):
         alone = [world for world in own if world not in others]
         if alone:
-            yield f"Only {name} has the world{'s' * (len(alone) > 1)} {', '.join(alone)}."
+            noun = "world"
+            if len(alone) > 1:
+                noun = "worlds"
+            yield f"Only {name} has the {noun} {', '.join(alone)}."
     yield f"Labels of the test rows: {tables.LABELS_MEANT[plans[0].config.test_labels]}."
 
 

@@ -349,7 +349,8 @@ def worlds_table(name: str, run: RunResults) -> Document:
     for place, worlds in world_blocks(run).items():
         dataset, attribute, representation, *classifier = place
         title = [names.dataset(dataset), attribute, names.classifier(*classifier)]
-        title += [representation] * (representation != "original")
+        if representation != "original":
+            title.append(representation)
         does, gets = [], []
         for world, beta in worlds:
             known = known_of(run, place, (world, beta))
@@ -365,9 +366,15 @@ def worlds_table(name: str, run: RunResults) -> Document:
             "Accuracy on true labels", REACHED.values(), gets, HEADS, keys=REACHED, marks=marks
         )
         sections.append(Section(", ".join(title), tables=(one, other)))
-    drawn = "Numbers of a world are means of draws where too many columns depend on the outcome: worlds.csv."
-    facts = (*_ABOUT, *[_BLIND] * (False in seen), *[drawn] * ("draws" in how), *caption(run.plan, set()))
-    return Document(name, facts=facts, sections=tuple(sections))
+    facts = [*_ABOUT]
+    if False in seen:
+        facts.append(_BLIND)
+    if "draws" in how:
+        facts.append(
+            "Numbers of a world are means of draws where too many columns depend on the outcome: worlds.csv."
+        )
+    facts += caption(run.plan, set())
+    return Document(name, facts=tuple(facts), sections=tuple(sections))
 
 
 _ABOUT = (
