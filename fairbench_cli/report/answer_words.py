@@ -39,7 +39,7 @@ NARROWED = ("best", "front", "several")
 
 
 def answer_document(run: RunResults, *, brief: bool = False) -> Document:
-    """Return what a run found, in words.
+    """Return the document with the answer to a run, in words.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ def _from_to(setting: RunSetting, reading: MetricReading) -> str:
 
 
 def _what_else(setting: RunSetting) -> str:
-    """Return what is said where no technique is better."""
+    """Return the clause on a setting in which no technique is better."""
     if setting.outcome == "overshoots":
         verb = "overshoot"
         if len(setting.best) == 1:
@@ -240,7 +240,7 @@ def _untried(settings: Iterable[RunSetting]) -> str:
 
 
 def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
-    """Return what is said of the settings of a block, which differ in β alone."""
+    """Return the statement on the settings of a block, which differ in β alone."""
     main = _main(settings)
     others = [one for one in settings if one is not main]
     at = f", β = {main.beta:g}" if others else ""
@@ -250,7 +250,7 @@ def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: Metric
 
 
 def _exceptions(setting: RunSetting, reading: MetricReading, *, brief: bool) -> str:
-    """Return what must not be missed of a setting: who decides the same for all, overshoots, cannot run."""
+    """Return the exceptions of a setting: who decides the same for all, overshoots, cannot run."""
     over = _overshoots(setting, None if brief else reading)
     plain = [setting.plain] if setting.plain is not None and not setting.plain.n else []
     failed = [f"the plain model gave no value ({_why(one, brief=brief)})" for one in plain]
@@ -325,7 +325,7 @@ def _signed_gap(value: float, reading: MetricReading) -> str:
 
 
 def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
-    """Return what is said of a setting: gap, who decides the same for all, the best, its world, others."""
+    """Return the sentences on a setting: gap, who decides the same for all, the best, its world, others."""
     parts = [gap_of(setting, reading), *_constants(setting), *_best(setting, reading, detail)]
     parts += [*_overshoots(setting, reading, detail), *answer_worlds.said(setting)]
     if detail > 1:
@@ -415,7 +415,7 @@ def _left(one: TechniqueFinding, plain: TechniqueFinding | None, reading: Metric
 
 
 def _numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading) -> str:
-    """Return what a technique leaves and costs: "3.4 points left, accuracy −0.7, 4 of 5 repeats"."""
+    """Return the gap and the cost of a technique: "3.4 points left, accuracy −0.7, 4 of 5 repeats"."""
     left = _left(one, setting.plain_of(one), reading)
     if not one.shown and one.kind != "untested":
         left = f"no gap shown: {left}"
@@ -524,7 +524,10 @@ def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
 
 
 def _below(setting: RunSetting, detail: int) -> list[str]:
-    """Return what does better without a technique than those that narrow the gap, or than the best."""
+    """Return the sentences on techniques that narrow the gap and are beaten without a technique.
+
+    In less detail on the best one alone.
+    """
     some = [one for one in setting.findings if one.below and one.better]
     if detail < 3:
         some = [one for one in some if one.technique in setting.best[:1]]
@@ -595,7 +598,7 @@ def _percent(value: float) -> float:
 
 
 def _what(one: TechniqueFinding) -> str:
-    """Return what became of a technique, in a word or two."""
+    """Return the result of a technique, in a word or two."""
     if not one.n:
         return _why(one)
     if one.constant:
@@ -636,12 +639,12 @@ def _place(setting: RunSetting, answer: RunAnswer, more: str = "") -> str:
 
 
 def limits_of(answer: RunAnswer, plan: RunPlan) -> tuple[str, ...]:
-    """Return what the groups, β and test rows are, and how far the words go: a paragraph each."""
+    """Return the paragraphs on the groups, on β and the test rows, and on how far the words go."""
     return (_groups(answer, plan), _rows_and_beta(plan), _chance(plan, answer))
 
 
 def _groups(answer: RunAnswer, plan: RunPlan) -> str:
-    """Return what the groups compared and the decision are, by data set."""
+    """Return the paragraph on the groups compared and the decision, by data set."""
     parts = []
     for setting in {(one.dataset, one.attribute, one.compared): one for one in answer.settings}.values():
         protected = {one.name: one for one in plan.protected(setting.dataset, setting.attribute).attributes}
@@ -691,7 +694,7 @@ def _those(plan: RunPlan, chosen: Callable[[Mapping[str, Any]], bool]) -> str:
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
-    """Return what the words about chance mean; in brief without the answer."""
+    """Return the meaning of the words about chance; in brief without the answer."""
     n = plan.config.repeats
     if n < 2:
         return "One repeat: nothing can be said of chance, and no difference is shown."

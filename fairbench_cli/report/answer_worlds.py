@@ -88,7 +88,7 @@ def statements(answer: RunAnswer, detail: int = 3) -> list[str]:
 
 
 def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
-    """Return what is said of a world; nothing of the one without bias where little is said of each."""
+    """Return the statement on a world. Empty for the one without bias where little is said of each."""
     found = (_cost(settings, detail), _gained(settings, detail), _thresholds(settings, detail))
     parts = [part for part in found if part]
     if detail < 1:
@@ -115,7 +115,7 @@ def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
 
 
 def _cost(settings: Sequence[RunSetting], detail: int) -> str:
-    """Return what the bias is shown to cost: "the bias costs 3.0 to 10.1 points of accuracy in 8"."""
+    """Return the cost of the bias that is shown: "the bias costs 3.0 to 10.1 points of accuracy in 8"."""
     known = [one.lost for one in settings if not math.isnan(one.lost.mean)]
     if not known:
         return ""
@@ -187,7 +187,7 @@ def _most(detail: int) -> int:
 
 
 def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
-    """Return what thresholds that know the truth gain where Bayes' rule of the record lacks the most."""
+    """Return the gain of thresholds that know the truth where Bayes' rule of the record lacks the most."""
     known = [(one, *found) for one in settings if (found := exact_accuracy(one)) is not None]
     if not known:
         return ""
@@ -242,7 +242,7 @@ _APART = "What the bias costs is not tested, it changes the plain model by"
 
 
 def _cost_in_numbers(setting: RunSetting) -> str:
-    """Return what the bias costs the plain model, with its interval; a cost and a gain have no sign."""
+    """Return the cost of the bias to the plain model, with its interval. A cost and a gain have no sign."""
     lost = setting.lost
     sign, plus = {"worse": (-1, ""), "better": (1, "")}.get(lost.kind, (1, "+"))
     ends = [signed(100 * end, plus=plus) for end in sorted((sign * lost.low, sign * lost.high))]
