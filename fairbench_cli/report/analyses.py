@@ -23,7 +23,7 @@ from fairbench_cli.report.results import RunResults, summary_frame
 
 
 def two_metrics(config: ExperimentConfig) -> tuple[str, str]:
-    """Return what the analyses show of every cell: discrimination, or CV if the config lists it; accuracy."""
+    """Return the two metrics of the analyses: discrimination, or CV if the config lists it, and accuracy."""
     return "cv" if "cv" in config.at_hand else "discrimination", "accuracy"
 
 

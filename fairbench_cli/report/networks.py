@@ -88,7 +88,7 @@ class Marks:
 
 
 def marks_of(source: Mapping[str, Any]) -> Marks:
-    """Return what to point out in the network of a data set, by the plan of a run."""
+    """Return the marks of the network of a data set, by the plan of a run."""
     edited = () if source.get("worlds") else edited_columns(source)
     return Marks(source.get("label"), source["attribute"], edited)
 
@@ -141,7 +141,7 @@ def _groups_of(protected: ProtectedAttributes, attribute: str) -> Groups:
 
 
 def added_nodes(world: World) -> dict[str, str]:
-    """Return what the nodes of a world are that its network did not have, or not so; and what is left out."""
+    """Return the roles of the nodes that a world adds to its network, alters or leaves out."""
     found = dict.fromkeys(world.included, "inclusion") | dict.fromkeys(world.omitted, "not recorded")
     for column in world.altered:
         nodes = {name for name in world.network.names if name.rpartition(".")[0] == column}
@@ -218,7 +218,7 @@ def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
 
 
 def role_of(name: str, marks: Marks) -> tuple[str, ...]:
-    """Return what a node is, in a few words.
+    """Return the roles of a node, in a few words.
 
     >>> role_of("sex", Marks("income", "sex", ("sex",)))
     ('protected', 'edited by β')

@@ -374,7 +374,7 @@ def _curves(one: PanelParts) -> Section:
 
 
 def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | None:
-    """Return what moved thresholds reach in a world, next to the techniques; None without a sweep."""
+    """Return the section on moved thresholds in a world, next to the techniques. None without a sweep."""
     asked = panel.of["compared"], "demographic-parity"
     found = [own for own in moved_of(run) if own.data is panel.data and (own.compared, own.held) == asked]
     if not found:

@@ -211,12 +211,12 @@ def which_words(panel: Data, beta: int | None = None) -> str:
 
 
 def _at_strength(panel: Data, beta: int, before: str = "") -> str:
-    """Return what β is, by the name that it has in a world; nothing where the world has no strength."""
+    """Return the value of β, by the name that it has in a world. Empty where the world has no strength."""
     return f"{before}{panel['strength']} = {panel['betas'][beta]:g}" if panel["strength"] else ""
 
 
 def key_of_forests(*, known: bool = False) -> str:
-    """Return what the marks of forests mean, with that of rules that are known."""
+    """Return the key to the marks of forests, with that of rules that are known."""
     words = GAP_WORDS | {".": "no difference shown, or not tested", "k": "known without training"}
     letters = "BLbowsc."
     if known:
@@ -225,7 +225,7 @@ def key_of_forests(*, known: bool = False) -> str:
 
 
 def known_of(panel: Data, m: int) -> dict[str, list[Whole]]:
-    """Return what techniques are held against, with its numbers over β: rules, then who knows the truth."""
+    """Return the numbers over β that techniques are held against: of rules, then of who knows the truth."""
     found = {name: _over(panel, panel["known"][m], r) for r, name in enumerate(RULES)}
     found |= {panel["techniques"][t]: _over(panel, panel["mean"][m], t) for t in panel["upper"] if t}
     return {name: own for name, own in found.items() if any(value is not None for value in own)}

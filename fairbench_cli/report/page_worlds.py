@@ -59,7 +59,7 @@ def world_sections(run: RunResults) -> Iterator[Section]:
 def _table(
     worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str, rules: str, *, again: bool
 ) -> TextTable:
-    """Return what is known of a world, by its strength; `again`: what is of rules alone."""
+    """Return the table of what is known of a world, by its strength; `again`: what is of rules alone."""
     heads = [f"{one.beta:g}" if strength else one.world or NO_BIAS for one in worlds]
     known = [*(() if again else _of_record(groups, worlds)), *_of_rules(groups, worlds)]
     rows = [(TableCell(name), *cells) for name, cells in known if any(cell.text != "-" for cell in cells)]

@@ -63,7 +63,7 @@ def fairness_metric(config: ExperimentConfig) -> Metric:
 
 
 def measures_of(config: ExperimentConfig) -> tuple[str, ...]:
-    """Return what remedies are judged by: accuracy, the metric of fairness, and the gap in TPR."""
+    """Return the metrics that remedies are judged by: accuracy, the metric of fairness and the gap in TPR."""
     return tuple(dict.fromkeys((ACCURACY, fairness_metric(config).name, ERRORS)))
 
 
@@ -136,7 +136,7 @@ _ELSEWHERE = [
 
 
 def _elsewhere(row: Mapping[Any, Any]) -> tuple[Any, ...]:
-    """Return what a row has in common with those of other worlds and techniques."""
+    """Return the values that a row has in common with those of other worlds and techniques."""
     return tuple(row[name] for name in _ELSEWHERE)
 
 

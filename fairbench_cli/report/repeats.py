@@ -210,7 +210,7 @@ class DatasetRepeats:
         return slope[..., level, :, :].reshape(*slope.shape[:-3], 2 * len(groups), 2)
 
     def decided(self, cell: int, repeats: Rows) -> Decided:
-        """Return what a cell's models decided in some of the repeats that are done."""
+        """Return the decisions of a cell's models in some of the repeats that are done."""
         at = (np.cumsum(self.done[cell]) - 1)[repeats]
         model = self._decided(cell)
         return model if len(at) == len(model.n) else model.of(at)

@@ -217,7 +217,7 @@ def same_draws(plan: RunPlan, other: RunPlan) -> bool:
 def _changes(
     folders: tuple[Path, Path], plans: Plans, readings: Readings, sources: Sources
 ) -> list[RunChange]:
-    """Return what is another in the second run: config, code, versions, data."""
+    """Return the changes in the second run: of config, code, versions and data."""
     old, new = (plan.config.plain() for plan in plans)
     found = [one for one in changed_config(old, new) if not one.what.startswith("name ")]
     commits = [(read_manifest(folder) or {}).get("git") or {} for folder in folders]

@@ -155,7 +155,7 @@ def spread_mark(run: RunResults) -> tuple[str, ...]:
 
 
 def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
-    """Return what a run found of a metric in a cell of its plan, with its standard deviation for print."""
+    """Return the mean of a metric in a cell of the plan, with its standard deviation for print."""
     return TableCell(shown(run, cell, metric), spread=spread_of(run.get(key_of(cell), metric).values))
 
 
@@ -300,17 +300,17 @@ class Names:
     datasets: Mapping[str, str] = field(default_factory=dict)
 
     def technique(self, intervention: str, parameters: str, seen: bool) -> str:
-        """Return what a technique is called."""
+        """Return the name that a technique is shown by."""
         label = technique_label(intervention, parameters, seen)
         return self.techniques.get(label, label)
 
     def classifier(self, name: str, parameters: str) -> str:
-        """Return what a classifier is called."""
+        """Return the name that a classifier is shown by."""
         label = classifier_label(name, parameters)
         return self.classifiers.get(label, label)
 
     def dataset(self, name: str) -> str:
-        """Return what a data set is called."""
+        """Return the name that a data set is shown by."""
         return self.datasets.get(name, name)
 
 

@@ -191,7 +191,7 @@ def _check_table(name: str, plan: RunPlan) -> None:
 
 
 def results_of_folder(folder: Path, plan: RunPlan, records: Records) -> RunResults:
-    """Return what any table or figure of a run is made from; writes nothing."""
+    """Return the results that any table or figure of a run is made from. Writes nothing."""
     metrics = _metrics_of(plan, [*TABLES.values(), *FIGURES.values()])
     return run_results(folder, plan, records, metrics, plan.config.attributes)
 

@@ -103,7 +103,7 @@ class Remedies:
         return tuple(metric for metric in measures_of(self.run.plan.config) if metric != ACCURACY)
 
     def row(self, place: Place, world: World, own: Own, metric: str) -> Any:
-        """Return what is known of a technique; None where it has no mean."""
+        """Return the row of a technique. None where it has no mean."""
         return self._rows.get((*key_in(place, world, own), metric))
 
     def every(self, place: Place, worlds: Iterable[World], metric: str) -> list[Any]:
