@@ -23,7 +23,7 @@ from fairbench_cli.report.results import RunResults, summary_frame
 
 
 def two_metrics(config: ExperimentConfig) -> tuple[str, str]:
-    """Return what the analyses show of every cell: discrimination, or CV if the config lists it; accuracy."""
+    """Return the two metrics of the analyses: discrimination, or CV if the config lists it, and accuracy."""
     return "cv" if "cv" in config.at_hand else "discrimination", "accuracy"
 
 
@@ -191,7 +191,10 @@ def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: st
         ]
         used |= {cell.text for row in texts for cell in row if isinstance(cell, TableCell)}
         words = [called(str(one)) for one in names if one != "original"]
-        words += [world or tables.NO_BIAS] * worlds + [f"β = {beta:g}"] * several
+        if worlds:
+            words.append(world or tables.NO_BIAS)
+        if several:
+            words.append(f"β = {beta:g}")
         heads = (*columns, *(", ".join(map(called, map(str, one))) for one in across))
         table = plain_table("", heads, texts, len(columns), grouped=True, marks=tables.spread_mark(run))
         blocks.append(Section(", ".join(words), tables=(table,)))

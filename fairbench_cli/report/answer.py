@@ -311,7 +311,7 @@ def settings_with(settings: Iterable[RunSetting], chosen: Chosen) -> list[RunSet
 
 @lru_cache(maxsize=2)  # the answer's text, its file and the page are of one run
 def answer_of(run: RunResults) -> RunAnswer:
-    """Return what a run found, from its results, `paired_of` and `pareto_of`; the run has both metrics.
+    """Return the answer to a run, from its results, `paired_of` and `pareto_of`; the run has both metrics.
 
     The metric is `fairness_metric`, or discrimination where that is of rows and known of no group asked for.
     """
@@ -427,7 +427,7 @@ _WITHIN = ["world", "representation", "classifier", "classifier_parameters", "be
 def _finding(
     cell: Mapping[str, Any], compared: str, metric: str, repeats: int, found: CellRows, called: Names
 ) -> TechniqueFinding:
-    """Return what the frames say of a cell and the groups compared, over the repeats that were asked for."""
+    """Return the finding on a cell and the groups compared, over the repeats that were asked for."""
     key = key_of(cell)
     place = (*key, compared)
     own, accuracy = (found.own.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
@@ -481,7 +481,7 @@ _LOST = ("lost", "lost_low", "lost_high", "lost_kind")
 
 
 def _estimate(row: Mapping[Any, Any], columns: Sequence[str] = ("mean", "low", "high", "kind")) -> Estimate:
-    """Return what a row says in some columns: a mean, the ends of its interval and a kind."""
+    """Return the estimate in some columns of a row: a mean, the ends of its interval and a kind."""
     mean, low, high = (float(row.get(name, np.nan)) for name in columns[:3])
     return Estimate(mean, low, high, row.get(columns[3], ""))
 
@@ -489,7 +489,7 @@ def _estimate(row: Mapping[Any, Any], columns: Sequence[str] = ("mean", "low", "
 def _outcome(
     plain: TechniqueFinding | None, findings: Sequence[TechniqueFinding], metric: Metric
 ) -> tuple[Outcome, tuple[str, ...]]:
-    """Return what is said of a setting as a whole and of which techniques, those with the least gap first."""
+    """Return the outcome of a setting and the techniques that it is of, those with the least gap first."""
     if plain is None or not plain.n:
         return "no baseline" if plain is None else "no value", ()
     better = [one for one in findings if one.better]

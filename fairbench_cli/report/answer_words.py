@@ -39,7 +39,7 @@ NARROWED = ("best", "front", "several")
 
 
 def answer_document(run: RunResults, *, brief: bool = False) -> Document:
-    """Return what a run found, in words.
+    """Return the document with the answer to a run, in words.
 
     Parameters
     ----------
@@ -94,7 +94,8 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
     if len(main) <= FEW and len({one.beta for one in main}) == 1:
         where = f"β = {main[0].beta:g}: " if betas else ""
         long, short = (f"{where}{_together(main, answer, given)}." for given in (reading, None))
-        constant = constant * (_ALL_CONSTANT not in short)
+        if _ALL_CONSTANT in short:
+            constant = ""
         found += [f"{long}{constant}", f"{short}{constant}", long, short]
     counted = _counted(answer)
     found += [f"{counted}{constant}", counted]
@@ -123,7 +124,9 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
         does = "" if narrower else " narrows the gap" if best else " narrow the gap"
         narrower.append(on if best and who == last else f"{who}{does} {on}")
         last = who
-    clauses = [", ".join(narrower)] * bool(narrower)
+    clauses = []
+    if narrower:
+        clauses.append(", ".join(narrower))
     others = (one for one in main if one.outcome not in NARROWED)
     for what, same in grouped(others, _what_else).items():
         where = ", ".join(f"on {_place(one, answer)}" for one in same)
@@ -140,9 +143,12 @@ def _from_to(setting: RunSetting, reading: MetricReading) -> str:
 
 
 def _what_else(setting: RunSetting) -> str:
-    """Return what is said where no technique is better."""
+    """Return the clause on a setting in which no technique is better."""
     if setting.outcome == "overshoots":
-        return f"{listed(setting.best, MOST_NAMES)} overshoot{'s' * (len(setting.best) == 1)}"
+        verb = "overshoot"
+        if len(setting.best) == 1:
+            verb = "overshoots"
+        return f"{listed(setting.best, MOST_NAMES)} {verb}"
     tried = [one for one in setting.findings if one.n and not one.plain]
     if tried and all(one.constant for one in tried):
         return f"{_ALL_CONSTANT}{_in_some(tried)}"
@@ -154,7 +160,9 @@ def _what_else(setting: RunSetting) -> str:
 
 def _in_some(constant: Iterable[TechniqueFinding]) -> str:
     """Return that techniques decide the same for everybody in some repeats alone, where one of them does."""
-    return " in some repeat" * any(one.accepts_nobody + one.accepts_everybody < one.n for one in constant)
+    if any(one.accepts_nobody + one.accepts_everybody < one.n for one in constant):
+        return " in some repeat"
+    return ""
 
 
 _ALL_CONSTANT = "every technique decides the same for everybody"
@@ -194,7 +202,10 @@ def _constants_of_all(answer: RunAnswer) -> str:
         return f" {at}{one.technique} {_does_to_all(one, brief=True)} on {setting.dataset_label}."
     n = len({id(setting) for setting, _ in some})
     same = f"a technique decides the same for everybody{_in_some(one for _, one in some)}"
-    return f" In {n} setting{'s' * (n > 1)} {same}."
+    noun = "setting"
+    if n > 1:
+        noun = "settings"
+    return f" In {n} {noun} {same}."
 
 
 def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) -> list[str]:
@@ -229,7 +240,7 @@ def _untried(settings: Iterable[RunSetting]) -> str:
 
 
 def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
-    """Return what is said of the settings of a block, which differ in β alone."""
+    """Return the statement on the settings of a block, which differ in β alone."""
     main = _main(settings)
     others = [one for one in settings if one is not main]
     at = f", β = {main.beta:g}" if others else ""
@@ -239,7 +250,7 @@ def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: Metric
 
 
 def _exceptions(setting: RunSetting, reading: MetricReading, *, brief: bool) -> str:
-    """Return what must not be missed of a setting: who decides the same for all, overshoots, cannot run."""
+    """Return the exceptions of a setting: who decides the same for all, overshoots, cannot run."""
     over = _overshoots(setting, None if brief else reading)
     plain = [setting.plain] if setting.plain is not None and not setting.plain.n else []
     failed = [f"the plain model gave no value ({_why(one, brief=brief)})" for one in plain]
@@ -255,8 +266,10 @@ def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
         head = f"{first.dataset_label}, {pairs} pairs of groups"
     else:
         several = len({one.attribute for one in answer.settings if one.dataset == first.dataset}) > 1
-        on = f" ({first.attribute})" * several
-        head = f"{first.dataset_label}{on}, {first.deprived} against {first.favoured}"
+        head = first.dataset_label
+        if several:
+            head += f" ({first.attribute})"
+        head += f", {first.deprived} against {first.favoured}"
     tried = [one for one in settings if one.tried]
     if pairs > 1:
         parts = [f"{head}, {counted_words(len(tried), 'setting')}"]
@@ -312,7 +325,7 @@ def _signed_gap(value: float, reading: MetricReading) -> str:
 
 
 def said(setting: RunSetting, reading: MetricReading, detail: int = 3) -> str:
-    """Return what is said of a setting: gap, who decides the same for all, the best, its world, others."""
+    """Return the sentences on a setting: gap, who decides the same for all, the best, its world, others."""
     parts = [gap_of(setting, reading), *_constants(setting), *_best(setting, reading, detail)]
     parts += [*_overshoots(setting, reading, detail), *answer_worlds.said(setting)]
     if detail > 1:
@@ -402,7 +415,7 @@ def _left(one: TechniqueFinding, plain: TechniqueFinding | None, reading: Metric
 
 
 def _numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading) -> str:
-    """Return what a technique leaves and costs: "3.4 points left, accuracy −0.7, 4 of 5 repeats"."""
+    """Return the gap and the cost of a technique: "3.4 points left, accuracy −0.7, 4 of 5 repeats"."""
     left = _left(one, setting.plain_of(one), reading)
     if not one.shown and one.kind != "untested":
         left = f"no gap shown: {left}"
@@ -451,7 +464,10 @@ def _overshoots(setting: RunSetting, reading: MetricReading | None, detail: int 
     texts = [one.technique for one in found]
     if reading is not None:
         texts = [_with_numbers(one, setting, reading) for one in found]
-    return [f"{listed(texts, max(MOST_NAMES, _most(detail)))} overshoot{'s' * (len(found) == 1)}"]
+    verb = "overshoot"
+    if len(found) == 1:
+        verb = "overshoots"
+    return [f"{listed(texts, max(MOST_NAMES, _most(detail)))} {verb}"]
 
 
 _OTHERS: dict[Kind, str] = {
@@ -498,13 +514,20 @@ def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
         return text
     status, reason, n = one.reasons[0]
     more = len(one.reasons) - 1
-    others = f" (and {more} more reason{'s' * (more > 1)})" if more else ""
+    others = ""
+    if more == 1:
+        others = " (and 1 more reason)"
+    elif more:
+        others = f" (and {more} more reasons)"
     text = words.get(status, status) if status != one.missing else text
     return f"{text} in {n} of {one.repeats} repeats, {reason}{others}"
 
 
 def _below(setting: RunSetting, detail: int) -> list[str]:
-    """Return what does better without a technique than those that narrow the gap, or than the best."""
+    """Return the sentences on techniques that narrow the gap and are beaten without a technique.
+
+    In less detail on the best one alone.
+    """
     some = [one for one in setting.findings if one.below and one.better]
     if detail < 3:
         some = [one for one in some if one.technique in setting.best[:1]]
@@ -575,7 +598,7 @@ def _percent(value: float) -> float:
 
 
 def _what(one: TechniqueFinding) -> str:
-    """Return what became of a technique, in a word or two."""
+    """Return the result of a technique, in a word or two."""
     if not one.n:
         return _why(one)
     if one.constant:
@@ -600,8 +623,11 @@ def _main(settings: Sequence[RunSetting]) -> RunSetting:
 def _place(setting: RunSetting, answer: RunAnswer, more: str = "") -> str:
     """Name a setting by its data set and what else its settings differ in: "german (sex, c45: more)"."""
     mine = [one for one in answer.settings if one.dataset == setting.dataset]
+    world = ""
+    if answer.has_worlds:
+        world = setting.world or NO_BIAS
     parts = {
-        "world": (setting.world or NO_BIAS) * answer.has_worlds,
+        "world": world,
         "attribute": setting.attribute,
         "compared": setting.compared if setting.compared != setting.attribute else "",
         "representation": setting.representation,
@@ -613,12 +639,12 @@ def _place(setting: RunSetting, answer: RunAnswer, more: str = "") -> str:
 
 
 def limits_of(answer: RunAnswer, plan: RunPlan) -> tuple[str, ...]:
-    """Return what the groups, β and test rows are, and how far the words go: a paragraph each."""
+    """Return the paragraphs on the groups, on β and the test rows, and on how far the words go."""
     return (_groups(answer, plan), _rows_and_beta(plan), _chance(plan, answer))
 
 
 def _groups(answer: RunAnswer, plan: RunPlan) -> str:
-    """Return what the groups compared and the decision are, by data set."""
+    """Return the paragraph on the groups compared and the decision, by data set."""
     parts = []
     for setting in {(one.dataset, one.attribute, one.compared): one for one in answer.settings}.values():
         protected = {one.name: one for one in plan.protected(setting.dataset, setting.attribute).attributes}
@@ -668,7 +694,7 @@ def _those(plan: RunPlan, chosen: Callable[[Mapping[str, Any]], bool]) -> str:
 
 
 def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
-    """Return what the words about chance mean; in brief without the answer."""
+    """Return the meaning of the words about chance; in brief without the answer."""
     n = plan.config.repeats
     if n < 2:
         return "One repeat: nothing can be said of chance, and no difference is shown."
@@ -676,21 +702,25 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
         rows = "" if plan.has_worlds else "training and test "
         return f"Shown: beyond chance, for other {rows}rows too (5 %, Holm; {n} repeats)."
     tables = len(answer.blocks)
-    worlds = (
-        " What a bias costs: the accuracy of the plain model less that of one trained without it; gained: "
-        "that of a technique less that of the plain model of its world. Lost on recorded labels and gained "
-        "on true ones: both are shown, of the same decisions; the recorded trade-off of such a technique is "
-        "an artefact. Thresholds gain x of y points: y is what Bayes' rule of the record lacks to the best "
-        "thresholds of the truth, all of which is known of the world without training."
-    ) * answer.has_worlds
+    family = "data set, attribute and classifier"
+    worlds = ""
+    if answer.has_worlds:
+        family = "data set, attribute, world and classifier"
+        worlds = (
+            " What a bias costs: the accuracy of the plain model less that of one trained without it; "
+            "gained: that of a technique less that of the plain model of its world. Lost on recorded labels "
+            "and gained on true ones: both are shown, of the same decisions; the recorded trade-off of such "
+            "a technique is an artefact. Thresholds gain x of y points: y is what Bayes' rule of the record "
+            "lacks to the best thresholds of the truth, all of which is known of the world without training."
+        )
     many = f" Of {tables} of these one in twenty may show what is not there." if tables > FEW else ""
     less = _margin(reading_of(answer.metric))
     return (
         "Narrower, wider, best, overshoots, no change: shown beyond chance, for other training sets and "
-        "other test rows too, at 5 % after Holm's adjustment over all techniques and β of a data set, "
-        f"attribute{', world' * answer.has_worlds} and classifier.{many} Intervals are 95 %, of one number "
-        f"by itself. No change: shown to be less than {less}. On the front: none is nearer to no gap and "
-        f"more accurate, on average. What is not shown may still be there.{worlds}"
+        "other test rows too, at 5 % after Holm's adjustment over all techniques and β of a "
+        f"{family}.{many} Intervals are 95 %, of one number by itself. No change: shown to be less than "
+        f"{less}. On the front: none is nearer to no gap and more accurate, on average. What is not shown "
+        f"may still be there.{worlds}"
     )
 
 

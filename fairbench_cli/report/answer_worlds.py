@@ -49,13 +49,21 @@ def headline(answer: RunAnswer) -> list[str]:
         text = f"In {len({one.world for one in found})} of {worlds} worlds a technique {does} {what}"
         most = f", most often {name} ({times} of {len(settings)} settings)"
         n = len({one.world for one in artefact})
-    else:
-        of = f" in {len(found)} of {len(settings)} settings" * (len(settings) > 1)
-        text = f"Under {settings[0].world} {'a technique' if len(settings) > 1 else name} {does} {what}{of}"
-        most = f", most often {name} ({times})" * (len(settings) > 1)
+    elif len(settings) > 1:
+        text = (
+            f"Under {settings[0].world} a technique {does} {what} in {len(found)} of {len(settings)} settings"
+        )
+        most = f", most often {name} ({times})"
         n = len(artefact)
-    where = f"in {n} " * (worlds > 1 or len(settings) > 1)
-    more = f"; {where}the recorded trade-off is an artefact" * bool(n)
+    else:
+        text = f"Under {settings[0].world} {name} {does} {what}"
+        most = ""
+        n = len(artefact)
+    more = ""
+    if n and len(settings) > 1:
+        more = f"; in {n} the recorded trade-off is an artefact"
+    elif n:
+        more = "; the recorded trade-off is an artefact"
     return [f"{text}{most}{more}.", f"{text}{more}.", f"{text}."]
 
 
@@ -80,42 +88,55 @@ def statements(answer: RunAnswer, detail: int = 3) -> list[str]:
 
 
 def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
-    """Return what is said of a world; nothing of the one without bias where little is said of each."""
+    """Return the statement on a world. Empty for the one without bias where little is said of each."""
     found = (_cost(settings, detail), _gained(settings, detail), _thresholds(settings, detail))
     parts = [part for part in found if part]
     if detail < 1:
         n = len(settings_with(settings, WHICH[ARTEFACT]))
-        parts += [f"artefact in {n}"] * (n > 0 and detail == 0)
+        if n > 0 and detail == 0:
+            parts.append(f"artefact in {n}")
         return f"{world}: {'; '.join(parts)}." if world and parts else ""
     several = len(settings) > 1
     for what, chosen in WHICH.items():
         often = how_often(settings, chosen)
         if often and (detail > 1 or what == ARTEFACT):
             names = [f"{name} ({times})" if several else name for name, times in often]
-            where = f" in {len(settings_with(settings, chosen))}" * several
-            parts.append(f"{what}{where}: {listed(names, _most(detail))}")
+            heading = what
+            if several:
+                heading += f" in {len(settings_with(settings, chosen))}"
+            parts.append(f"{heading}: {listed(names, _most(detail))}")
     if not parts:
         return f"{world}: nothing is shown." if world else ""
     first, *others = parts
-    head = (world or NO_BIAS) + f", {counted_words(len(settings), 'setting')}" * several
+    head = world or NO_BIAS
+    if several:
+        head += f", {counted_words(len(settings), 'setting')}"
     return " ".join([f"{head}: {first[0].lower()}{first[1:]}.", *(f"{part}." for part in others)])
 
 
 def _cost(settings: Sequence[RunSetting], detail: int) -> str:
-    """Return what the bias is shown to cost: "the bias costs 3.0 to 10.1 points of accuracy in 8"."""
+    """Return the cost of the bias that is shown: "the bias costs 3.0 to 10.1 points of accuracy in 8"."""
     known = [one.lost for one in settings if not math.isnan(one.lost.mean)]
+    if not known:
+        return ""
     shown = [-100 * one.mean for one in known if one.kind == "worse"]
     if not shown:
         tested = any(one.kind != "untested" for one in known)
         nothing = "no cost shown" if detail < 1 else "No cost of the bias is shown"
         untested = "cost not tested" if detail < 1 else "What the bias costs is not tested"
-        return (nothing if tested else untested) * bool(known)
+        return nothing if tested else untested
     if detail < 0:
         return f"costs up to {signed(max(shown), plus='')}"
-    where = f" in {len(shown)}" * (len(settings) > 1)
+    several = len(settings) > 1
     if detail < 1:
-        return f"costs {_range(shown)}" + f"{where} of {len(settings)}" * bool(where)
-    return f"The bias costs {_range(shown)} points of accuracy{where}"
+        cost = f"costs {_range(shown)}"
+        if several:
+            cost += f" in {len(shown)} of {len(settings)}"
+        return cost
+    cost = f"The bias costs {_range(shown)} points of accuracy"
+    if several:
+        cost += f" in {len(shown)}"
+    return cost
 
 
 def _range(values: Sequence[float], plus: str = "") -> str:
@@ -129,21 +150,31 @@ def _gained(settings: Sequence[RunSetting], detail: int) -> str:
     found = {name: [each.true for each in own] for name, own in grouped(gaining, _technique).items()}
     n = len(settings)
     if not found:
-        nothing = "nothing gained" if detail < 1 else "No technique is shown to gain any"
-        return nothing * any(one.lost.kind == "worse" for one in settings)
+        if not any(one.lost.kind == "worse" for one in settings):
+            return ""
+        return "nothing gained" if detail < 1 else "No technique is shown to gain any"
     ordered = sorted(found, key=lambda name: (-len(found[name]), -max(one.mean for one in found[name])))
     if detail < 0:
-        return f"{ordered[0]} gains" + f" ({len(found[ordered[0]])} of {n})" * (n > 1)
+        gain = f"{ordered[0]} gains"
+        if n > 1:
+            gain += f" ({len(found[ordered[0]])} of {n})"
+        return gain
     texts = []
     for name in ordered:
         gains = [100 * one.mean for one in found[name]]
         first = found[name][0]
-        fine = f" ({points(first.low)} to {points(first.high)})" * (n == 1 and detail > 0)
-        texts.append(f"{name} {_range(gains, plus='+')}{fine}" + f" ({len(gains)})" * (n > 1))
+        gain = f"{name} {_range(gains, plus='+')}"
+        if n > 1:
+            gain += f" ({len(gains)})"
+        elif detail > 0:
+            gain += f" ({points(first.low)} to {points(first.high)})"
+        texts.append(gain)
     if detail < 1:
         return f"gained {listed(texts, 1)}"
-    where = f" in {len(settings_with(settings, _gains))}" * (n > 1)
-    return f"{GAINED}{where}: {listed(texts, _most(detail))}"
+    heading = GAINED
+    if n > 1:
+        heading += f" in {len(settings_with(settings, _gains))}"
+    return f"{heading}: {listed(texts, _most(detail))}"
 
 
 def _technique(one: TechniqueFinding) -> str:
@@ -156,19 +187,24 @@ def _most(detail: int) -> int:
 
 
 def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
-    """Return what thresholds that know the truth gain where Bayes' rule of the record lacks the most."""
+    """Return the gain of thresholds that know the truth where Bayes' rule of the record lacks the most."""
     known = [(one, *found) for one in settings if (found := exact_accuracy(one)) is not None]
     if not known:
         return ""
     most, bayes, thresholds, truth = max(known, key=lambda each: each[3] - each[1])
     gained, lacking = points(thresholds - bayes), points(truth - bayes)
     if lacking == NONE or truth < bayes:
-        return f"Bayes' rule of the record lacks nothing{_ranking(settings)}" * (detail > 0)
+        if detail < 1:
+            return ""
+        return f"Bayes' rule of the record lacks nothing{_ranking(settings)}"
     share = "all" if thresholds >= truth or gained == lacking else "none" if gained == NONE else gained
     if detail < 1:
         return f"thresholds gain {share} of {lacking}"
-    at = f" ({most.dataset_label}, β = {most.beta:g})" * (detail > 2)
-    where = f" where most is lacking{at}" * (len(known) > 1)
+    where = ""
+    if len(known) > 1:
+        where = " where most is lacking"
+        if detail > 2:
+            where += f" ({most.dataset_label}, β = {most.beta:g})"
     return f"Thresholds that know the truth gain {share} of {lacking} points{where}{_ranking(settings)}"
 
 
@@ -180,8 +216,10 @@ def _ranking(settings: Sequence[RunSetting]) -> str:
     broken = [one for one in exact if not one.kept()]
     n = len(exact) - len(broken)
     some = "not kept" if not n else f"kept in {n} of {len(exact)}" if broken else "kept"
-    blind = any(not one.include_protected for one in broken)
-    return f"; {'to rules that do not see the group ' * blind}the ranking within groups is {some}"
+    ranking = f"the ranking within groups is {some}"
+    if any(not one.include_protected for one in broken):
+        ranking = f"to rules that do not see the group {ranking}"
+    return f"; {ranking}"
 
 
 def exact_accuracy(setting: RunSetting) -> tuple[float, float, float] | None:
@@ -204,7 +242,7 @@ _APART = "What the bias costs is not tested, it changes the plain model by"
 
 
 def _cost_in_numbers(setting: RunSetting) -> str:
-    """Return what the bias costs the plain model, with its interval; a cost and a gain have no sign."""
+    """Return the cost of the bias to the plain model, with its interval. A cost and a gain have no sign."""
     lost = setting.lost
     sign, plus = {"worse": (-1, ""), "better": (1, "")}.get(lost.kind, (1, "+"))
     ends = [signed(100 * end, plus=plus) for end in sorted((sign * lost.low, sign * lost.high))]
@@ -224,9 +262,14 @@ def said(setting: RunSetting) -> list[str]:
         bayes, thresholds, truth = (f"{points(value)} %" for value in exact)
         names = zip((setting.deprived, setting.favoured), PAIR, strict=True)
         broken = [name for name, group in names if setting.exact.kept(group) is False]
-        blind = f" to rules that do not see {setting.attribute}" * (not setting.exact.include_protected)
-        ranking = f"not kept among {' and '.join(broken)}{blind}" if broken else "kept within each group"
-        drawn = " (by draws)" * (setting.exact.how == "draws")
+        ranking = "kept within each group"
+        if broken:
+            ranking = f"not kept among {' and '.join(broken)}"
+            if not setting.exact.include_protected:
+                ranking += f" to rules that do not see {setting.attribute}"
+        drawn = ""
+        if setting.exact.how == "draws":
+            drawn = " (by draws)"
         parts.append(
             f"Bayes' rule of the record is right on {bayes} of the truth, with thresholds that know the "
             f"truth on {thresholds}, the best thresholds of the truth on {truth}{drawn}; the ranking is "
@@ -234,7 +277,8 @@ def said(setting: RunSetting) -> list[str]:
         )
     for what in (ARTEFACT, TRADED):
         texts = [f"{one.technique} ({_both(one)})" for one in filter(WHICH[what], setting.findings)]
-        parts += [f"{what}: {listed(texts, 99)}"] * bool(texts)
+        if texts:
+            parts.append(f"{what}: {listed(texts, 99)}")
     return parts
 
 

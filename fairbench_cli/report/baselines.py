@@ -79,7 +79,7 @@ class Baselines:
         return {ACCEPT: self.labels.of_constant(True), REFUSE: self.labels.of_constant(False)}
 
     def mutated(self, share: float, seen: bool = False) -> Counts:
-        """Return what ``none`` decides when a share of its predictions is replaced by the better constant.
+        """Return the counts of ``none`` when a share of its predictions is replaced by the better constant.
 
         Parameters
         ----------

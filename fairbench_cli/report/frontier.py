@@ -134,7 +134,7 @@ class MovedThresholds:
 
 @lru_cache(maxsize=2)  # files, figures and page are of one run
 def moved_of(run: RunResults) -> list[MovedThresholds]:
-    """Return what moving thresholds reaches, by data set, groups compared and constraint; needs a sweep."""
+    """Return the moved thresholds by data set, groups compared and constraint. Empty without a sweep."""
     return [
         moved
         for data in (run.datasets if run.plan.config.sweep else ())

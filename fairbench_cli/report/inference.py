@@ -309,7 +309,7 @@ class Decided:
     starts: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     def of(self, repeats: NDArray[Any]) -> "Decided":
-        """Return what was decided in some of the repeats, by a mask or by their places."""
+        """Return the decisions in some of the repeats, by a mask or by their places."""
         n = self.n[repeats]
         return Decided(n) if self.rows is None else _in_runs(n, self.rows[:, repeats], self.starts)
 
@@ -318,7 +318,7 @@ _CHANCES = (np.arange(STEPS + 1, dtype=np.uint8) / np.float32(STEPS)).astype(np.
 
 
 def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
-    """Return what was decided; rows only where they are kept of every repeat and agree with the counts.
+    """Return the decisions. Rows only where they are kept of every repeat and agree with the counts.
 
     Parameters
     ----------
@@ -344,7 +344,7 @@ def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
 
 
 def _in_runs(n: Floats, rows: NDArray[np.uint8], starts: Rows) -> Decided:
-    """Return what was decided, where neighbours of a stratum that are alike in all repeats stand once."""
+    """Return the decisions, where neighbours of a stratum that are alike in all repeats stand once."""
     breaks = (rows[1:] != rows[:-1]).any(axis=1)
     breaks |= np.isin(starts[1:], np.cumsum(n[0].sum(-1)))
     first = np.flatnonzero(np.append(True, breaks))

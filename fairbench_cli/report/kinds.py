@@ -44,7 +44,7 @@ CONSTANT_COLUMNS = ["accepts_nobody", "accepts_everybody"]
 
 
 def own_frame(results: Results) -> pd.DataFrame:
-    """Return what each technique, and ``none``, is by itself: a row per row of the results.
+    """Return the tested mean of each technique, and of ``none``, by itself: a row per row of the results.
 
     ``mean`` over the repeats that have a finite value, ``n`` of them, and how ``far`` it is from the ideal;
     ``low`` and ``high``, the 95 % interval of the mean in the population; ``p_holm`` of the test that it is
@@ -86,7 +86,7 @@ def own_of(run: RunResults) -> pd.DataFrame:
 def kinds(
     paired: pd.DataFrame, own: pd.DataFrame, baseline: tuple[str | Sequence[str], ...] = NONE
 ) -> NDArray[np.object_]:
-    """Return what became of each row of `paired_frame`: a `Kind`.
+    """Return the `Kind` of each row of `paired_frame`.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def kinds(
 
 
 def kinds_between(paired: pd.DataFrame, mine: pd.DataFrame, other: pd.DataFrame) -> NDArray[np.object_]:
-    """Return what became of each row of `differences_frame`, given the rows of `own_frame` of both sides."""
+    """Return the `Kind` of each row of `differences_frame`, given the rows of `own_frame` of both sides."""
     turned = mine["side"].to_numpy() * other["side"].to_numpy() == -1
     verdict = paired["population_verdict"].to_numpy()
     # Tests are of distances, repeat by repeat: one that wavers less may be nearer though its mean is not.

@@ -88,7 +88,7 @@ class Marks:
 
 
 def marks_of(source: Mapping[str, Any]) -> Marks:
-    """Return what to point out in the network of a data set, by the plan of a run."""
+    """Return the marks of the network of a data set, by the plan of a run."""
     edited = () if source.get("worlds") else edited_columns(source)
     return Marks(source.get("label"), source["attribute"], edited)
 
@@ -124,8 +124,14 @@ def worlds_of_run(run: RunResults) -> Iterator[tuple[dict[str, Any], str, World,
 def about_world(world: World) -> list[str]:
     """Return in words what a world has more than the truth, and less."""
     more = len(world.network.columns) - len(world.base.columns)
-    about = [f"{more} node{'s' * (more != 1)} more than the network"] * bool(more)
-    return about + [f"not recorded: {', '.join(world.omitted)}"] * bool(world.omitted)
+    about = []
+    if more == 1:
+        about.append("1 node more than the network")
+    elif more:
+        about.append(f"{more} nodes more than the network")
+    if world.omitted:
+        about.append(f"not recorded: {', '.join(world.omitted)}")
+    return about
 
 
 def _groups_of(protected: ProtectedAttributes, attribute: str) -> Groups:
@@ -135,7 +141,7 @@ def _groups_of(protected: ProtectedAttributes, attribute: str) -> Groups:
 
 
 def added_nodes(world: World) -> dict[str, str]:
-    """Return what the nodes of a world are that its network did not have, or not so; and what is left out."""
+    """Return the roles of the nodes that a world adds to its network, alters or leaves out."""
     found = dict.fromkeys(world.included, "inclusion") | dict.fromkeys(world.omitted, "not recorded")
     for column in world.altered:
         nodes = {name for name in world.network.names if name.rpartition(".")[0] == column}
@@ -180,7 +186,11 @@ def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
         ends = net.names[start], net.names[end]
         edited = ends[0] in marks.edited and ends[1] == marks.outcome
         bias = marks.added.get(ends[1]) in BIASED
-        said = f"{ends[0]} → {ends[1]}" + (": the probabilities that β edits" if edited else ": bias" * bias)
+        said = f"{ends[0]} → {ends[1]}"
+        if edited:
+            said += ": the probabilities that β edits"
+        elif bias:
+            said += ": bias"
         places = [[(x * INCH + EDGE, -y * INCH + EDGE) for x, y in piece] for piece in line]
         d = f"M{short(*places[0][0])}" + "".join(_bent(*piece) for piece in places)
         kind, colour, width = ("edited", "#b3261e", 2.0) if edited or bias else ("arc", "#767676", 1.0)
@@ -194,8 +204,12 @@ def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
         said = f"{name}{f' ({note})' if note else ''}: {levels}"
         corner = {"x": short(x - wide / 2), "y": short(y), "width": short(wide), "height": short(high)}
         look = {"rx": "4", "fill": "#ffffff", "stroke": "#222222"}
-        added = " added" if marks.added.get(name) in BIASED else ""
-        parts.append(element("rect", f"node{' marked' * bool(note)}{added}", said, "", **corner, **look))
+        node_class = "node"
+        if note:
+            node_class += " marked"
+        if marks.added.get(name) in BIASED:
+            node_class += " added"
+        parts.append(element("rect", node_class, said, "", **corner, **look))
         parts.append(text("name", x, y + high / 2 + (-1 if note else 4), name, "middle", bold=bool(note)))
         parts.append(text("tick", x, y + high / 2 + 11, note, "middle") if note else "")
     across = max(x * INCH + (widths[i] * INCH / 2 if i < len(widths) else 0) for i, x in enumerate(layout.x))
@@ -204,7 +218,7 @@ def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
 
 
 def role_of(name: str, marks: Marks) -> tuple[str, ...]:
-    """Return what a node is, in a few words.
+    """Return the roles of a node, in a few words.
 
     >>> role_of("sex", Marks("income", "sex", ("sex",)))
     ('protected', 'edited by β')

@@ -172,14 +172,24 @@ def facts_of(run: RunResults) -> str:
         "network": "test rows drawn from the networks",
         "holdout": "tested on rows that were left out of training",
     }
-    parts = [f"{techniques} technique{'s' * (techniques > 1)}"]
-    parts += [f"{len(datasets)} data set{'s' * (len(datasets) > 1)}"]
-    parts += [f"{len(worlds)} worlds"] * (plan.has_worlds and len(worlds) > 1)
-    strengths = "strengths" if plan.has_worlds else "β"
-    parts += [f"{strengths} {', '.join(f'{beta:g}' for beta in sorted(betas))}"] * (len(betas) > 1)
+    technique_count = f"{techniques} technique"
+    if techniques > 1:
+        technique_count += "s"
+    dataset_count = f"{len(datasets)} data set"
+    if len(datasets) > 1:
+        dataset_count += "s"
+    repeat_count = f"{config.repeats} repeat"
+    if config.repeats > 1:
+        repeat_count += "s"
+    parts = [technique_count, dataset_count]
+    if plan.has_worlds and len(worlds) > 1:
+        parts.append(f"{len(worlds)} worlds")
+    if len(betas) > 1:
+        strengths = "strengths" if plan.has_worlds else "β"
+        parts.append(f"{strengths} {', '.join(f'{beta:g}' for beta in sorted(betas))}")
     words = [
         " × ".join(parts),
-        f"{config.repeats} repeat{'s' * (config.repeats > 1)} of each",
+        f"{repeat_count} of each",
         f"{len(status)} of {plan.size} done",
         *(
             f"{n} {'not possible' if name == 'infeasible' else name}"
@@ -228,17 +238,25 @@ class PanelParts:
     @property
     def about(self) -> tuple[tuple[str, str], ...]:
         """By which values of the page's switches it is shown."""
-        return (*self.panel.about, *[("slot", str(self.number))] * bool(self.panel.on))
+        about = self.panel.about
+        if self.panel.on:
+            about = (*about, ("slot", str(self.number)))
+        return about
 
     def section(self, *charts: Chart) -> Section:
         """Return a section of charts on it."""
         of = self.panel.of
         deprived, favoured = groups_in_words(self.panel.data.protected, of["compared"])
         words = [f"{deprived} against {favoured}", self.panel.classifier]
-        words += [f"techniques work on {of['attribute']}"] * (of["compared"] != of["attribute"])
-        words += [of["representation"]] * (of["representation"] != "original")
-        a = "a " * (self.panel.kind == "mixture")
-        words += [f"β: {a}{self.panel.kind}"] * bool(self.panel.kind and self.panel.strength == BETA)
+        if of["compared"] != of["attribute"]:
+            words.append(f"techniques work on {of['attribute']}")
+        if of["representation"] != "original":
+            words.append(of["representation"])
+        if self.panel.kind and self.panel.strength == BETA:
+            kind = self.panel.kind
+            if kind == "mixture":
+                kind = "a mixture"
+            words.append(f"β: {kind}")
         fine = " · ".join(words)
         return Section(self.panel.dataset, charts=charts, about=self.about, fine=fine)
 
@@ -356,7 +374,7 @@ def _curves(one: PanelParts) -> Section:
 
 
 def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | None:
-    """Return what moved thresholds reach in a world, next to the techniques; None without a sweep."""
+    """Return the section on moved thresholds in a world, next to the techniques. None without a sweep."""
     asked = panel.of["compared"], "demographic-parity"
     found = [own for own in moved_of(run) if own.data is panel.data and (own.compared, own.held) == asked]
     if not found:
@@ -376,8 +394,10 @@ def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | N
     ]
     title = f"{panel.name}: moved thresholds" + (f" at {panel.strength} = {beta:g}" if panel.strength else "")
     section = one.section(Chart(panel.which, page_charts.frontier_chart(title, line, ways)))
-    of_world = [("world", panel.world), ("labels", panel.on)] * bool(panel.on)
-    return replace(section, about=(*panel.about, *of_world))
+    about = panel.about
+    if panel.on:
+        about = (*about, ("world", panel.world), ("labels", panel.on))
+    return replace(section, about=about)
 
 
 def _percents(gaps: Floats, accuracies: Floats) -> list[tuple[float, float] | None]:
@@ -407,8 +427,11 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
         table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
         attribute, representation = panel.of["attribute"], panel.of["representation"]
         others = {each.panel.of["attribute"] for each in panels if each.panel.dataset == panel.dataset}
-        words = [panel.classifier, *[f"techniques work on {attribute}"] * (len(others) > 1)]
-        words += [representation] * (representation != "original")
+        words = [panel.classifier]
+        if len(others) > 1:
+            words.append(f"techniques work on {attribute}")
+        if representation != "original":
+            words.append(representation)
         about = tuple(each for each in one.about if each[0] != "compared")
         yield Section(panel.dataset, tables=(table,), about=about, fine=" · ".join(words))
 
@@ -451,7 +474,9 @@ def _switch(
 ) -> tuple[Switch, ...]:
     """Return a switch between values, and perhaps all of them; none where there is nothing to choose."""
     known = list(dict.fromkeys(values))
-    options = [("", every)] * bool(every) + [(value, value) for value in known]
+    options = [(value, value) for value in known]
+    if every:
+        options.insert(0, ("", every))
     return (Switch(name, title, tuple(options), chosen),) if len(known) > 1 else ()
 
 

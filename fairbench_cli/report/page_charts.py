@@ -95,9 +95,12 @@ def drawn_forest(panel: Data, shown: Shown, beta: int) -> str:
     rows = []
     labels = of_beta(panel["labels"][m], beta)
     if labels is not None:
-        written, side = scale.written(labels), [("", "")] * (shown.metric != ACCURACY)
+        written = scale.written(labels)
         said = f"{WORDS['L']}: {written} {scale.unit}"
-        rows.append(ForestRow("labels", "labels", said, [(written, ""), *side], at=scale.place(labels)))
+        texts = [(written, "")]
+        if shown.metric != ACCURACY:
+            texts.append(("", ""))
+        rows.append(ForestRow("labels", "labels", said, texts, at=scale.place(labels)))
     for r, (name, words) in enumerate(KNOWN.items()):
         value, right = (at(panel["known"][each], r * count + beta) for each in (m, shown.accuracy))
         if value is not None:
@@ -105,7 +108,9 @@ def drawn_forest(panel: Data, shown: Shown, beta: int) -> str:
             texts = [(scale.written(value), ""), *shown.aside(right)]
             rows.append(ForestRow(name, "known", said, texts, at=scale.place(value)))
     rows += [forest_row(panel, shown, t, beta) for t in range(len(panel["techniques"]))]
-    heads = [scale.named, "value", *[ACCURACY] * (shown.metric != ACCURACY)]
+    heads = [scale.named, "value"]
+    if shown.metric != ACCURACY:
+        heads.append(ACCURACY)
     seen = scale.ideal is not None and scale.axis[0] <= scale.ideal <= scale.axis[1]
     title = f"{panel['name']}: {scale.name} against {shown.base}{_at_strength(panel, beta, ' at ')}"
     ideal = scale.place(scale.ideal) if seen and scale.ideal is not None else None
@@ -206,18 +211,21 @@ def which_words(panel: Data, beta: int | None = None) -> str:
 
 
 def _at_strength(panel: Data, beta: int, before: str = "") -> str:
-    """Return what β is, by the name that it has in a world; nothing where the world has no strength."""
+    """Return the value of β, by the name that it has in a world. Empty where the world has no strength."""
     return f"{before}{panel['strength']} = {panel['betas'][beta]:g}" if panel["strength"] else ""
 
 
 def key_of_forests(*, known: bool = False) -> str:
-    """Return what the marks of forests mean, with that of rules that are known."""
+    """Return the key to the marks of forests, with that of rules that are known."""
     words = GAP_WORDS | {".": "no difference shown, or not tested", "k": "known without training"}
-    return charts.key((FORM_OF[letter][1], words[letter]) for letter in "BLbowsc." + "k" * known)
+    letters = "BLbowsc."
+    if known:
+        letters += "k"
+    return charts.key((FORM_OF[letter][1], words[letter]) for letter in letters)
 
 
 def known_of(panel: Data, m: int) -> dict[str, list[Whole]]:
-    """Return what techniques are held against, with its numbers over β: rules, then who knows the truth."""
+    """Return the numbers over β that techniques are held against: of rules, then of who knows the truth."""
     found = {name: _over(panel, panel["known"][m], r) for r, name in enumerate(RULES)}
     found |= {panel["techniques"][t]: _over(panel, panel["mean"][m], t) for t in panel["upper"] if t}
     return {name: own for name, own in found.items() if any(value is not None for value in own)}
@@ -279,7 +287,9 @@ def own_axis(
 
     Those that they are `held` against are on it as far as that makes it no more than `MOST_WIDER` as long.
     """
-    ends = [scale.value(each) for each in numbers if each is not None] + [0.0] * (scale.ideal == 0)
+    ends = [scale.value(each) for each in numbers if each is not None]
+    if scale.ideal == 0:
+        ends.append(0.0)
     low, high = min(ends, default=0.0), max(ends, default=1.0)
     most = MOST_WIDER * (high - low)
     values = [scale.value(each) for own in held.values() for each in own if each is not None]
@@ -322,7 +332,8 @@ def drawn_curves(panel: Data, scale: Scale, m: int, part: Sequence[int]) -> str:
             for beta, value in zip(betas, values, strict=True)
             if value is not None and low <= value <= high
         ]
-        known += [ChartLine(name, there)] * bool(there)
+        if there:
+            known.append(ChartLine(name, there))
     across = Axis(min(betas), max(betas), LEFT, WIDTH - SIDE)
     up = Axis(scale.value(low), scale.value(high), PLOT, 12, step=scale.value(step))
     strength = panel["strength"] or "β"

@@ -226,7 +226,7 @@ class PanelNumbers:
     called: Names
 
     def beside(self, *names: str) -> Place:
-        """Return what it is about without some names: the same for panels that differ in these alone."""
+        """Return the values of all names but some: the same for panels that differ in these alone."""
         return tuple(value for name, value in self.of.items() if name not in names)
 
     @cached_property

@@ -44,19 +44,22 @@ def world_sections(run: RunResults) -> Iterator[Section]:
             rules = f"rules that {'see' if seen else 'do not see'} {attribute}"
             sentences.append(undone(those, groups, strength, rules))
             tables.append(_table(those, groups, strength, rules, again=bool(tables)))
+        fine = f"{groups[0]} against {groups[1]}"
+        if features == "recorded":
+            fine += " · recorded features"
         yield Section(
             f"{called.dataset(dataset)}: {name}",
             tuple(filter(None, sentences)),
             tuple(tables),
             about=(("dataset", called.dataset(dataset)), ("compared", attribute), ("world", name)),
-            fine=f"{groups[0]} against {groups[1]}{' · recorded features' * (features == 'recorded')}",
+            fine=fine,
         )
 
 
 def _table(
     worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str, rules: str, *, again: bool
 ) -> TextTable:
-    """Return what is known of a world, by its strength; `again`: what is of rules alone."""
+    """Return the table of what is known of a world, by its strength; `again`: what is of rules alone."""
     heads = [f"{one.beta:g}" if strength else one.world or NO_BIAS for one in worlds]
     known = [*(() if again else _of_record(groups, worlds)), *_of_rules(groups, worlds)]
     rows = [(TableCell(name), *cells) for name, cells in known if any(cell.text != "-" for cell in cells)]
@@ -195,10 +198,14 @@ def _cells(
         if number is None:
             cells.append(TableCell("-"))
             continue
-        fine = [f"± {times * number.error:.{digits}f}"] * bool(number.error)
+        fine = []
+        if number.error:
+            fine.append(f"± {times * number.error:.{digits}f}")
         word = "truth" if labels == RECORD else "record"
         fine += [f"{word} {signed(times * other.value, digits, '')}" for other in others if other is not None]
-        text = f"{before}{signed(times * number.value, digits, '')}{' %' * (times == 100)}"
+        text = f"{before}{signed(times * number.value, digits, '')}"
+        if times == 100:
+            text += " %"
         cells.append(TableCell(text, ", ".join(fine), number.value))
     return cells
 
@@ -209,5 +216,9 @@ def _order(world: ExactWorld, group: str) -> TableCell:
     if kept is None:
         return TableCell("-")
     share = "" if kept or apart is None else signed(100 * apart.value, 1, "")
-    fine = "under 0.1 %" if share == "0.0" else f"{share} %" * bool(share)
+    fine = ""
+    if share == "0.0":
+        fine = "under 0.1 %"
+    elif share:
+        fine = f"{share} %"
     return TableCell("kept" if kept else "lost", fine, 1.0 if kept else 0.0)

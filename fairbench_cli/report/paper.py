@@ -59,11 +59,17 @@ def paper_table(name: str, run: RunResults) -> Document:
                 against="" if key in constant else SIDES.get(verdict, ""),
             )
     found = [cell if isinstance(cell, TableCell) else TableCell(cell) for cell in cells.values()]
-    words = [MARKS[0]] * any(cell.best for cell in found) + [MARKS[1]] * any(cell.against for cell in found)
-    shown = [f"{'; '.join(words)}: {HOW}"] * bool(words)
+    words = []
+    if any(cell.best for cell in found):
+        words.append(MARKS[0])
+    if any(cell.against for cell in found):
+        words.append(MARKS[1])
+    marks = [*tables.spread_mark(run)]
+    if words:
+        marks.append(f"{'; '.join(words)}: {HOW}")
     facts = *tables.caption(run.plan, {cell.text for cell in found}), tables.ABOUT_LABELS
     facts += tuple(f"{called}: {tables.LABELS_MEANT[one.labels]}." for called, one in [*labels.items()][1:])
-    sections = tables.blocks_of(run, cells, tables.NOT_RUN, marks=[*tables.spread_mark(run), *shown])
+    sections = tables.blocks_of(run, cells, tables.NOT_RUN, marks=marks)
     return Document(name, facts=facts, sections=sections)
 
 
@@ -137,8 +143,10 @@ def numbers_tex(run: RunResults) -> str:
         texts = [_plain(found[name]) for name in ("mean", "sd", "low", "high")]
         each = [*texts, f"{found['n_ok']:.0f}", _plain(difference)]
         lines.append(f"\\fb@set{{{key}}}" + "".join(f"{{{text}}}" for text in each))
-    world = "world/" * run.plan.has_worlds
-    return MACROS.replace("attribute/", f"attribute/{world}") + "\n".join([*lines, "\\makeatother\n"])
+    macros = MACROS
+    if run.plan.has_worlds:
+        macros = macros.replace("attribute/", "attribute/world/")
+    return macros + "\n".join([*lines, "\\makeatother\n"])
 
 
 def _plain(number: float) -> str:
@@ -157,8 +165,10 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
     for data in run.datasets:
         for cell in data.cells:
             place = [names.dataset(data.dataset), data.attribute]
-            place += [cell["world"] or tables.NO_BIAS] * run.plan.has_worlds
-            place += [cell["representation"]] * (cell["representation"] != "original")
+            if run.plan.has_worlds:
+                place.append(cell["world"] or tables.NO_BIAS)
+            if cell["representation"] != "original":
+                place.append(cell["representation"])
             place.append(names.classifier(cell["classifier"], cell["classifier_parameters"]))
             technique = names.technique(*(cell[column] for column in TECHNIQUE))
             for metric in metrics:

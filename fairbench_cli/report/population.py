@@ -174,7 +174,7 @@ def _shared(
     differences: Floats,
     judged: NDArray[np.bool_],
 ) -> tuple[RowVariance, Texts]:
-    """Return what shared test rows add to the variance of each pair, and what that rests on."""
+    """Return the variance that shared test rows add to each pair's, and the basis that it rests on."""
     found, basis = np.full((2, len(ours)), np.nan), np.full(len(ours), ROW_BY_ROW, dtype=object)
     there = np.isfinite(differences)
     compared, names = results.rows[["compared", "metric"]].to_numpy(dtype=object)[ours].T
@@ -227,7 +227,7 @@ def of_two_models(
     rising: Floats,
     falling: Floats,
 ) -> tuple[RowVariance, Texts]:
-    """Return what shared test rows add to the variance of means over repeats that depend on two models.
+    """Return the variance that shared test rows add to means over repeats that depend on two models.
 
     Parameters
     ----------

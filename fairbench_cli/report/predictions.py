@@ -65,7 +65,7 @@ def write_predictions(folder: Path, plan: RunPlan, records: Records) -> list[Pat
 
 
 def _names(cell: dict[str, Any]) -> Sequence[str]:
-    """Return what the name of a cell's file is made of."""
+    """Return the parts of the name of a cell's file."""
     representation = [cell["representation"]] if cell["representation"] != "original" else []
     technique = technique_label(*(cell[name] for name in TECHNIQUE))
     classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])
@@ -118,7 +118,7 @@ def _quoted(text: str) -> str:
 
 
 def _mark(database: "DuckDBPyConnection", path: Path) -> str:
-    """Return what a file says that it was made of; empty where there is none, or none that can be read."""
+    """Return the mark of what a file was made of. Empty where there is none, or none that can be read."""
     import duckdb
 
     query = "SELECT value FROM parquet_kv_metadata(?) WHERE key = ?"

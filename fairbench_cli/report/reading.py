@@ -51,7 +51,7 @@ class MetricReading:
     ideal: float | None = None
 
     def shown(self, value: float) -> float:
-        """Return what is said of a number: the deprived group's rate less, or over, the favoured one's.
+        """Return the number of a sentence: the deprived group's rate less, or over, the favoured one's.
 
         A difference is in points; a number is as it is.
         """
@@ -62,7 +62,7 @@ class MetricReading:
         return value
 
     def change(self, change: float) -> float:
-        """Return what is said of a difference of two numbers, which is not of turned ratios."""
+        """Return the change that a sentence names, from a difference of two numbers, not of turned ratios."""
         return change * (100 if self.form == "points" else 1)
 
     @property

@@ -63,7 +63,7 @@ def fairness_metric(config: ExperimentConfig) -> Metric:
 
 
 def measures_of(config: ExperimentConfig) -> tuple[str, ...]:
-    """Return what remedies are judged by: accuracy, the metric of fairness, and the gap in TPR."""
+    """Return the metrics that remedies are judged by: accuracy, the metric of fairness and the gap in TPR."""
     return tuple(dict.fromkeys((ACCURACY, fairness_metric(config).name, ERRORS)))
 
 
@@ -123,7 +123,8 @@ def _with_truth(rows: pd.DataFrame) -> tuple[Rows, Rows]:
         if row["world"] and row["beta"] > 0 and row["intervention"] != TRUTH:
             place = _elsewhere(row)
             truth = known.get((*place, row["world"], row["beta"]), known.get(place))
-            pairs += [(i, truth)] * (truth is not None)
+            if truth is not None:
+                pairs.append((i, truth))
     ours, theirs = np.array(pairs, dtype=np.intp).reshape(-1, 2).T
     return ours, theirs
 
@@ -135,7 +136,7 @@ _ELSEWHERE = [
 
 
 def _elsewhere(row: Mapping[Any, Any]) -> tuple[Any, ...]:
-    """Return what a row has in common with those of other worlds and techniques."""
+    """Return the values that a row has in common with those of other worlds and techniques."""
     return tuple(row[name] for name in _ELSEWHERE)
 
 

@@ -210,7 +210,7 @@ class DatasetRepeats:
         return slope[..., level, :, :].reshape(*slope.shape[:-3], 2 * len(groups), 2)
 
     def decided(self, cell: int, repeats: Rows) -> Decided:
-        """Return what a cell's models decided in some of the repeats that are done."""
+        """Return the decisions of a cell's models in some of the repeats that are done."""
         at = (np.cumsum(self.done[cell]) - 1)[repeats]
         model = self._decided(cell)
         return model if len(at) == len(model.n) else model.of(at)
@@ -263,7 +263,9 @@ def groups_frame(datasets: Sequence[DatasetRepeats]) -> pd.DataFrame:
     ``tn fp fn tp`` take the favourable outcome as positive.
     """
     columns = [*CELL_COLUMNS, "repeat", "status", "reason", "protected", "group", *COUNT_COLUMNS]
-    parts = [pd.DataFrame(columns=columns)] * (not datasets)
+    parts = []
+    if not datasets:
+        parts.append(pd.DataFrame(columns=columns))
     for data in datasets:
         groups, repeats = data.protected.groups, data.status.shape[1]
         frame = data.frame.loc[np.repeat(np.arange(len(data.cells)), repeats * len(groups))]

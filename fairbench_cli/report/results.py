@@ -300,11 +300,11 @@ class RunResults:
         return {key: Found(values, status, mean) for key, values, status, mean in parts}
 
     def get(self, key: CellKey, metric: str) -> Found:
-        """Return what was found of a metric in a cell, by its values of `CELL_COLUMNS`; maybe nothing."""
+        """Return the results of a metric in a cell, by its values of `CELL_COLUMNS`. Maybe `NOTHING`."""
         return self.found.get((*key, metric), NOTHING)
 
     def cell(self, key: CellKey) -> FoundCell:
-        """Return what was counted in a cell, by its values of `CELL_COLUMNS`; maybe nothing."""
+        """Return the statuses and counts of a cell, by its values of `CELL_COLUMNS`. Maybe `EMPTY`."""
         return self.cells.get(key, EMPTY)
 
     @cached_property

@@ -156,7 +156,10 @@ def _worlds_in_words(names: tuple[str, str], plans: Plans) -> Iterator[str]:
     for name, own, others in zip(names, worlds, reversed(worlds), strict=True):
         alone = [world for world in own if world not in others]
         if alone:
-            yield f"Only {name} has the world{'s' * (len(alone) > 1)} {', '.join(alone)}."
+            noun = "world"
+            if len(alone) > 1:
+                noun = "worlds"
+            yield f"Only {name} has the {noun} {', '.join(alone)}."
     yield f"Labels of the test rows: {tables.LABELS_MEANT[plans[0].config.test_labels]}."
 
 
@@ -214,7 +217,7 @@ def same_draws(plan: RunPlan, other: RunPlan) -> bool:
 def _changes(
     folders: tuple[Path, Path], plans: Plans, readings: Readings, sources: Sources
 ) -> list[RunChange]:
-    """Return what is another in the second run: config, code, versions, data."""
+    """Return the changes in the second run: of config, code, versions and data."""
     old, new = (plan.config.plain() for plan in plans)
     found = [one for one in changed_config(old, new) if not one.what.startswith("name ")]
     commits = [(read_manifest(folder) or {}).get("git") or {} for folder in folders]

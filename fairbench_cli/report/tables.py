@@ -155,7 +155,7 @@ def spread_mark(run: RunResults) -> tuple[str, ...]:
 
 
 def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
-    """Return what a run found of a metric in a cell of its plan, with its standard deviation for print."""
+    """Return the mean of a metric in a cell of the plan, with its standard deviation for print."""
     return TableCell(shown(run, cell, metric), spread=spread_of(run.get(key_of(cell), metric).values))
 
 
@@ -213,18 +213,25 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     `used` are the cells of the table; those of `MARKS` among them are explained.
     """
     n, source = plan.config.repeats, plan.config.sample.source
+    repeats = f"{n} repeat"
+    splits = f"{n} random split"
+    if n > 1:
+        repeats += "s"
+        splits += "s"
     if source == "data" and plan.config.tested != "holdout":
-        drawn = f"Means of {n} repeat{'s' * (n > 1)}. Training sets: random shares of the data."
+        drawn = f"Means of {repeats}. Training sets: random shares of the data."
         return (drawn, f"Test set: {plan.test_rows}.", *_legend(used))
     if source == "data":
-        return (f"Means of {n} random split{'s' * (n > 1)} into training and test rows.", *_legend(used))
+        return (f"Means of {splits} into training and test rows.", *_legend(used))
     called = names_of(plan.config).dataset
     networks = ", ".join(dict.fromkeys(called(one["dataset"]) for one in plan.datasets))
     made = "shipped with fairbench" if source == "shipped" else "learned from the data"
-    named = ", with the bias that is named; β: the strength of its first mechanism" * plan.has_worlds
+    bias = "at each β"
+    if plan.has_worlds:
+        bias = "with the bias that is named; β: the strength of its first mechanism"
     lines = [
-        f"Means of {n} repeat{'s' * (n > 1)}. Training sets: sampled from the Bayesian network of "
-        f"{networks}, {made}{named or ', at each β'}.",
+        f"Means of {repeats}. Training sets: sampled from the Bayesian network of "
+        f"{networks}, {made}, {bias}.",
     ]
     if plan.config.test == "network":
         lines.append("Test sets: sampled from the same network at β = 0, not the original data.")
@@ -234,7 +241,8 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
         lines.append(f"Their labels: {LABELS_MEANT[plan.config.test_labels]}.")
     biased = any(cell["beta"] for cell in plan.cells)
     kinds = bias_in_words(plan.datasets, called, shipped=source == "shipped") if biased else ""
-    lines += [f"β: {kinds}."] * bool(kinds)
+    if kinds:
+        lines.append(f"β: {kinds}.")
     idle = [one for one in plan.datasets if not one["arc_to_outcome"] and "worlds" not in one]
     lines += [f"{called(one['dataset'])}: {arc_in_words(one)}, so β changes nothing." for one in idle]
     return (*lines, *_legend(used))
@@ -292,17 +300,17 @@ class Names:
     datasets: Mapping[str, str] = field(default_factory=dict)
 
     def technique(self, intervention: str, parameters: str, seen: bool) -> str:
-        """Return what a technique is called."""
+        """Return the name that a technique is shown by."""
         label = technique_label(intervention, parameters, seen)
         return self.techniques.get(label, label)
 
     def classifier(self, name: str, parameters: str) -> str:
-        """Return what a classifier is called."""
+        """Return the name that a classifier is shown by."""
         label = classifier_label(name, parameters)
         return self.classifiers.get(label, label)
 
     def dataset(self, name: str) -> str:
-        """Return what a data set is called."""
+        """Return the name that a data set is shown by."""
         return self.datasets.get(name, name)
 
 

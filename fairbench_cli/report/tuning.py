@@ -145,13 +145,13 @@ def tuning_table(table: str, run: RunResults) -> Document:
 
 
 def _place(tuned: TunedCell) -> tuple[Any, ...]:
-    """Return what a cell has in common with the one that is tuned in the other way."""
+    """Return the key that a cell has in common with the one that is tuned in the other way."""
     same = replace(tuned.tuning, on="test", fraction=None)
     return (*_others(tuned.cell, ()), canonical(same.described))
 
 
 def _others(cell: dict[str, Any], tuned: Collection[str]) -> tuple[Any, ...]:
-    """Return what names a cell, without what is tuned."""
+    """Return the key of a cell, without what is tuned."""
     given = json.loads(cell["parameters"])
     kept = {name: value for name, value in given.items() if name not in (*tuned, "tune")}
     return (*key_of(cell | {"parameters": ""}), canonical(kept))

@@ -166,7 +166,7 @@ class ExactWorlds:
         include_protected: bool | None = None,
         features: str | None = None,
     ) -> ExactWorld | None:
-        """Return what is known of a world; None where nothing is.
+        """Return the facts on a world. None where there are none.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ BETA = "β"
 
 
 def strength_of(source: Mapping[str, Any], world: str) -> str:
-    """Return what the strength of a world is called: the parameter of its first mechanism.
+    """Return the name of the strength of a world: the parameter of its first mechanism.
 
     Parameters
     ----------
@@ -215,7 +215,7 @@ def strength_of(source: Mapping[str, Any], world: str) -> str:
 
 
 def world_called(source: Mapping[str, Any], world: str) -> str:
-    """Return what a page calls a world: without a name it is β's, or that without a bias.
+    """Return the name of a world on a page: without one it is β's, or that without a bias.
 
     >>> world_called({"worlds": []}, "label"), world_called({"worlds": [{}]}, ""), world_called({}, "")
     ('label', 'no bias', 'β')
@@ -225,7 +225,7 @@ def world_called(source: Mapping[str, Any], world: str) -> str:
 
 @lru_cache(maxsize=1)  # the CSV, the answer, the figures and the page are of one run
 def facts_of_run(run: RunResults) -> ExactWorlds:
-    """Return what a run keeps of its worlds, of the data sets with results.
+    """Return the facts that a run keeps of its worlds, of the data sets with results.
 
     Raises
     ------
@@ -236,7 +236,7 @@ def facts_of_run(run: RunResults) -> ExactWorlds:
 
 
 def read_worlds(folder: Path, sources: Iterable[tuple[str, str]] | None = None) -> ExactWorlds:
-    """Return what a folder of results knows of its worlds.
+    """Return the facts that a folder of results keeps of its worlds.
 
     Parameters
     ----------
@@ -333,7 +333,7 @@ def in_the_middle(worlds: Iterable[World]) -> list[World]:
 
 
 def known_of(run: RunResults, place: Place, world: World) -> ExactWorld:
-    """Return what is known exactly of a world, `UNKNOWN` where nothing is."""
+    """Return the exact numbers of a world. `UNKNOWN` where there are none."""
     dataset, attribute, *_ = place
     return facts_of_run(run).at(dataset, attribute, *world) or UNKNOWN
 
@@ -349,7 +349,8 @@ def worlds_table(name: str, run: RunResults) -> Document:
     for place, worlds in world_blocks(run).items():
         dataset, attribute, representation, *classifier = place
         title = [names.dataset(dataset), attribute, names.classifier(*classifier)]
-        title += [representation] * (representation != "original")
+        if representation != "original":
+            title.append(representation)
         does, gets = [], []
         for world, beta in worlds:
             known = known_of(run, place, (world, beta))
@@ -365,9 +366,15 @@ def worlds_table(name: str, run: RunResults) -> Document:
             "Accuracy on true labels", REACHED.values(), gets, HEADS, keys=REACHED, marks=marks
         )
         sections.append(Section(", ".join(title), tables=(one, other)))
-    drawn = "Numbers of a world are means of draws where too many columns depend on the outcome: worlds.csv."
-    facts = (*_ABOUT, *[_BLIND] * (False in seen), *[drawn] * ("draws" in how), *caption(run.plan, set()))
-    return Document(name, facts=facts, sections=tuple(sections))
+    facts = [*_ABOUT]
+    if False in seen:
+        facts.append(_BLIND)
+    if "draws" in how:
+        facts.append(
+            "Numbers of a world are means of draws where too many columns depend on the outcome: worlds.csv."
+        )
+    facts += caption(run.plan, set())
+    return Document(name, facts=tuple(facts), sections=tuple(sections))
 
 
 _ABOUT = (

@@ -95,7 +95,10 @@ def write_report(
     for name in chosen:
         _check_table(name, plan)
     attributes = tuple(attributes) or config.attributes
-    asked = dict.fromkeys([*config.tables, *["group-rates"] * bool(attributes), *chosen])
+    requested = list(config.tables)
+    if attributes:
+        requested.append("group-rates")
+    asked = dict.fromkeys([*requested, *chosen])
     always = [name for name, table in TABLES.items() if table.always and name not in asked]
     shown = [TABLES[name] for name in (*asked, *always)] + [FIGURES[name] for name in config.figures]
     with threadpool_limits(1):  # arrays are small: more threads would only cost
@@ -139,8 +142,11 @@ def write_report(
         kept = write_predictions(folder, plan, records)
         shown_tables = [*differences, *(made[name] for name in chosen or ([] if differences else asked))]
         csv = f"{sum(frame is not None for frame in frames.values())} CSV files"
-        names = [PAGE, ANSWER, csv, "tables/", *["figures/"] * bool(config.figures)]
-        names += ["predictions/"] * bool(kept)
+        names = [PAGE, ANSWER, csv, "tables/"]
+        if config.figures:
+            names.append("figures/")
+        if kept:
+            names.append("predictions/")
         return WrittenReport(answer_document(run, brief=True), tuple(shown_tables), tuple(names))
 
 
@@ -185,7 +191,7 @@ def _check_table(name: str, plan: RunPlan) -> None:
 
 
 def results_of_folder(folder: Path, plan: RunPlan, records: Records) -> RunResults:
-    """Return what any table or figure of a run is made from; writes nothing."""
+    """Return the results that any table or figure of a run is made from. Writes nothing."""
     metrics = _metrics_of(plan, [*TABLES.values(), *FIGURES.values()])
     return run_results(folder, plan, records, metrics, plan.config.attributes)
 

@@ -196,7 +196,8 @@ def _sweep(run: RunResults, title: str, seen: Sequence[Page]) -> Figure:
     techniques = dict.fromkeys(t for page in seen for t in page.techniques)
     legend: list[tuple[Any, str]] = [(t.dot(5.5) | t.line(1.4), t.label) for t in techniques]
     legend += [(RANDOM, "random classifier")]
-    legend += [(BOUND, "the most that π allows")] * bool(MOST.keys() & set(metrics))
+    if MOST.keys() & set(metrics):
+        legend.append((BOUND, "the most that π allows"))
     legend += [(BASE | LABELS, "the labels themselves, at π₀")]
 
     def panel(metric: str, page: Page) -> Panel:

@@ -244,7 +244,9 @@ def draw_representations(run: RunResults) -> dict[str, Figure]:
             found.setdefault(place, []).append(pair)
     found = {names: pairs for names, pairs in found.items() if not all(pair.same for pair in pairs)}
     several = len({names[-2:] for names in found}) > 1
-    columns = ("dataset", "world", "beta", *("first", "second") * several)
+    columns: tuple[str, ...] = ("dataset", "world", "beta")
+    if several:
+        columns += ("first", "second")
     pages_by_name = {names[: len(columns)]: (names[-2:], pairs) for names, pairs in found.items()}
     return pages.drawn(run, columns, pages_by_name, _representations)
 

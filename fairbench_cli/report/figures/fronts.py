@@ -108,7 +108,9 @@ def _pareto(points: Mapping[CellKey, Point], run: RunResults, title: str, page: 
 def _fairea_key(run: RunResults, page: Page) -> list[tuple[Any, str]]:
     """Return the entry of Fairea's line in a legend; none where the page has no such line."""
     found = [len(fairea_lines(run, page, beta, GAPS["demographic-parity"])) for beta in page.betas]
-    return [(FAIREA, "none with decisions replaced by a constant (Fairea)")] * any(found)
+    if not any(found):
+        return []
+    return [(FAIREA, "none with decisions replaced by a constant (Fairea)")]
 
 
 def _pareto_panel(
@@ -129,7 +131,8 @@ def _pareto_panel(
     named, lines = [], [(*start, *end, 0.8) for start, end in pairwise(zip(*stairs, strict=True))]
     for t, (x, y, free) in cloud.items():
         place = x["mean"], y["mean"]
-        named += [(t.label, *place)] * free
+        if free:
+            named.append((t.label, *place))
         lines.append((*place, *place, 4.0))
         lines.append((x["low"], place[1], x["high"], place[1], 0.8))
         lines.append((place[0], y["low"], place[0], y["high"], 0.8))
@@ -334,5 +337,7 @@ def _notes(page: Page, run: RunResults, reached: Reached) -> list[str]:
     drawn = {key: int(y["n_ok"]) for key, (_, _, y) in own.items()}
     lineless = {key for key, (line, _, _) in own.items() if line is None and drawn[key]}
     silent = [t.label for t in page.techniques if any(page.key(t, beta) in lineless for beta in page.betas)]
-    scoreless = f"{', '.join(silent)}: some models have no scores, so there is no line of theirs."
-    return pages.notes_of(page, run, drawn) + [scoreless] * bool(silent)
+    notes = pages.notes_of(page, run, drawn)
+    if silent:
+        notes.append(f"{', '.join(silent)}: some models have no scores, so there is no line of theirs.")
+    return notes

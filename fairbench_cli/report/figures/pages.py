@@ -124,12 +124,14 @@ def by_name(
     def named(column: str, value: Any) -> list[tuple[str, str]]:
         """Return how a value is written in a file name and in a title, if it is."""
         match column:
-            case "beta":
-                return [(f"beta-{value:g}", f"β = {value:g}")] * (len(betas) > 1)
-            case "world":
-                return [(value or NO_BIAS, value or NO_BIAS)] * worlds
-            case "representation":
-                return [(value, value)] * (value != "original")
+            case "beta" if len(betas) > 1:
+                return [(f"beta-{value:g}", f"β = {value:g}")]
+            case "world" if worlds:
+                return [(value or NO_BIAS, value or NO_BIAS)]
+            case "representation" if value != "original":
+                return [(value, value)]
+            case "beta" | "world" | "representation":  # it would tell nothing apart
+                return []
             case "classifier":
                 return [(value[0], called.classifier(*value))]
             case "dataset":
@@ -212,12 +214,16 @@ def rows_tested(plan: RunPlan, labels: str | None = None) -> str:
         "network": f"sampled from the network {'without bias' if worlds else 'at β = 0'}",
         "holdout": "the rows that are not trained on",
     }
-    about = f"Test set{'s' * (config.tested in sets)}: {sets.get(config.tested, plan.test_rows)}"
+    heading = "Test set"
+    if config.tested in sets:
+        heading = "Test sets"
+    about = f"{heading}: {sets.get(config.tested, plan.test_rows)}"
     if worlds:
         which = config.test_labels if labels is None else labels
-        about += f", {which} labels" * bool(which) + ", features as recorded" * (
-            config.test_features != "true"
-        )
+        if which:
+            about += f", {which} labels"
+        if config.test_features != "true":
+            about += ", features as recorded"
     return f"{about}."
 
 

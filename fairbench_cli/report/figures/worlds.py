@@ -53,8 +53,12 @@ def title_of(world: World) -> str:
     >>> title_of(("label", 0.5)), title_of(("label + selection 0.5", 0.3)), title_of(("", 0.0))
     ('label 0.5', 'label + selection 0.5, first 0.3', 'no bias')
     """
-    several = ", first" * (" + " in world[0])
-    return f"{world[0]}{several} {world[1]:g}" if world[0] else NO_BIAS
+    name, strength = world
+    if not name:
+        return NO_BIAS
+    if " + " in name:
+        return f"{name}, first {strength:g}"
+    return f"{name} {strength:g}"
 
 
 def by_place(run: RunResults) -> dict[tuple[Any, ...], tuple[Place, Sequence[World]]]:
@@ -99,7 +103,7 @@ class Remedies:
         return tuple(metric for metric in measures_of(self.run.plan.config) if metric != ACCURACY)
 
     def row(self, place: Place, world: World, own: Own, metric: str) -> Any:
-        """Return what is known of a technique; None where it has no mean."""
+        """Return the row of a technique. None where it has no mean."""
         return self._rows.get((*key_in(place, world, own), metric))
 
     def every(self, place: Place, worlds: Iterable[World], metric: str) -> list[Any]:
@@ -371,7 +375,10 @@ def counted(seen: pd.DataFrame, every: pd.DataFrame, metric: str) -> str:
     (n, found), (of_all, more) = (
         (n, ", ".join(f"{own[kind]} {kind}" for kind in CONTRASTS if own[kind])) for n, own in counts
     )
-    return f"{n} techniques in worlds: {found}" + f"; at all strengths {of_all}: {more}" * (of_all > n) + "."
+    text = f"{n} techniques in worlds: {found}"
+    if of_all > n:
+        text += f"; at all strengths {of_all}: {more}"
+    return f"{text}."
 
 
 def _the_same(same: pd.DataFrame) -> list[str]:
@@ -448,7 +455,9 @@ def _strength(remedies: Remedies, run: RunResults, title: str, seen: tuple[Place
     most, limits = max(worlds.values()) or 1.0, {}
     for metric in (ACCURACY, *gaps):
         means = [row.mean for row in remedies.every(place, worlds, metric) if not row.constant]
-        limits[metric] = around([*means, *[0.0] * (metric != ACCURACY)], 0.06)
+        if metric != ACCURACY:
+            means.append(0.0)
+        limits[metric] = around(means, 0.06)
 
     def panel(metric: str, j: int) -> Panel:
         """Return the panel of a metric and of the j-th technique."""
