@@ -67,6 +67,15 @@ def twins_among(values: Iterable[str]) -> list[Twins]:
     return [Twins(tuple(each), _difference(each)) for each in alike.values() if len(each) > 1]
 
 
+def is_plain(value: str) -> bool:
+    r"""Return whether a value is written with what people see and type: no unseen or foreign letters.
+
+    >>> is_plain("Male"), is_plain("Male\u200b"), is_plain("C\u0430t")
+    (True, False, False)
+    """
+    return _as_latin(_looks(value)) == value
+
+
 def short_for(values: Iterable[str]) -> list[str]:
     """Return which single letters may be short for the one value that begins with them.
 

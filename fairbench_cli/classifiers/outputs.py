@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.data.table import Floats, Labels
 
-ROUNDING = 1e-9  # by which a computed probability may leave [0, 1]
+ROUNDING = 1e-6  # by which a probability that was computed with 32 bits may leave [0, 1]
 
 
 class WrongOutput(ValueError):  # noqa: N818 - what a model returned, in a sentence that says what to return
@@ -51,7 +51,7 @@ def as_scores(method: str, values: Any, shape: tuple[int, ...]) -> Floats:
 
 
 def as_probabilities(method: str, values: Any, shape: tuple[int, ...]) -> Floats:
-    """Return probabilities as float64; `WrongOutput` where they are not from 0 to 1.
+    """Return probabilities as float64, without what rounding adds; `WrongOutput` where they leave [0, 1].
 
     >>> as_probabilities("predict_proba", [0.2, 1.5], (2,))
     Traceback (most recent call last):
@@ -61,16 +61,19 @@ def as_probabilities(method: str, values: Any, shape: tuple[int, ...]) -> Floats
     if not ((probabilities >= -ROUNDING) & (probabilities <= 1 + ROUNDING)).all():
         other_name = ", or call the method scores" if method == "predict_proba" else ""
         raise WrongOutput(f"{method} leaves [0, 1]; return probabilities{other_name}")
-    return probabilities
+    return np.clip(probabilities, 0.0, 1.0)
 
 
 def _as_numbers(method: str, values: Any, shape: tuple[int, ...]) -> NDArray[Any]:
     """Return values as an array of numbers or truth values; `WrongOutput` for another kind or shape."""
     if np.ma.is_masked(values):
         raise WrongOutput(f"{method} returns values that are masked; return a number for each row")
-    array = np.asarray(values)
-    if array.dtype.kind == "O" and all(isinstance(value, Real | np.bool_) for value in array.flat):
-        array = array.astype(np.float64)
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind == "O" and all(isinstance(value, Real | np.bool_) for value in array.flat):
+            array = array.astype(np.float64)
+    except (ValueError, OverflowError):  # lists of different lengths, numbers of hundreds of digits
+        raise WrongOutput(f"{method} returns no array of numbers; return a number for each row") from None
     if array.dtype.kind not in "biuf":
         kind = "text" if array.dtype.kind in "US" else f"values of type {array.dtype}"
         raise WrongOutput(f"{method} returns {kind}; return numbers")

@@ -21,7 +21,7 @@ class Command(TyperCommand):
         )
         fix = "it takes one value: leave the others out"
         twice = [Problem(f"given {times[flag]} times", fix, flag) for flag in times if times[flag] > 1]
-        if twice and not ctx.resilient_parsing:
+        if twice and not ctx.resilient_parsing and not {"--help", "-h"} & {*args}:
             raise UserError(*twice)
         return super().parse_args(ctx, args)
 

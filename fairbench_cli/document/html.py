@@ -93,9 +93,11 @@ def write_pdf(document: Document, path: Path) -> None:
 def _without_clock() -> Iterator[None]:
     """Let fontTools, which cuts fonts where HarfBuzz cannot, give them the same date every time."""
     before = os.environ.get(CLOCK)
-    os.environ[CLOCK] = before or "0"
+    os.environ[CLOCK] = before if before and before.isdigit() else "0"
     try:
         yield
     finally:
         if before is None:
             del os.environ[CLOCK]
+        else:
+            os.environ[CLOCK] = before

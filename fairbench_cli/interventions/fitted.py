@@ -96,8 +96,7 @@ class Fitted:
         A model that draws its decisions (`predict`) has a method of this name; it is counted in expectation,
         so that its counts hold no noise of the draws. Raises as `probabilities`.
         """
-        chance = self._ask_for_probabilities("decision_probability", sample)
-        return None if chance is None else np.clip(chance, 0.0, 1.0)  # which rounding may leave
+        return self._ask_for_probabilities("decision_probability", sample)
 
     def _ask_for_probabilities(self, method_name: str, sample: Sample) -> Floats | None:
         method = getattr(self.model, method_name, None)

@@ -156,7 +156,8 @@ def _look_beyond_what_was_seen(
             for row in (ours[index], theirs[index])
         )
         effects = row_effects(metric, mine).mean(axis=0)
-        if not np.isfinite(effects).all():  # of a ratio: one row would make it infinite
+        # One row makes some ratios infinite, and none moves a metric that does not look at decisions.
+        if not np.isfinite(effects).all() or not effects.any():
             continue
         changed = np.abs((mine.n - other.n)[..., 1].mean(axis=0)).sum(axis=-1)
         alone = slice(index, index + 1)

@@ -154,6 +154,13 @@ class Nothing:
 """
 
 
+def test_a_metric_that_does_not_look_at_decisions_is_no_comparison():
+    s, y, plain = people(np.random.default_rng(6), 50, 50, 3, fresh=True)
+    data = repeats_of(s, y, plain, 1 - plain, RowDesign("drawn"))
+    row = words_and_rows(data, ("base-rate-difference",)).iloc[0]
+    assert (row["difference"], row["population_p"], row["kind"]) == (0, 1, "not shown")
+
+
 def test_a_run_with_a_technique_that_changes_nobody(tmp_path):
     """As a reader meets it: no line says that the change is shown to be small, and the interval is none."""
     (tmp_path / "rare.py").write_text(NOTHING)

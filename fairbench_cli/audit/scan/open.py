@@ -142,7 +142,9 @@ def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
     """
     with _database() as (database, folder):
         rows = _opened(database, source, folder, config).with_scores_of_1()
-        rows = replace(rows, columns=tuple("" if name.lower() in LABELS else name for name in rows.columns))
+        columns = tuple("" if name.lower() in LABELS else name for name in rows.columns)
+        doubled = tuple(name for name in rows.doubled if name.lower() not in ("score", *LABELS))
+        rows = replace(rows, columns=columns, doubled=doubled)
         with refusals.reading(rows), rows.engine(memory=rows.memory):
             (scan,) = _counted(rows.with_first_rows(), config)
             return scan.tally

@@ -155,7 +155,11 @@ def _checked(
     def value_sql(column: int, at: int) -> str:
         if column == roles.weight:
             return f"number_{at}"
-        return sql.code(at, 2) if column == roles.label and not config.favourable else sql.text(at)
+        if column == roles.label and not config.favourable:
+            return sql.code(at, 2)
+        if config.spelling(source.columns[column]) == "merge":
+            return f"rtrim(lower({sql.text(at)}), ' .')"
+        return sql.text(at)
 
     columns = [*roles.attributes.values(), roles.label, roles.weight]
     places = {mine: baseline.places.get(source.columns[mine]) for mine in columns if mine is not None}

@@ -22,8 +22,8 @@ from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
-from fairbench_cli.audit.scan.spellings import Outcome, with_spellings
-from fairbench_cli.base.errors import Flag, Words, shown, suggest, user_error
+from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, spelled_otherwise, with_spellings
+from fairbench_cli.base.errors import Flag, Problem, Words, shown, suggest, user_error
 from fairbench_cli.base.text import counted_words
 
 MOST_LISTS = 2000  # of models and decisions
@@ -456,17 +456,26 @@ def read_outcomes(
         listed = " and ".join(names[column] for column in asked)
         what = f"{listed} {'are' if len(asked) > 1 else 'is'} 0 or 1" if asked else "scores are cut"
         raise user_error((FAVOURABLE, f" has no effect: {what}"), "leave it out", FAVOURABLE)
-    _check(source, words, tuple(chain.from_iterable(outcomes)))
+    keys = {column: _spelling_key(source, roles, column) for column in words}
+    alike = {column: config.spelling(key) != "keep" for column, key in keys.items()}
+    _check(source, words, tuple(chain.from_iterable(outcomes)), alike)
     own = _own_words(words, outcomes)
     several = len(favourable) > 1 and not own
     if several:
         _check_classes(source, words, tuple(chain.from_iterable(outcomes)))
     notes: list[str] = []
     values: dict[int, tuple[Outcome, ...]] = {}
+    problems: list[Problem] = []
     for column, counts in words.items():
-        complete = with_spellings(names[column], counts, own.get(column, outcomes), config)
-        values[column], merged = complete
-        notes += [*merged, _note(names[column], counts, values[column])]
+        named = own.get(column, outcomes)
+        try:
+            values[column], merged = with_spellings(names[column], keys[column], counts, named, config)
+        except AlikeValuesError as error:
+            problems += error.problems
+        else:
+            notes += [*merged, _note(names[column], counts, values[column])]
+    if problems:
+        raise AlikeValuesError(*problems)
     if several and roles.score not in words:
         what = f"{len(favourable)} favourable values, and no classes in {names[roles.score]}"
         raise user_error(what, ("name one value, or a column of classes with ", Flag("score")), FAVOURABLE)
@@ -480,6 +489,12 @@ def read_outcomes(
         in_sql[column] = _coded(in_sql[column], of_column)
     roles = replace(roles, classes=favourable if several else (), notes=(*roles.notes, *notes))
     return replace(source, in_sql=tuple(in_sql)), roles
+
+
+def _spelling_key(source: Source, roles: ColumnRoles, column: int) -> str:
+    """Return the name under which spellings of a column are said: that of the score for a baseline's."""
+    is_baseline = source.alone is not None and column == len(source.columns) - 1
+    return source.columns[roles.scores[-1] if is_baseline else column]
 
 
 def _outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outcome, ...]:
@@ -521,8 +536,16 @@ def _counts(source: Source, column: int, favourable: tuple[str, ...]) -> dict[st
     return {} if plain else {value: count for value, count, *_ in found}
 
 
-def _check(source: Source, words: Mapping[int, Mapping[str, int]], favourable: tuple[str, ...]) -> None:
-    """Refuse values that occur nowhere, and a column with none of them and with values of its own."""
+def _check(
+    source: Source,
+    words: Mapping[int, Mapping[str, int]],
+    favourable: tuple[str, ...],
+    alike: Mapping[int, bool],
+) -> None:
+    """Refuse values that occur nowhere, and a column with none of them and with values of its own.
+
+    A column that is `alike` may have one in another spelling, which is looked at later.
+    """
     known = dict.fromkeys(value for counts in words.values() for value in counts)
     for value in favourable:
         if value not in known:
@@ -530,6 +553,8 @@ def _check(source: Source, words: Mapping[int, Mapping[str, int]], favourable: t
             raise user_error(f"no {names} is {shown(value)}", suggest(value, known), FAVOURABLE)
     for column, counts in words.items():
         others = {value for other in words if other != column for value in words[other]}
+        if alike[column] and spelled_otherwise(favourable, counts):
+            continue
         if not set(favourable) & set(counts) and not set(counts) <= others:
             listed = ", ".join(map(shown, list(counts)[:MOST_LISTED]))
             what = f"{source.columns[column]} is never {' or '.join(map(shown, favourable))}, but {listed}"

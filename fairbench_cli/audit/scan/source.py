@@ -514,10 +514,15 @@ def _parquet(source: Source) -> Source:
     table = f"read_parquet({sql.quoted(str(source.path))}, hive_partitioning=false)"
     try:
         found = source.all(f"DESCRIBE SELECT * FROM {table}")
+        schema = f"SELECT name, num_children FROM parquet_schema({sql.quoted(str(source.path))})"
+        _, *fields = source.all(schema)
     except duckdb.Error:
         raise user_error("the Parquet data are damaged", "write the file again", source.name) from None
     columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in found]
-    return _view(source, table, [column for column, *_ in found], columns)
+    names = [column for column, *_ in found]
+    if len(fields) == len(names) and not any(n_children for _, n_children in fields):
+        names = [name for name, _ in fields]  # DuckDB gives columns of one name others of its own
+    return _view(source, table, names, columns)
 
 
 def _ndjson(source: Source) -> Source:

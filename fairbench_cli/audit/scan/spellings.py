@@ -4,7 +4,7 @@
 answer without a word. What differs in that way, and in no other, is told by `base.twins`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
@@ -13,7 +13,7 @@ from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, Problem, UserError, shown, user_error
 from fairbench_cli.base.text import counted_words, listed
-from fairbench_cli.base.twins import Twins, twins_among
+from fairbench_cli.base.twins import Twins, is_plain, twins_among
 
 MOST_VALUES = 10_000  # of an attribute whose spellings are merged
 SPELLINGS = "spellings"
@@ -45,7 +45,10 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
         if config.spelling(name) != "merge" or name in config.bins:
             continue
         rows = _rows_of_values(source, column)
-        merged = {twins.values[0]: twins.values[1:] for twins in twins_among(rows)}  # the commonest first
+        merged: dict[str, list[str]] = {}
+        for twins in twins_among(rows):  # the commonest first
+            spelling = next(filter(is_plain, twins.values), twins.values[0])
+            merged[spelling] = [value for value in twins.values if value != spelling]
         if merged:
             in_sql[column] = _merged(in_sql[column], merged)
             for spelling, others in merged.items():
@@ -107,15 +110,24 @@ def _row_counts(twins: Twins, rows: Mapping[str, int]) -> str:
     return " and ".join(counted_words(rows[value], "row") for value in twins.values)
 
 
+def spelled_otherwise(favourable: Sequence[str], values: Iterable[str]) -> bool:
+    """Return whether a favourable value is among others in another spelling."""
+    others = set(values) - set(favourable)
+    return any(
+        set(favourable) & set(twins.values) and others & set(twins.values)
+        for twins in twins_among([*favourable, *sorted(others)])
+    )
+
+
 def with_spellings(
-    name: str, rows: Mapping[str, int], outcomes: Sequence[Outcome], config: AuditConfig
+    name: str, key: str, rows: Mapping[str, int], outcomes: Sequence[Outcome], config: AuditConfig
 ) -> tuple[tuple[Outcome, ...], tuple[str, ...]]:
     """Return the outcomes of a column with all their spellings, and notes of those that were added.
 
     Parameters
     ----------
-    name : str
-        The column.
+    name, key : str
+        The column, and the name under which its spellings are said.
     rows : dict of value to int
         Of all its values.
     outcomes : sequence of tuples of values
@@ -130,7 +142,7 @@ def with_spellings(
     UserError
         Where that makes one outcome of two.
     """
-    spelling = config.spelling(name)
+    spelling = config.spelling(key)
     complete: list[Outcome] = []
     notes: list[str] = []
     problems: list[Problem] = []
@@ -148,8 +160,10 @@ def with_spellings(
             counted = listed([f"{shown(value)} in {counted_words(rows[value], 'row')}" for value in others])
             what = f"{name} is {counted}, which would not count as {shown(of_outcome[0])}: {twins}"
             given = Flag("favourable", "|".join((*outcome, *others)))
-            merge, keep = (Flag(SPELLINGS, (name, choice)) for choice in ("merge", "keep"))
-            first = merge if "look alike" in twins.how else given  # nobody can type what is not seen
+            merge, keep = (Flag(SPELLINGS, (key, choice)) for choice in ("merge", "keep"))
+            # Nobody can type what is not seen, and a bar that is part of a value would divide it.
+            is_typed = "look alike" not in twins.how and not any("|" in value for value in twins.values)
+            first = given if is_typed else merge
             fix = ("count them as one outcome: ", first, "; or keep them apart: ", keep)
             problems.append(Problem(what, fix))
         complete.append((*outcome, *missed))

@@ -83,7 +83,7 @@ def exact_number(column: "ColumnSql") -> str:
         return column.number
     small, digits = (
         f"abs({column.number}) < {WHOLE}",
-        f"regexp_full_match({column.text}, '\\s*[+-]?[0-9]+\\s*')",
+        f"regexp_full_match({column.text}, '\\s*[+-]?[0-9]+([.]0*)?\\s*')",
     )
     if column.form == "text":  # most are short, which costs less to see
         small = f"strlen({column.text}) < {len(str(WHOLE))} THEN {column.number} WHEN {small}"

@@ -183,7 +183,7 @@ def rate_legend(report: Report) -> tuple[str, ...]:
         f"{name}: {', '.join(ROLL_UPS[name])} together." for name in report.decided_by if name in ROLL_UPS
     ]
     labelled = any(RATES[name].needs_labels for name in report.deciding)
-    values = " or ".join(("1", *report.config.favourable)).replace("|", " or ")
+    values = " or ".join(("1", *report.config.favourable))
     should = f"; who should be selected: a label of {values}" if labelled else ""
     return (*found, f"selected: a decision of {values}{should}.")
 
