@@ -314,7 +314,12 @@ def named_sources(
     """
     others = {one["dataset"] for one in sources if not chosen(one)}
     found = [(one["dataset"], one["attribute"]) for one in sources if chosen(one)]
-    texts = [called(name) + f" ({attribute})" * (name in others) for name, attribute in found]
+    texts = []
+    for name, attribute in found:
+        text = called(name)
+        if name in others:
+            text += f" ({attribute})"
+        texts.append(text)
     return list(dict.fromkeys(texts))
 
 
@@ -348,14 +353,20 @@ def bias_in_words(
     kinds = [kind for kind in _KINDS if any(one["bias_kind"] == kind for one in known)]
     parts = []
     for kind in kinds:
-        of = f" of prior shift and {LABEL_BIAS}" * (kind == "mixture" and not brief)
+        clause = _KINDS[kind]
+        if kind == "mixture" and not brief:
+            clause += f" of prior shift and {LABEL_BIAS}"
         names = named_sources(known, lambda one: one["bias_kind"] == kind, called)  # noqa: B023 - used at once
-        parts.append(f"{_KINDS[kind]}{of}" + f" on {', '.join(names)}" * (len(kinds) > 1))
+        if len(kinds) > 1:
+            clause += f" on {', '.join(names)}"
+        parts.append(clause)
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
     if shifted and not (brief and shipped):
         why = "" if brief else "the outcome has children; "
-        learned = "`from: network` and " * shipped
-        parts[shifted - 1] += f" ({why}{learned}`outcome_sink: true` for {LABEL_BIAS})"
+        remedy = f"`outcome_sink: true` for {LABEL_BIAS}"
+        if shipped:
+            remedy = f"`from: network` and {remedy}"
+        parts[shifted - 1] += f" ({why}{remedy})"
     return ", ".join(parts)
 
 

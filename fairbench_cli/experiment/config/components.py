@@ -420,7 +420,8 @@ def read_tunings(
         ordered = tuple((key, tuple(over[key])) for key in sorted(over))
         for metric, on, fraction in product(options.metric, options.on, options.fraction):
             tuning = Tuning(metric, ordered, on, fraction if on == "validation" else None)
-            found += [tuning] * (tuning not in found)
+            if tuning not in found:
+                found.append(tuning)
     return found, findings
 
 
