@@ -38,7 +38,7 @@ def reading(source: Source) -> Iterator[None]:
 
 
 def broken(source: Source, error: Exception) -> UserError:
-    """Return what DuckDB's refusal to read on means, with a line number where there is one."""
+    """Return the error that DuckDB's refusal to read on means, with a line number where there is one."""
     with readable(source.name):
         found = _scan_text(source) if source.format == "csv" else None
     if found is not None:
