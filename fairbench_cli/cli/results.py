@@ -287,7 +287,7 @@ def verify(
 
 
 def _lines(found: "Verification") -> list[str]:
-    """Return what differs, what has changed and, last, how many are the same."""
+    """Return the lines on what differs, what has changed and, last, how many are the same."""
     n, different = len(found.recomputed), found.different
     lines = []
     for one in different[:REPEATS_SHOWN]:
