@@ -161,7 +161,7 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
 
 
 def _of_world(config: ExperimentConfig, world: CellWorld) -> dict[str, str]:
-    """Return what of a world decides a cell's numbers, as canonical JSON; without mechanisms that is β."""
+    """Return the canonical JSON of what decides a cell's numbers in a world; without mechanisms that is β."""
     decisive = world.decisive
     if not decisive:
         return {"beta": canonical(0.0 if world.mechanisms else world.beta)}
@@ -242,7 +242,7 @@ class RunPlan:
     cells: list[dict[str, Any]]
 
     def dataset(self, name: str, attribute: str) -> dict[str, Any]:
-        """Return what `datasets` says about one of them."""
+        """Return the entry of a data set and attribute in `datasets`."""
         return next(one for one in self.datasets if (one["dataset"], one["attribute"]) == (name, attribute))
 
     @property
@@ -538,7 +538,7 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
 
 
 def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what distinguishes a cell from others, by name.
+    """Return the facts that distinguish a cell from others, by name.
 
     These are its columns, the parameters of its intervention, and those of its classifier as
     ``classifier.NAME``; of one that is tuned also the metric (``tune``), the rows (``tune.on``) and the

@@ -91,7 +91,7 @@ class Verification:
 
     @property
     def reasons(self) -> list[str]:
-        """Return what made repeats come out otherwise: one line for all that have the same reason."""
+        """Return the reasons why repeats came out otherwise: one line for all that have the same reason."""
         kinds = {change.kind for change in self.changes}
         found: Counter[str] = Counter()
         for one in self.different:
