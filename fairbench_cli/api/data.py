@@ -17,7 +17,7 @@ class CardDataset(Dataset):
     """A data set of a card, whose rows a network with bias can be learned from."""
 
     def world(self, bias: Sequence[Any], attribute: str | None = None) -> "Network":
-        """Return what mechanisms of bias make of the network that `learn` finds in the rows.
+        """Return the world that mechanisms of bias make of the network that `learn` finds in the rows.
 
         Another network of the rows, such as one whose outcome has no children, is biased by `Network.world`:
         ``learn(data, outcome_sink="income").world(bias)``.

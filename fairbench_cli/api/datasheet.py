@@ -102,7 +102,7 @@ class Datasheet:
 
 
 def datasheet(name: str, data_dir: Path | None = None, explain: Sequence[str] = ()) -> Datasheet:
-    """Return what there is to know of a data set: of its files; where they are not here, of its network.
+    """Return the data sheet of a data set: of its files; where they are not here, of its network.
 
     Parameters
     ----------
@@ -272,7 +272,7 @@ def gap_of(
 
 
 def _called(card: Card, attribute: str, levels: dict[str, tuple[str, ...]]) -> tuple[str, str]:
-    """Return what the deprived and the favoured are called: as the card does, else by their levels if few."""
+    """Return the names of the deprived and the favoured: as the card calls them, else their levels if few."""
     own = card.protected[attribute]
     if own.called:
         return own.called.deprived, own.called.favoured
@@ -311,7 +311,7 @@ def _strata(card: Card, table: Table, by: Sequence[str]) -> Strata:
 
 
 def _explained(dataset: Dataset, rates: AttributeRates, strata: Sequence[Strata]) -> Explanation:
-    """Return what strata explain of a gap, as the audit has it; the attribute itself explains nothing."""
+    """Return the explanation of a gap by strata, as in the audit; the attribute itself explains nothing."""
     rows, found = dataset.sample(rates.attribute), []
     for by, names, at in strata:
         if not set(by) & set(rows.protected):

@@ -107,7 +107,7 @@ def _chart(one: AttributeRates, sheet: Datasheet) -> Chart:
 
 
 def _facts(sheet: Datasheet) -> tuple[str, ...]:
-    """Return what to know first: the traps in a line, the licence, and where the numbers are from."""
+    """Return the facts to know first: the traps in a line, the licence, and where the numbers are from."""
     card = sheet.card
     kinds = []
     for kind, own in grouped(card.traps, lambda trap: trap.kind).items():
@@ -280,7 +280,7 @@ def _together(found: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], st
 
 
 def _evidence(trap: Trap, found: Iterable[Finding]) -> str:
-    """Return what shows a trap in the files, with columns where it names none."""
+    """Return the findings that show a trap in the files, as text, with columns where it names none."""
     said = _together((one.kind, one.what, one.column) for one in found)
     named = trap.column is not None
     return "; ".join(what if named or not names else f"{names}: {what}" for (_, what), names in said.items())

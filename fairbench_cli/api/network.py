@@ -133,7 +133,7 @@ class Network:
         return answer
 
     def inclusion(self, of: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-        """Return what `query` takes as known of who is in the record: nothing where inclusion is named."""
+        """Return the evidence that `query` assumes of who is in the record: none where inclusion is named."""
         nodes = () if self.biased is None else self.biased.included
         return {} if {*of, *given} & {*nodes} else dict.fromkeys(nodes, YES)
 
@@ -195,7 +195,7 @@ class Network:
         return replace(self, net=net, meta=replace(self.meta, source=source, stand_in=None))
 
     def world(self, bias: Any, attribute: str | None = None) -> "Network":
-        """Return what mechanisms of bias, one after another, make of the network.
+        """Return the world that mechanisms of bias, one after another, make of the network.
 
         It is a network too, with nodes for what is recorded, ``NAME``, next to the truth, ``NAME.true``,
         where the two may differ, and for who is in the record, ``included``. `sample` draws the record.

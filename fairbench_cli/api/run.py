@@ -247,7 +247,9 @@ def run(
             def note(_: Repeat) -> None:
                 if progress:
                     done = next(numbers)
-                    sys.stderr.write(f"\r{done} of {todo} repeats" + "\n" * (done == todo))
+                    sys.stderr.write(f"\r{done} of {todo} repeats")
+                    if done == todo:
+                        sys.stderr.write("\n")
                     sys.stderr.flush()
 
             if todo:

@@ -92,7 +92,7 @@ class Edges:
     closed: Literal["left", "right"] = "left"
 
     def names(self, *, whole: bool) -> tuple[str, ...]:
-        """Return what people call the groups, the lowest first; `whole` where all numbers are whole ones.
+        """Return the groups' names for people, the lowest first; `whole` where all numbers are whole ones.
 
         >>> Edges((25, 45, 65)).names(whole=True)
         ('under 25', '25 to 44', '45 to 64', '65 and over')
@@ -468,7 +468,7 @@ class AuditConfig(StrictModel):
         return self.scores[0] if self.scores else None
 
     def spelling(self, column: str) -> Spelling | None:
-        """Return what is done with values of a column that differ in their spelling only; None: not said."""
+        """Return the treatment of values of a column that differ in their spelling only; None: not said."""
         return self.spellings.get(column, self.spellings.get(DEFAULT))
 
     @property
@@ -568,7 +568,7 @@ USED_BY_PLANS = (
 
 
 def meanings(kind: type[AuditConfig] = AuditConfig) -> dict[str, str]:
-    """Return what each key means, with its default.
+    """Return the meaning of each key, with its default.
 
     >>> meanings()["min-group"]
     'Groups with fewer rows are marked, and no reference. Default: 30.'

@@ -21,7 +21,7 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 def read(scan: Scan) -> dict[str, Any]:
-    """Return what the parts of an audit need of the rows, by their keys."""
+    """Return the data that the parts of an audit need of the rows, by the keys of the parts."""
     return {part.key: part.read(scan) for part in PARTS if part.wanted(scan.config)}
 
 
@@ -84,7 +84,7 @@ def _decided(report: Report) -> Report:
 
 
 def _notes(tally: Tally, config: AuditConfig) -> list[str]:
-    """Return what a reader should know about the comparison itself."""
+    """Return the notes on the comparison itself that a reader should know."""
     notes = []
     if tally.weighted:
         notes.append("Counts are sums of weights; intervals and tests go by the rows that these are worth.")

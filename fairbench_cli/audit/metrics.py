@@ -65,7 +65,7 @@ def canonical(name: str) -> str:
 
 
 def kind(name: str) -> Literal["rate", "roll-up", "counts", "rows"]:
-    """Return what an audit does with a name that was typed.
+    """Return the kind of a metric that was typed, which decides what an audit does with it.
 
     Groups are compared on a ``rate`` and a ``roll-up`` of rates; another metric of ``counts`` is computed
     when it is asked for; one that needs ``rows`` is not.

@@ -358,7 +358,7 @@ def _answer(plan: AuditPlan) -> Answer:
 
 
 def _in_words(row: ShownRatios) -> str:
-    """Return what the rows at hand show of a group: "race: black against white: fails at 0.68 and less"."""
+    """Return the sentence on the rows of a group: "race: black against white: fails at 0.68 and less"."""
     ends = [f"of {_down(row.fails_below)} and less"] if not math.isnan(row.fails_below) else []
     ends += [f"of {_up(row.fails_above)} and more"] if not math.isnan(row.fails_above) else []
     fails = f"a true ratio {' or '.join(ends)} fails" if ends else "no ratio fails"

@@ -204,7 +204,7 @@ def keep_inputs(inputs: Iterable[str | Path], outputs: Iterable[str | Path], whe
 
 
 def _identity(path: str | Path) -> tuple[int, int] | None:
-    """Return what a file is known by whatever its name; None where there is no ordinary file."""
+    """Return the device and inode of a file, whatever its name; None where there is no ordinary file."""
     try:
         found = os.fstat(0) if str(path) == "-" else Path(path).stat()
     except (OSError, ValueError):

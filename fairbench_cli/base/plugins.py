@@ -84,7 +84,7 @@ def is_file(name: str) -> bool:
 
 
 def short(name: str) -> str:
-    """Return what results call somebody's code: without the folder of its file.
+    """Return the name of somebody's code in results: without the folder of its file.
 
     >>> short("/home/me/mine.py:Thing"), short("sklearn.svm:SVC"), short("massaging")
     ('mine.py:Thing', 'sklearn.svm:SVC', 'massaging')

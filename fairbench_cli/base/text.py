@@ -151,7 +151,7 @@ def shown_path(path: str | PurePath) -> str:
 
 
 def substitute(error: UnicodeError) -> tuple[str, int]:
-    r"""Return what stands for characters that an encoding does not have; an error handler for `codecs`.
+    r"""Return the text for characters that an encoding does not have; an error handler for `codecs`.
 
     >>> import codecs
     >>> codecs.register_error("fairbench", substitute)

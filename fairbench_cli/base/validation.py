@@ -292,7 +292,7 @@ def findings_of(error: ValidationError, *around: str) -> Iterator[Finding]:
 
 
 def wording(finding: Any) -> tuple[str, str]:
-    """Return what is wrong with a value, and what to do; the first continues "NAME …"."""
+    """Return the problem with a value, and what to do; the first continues "NAME …"."""
     kind, context, given = finding["type"], finding.get("ctx", {}), shown(finding.get("input"))
     if kind in _PLAIN:
         what, fix = _PLAIN[kind]

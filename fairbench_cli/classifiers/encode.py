@@ -163,7 +163,7 @@ def pick(table: Table, columns: tuple[Column, ...], *, numbers: bool = False) ->
 
 
 def on_line(column: Column, numbers: Floats, other: Column) -> Floats:
-    """Return what the values of another column of numbers become, shape (levels, 1).
+    """Return the numbers that the values of another column of numbers become, shape (levels, 1).
 
     The values of the column itself lie on a line, whose ends these are; a single value is a constant.
 

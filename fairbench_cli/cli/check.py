@@ -52,9 +52,12 @@ def check(
 
 def _show(trial: "Trial") -> int:
     """Print what holds of one, and how to mend what does not; return how much that is."""
-    more = [f"include_protected={str(trial.include_protected).lower()}"] * trial.include_protected
-    more += [f"representation={trial.representation}"] * (trial.representation != "original")
-    say(", ".join([f"{trial.kind.name} {trial.spec}", *more]), "bold")
+    title = [f"{trial.kind.name} {trial.spec}"]
+    if trial.include_protected:
+        title.append("include_protected=true")
+    if trial.representation != "original":
+        title.append(f"representation={trial.representation}")
+    say(", ".join(title), "bold")
     findings = trial.findings()
     shown: set[tuple[str, ...]] = {()}
     for finding in findings:

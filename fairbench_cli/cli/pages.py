@@ -41,7 +41,7 @@ DIRECTIONS = {
 
 
 def component_page(name: str, thing: Any, *, technique: bool, foreign: Any = None) -> Document:
-    """Return what a component does, and each parameter with type, range or choices, default and meaning.
+    """Return the page of a component, with type, range or choices, default and meaning of each parameter.
 
     `foreign` is the adapter of one that is not registered: it gives parameters, and has some of its own.
     """
@@ -95,7 +95,7 @@ def described(thing: Any) -> dict[str, str]:
 
 
 def in_words(schema: dict[str, Any]) -> str:
-    """Return what a JSON Schema allows.
+    """Return the values that a JSON Schema allows, in words.
 
     >>> in_words({"enum": ["a", "b"]}), in_words({"type": "number", "exclusiveMinimum": 0, "maximum": 0.5})
     ('a or b', 'number above 0 and at most 0.5')
@@ -157,7 +157,7 @@ def docstring(thing: Any) -> tuple[str, list[str], dict[str, str]]:
 
 
 def by_section() -> dict[Kind, list[Metric]]:
-    """Return what is listed, by section: all but comparisons of rates and metrics of labels with a twin."""
+    """Return the listed metrics, by section: no comparisons of rates, no metrics of labels with a twin."""
     kept = [m for m in METRICS.values() if m.section != "comparison" and not m.name.endswith(OF_LABELS)]
     sections: dict[Kind, list[Metric]] = {
         section: [m for m in kept if m.section == section] for section in get_args(Kind)
@@ -195,7 +195,7 @@ def _function(metric: Metric) -> list[str]:
 
 
 def metric_page(name: str) -> Document:
-    """Return what there is to know about one metric, alias or not.
+    """Return the page of one metric, alias or not.
 
     Raises
     ------
@@ -210,7 +210,7 @@ def metric_page(name: str) -> Document:
 
 
 def metric_pages() -> Document:
-    """Return what there is to know about every metric."""
+    """Return the page of every metric."""
     found: list[Section] = []
     for section, metrics in by_section().items():
         found.append(Section(section.upper(), sections=tuple(map(_metric, metrics))))

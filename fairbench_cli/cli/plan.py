@@ -98,8 +98,10 @@ def _worlds(prepared: "PreparedRun") -> list[list[str]]:
                 strengths.setdefault(world["world"], []).append(world)
         for called, same in strengths.items():
             betas = _listed([world["beta"] for world in same]) if called else ""
-            words = f"at {same[-1]['beta']:g}: " * (len(same) > 1) + same[-1]["words"]
-            datasets.setdefault((called or "no bias", betas, words), []).append(name)
+            effect = same[-1]["words"]
+            if len(same) > 1:
+                effect = f"at {same[-1]['beta']:g}: {effect}"
+            datasets.setdefault((called or "no bias", betas, effect), []).append(name)
     return [[", ".join(dict.fromkeys(names)), *row] for row, names in datasets.items()]
 
 

@@ -37,7 +37,7 @@ def kinds_of(cells: Iterable[Cell]) -> dict[str, Kind]:
 
 
 def estimate_of(prepared: PreparedRun, kinds: Mapping[str, Kind], jobs: int) -> RunClock:
-    """Return what is known of the costs beforehand: the sizes of the data, and what earlier repeats took."""
+    """Return the clock of a run as known beforehand: the sizes of the data, and what earlier repeats took."""
     size = {one.spec.name: float(one.size * len(one.columns)) for one in prepared.datasets}
     found = RunClock(jobs, size, [kinds[cell.key] for cell in prepared.in_turn])
     for record in prepared.records.values():
@@ -168,7 +168,7 @@ class RunProgress:
 
 
 def _task_in_words(task: Task) -> str:
-    """Return what names a repeat of a cell for people."""
+    """Return the name of a repeat of a cell for people."""
     from fairbench_cli.report.tables import technique_label
 
     cell = task.cell

@@ -200,7 +200,10 @@ def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | 
     from fairbench_cli.report.write import comma_separated
 
     if len(folders) != 2:
-        what = f"{len(folders)} folder{'s' * (len(folders) > 1)} and no paper to compare with"
+        noun = "folder"
+        if len(folders) > 1:
+            noun = "folders"
+        what = f"{len(folders)} {noun} and no paper to compare with"
         raise user_error(what, "give two folders, to compare them with each other, or --paper NAME")
     first, second = folders
     names = _names(folders, alone=True)
@@ -273,7 +276,10 @@ def verify(
         results, cells=cells, seed=seed, config=given, data_dir=data_dir, jobs=jobs or default_jobs()
     )
     for name, n in found.unnamed.items():
-        repeats = f"{n} finished repeat{'s' * (n > 1)}"
+        noun = "repeat"
+        if n > 1:
+            noun = "repeats"
+        repeats = f"{n} finished {noun}"
         console.talk(f"{repeats} left out: {name} is no code of fairbench's; name its config: --config")
     for line in _lines(found):
         console.say(line)
@@ -281,7 +287,7 @@ def verify(
 
 
 def _lines(found: "Verification") -> list[str]:
-    """Return what differs, what has changed and, last, how many are the same."""
+    """Return the lines on what differs, what has changed and, last, how many are the same."""
     n, different = len(found.recomputed), found.different
     lines = []
     for one in different[:REPEATS_SHOWN]:

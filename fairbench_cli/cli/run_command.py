@@ -77,7 +77,9 @@ def run(
         count, todo = pool.jobs, prepared.n_left
         if not quiet:
             of = "" if part is None else f" in shard {part}"
-            workers = f"{count} worker{'s' * (count > 1)}"
+            workers = f"{count} worker"
+            if count > 1:
+                workers += "s"
             talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {workers}")
             for line in bias_lines(prepared):
                 talk(line)
@@ -178,7 +180,10 @@ def _say_failures(prepared: "PreparedRun") -> bool:
 
     reasons = Counter(f"{record.status}: {record.reason}" for record in prepared.failures.values())
     for reason, n in reasons.most_common(REASONS_SHOWN):
-        talk(f"{n} repeat{'s' * (n > 1)} {reason}")
+        noun = "repeat"
+        if n > 1:
+            noun = "repeats"
+        talk(f"{n} {noun} {reason}")
     if len(reasons) > REASONS_SHOWN:
         talk(f"and {len(reasons) - REASONS_SHOWN} more reasons: see groups.csv")
     return bool(reasons)

@@ -401,7 +401,7 @@ class Card(FileModel):
         return {name: column.source for name, column in self.columns.items() if column.source is not None}
 
     def column(self, name: str) -> ColumnCard:
-        """Return what the card says of a column: of one that it does not list, nothing."""
+        """Return the card's entry of a column: of one that it does not list, an empty one."""
         return self.columns.get(name) or ColumnCard()
 
     def drops(self, name: str) -> bool:
@@ -416,7 +416,7 @@ def shipped_cards() -> Path:
 
 
 def card_reference(path: Path) -> str:
-    """Return what a config calls a card: by its name where it comes with fairbench, else by its path."""
+    """Return the name of a card in a config: its own where it comes with fairbench, else its path."""
     return path.stem if path.resolve().parent == shipped_cards().resolve() else str(path)
 
 

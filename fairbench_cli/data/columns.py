@@ -231,7 +231,7 @@ def is_number(cell: str, *, whole: bool = False) -> bool:
 
 
 def kind_of(cells: Iterable[str]) -> Literal["nominal", "integer", "real"]:
-    """Return what kind of column cells make: (whole) numbers, or categories, as no cells do.
+    """Return the kind of column that cells make: (whole) numbers, or categories, as no cells do.
 
     >>> kind_of(["1", "2.0"]), kind_of(["1", "2.5"]), kind_of(["1", "-"])
     ('integer', 'real', 'nominal')
@@ -243,7 +243,7 @@ def kind_of(cells: Iterable[str]) -> Literal["nominal", "integer", "real"]:
 
 
 def _no_number(cell: str) -> str:
-    """Return what to do about a cell that should be a (whole) number and is not."""
+    """Return the fix for a cell that should be a (whole) number and is not."""
     if is_number(cell):
         return "write `kind: real`: it has decimals"
     if is_number(cell.replace(",", ".", 1)):

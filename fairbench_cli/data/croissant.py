@@ -176,7 +176,7 @@ def _records(card: Card, file: str, columns: Sequence[Column]) -> dict[str, Any]
 
 
 def _described(card: Card, column: Column, own: ColumnCard) -> str:
-    """Return what a column is, in words: its role, and what its cells mean."""
+    """Return the description of a column: its role, and what its cells mean."""
     said = ["How many rows a row stands for"] if column.name == card.counts else []
     if column.name == card.label.column:
         said.append(f'The outcome; "{card.label.favourable}" is called favourable')

@@ -110,7 +110,7 @@ def _lines(text: str, separator: str = "") -> Iterator[str]:
 
 
 def _row_fix(lines: list[str], names: list[str]) -> str:
-    """Return what to do about a row of another length; where a semicolon, say, cuts all, name that."""
+    """Return the fix for a row of another length; where a semicolon, say, cuts all, it names that."""
     fitting = separator_of([line for line in lines if line.strip()]) if len(names) == 1 else " "
     return f"write separator: {shown(fitting)}" if fitting in names[0] and fitting != " " else _EVERY_ROW
 
@@ -257,7 +257,7 @@ def _arff_header(lines: list[str], path: Path) -> tuple[int, list[str], dict[str
 
 
 def separator_of(lines: list[str]) -> str:
-    r"""Return what separates the cells: what gives every line the same number of them, of two the most.
+    r"""Return the separator of the cells: what gives every line the same number of them, of two the most.
 
     Where nothing does, it is what gives the first line the most.
 

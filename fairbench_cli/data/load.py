@@ -81,7 +81,7 @@ class ReadFiles:
     frame: pd.DataFrame
 
     def placed(self, misfit: Misfit) -> list[Problem]:
-        """Return what does not fit, at the line of the first such cell or at the card's of the column."""
+        """Return the problems of a misfit, at the line of its first cell or at the card's of the column."""
         recode = self.card.column(misfit.column).recode
         for file in self.files if misfit.cell is not None else ():
             for line, value in zip(file.lines, file.frame[misfit.column], strict=True):
@@ -556,7 +556,7 @@ def load(
 
 
 def _takers(card: Card) -> tuple[str, str]:
-    """Return what to check where no rows are left, and where the card says the first of it."""
+    """Return the card's keys to check where no rows are left, as text, and where the first of them is."""
     says = {
         "keep": card.keep,
         "keep_between": card.keep_between,
@@ -607,7 +607,7 @@ def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
 
 
 def _gap_level(card: Card, cells: Cells) -> str:
-    """Return what the level of a column's missing cells is called."""
+    """Return the name of the level of a column's missing cells."""
     return UNKNOWN if cells.name == card.label.column and card.label.unknown else MISSING
 
 

@@ -60,7 +60,7 @@ def _role_problems(
     occurring: Callable[[str], Collection[str]],
     of: Literal["data", "network"],
 ) -> list[Problem]:
-    """Return what is wrong with the label and the groups of an attribute, and of the parts of a joint one."""
+    """Return the problems of the label and the groups of an attribute, and of the parts of a joint one."""
     levels = {column.name: column.levels for column in columns}
     roles, problems = card.roles(attribute, levels), list[Problem]()
     group, target = ("protected", attribute), ("protected", attribute, "bias")
@@ -175,7 +175,7 @@ def _named(card: Card) -> dict[str, set[str]]:
 
 
 def recoding(column: str, values: Iterable[str], into: str) -> str:
-    r"""Return what to write in a card so that values become another one.
+    r"""Return the text to write in a card so that values become another one.
 
     >>> print(recoding("sex", ["m", "M."], "M"))
     recode under `columns`: sex: {recode: {"m": "M", "M.": "M"}}

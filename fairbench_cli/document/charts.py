@@ -445,7 +445,7 @@ def _with_fine(words: str, fine: str) -> str:
 
 
 def key(words: Iterable[tuple[Form, str]]) -> str:
-    """Return what the forms of marks mean, as a list."""
+    """Return the meanings of the forms of marks, as a list."""
     items = "".join(
         f'<li><svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true"><path class="mark {form}" '
         f'd="{FORMS[form]}"/></svg>{escape(said)}</li>'

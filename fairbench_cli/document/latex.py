@@ -174,9 +174,11 @@ def _piece(layout: _Layout, columns: Sequence[int]) -> str:
     lines = [f"{_row(heads)}\n\\midrule"]
     once = table.grouped and len(names) > 1  # what stands in the first column
     for part, (head, rows) in enumerate(layout.rows.items()):
-        lines += ["\\addlinespace"] * (part > 0)
-        across = f"\\multicolumn{{{len(heads)}}}{{@{{}}l}}{{\\emph{{{escaped(head)}}}}}"
-        lines += [_row([across])] * bool(head)
+        if part > 0:
+            lines.append("\\addlinespace")
+        if head:
+            across = f"\\multicolumn{{{len(heads)}}}{{@{{}}l}}{{\\emph{{{escaped(head)}}}}}"
+            lines.append(_row([across]))
         for k, row in enumerate(rows):
             texts = [breakable(row[j].whole) for j in names]
             if once and k and row[names[0]].whole == rows[k - 1][names[0]].whole:
@@ -192,7 +194,9 @@ def _piece(layout: _Layout, columns: Sequence[int]) -> str:
 def _row(cells: Sequence[str]) -> str:
     row = " & ".join(cells)
     # A bracket or a star after \\ would be its argument.
-    return f"{'{}' * row.startswith(('[', '*'))}{row} \\\\"
+    if row.startswith(("[", "*")):
+        row = f"{{}}{row}"
+    return f"{row} \\\\"
 
 
 def _head(text: str, room: float) -> str:

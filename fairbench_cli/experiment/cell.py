@@ -229,7 +229,7 @@ def tune(
 
 
 def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
-    """Return what the cell's technique makes of training rows, with the random choices of a repeat."""
+    """Return the result of fitting the cell's technique to training rows, with a repeat's random choices."""
     technique = cell.technique.spec.build(INTERVENTIONS)
     seen, seed = cell.technique.include_protected, cell.classifier_seed(repeat)
     classifier = Classifier(cell.classifier.build(CLASSIFIERS), seen, seed)
@@ -350,7 +350,7 @@ class RowsOnRecord:
 
 
 def record_of(cell: Cell, population: Population, repeat: int, test: Sample) -> RowsOnRecord:
-    """Return what a cell's world records of the test rows: drawn anew in each repeat, for all techniques."""
+    """Return the record of the test rows in a cell's world: drawn anew in each repeat, for all techniques."""
     if not cell.in_world:
         return RowsOnRecord(test)
     return _record(population, cell.in_world, cell.test_seed(repeat), test)

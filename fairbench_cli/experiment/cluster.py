@@ -56,7 +56,7 @@ class _Packer(pickle.Pickler):
     """Writes where code is without the folder of its file."""
 
     def persistent_id(self, value: Any) -> tuple[str, str] | None:
-        """Return what stands for a file of code; None for everything else."""
+        """Return the name and version that stand for a file of code; None for everything else."""
         if not isinstance(value, CodeOrigin) or value.path is None:
             return None
         return f"{value.path.name}:{value.target.rpartition(':')[2]}", value.version
@@ -169,7 +169,7 @@ class Fingerprint:
 
 
 def fingerprint_of(config: ExperimentConfig) -> Fingerprint:
-    """Return what decides the numbers of an experiment in this process."""
+    """Return the fingerprint of this process: all that decides the numbers of an experiment."""
     # Distributed decides no number, but does not understand other versions of itself.
     packages = {**versions_of_numbers(config).packages, **versions_of(["distributed"])}
     modules = {}

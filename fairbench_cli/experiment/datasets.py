@@ -126,7 +126,7 @@ class PreparedDataset:
 
     @property
     def bias_kind(self) -> BiasKind | Literal[""]:
-        """Return what β does to people; empty where it changes nothing."""
+        """Return the kind of bias that β makes; empty where it changes nothing."""
         if self.network is None or self.without_arc:
             return ""
         return bias_kind([*self.levels], self.network.parents, self.roles.label, self.edited)
@@ -158,7 +158,7 @@ class PreparedDataset:
         return ProtectedAttributes(tuple(found), tuple(joint))
 
     def describe(self) -> dict[str, Any]:
-        """Return what the plan says about it."""
+        """Return the plan's entry about it."""
         return {
             **self.facts,
             "dataset": self.spec.name,
@@ -584,7 +584,7 @@ def cached_network(prepared: PreparedDataset, networks: Path) -> Path:
 
 
 def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
-    """Return what is wrong with the kept network of a data set whose structure was learned; None: nothing."""
+    """Return the damage of the kept network of a data set whose structure was learned; None: no damage."""
     try:
         content = json.loads(read_text(path))
         network, _ = load_network(path)

@@ -161,7 +161,7 @@ def make_cells(config: ExperimentConfig, datasets: list[PreparedDataset]) -> lis
 
 
 def _of_world(config: ExperimentConfig, world: CellWorld) -> dict[str, str]:
-    """Return what of a world decides a cell's numbers, as canonical JSON; without mechanisms that is β."""
+    """Return the canonical JSON of what decides a cell's numbers in a world; without mechanisms that is β."""
     decisive = world.decisive
     if not decisive:
         return {"beta": canonical(0.0 if world.mechanisms else world.beta)}
@@ -242,7 +242,7 @@ class RunPlan:
     cells: list[dict[str, Any]]
 
     def dataset(self, name: str, attribute: str) -> dict[str, Any]:
-        """Return what `datasets` says about one of them."""
+        """Return the entry of a data set and attribute in `datasets`."""
         return next(one for one in self.datasets if (one["dataset"], one["attribute"]) == (name, attribute))
 
     @property
@@ -314,7 +314,12 @@ def named_sources(
     """
     others = {one["dataset"] for one in sources if not chosen(one)}
     found = [(one["dataset"], one["attribute"]) for one in sources if chosen(one)]
-    texts = [called(name) + f" ({attribute})" * (name in others) for name, attribute in found]
+    texts = []
+    for name, attribute in found:
+        text = called(name)
+        if name in others:
+            text += f" ({attribute})"
+        texts.append(text)
     return list(dict.fromkeys(texts))
 
 
@@ -348,14 +353,20 @@ def bias_in_words(
     kinds = [kind for kind in _KINDS if any(one["bias_kind"] == kind for one in known)]
     parts = []
     for kind in kinds:
-        of = f" of prior shift and {LABEL_BIAS}" * (kind == "mixture" and not brief)
+        clause = _KINDS[kind]
+        if kind == "mixture" and not brief:
+            clause += f" of prior shift and {LABEL_BIAS}"
         names = named_sources(known, lambda one: one["bias_kind"] == kind, called)  # noqa: B023 - used at once
-        parts.append(f"{_KINDS[kind]}{of}" + f" on {', '.join(names)}" * (len(kinds) > 1))
+        if len(kinds) > 1:
+            clause += f" on {', '.join(names)}"
+        parts.append(clause)
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
     if shifted and not (brief and shipped):
         why = "" if brief else "the outcome has children; "
-        learned = "`from: network` and " * shipped
-        parts[shifted - 1] += f" ({why}{learned}`outcome_sink: true` for {LABEL_BIAS})"
+        remedy = f"`outcome_sink: true` for {LABEL_BIAS}"
+        if shipped:
+            remedy = f"`from: network` and {remedy}"
+        parts[shifted - 1] += f" ({why}{remedy})"
     return ", ".join(parts)
 
 
@@ -527,7 +538,7 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
 
 
 def facts_of(cell: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what distinguishes a cell from others, by name.
+    """Return the facts that distinguish a cell from others, by name.
 
     These are its columns, the parameters of its intervention, and those of its classifier as
     ``classifier.NAME``; of one that is tuned also the metric (``tune``), the rows (``tune.on``) and the

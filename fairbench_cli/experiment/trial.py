@@ -377,7 +377,7 @@ def _trials(kind: Registry, entry: Any) -> list[Trial]:
 
 
 def find_components(entry: Any) -> list[Trial]:
-    """Return what to try of an entry as a config lists it; the methods of a plug-in say what it is.
+    """Return the trials of an entry as a config lists it; the methods of a plug-in say what it is.
 
     Parameters
     ----------

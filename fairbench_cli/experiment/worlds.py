@@ -147,7 +147,7 @@ def _kept(path: Path) -> tuple[list[Any], dict[str, list[list[Any]]]]:
 
 
 def _content(net: BayesNet) -> list[Any]:
-    """Return what a network is, as JSON has it."""
+    """Return the content of a network, as JSON has it."""
     columns = [[column.name, *column.levels] for column in net.columns]
     return [columns, net.parents, [table.tolist() for table in net.cpts]]
 

@@ -236,7 +236,7 @@ def adapt(
 
 
 def missing_requirement(component: Any) -> tuple[str, str] | None:
-    """Return what a registered component lacks to run and how to get it, or None.
+    """Return the requirement that a registered component lacks to run and how to get it, or None.
 
     >>> missing_requirement(Adapted) is None
     True

@@ -79,7 +79,7 @@ class Fitted:
             return None
 
     def probabilities(self, sample: Sample) -> Floats | None:
-        """Return what the model's `predict_proba` says of each row, shape (rows,), or None if it has none.
+        """Return the model's `predict_proba` of each row, shape (rows,), or None if it has none.
 
         Raises
         ------
@@ -105,7 +105,7 @@ class Fitted:
 
 
 def check_fitted(returned: Any) -> Fitted:
-    """Return what the `fit` of a technique returned; `WrongOutput` where it is no `Fitted` of a known status.
+    """Return the result of a technique's `fit`; `WrongOutput` where it is no `Fitted` of a known status.
 
     >>> check_fitted(None)
     Traceback (most recent call last):

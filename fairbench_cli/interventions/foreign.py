@@ -331,7 +331,7 @@ class ForeignModel:
         return self.favourable(self.score, sample) if self.score else None
 
     def favourable(self, method: str, sample: Sample) -> Floats:
-        """Return what a method of the object says of the favourable label, shape (rows,)."""
+        """Return the output of a method of the object for the favourable label, shape (rows,)."""
         return favourable(self._call(method, sample)).reshape(-1)
 
     def gives(self, method: str, few: Sample) -> bool:
@@ -634,14 +634,14 @@ class TransformedModel:
             return favourable(self.estimator.predict_proba(self.transformed(sample)))
 
     def transformed(self, sample: Sample) -> Floats:
-        """Return what it makes of a sample's rows, shape (rows, width); raises as `predict`."""
+        """Return the transformed rows of a sample, shape (rows, width); raises as `predict`."""
         if self.needs_group:
             self.rows.require_known(sample)
         more = fits(self.thing.transform, {"sensitive_features": self.rows.group(sample)})
         return self.matrix(sample, self.thing.transform(self.given(sample), **more))
 
     def given(self, sample: Sample) -> Any:
-        """Return what the pre-processor is given: the features, and the group where it drops that."""
+        """Return the input of the pre-processor: the features, and the group where it drops that."""
         X = self.rows.matrix(sample)
         return X if self.means is None else np.column_stack([X, self.rows.indicators(sample) - self.means])
 

@@ -198,7 +198,7 @@ class Leaves:
 
 
 def leaves_of(counts: NDArray[Any], labels: Sequence[int]) -> Leaves:
-    """Return what relabelling each leaf does.
+    """Return the effects of relabelling each leaf.
 
     With share(ℓ) = n_1(ℓ)/n_1 − n_0(ℓ)/n_0, discrimination is the sum of the shares of the favourable leaves.
     Relabelling a favourable leaf lowers it by the leaf's share; relabelling another raises it by that.

@@ -329,7 +329,7 @@ def _onto(problem: Logistic, start: Floats, a: Floats, level: float) -> Floats:
 
 
 def solver(h: Floats) -> Callable[[Floats], Floats]:
-    """Return what solves h p = v for p, h symmetric and positive semidefinite, shape (width, width).
+    """Return the solver of h p = v for p, h symmetric and positive semidefinite, shape (width, width).
 
     The diagonal is raised by a hair, and by more until Cholesky's factorisation exists: full one-hot blocks
     next to an intercept leave h singular without a penalty.

@@ -44,7 +44,7 @@ def scores_of(model: Any, sample: Sample) -> Floats:
 
 
 def points_of(sample: Sample, scores: Floats) -> list[thresholds.GroupPoints]:
-    """Return what each threshold on the scores accepts of the deprived and of the favoured group."""
+    """Return the points of the deprived and of the favoured: what each threshold on the scores accepts."""
     of_group = [np.flatnonzero(sample.s == group) for group in (0, 1)]
     weights = np.ones(len(sample)) if sample.weights is None else sample.weights
     return [thresholds.group_points(scores[rows], sample.y[rows], weights[rows]) for rows in of_group]

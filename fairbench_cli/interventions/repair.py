@@ -76,7 +76,7 @@ def repair_by_rank(
     rng: np.random.Generator,
     groups: int = 2,
 ) -> tuple[ColumnMap, Codes]:
-    """Return what was learned from a numeric column, and its repaired codes.
+    """Return the map learned from a numeric column, and its repaired codes.
 
     Equal values of a group are ranked at random. A row of rank r = 0, 1, … of its group's n_s stands at
     u = (r + ½) / n_s, and its goal is the lower median over the groups of their quantiles at u; of two

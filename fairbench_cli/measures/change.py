@@ -185,7 +185,7 @@ def _kinds(names: Sequence[str], paired: bool) -> tuple[list[Floats], list[Float
 
 
 def _added(kinds: Floats, total: Floats) -> Floats:
-    """Return what a row of each kind adds to a sum, over the sum: (groups, kinds, rates); NaN for 0."""
+    """Return the share of a sum that a row of each kind adds: (groups, kinds, rates); NaN where it is 0."""
     share: Floats = kinds[None] * divide(1.0, np.where(total > 0, total, np.nan))[:, None]
     return share
 

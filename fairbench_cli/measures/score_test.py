@@ -192,7 +192,7 @@ def equal_rates(
 
 
 def expected(above: Floats, below: Floats, ref_above: Floats, ref_below: Floats) -> Floats:
-    """Return what the emptiest cell of the 2 × 2 table expects when the rates are equal; NaN without rows.
+    """Return the count that the emptiest cell of the 2 × 2 table expects at equal rates; NaN without rows.
 
     >>> float(expected(*map(np.asarray, (3.0, 20.0, 9.0, 25.0))).round(3))
     5.333

@@ -195,7 +195,7 @@ def _running(weight: Floats, group: Ints, seen: Floats) -> Floats:
 def _of_reference(
     rows: Ints, many: int, group: Ints, at: Ints, upto: Floats, seen: Floats, reference: Ints
 ) -> tuple[Floats, Floats]:
-    """Return what the reference of each row's group has up to the row's score, and below it."""
+    """Return the sums of the reference of each row's group up to the row's score, and below it."""
     other = reference[group]
 
     def held(side: str) -> Floats:

@@ -128,7 +128,7 @@ class BestThresholds:
 
 
 def group_points(score: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> GroupPoints:
-    """Return what each threshold on a score accepts of one group: a point for every distinct score.
+    """Return the points of one group, what each threshold on a score accepts: one for every distinct score.
 
     Parameters
     ----------
@@ -276,7 +276,7 @@ def _rates(hulls: list[GroupPoints], shares: list[Floats]) -> tuple[Floats, Floa
 
 
 def _errors(group: GroupPoints, false_positive: float, false_negative: float) -> Floats:
-    """Return what the errors of each point cost, shape (points,)."""
+    """Return the cost of the errors of each point, shape (points,)."""
     return false_positive * group.fp + false_negative * (group.positives - group.tp)
 
 

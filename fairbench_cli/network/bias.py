@@ -24,7 +24,7 @@ BiasKind = Literal["label bias", "prior shift", "mixture"]
 def bias_kind(
     names: Sequence[str], parents: Sequence[Collection[int]], outcome: str, edited: Collection[str]
 ) -> BiasKind:
-    """Return what equation (4) does to people, which the arcs of the outcome decide.
+    """Return the kind of bias that equation (4) makes, which the arcs of the outcome decide.
 
     An outcome without children is flipped, whatever the features: *label bias*, p' = (1 - β) p. The children
     of an outcome are drawn after it, so that P(children | outcome) stays and P(outcome) moves: *prior shift*,

@@ -100,7 +100,7 @@ class WorldFacts:
         return float(self.values[quantity, labels, group].mean())
 
     def measure(self, rule: str, metric: str = "accuracy", labels: Labels = "true") -> float:
-        """Return what a metric of counts says of a rule."""
+        """Return the value of a metric of counts for a rule."""
         return float(measure(metric, Counts(PAIR, self.counts[rule, labels].n.mean(0))))
 
     def rows(self) -> list[FactRow]:
@@ -505,7 +505,7 @@ def _auc(people: _People, g: int) -> Floats:
 
 
 def _points(score: Floats, mass: Floats) -> GroupPoints:
-    """Return what thresholds on a score accept; scores that are equal but for rounding go together."""
+    """Return the points of thresholds on a score; scores that are equal but for rounding go together."""
     distinct, level = np.unique(score, return_inverse=True)
     first = np.diff(distinct, prepend=-np.inf) > EQUAL
     lowest, at = distinct[first], (np.cumsum(first) - 1)[level]

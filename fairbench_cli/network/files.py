@@ -120,7 +120,7 @@ def to_json(net: BayesNet, meta: Meta) -> str:
 
 
 def decisive_text(path: str | Path) -> str:
-    """Return what of a network's file decides numbers: its text less what was measured of it afterwards."""
+    """Return the part of a network's file that decides numbers: all but what was measured of it later."""
     text = read_text(Path(path))
     content = json.loads(text)
     if "stand_in" not in content:

@@ -56,7 +56,7 @@ class StandIn(StrictModel):
 
 
 def standin_section(measured: StandIn) -> Section:
-    """Return what is known of a network as a stand-in, in words and tables."""
+    """Return the section on a network as a stand-in, in words and tables."""
     one, other = measured.worst.columns
     chance, spread = measured.worst.by_chance
     sentences = (

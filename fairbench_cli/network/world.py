@@ -430,7 +430,7 @@ def draw(world: World, n: int, seed: int) -> WorldRows:
 
 
 def record(world: World, true: Table, seed: int) -> WorldRows:
-    """Return what is recorded of given people, included or not.
+    """Return the record of given people, included or not.
 
     Parameters
     ----------

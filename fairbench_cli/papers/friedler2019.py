@@ -66,7 +66,7 @@ _TUNED: dict[str, Where] = {
 
 
 def _algorithms() -> dict[str, Where]:
-    """Return what a cell must be, by the name of an algorithm."""
+    """Return the conditions on a cell, by the name of an algorithm."""
     hidden: Where = {"include_protected": (False,)}
     remover: Where = {"intervention": ("prejudice-remover",)}
     zafar: Where = {"intervention": ("zafar-di",), "include_protected": (True,), "l2": (0.0,)} | _UNTUNED

@@ -45,7 +45,7 @@ Row = dict[Hashable, Any]
 
 
 def comparison_document(comparison: Reproduction, tolerance: float, *, brief: bool = False) -> Document:
-    """Return what covers what, the summary, what is off and, unless `brief`, every block side by side."""
+    """Return the document of coverage, summary, what is off and, unless `brief`, every block side by side."""
     paper = comparison.paper
     title = f"{paper.name} against {comparison.run}"
     if brief:

@@ -179,7 +179,7 @@ _EXPLAINED = (
 
 
 def summary_document(simulation: Simulation, frame: pd.DataFrame, *, brief: bool = False) -> Document:
-    """Return what metrics are at the ends and, unless `brief`, how far off they are panel by panel."""
+    """Return the document on metrics at the ends and, unless `brief`, how far off they are panel by panel."""
     s = simulation
     size = f"{len(s.deprived) * len(s.accepted)} settings × {len(s.truth)} degrees of discrimination d × "
     first = Section("", tables=(_summary(s, frame),), notes=() if brief else _furthest(s, frame))

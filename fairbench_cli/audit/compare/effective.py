@@ -101,7 +101,7 @@ def rate_rows(
 
 
 def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
-    """Return what a unit of weight is worth in rows: of each group, or of all in `groups` together.
+    """Return the rows that a unit of weight is worth: of each group, or of all in `groups` together.
 
     For what is counted and is no rate of one group; those have `rate_rows`. It is the least that a unit is
     worth in a rate of all rows of a group; where people have several, of those with one label, too.
@@ -180,13 +180,13 @@ def _pooled_variance(of_each: Floats, weights: Floats, rows: Floats) -> Floats:
 
 
 def _entries(n: Floats, names: Sequence[str]) -> Floats:
-    """Return what each person in a group counts above each bar, and in all: (2, entries, rates)."""
+    """Return the weight of each person and group in each numerator, and in all: (2, entries, rates)."""
     above, below = parts(n, names)
     return np.stack([above, np.where(of_all(names), above, below)])
 
 
 def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, rest: bool) -> Floats:
-    """Return what the rows behind each rate are worth, of each group or of everybody else.
+    """Return the number of independent rows behind each rate, of each group or of everybody else.
 
     Parameters
     ----------

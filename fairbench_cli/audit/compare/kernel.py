@@ -198,7 +198,7 @@ class Compared:
         return Pair(*self.part.place, groups[g], REST_NAME if at == REST else groups[at])
 
     def behind(self, g: int, m: int) -> tuple[float, float, float, float]:
-        """Return what is over and under the bar of a group's rate, then of its reference's."""
+        """Return the numerator and denominator of a group's rate, then of its reference's."""
         above, below, ref_above, ref_below = (float(side[g, m]) for side in self.counted)
         return above, below, ref_above, ref_below
 
@@ -249,7 +249,7 @@ def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confi
 
 
 def _below(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
-    """Return what is under the bar; of a share of a list, the list."""
+    """Return the denominator of each rate; of a share of a list, the list."""
     return np.where(of_all(names) & (rows.below > 0), total, rows.below)
 
 
@@ -340,7 +340,7 @@ def _flat(tables: Sequence[Floats]) -> Floats:
 def weigh(
     slices: Sequence[Tests], deciding: Sequence[Collection[str]], config: AuditConfig
 ) -> tuple[list[Evidence], int]:
-    """Return what is beyond chance on each slice, and how many comparisons the family has.
+    """Return the evidence of what is beyond chance on each slice, and the size of the family.
 
     Parameters
     ----------

@@ -121,7 +121,7 @@ def without(part: Slice, out: Bools) -> Slice:
 
 
 def both_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return what is over and under the bar of each group's rates, then of its reference's.
+    """Return the numerators and denominators of each group's rates, then of its reference's.
 
     Each has the shape (..., groups, rates).
     """
@@ -174,7 +174,7 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
 
 
 def _levels(part: Slice, group: str) -> set[str]:
-    """Return what `exclude` may call a group by: its name, its parts, and these with their attribute."""
+    """Return the names that `exclude` may call a group by: its own, its parts, these with their attribute."""
     names = part.attribute.split(CROSS)
     each = [(part.attribute, group), *zip(names, group.split(CROSS), strict=False)]
     return {text for name, value in each for text in (value, f"{name}={value}")}

@@ -158,7 +158,7 @@ def parts_tested(entry: Metric) -> tuple[str, ...]:
 def _decided(
     pair: Pair, name: str, test: str, values: dict[str, _Tested], p_holm: float, config: AuditConfig
 ) -> RequestedTest:
-    """Return what one test decides on a metric."""
+    """Return the decision of one test on a metric."""
     entry, tau, tested = find(name), tau_of(name, config), values[test]
     judged, known = (find(test), tested.known) if entry.tested == "parts" else (entry, values[name].known)
     verdict = decide_metric(judged, known, tau, config, p_holm) or "undecided"
@@ -432,7 +432,7 @@ def verdicts(found: Requested) -> Iterator[tuple[Place, str, Verdict]]:
 
 
 def _data(found: Requested) -> dict[str, object]:
-    """Return what JSON says."""
+    """Return the rows and tests for JSON, without those that are empty."""
     kept = {"requested": found.rows, "requested_tests": found.tests}
     return {key: rows for key, rows in kept.items() if rows}
 

@@ -129,7 +129,7 @@ class Changes:
 
 
 def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
-    """Return what became of each disparity; and of the rates of everybody and of each group.
+    """Return the change of each disparity, and of the rates of everybody and of each group.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
 
 
 def worse(found: Changes, report: Report) -> str:
-    """Return what became worse at last, where a gate asks for it; empty where nothing did."""
+    """Return the disparities that became worse at last, as text, where a gate asks; empty if none did."""
     rows = [row for row in found.changes if row.after == report.last and row.deciding and row.word == "worse"]
     if WORSE not in report.config.failing_metrics or not rows:
         return ""
@@ -411,7 +411,7 @@ def _counted(rows: Sequence[Change]) -> str:
 
 
 def _sentence(row: Change, report: Report) -> str:
-    """Return what became of a disparity: who is treated more, or less, equally, and by how much."""
+    """Return the sentence on a disparity's change: who is treated more, or less, equally, and by how much."""
     more = "more" if row.word == "better" else "less"
     who = f"{writing.named(row.group)} ({row.attribute})"
     if report.config.sliced_by:

@@ -166,7 +166,7 @@ def _counted(scores: Scores, ranges: Floats, chosen: Bools) -> Slice:
 
 
 def _at_threshold(of_model: Sequence[Scores], at: int, base: Report) -> tuple[list[ThresholdRow], int]:
-    """Return what an audit at a threshold finds of each attribute, and how large its family is."""
+    """Return the row of each attribute in an audit at a threshold, and the size of its family."""
     chosen = np.arange(of_model[0].cuts.shape[1]) > at
     slices = [kept(_counted(scores, scores.cuts, chosen), base.config) for scores in of_model]
     verdicts, family = verdicts_of(slices, base.decided_by, base.config)

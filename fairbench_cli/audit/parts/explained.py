@@ -289,7 +289,7 @@ def _neighbours(rows: Rows, many: int, config: AuditConfig) -> tuple[dict[str, I
 def stratified(
     by: str, names: tuple[str, ...], counts: Counts, worth: float, config: AuditConfig
 ) -> Stratified:
-    """Return what strata explain of the difference, and what they leave.
+    """Return the difference taken apart by strata: what they explain, and what they leave.
 
     All differences are group − reference, so minus those of `measures.conditional`.
 

@@ -225,7 +225,7 @@ def _chance(counted: Sequence[int], test: tuple[float, float, bool], config: Aud
 
 
 def _four_fifths(above: int, below: int, ref_above: int, ref_below: int) -> FourFifths:
-    """Return what the rule says of a group against that with the highest rate.
+    """Return the result of the rule for a group against that with the highest rate.
 
     >>> _four_fifths(6, 12, 9, 12)
     FourFifths(below=True, to_reach=2, one_person=False, shortfall=1.5)
@@ -397,7 +397,7 @@ def _rates(table: ImpactTable, title: str, view: View) -> TextTable:
 
 
 def _two_answers(table: ImpactTable, report: Report) -> TextTable:
-    """Return what the rule of four fifths and a test say, next to each other."""
+    """Return the table of the rule of four fifths and a test, next to each other."""
     alpha = report.config.alpha
     columns = _counted("group", "applicants", "selected", "rate") | {
         "ratio": lambda row: TableCell(

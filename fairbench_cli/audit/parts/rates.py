@@ -337,7 +337,7 @@ def reason_words(row: Disparity, report: Report) -> str:
 
 
 def rank(row: Disparity) -> int:
-    """Return what comes first: failures shown outside τ, others, what is not decided, passes, references."""
+    """Return the rank of a row: failures shown outside τ, other failures, undecided, passes, references."""
     if row.is_reference:
         return 4
     if row.verdict == "fail":
@@ -351,7 +351,7 @@ def minor_groups(groups: Iterable[GroupRow]) -> frozenset[str]:
 
 
 def minor_words(groups: Iterable[str], report: Report) -> str:
-    """Return what makes groups minor: "of fewer than 30 rows", "without a value", or either."""
+    """Return the reason why groups are minor: "of fewer than 30 rows", "without a value", or either."""
     missing = [MISSING in group.split(CROSS) for group in groups]
     few, none = f"of fewer than {report.config.min_group:,} rows", "without a value"
     return none if all(missing) else f"{few} or {none}" if any(missing) else few

@@ -198,7 +198,7 @@ def _trends(whole: Report, base: Report, when: Sequence[float]) -> Iterator[Tren
 
 
 def _counted(parts: Sequence[Slice], rows: Sequence[Disparity]) -> Floats:
-    """Return what is over and under the bar of rates and their references, (4, comparisons, slices)."""
+    """Return the numerators and denominators of rates and their references, (4, comparisons, slices)."""
     names = tuple(dict.fromkeys(row.metric for row in rows))
     slices = list(dict.fromkeys(part.model for part in parts))
     found = np.zeros((4, len(rows), len(slices)))
@@ -217,7 +217,7 @@ def _counted(parts: Sequence[Slice], rows: Sequence[Disparity]) -> Floats:
 
 
 def about(found: Over, report: Report) -> str:
-    """Return what the slices are called together: "all 8 slices by quarter"."""
+    """Return the name of the slices together: "all 8 slices by quarter"."""
     many = len(found.slices)
     return f"{'both' if many == 2 else f'all {many}'} slices by {report.config.sliced_by}"
 

@@ -187,7 +187,7 @@ def reason_words(reason: Reason, p_holm: float, confidence: float) -> str:
 
 
 def among(p: float, family: int, confidence: float) -> str:
-    """Return what "could be chance" adds where a comparison alone would not be: that it is one of many.
+    """Return the addition to "could be chance" where a comparison alone would not be: that it is one of many.
 
     >>> among(0.02, 1500, 0.95), among(0.2, 15, 0.95)
     (' among 1,500', '')
@@ -206,7 +206,7 @@ def place(model: str, decision: str, kind: str | None = None) -> str:
 
 
 def named(group: str) -> str:
-    """Return what a sentence calls a group; a long name is cut."""
+    """Return the name of a group in a sentence; a long name is cut."""
     short = group if len(group) <= MOST_NAME else f"{group[: MOST_NAME - 1]}…"
     return "everybody else" if group == REST_NAME else short
 

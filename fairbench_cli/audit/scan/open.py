@@ -125,7 +125,7 @@ def open_scan(
 
 @contextmanager
 def _watched(database: "DuckDBPyConnection", tell: Tell) -> Iterator[Far | None]:
-    """Return what says how far a query is, if anybody listens; nobody asks it any more at the end."""
+    """Return the function that says how far a query is, if anybody listens; not asked any more at the end."""
     if tell is to_nobody:
         yield None
         return
@@ -224,7 +224,7 @@ def _counted(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -
 def _as_suggested(
     first: Source, config: AuditConfig, known: Contradicted
 ) -> tuple[Scan, tuple[Decision, ...]]:
-    """Return what the first rows suggest and all rows are not known to contradict, and the decisions."""
+    """Return the scan that the first rows suggest and no rows are known to contradict, and the decisions."""
     roles = assign(first, config, known)
     source, percent = readings.read_percent(first, roles.scores)
     decisions = readings.settled(source, roles, config.decisions)
@@ -318,7 +318,7 @@ def _with_notes(scan: Scan) -> Scan:
 
 
 def _about_groups(scan: Scan, name: str) -> list[str]:
-    """Return what was done to the values of one attribute, and which of them look alike or missing."""
+    """Return the notes on what was done to values of an attribute, and which look alike or missing."""
     written: dict[str, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
     found, left_out = scan.cells_with([name]), scan.config.exclude
     for value, count in zip(found.values[name], found.rows.tolist(), strict=True):

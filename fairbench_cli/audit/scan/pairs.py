@@ -71,7 +71,7 @@ class _Pairing:
 
 
 def names_of(source: Source, baseline: Source) -> tuple[str, str]:
-    """Return what a file and its baseline are called, with as many of their folders as tells them apart."""
+    """Return the names of a file and its baseline, with as many of their folders as tells them apart."""
     if source.format == baseline.format == "frame":
         return FRAME, f"baseline {FRAME}"
     names = ["standard input" if each.name == "-" else each.name for each in (source, baseline)]
@@ -284,7 +284,7 @@ def side_slices(scan: Scan, names: tuple[str, ...] = ()) -> tuple[Slice, ...]:
 
 
 def read_sides(scan: Scan) -> tuple[BeforeAfter, ...]:
-    """Return what is compared with each other, by pair of models, then attribute; nothing unless asked for.
+    """Return the pairs to compare, by pair of models, then attribute; empty unless asked for.
 
     Columns of scores are each compared with the first, slices of the rows each with the one before.
     """

@@ -38,7 +38,7 @@ def reading(source: Source) -> Iterator[None]:
 
 
 def broken(source: Source, error: Exception) -> UserError:
-    """Return what DuckDB's refusal to read on means, with a line number where there is one."""
+    """Return the error that DuckDB's refusal to read on means, with a line number where there is one."""
     with readable(source.name):
         found = _scan_text(source) if source.format == "csv" else None
     if found is not None:
@@ -69,7 +69,9 @@ def _scan_text(source: Source) -> UserError | None:
                 if sum(map(len, record)) > LONGEST:
                     return too_long(f"{source.name}:{start}")
                 if record and len(record) != len(source.columns):
-                    cells = f"{len(record)} cell{'s' * (len(record) != 1)}"
+                    cells = "1 cell"
+                    if len(record) != 1:
+                        cells = f"{len(record)} cells"
                     what = f"the row has {cells}, the header {len(source.columns)}"
                     fix = "give every row the same cells, and quote cells that hold the separator"
                     return user_error(what, fix, f"{source.name}:{start}")

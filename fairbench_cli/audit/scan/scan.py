@@ -455,7 +455,7 @@ def _slice(
 
 
 def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
-    """Return what finds the groups of rows by the codes of their attributes, see `coded_rows`.
+    """Return the function that finds the groups of rows by the codes of their attributes, see `coded_rows`.
 
     A group is its place in the slice `part`; each row counted has one.
     """

@@ -253,7 +253,7 @@ def start_database(folder: Path) -> "DuckDBPyConnection":
 
 
 def progress_of(database: "DuckDBPyConnection") -> Far:
-    """Return what says how far a query is, in per cent."""
+    """Return the function that says how far a query is, in per cent."""
     for setting in ("enable_progress_bar=true", "enable_progress_bar_print=false"):
         database.execute(f"SET {setting}")
     return database.query_progress

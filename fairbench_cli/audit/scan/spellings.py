@@ -79,7 +79,7 @@ def _counted_too(spelling: str, others: Sequence[str], rows: Mapping[str, int]) 
 
 
 def alike_groups_of_rows(source: Source, roles: ColumnRoles, config: AuditConfig) -> list[Problem]:
-    """Return what is wrong with the groups of all attributes, as `alike_groups`, before they are counted."""
+    """Return the problems with the groups of all attributes, as `alike_groups`, before they are counted."""
     columns = roles.attributes.items()
     return alike_groups({name: _rows_of_values(source, column) for name, column in columns}, config)
 

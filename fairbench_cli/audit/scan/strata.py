@@ -225,7 +225,7 @@ def _count_strata(scan: Scan, part: Slice, by: dict[str, str]) -> Strata:
 
 
 def _begin(text: str) -> float:
-    """Return what sorts numbers, and ranges by where they begin, before words; `MISSING` last."""
+    """Return the number that sorts numbers, and ranges by where they begin, before words; `MISSING` last."""
     if text == MISSING:
         return float("inf")
     first = text.split(" to ")[0]

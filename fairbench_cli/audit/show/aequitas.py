@@ -69,7 +69,7 @@ def write_compat(report: Report, folder: Path) -> tuple[str, ...]:
 
 
 def compat_files(report: Report) -> dict[str, str]:
-    """Return what `write_compat` writes, by file name."""
+    """Return the texts that `write_compat` writes, by file name."""
     if not all(part.labelled for part in report.slices):
         raise user_error("Aequitas needs labels", "give the label column", Flag("preset"))
     rows = [row for part in report.slices if not part.intersection for row in _slice_rows(part, report)]

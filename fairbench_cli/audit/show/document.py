@@ -129,7 +129,7 @@ def _sections(report: Report, view: View) -> Iterator[Section]:
 
 
 def gate_words(report: Report) -> str:
-    """Return what the gate does, and why; empty where there is none."""
+    """Return the sentence on what the gate does, and why; empty where there is none."""
     if not (report.config.fail or report.config.failing_metrics):
         return ""
     if report.gate.stops:
@@ -177,7 +177,7 @@ def against(report: Report) -> str:
 
 
 def rate_legend(report: Report) -> tuple[str, ...]:
-    """Return what the rates that decide mean."""
+    """Return the meanings of the rates that decide."""
     found = [_legend(name) for name in report.deciding]
     found += [
         f"{name}: {', '.join(ROLL_UPS[name])} together." for name in report.decided_by if name in ROLL_UPS
@@ -196,7 +196,7 @@ def _legend(name: str) -> str:
 
 
 def group_legend(report: Report) -> tuple[str, ...]:
-    """Return what the columns of the tables of groups mean that `rate_legend` does not say."""
+    """Return the meanings of the columns of the tables of groups that `rate_legend` does not say."""
     row = report.overall[0]
     found = ["pp, pn: rows selected, and not selected."]
     if "tp" in row.counts:
@@ -213,7 +213,7 @@ def group_legend(report: Report) -> tuple[str, ...]:
 
 
 def verdict_legend(report: Report) -> tuple[str, ...]:
-    """Return what the verdicts in this report mean, those that occur."""
+    """Return the meanings of the verdicts in this report, those that occur."""
     rows = [row for verdict in report.verdicts for row in rates.decisive(verdict, report)]
     limit_open, wide = writing.LIMIT_OPEN, writing.REASONS["wide"]
     reasons, words = {row.reason for row in rows}, {rates.reason_words(row, report) for row in rows}
@@ -243,7 +243,7 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
 
 
 def _of_numbers(report: Report) -> str:
-    """Return what intervals and p-values belong to."""
+    """Return the note on what intervals and p-values belong to."""
     decides = "" if report.config.rule == "point" else ", by which it fails"
     return (
         f"Square brackets: the {level(report)} interval of this comparison alone. p: how often rates that "
@@ -253,7 +253,7 @@ def _of_numbers(report: Report) -> str:
 
 
 def _reading(report: Report) -> Section:
-    """Return what a reader has to know."""
+    """Return the section of what a reader has to know."""
     config = report.config
     notes = (
         "Each rate of a group is divided by that of its reference group. Ratios from τ to 1/τ are allowed: "

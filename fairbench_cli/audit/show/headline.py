@@ -144,7 +144,7 @@ def _headline(report: Report) -> Headline:
     worst = [(at, minor, rows) for at, minor in every if (rows := worst_first(decisive(at, report), minor))]
 
     def order_of(one: tuple[AttributeVerdict, frozenset[str], list[Disparity]]) -> tuple[Any, ...]:
-        """Return what comes first: what counts, what is not of minor groups, what concerns most people."""
+        """Return the sort key: what counts first, what is not of minor groups, what concerns most people."""
         at, minor, (row, *_) = one
         return at not in report.judged, row.group in minor, rank(row), -_weight(row)
 
@@ -251,7 +251,7 @@ def _harmed(row: Disparity, effect: Effect | None) -> str:
 
 
 def _weight(row: Disparity) -> float:
-    """Return what attributes of the same verdict are ordered by; NaN counts as 0."""
+    """Return the number that attributes of the same verdict are ordered by; NaN counts as 0."""
     if row.verdict != "fail":
         return 0.0
     gap = writing.nearest_to(0.0, row.difference) or row.difference.value
@@ -357,7 +357,7 @@ def _limits(report: Report) -> str:
 
 
 def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
-    """Return what is not decided of an attribute; None where all is."""
+    """Return the undecided groups and rates of an attribute; None where all is decided."""
     sizes = {row.group: row for row in of_attribute(verdict, report)[1]}
     minor, groups, apart = minor_groups(sizes.values()), [], {}
     for group, rows in grouped(decisive(verdict, report), lambda row: row.group).items():

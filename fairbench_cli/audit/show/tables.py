@@ -42,7 +42,7 @@ OPTIONAL = tuple(name for part in PARTS for name in part.tables if name not in T
 
 
 def tables_of(report: Report) -> dict[str, Callable[[], Iterable[Row]]]:
-    """Return what makes the tables that a report has, by name: those of `TABLES`, and others that have rows.
+    """Return the makers of a report's tables, by name: those of `TABLES`, and others that have rows.
 
     Where nothing passes or fails, the tables that say so are left out.
     """

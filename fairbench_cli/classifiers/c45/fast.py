@@ -125,7 +125,7 @@ def _sums(folder: Path, module: str) -> dict[str, str]:
 
 
 def _noted(path: Path) -> dict[str, str]:
-    """Return what was written down; nothing where that is gone or damaged itself."""
+    """Return the checksums that were written down; empty where the file is gone or damaged itself."""
     try:
         noted = json.loads(path.read_bytes())
     except (OSError, ValueError):

@@ -234,7 +234,7 @@ class FlatTree:
 
 
 def leaf_probabilities(tree: FlatTree, laplace: bool) -> Floats:
-    """Return what each node would predict as a leaf, shape (nodes, classes)."""
+    """Return the probabilities that each node would predict as a leaf, shape (nodes, classes)."""
     empty = (tree.counts.sum(axis=1) <= 0) & (tree.parent >= 0)
     counts = tree.counts[np.where(empty, tree.parent, np.arange(tree.size))] + (1.0 if laplace else 0.0)
     return np.asarray(counts / counts.sum(axis=1, keepdims=True))

@@ -126,7 +126,7 @@ class Checked:
 
 
 def check(card: Card, found: LocatedFiles) -> Checked:
-    """Return what the checks of every column of a card's files found.
+    """Return the findings of the checks of every column of a card's files.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def check(card: Card, found: LocatedFiles) -> Checked:
 
 
 def check_rows(rows: RawRows) -> Checked:
-    """Return what the checks of every column found in the rows of a card."""
+    """Return the findings of the checks of every column in the rows of a card."""
     card = rows.card
     leaking = leaks(rows)
     by_column = {leak.column: leak for leak in leaking}
@@ -285,7 +285,7 @@ class TwoVersions:
 
 
 def compare_versions(first: RawRows, second: RawRows) -> TwoVersions:
-    """Return what became of the rows of a data set in another version of it.
+    """Return the changes to the rows of a data set in another version of it.
 
     Rows of the first are all that its card keeps, those whose label is unknown or that lack a value among
     them; of the second those that an experiment sees.

@@ -194,7 +194,7 @@ class UnknownOutcomes:
 
 
 def unknown_policies(card: Card, found: LocatedFiles) -> tuple[UnknownOutcomes, ...]:
-    """Return what the unknown outcomes of a card's files may hide, one item a protected attribute.
+    """Return the unknown outcomes of a card's files and what they may hide, one item a protected attribute.
 
     There is none of a card that knows of no unknown outcomes. Its own policy does not matter.
 

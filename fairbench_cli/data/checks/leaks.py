@@ -98,7 +98,7 @@ def guessing(rows: RawRows) -> float:
 
 
 def leak_words(rows: RawRows, leak: Leak) -> str:
-    """Return what a leak is, in words."""
+    """Return the description of a leak."""
     right = (
         f"alone right on {percent_words(leak.accuracy)} of rows, guessing on {percent_words(guessing(rows))}"
     )

@@ -50,7 +50,7 @@ class ColumnGuess:
 
 
 def guess_columns(table: RawCells, roles: GivenRoles) -> list[ColumnGuess]:
-    """Return what each column of a table is taken for, in order.
+    """Return the guess for each column of a table, in order.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def _raw(table: RawCells, roles: GivenRoles, kinds: Mapping[str, str]) -> RawRow
 
 
 def _given(table: RawCells, group: Group, what: str, kinds: Mapping[str, str]) -> ColumnGuess:
-    """Return what the label or a protected attribute is."""
+    """Return the guess for the column of the label or of a protected attribute."""
     known = table.known(group.column)
     missing = len(table.cells) - len(known)
     left_out = f"; {missing:,} rows have none and are left out" if missing else ""
@@ -133,7 +133,7 @@ def _given(table: RawCells, group: Group, what: str, kinds: Mapping[str, str]) -
 
 
 def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
-    """Return what a column is by its cells alone."""
+    """Return the guess for a column by its cells alone."""
     known = table.known(name)
     values, missing = known.unique(), len(table.cells) - len(known)
     entry, change = dict(NOMINAL), []

@@ -69,7 +69,7 @@ class GivenRoles:
 
 
 def group_of(text: str, table: RawCells, flag: str) -> Group:
-    """Return what ``sex``, ``sex=f``, ``race=a,b`` or ``age<25`` stands for.
+    """Return the group that ``sex``, ``sex=f``, ``race=a,b`` or ``age<25`` stands for.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def roles_given(
 
 
 def left_open(table: RawCells, outcome: Group | None, groups: Sequence[Group]) -> list[Problem]:
-    """Return what has not been said of label and groups as problems, with likely answers."""
+    """Return the problems of what has not been said of label and groups, with likely answers."""
     problems = []
     good = outcome.members(table) if outcome and outcome.levels else None
 

@@ -72,7 +72,7 @@ class ReadContext:
 
 
 def context_of(info: ValidationInfo) -> ReadContext:
-    """Return what a config is read with, in one of its validators."""
+    """Return the context that a config is read with, in one of its validators."""
     return info.context or ReadContext()
 
 
@@ -420,7 +420,8 @@ def read_tunings(
         ordered = tuple((key, tuple(over[key])) for key in sorted(over))
         for metric, on, fraction in product(options.metric, options.on, options.fraction):
             tuning = Tuning(metric, ordered, on, fraction if on == "validation" else None)
-            found += [tuning] * (tuning not in found)
+            if tuning not in found:
+                found.append(tuning)
     return found, findings
 
 
@@ -460,7 +461,7 @@ def _source(kind: Registry, name: str, base: Path | None) -> tuple[CodeOrigin | 
 
 
 def _fix_of_entry(kind: Registry, item: Any) -> str:
-    """Return what to write in the place of an item that is no component."""
+    """Return the fix for an item that is no component: the text to write in its place."""
     if isinstance(item, dict) and len(item) > 1:
         return f"make each an item of its own: [{', '.join(f'{name}: …' for name in item)}]"
     name = str(next(iter(item), None)) if isinstance(item, dict) else ""

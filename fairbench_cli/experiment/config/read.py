@@ -80,7 +80,7 @@ def find_config(name: str) -> Path:
 
 
 def title(path: Path) -> str:
-    """Return what the comment that a config begins with says first; empty where there is none.
+    """Return the first sentence of the comment that a config begins with; empty where there is none.
 
     >>> title(shipped_configs() / "quickstart.yaml")
     'A first look in a minute, offline'

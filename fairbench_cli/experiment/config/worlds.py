@@ -105,7 +105,7 @@ class WorldSpec:
         return CellWorld(str(self), next(iter(strengths), usual) + 0.0, filled)
 
     def __str__(self) -> str:
-        """Return what results call it: strengths that are given, but for the first, are part of the name.
+        """Return the name in results: strengths that are given, but for the first, are part of it.
 
         >>> flips = ComponentSpec("label", (("flip", 0.5), ("to", "favourable")))
         >>> str(WorldSpec((ComponentSpec("label"), flips))), str(WorldSpec((flips,))), str(WorldSpec())
@@ -228,7 +228,7 @@ def _left_to_beta(spec: ComponentSpec) -> bool:
 
 
 def _name(spec: ComponentSpec) -> str:
-    """Return what results call a mechanism: its alias, or its name and the options that are not usual.
+    """Return the name of a mechanism in results: its alias, or its name and the options that are not usual.
 
     >>> _name(ComponentSpec("label", (("flip", 0.5), ("given", {"age": ("1", "2")}), ("of", None))))
     'label given age=1|2'

@@ -26,7 +26,7 @@ SLACK = 1e-9  # of counts in expectation
 
 
 def checked(reading: journal.Reading, plan: RunPlan) -> journal.Reading:
-    """Return what was read without the records that cannot be of this plan, which are named as damaged.
+    """Return the reading without the records that cannot be of this plan, which are named as damaged.
 
     The counts of a repeat are those of the test rows, whose number the plan knows, by the joint levels of its
     protected attributes; and so are those at each acceptance rate.
@@ -68,7 +68,7 @@ def read_results(folder: Path) -> tuple[RunPlan, journal.Reading]:
 
 
 def _fault(record: Repeat, groups: int, rows: int | None) -> str | None:
-    """Return what is wrong with the counts of a repeat."""
+    """Return the fault in the counts of a repeat; None: no fault."""
     counts = record.counts
     if counts is None:
         return None
@@ -183,7 +183,7 @@ def refuse_lost(folder: Path, files: list[journal.JournalFile]) -> None:
 
 
 def _stock(files: list[journal.JournalFile]) -> dict[str, Any]:
-    """Return what the manifest says about the journals of a folder."""
+    """Return the manifest's entries about the journals of a folder."""
     journals = []
     for file in files:
         told = {} if file.header is None else file.header.model_dump(exclude={"journal"})

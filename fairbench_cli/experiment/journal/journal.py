@@ -423,8 +423,13 @@ def damage_in_words(damages: Sequence[Damage], then: str = "their repeats are co
     for kind, after, header in (("line", then, False), ("header", unknown, True)):
         own = [str(damage) for damage in damages if damage.header == header]
         if own:
-            some = ", ".join([*own[:DAMAGES_SHOWN], *["…"] * (len(own) > DAMAGES_SHOWN)])
-            lines.append(f"{len(own)} damaged {kind}{'s' * (len(own) > 1)}: {some}; {after}")
+            noun = kind
+            if len(own) > 1:
+                noun += "s"
+            listing = own[:DAMAGES_SHOWN]
+            if len(own) > DAMAGES_SHOWN:
+                listing.append("…")
+            lines.append(f"{len(own)} damaged {noun}: {', '.join(listing)}; {after}")
     return lines
 
 

@@ -142,7 +142,7 @@ class PreparedRun:
 
     @property
     def records(self) -> journal.Records:
-        """Return what is done."""
+        """Return the records of what is done."""
         return self.reading.records
 
     @property

@@ -91,7 +91,7 @@ class Verification:
 
     @property
     def reasons(self) -> list[str]:
-        """Return what made repeats come out otherwise: one line for all that have the same reason."""
+        """Return the reasons why repeats came out otherwise: one line for all that have the same reason."""
         kinds = {change.kind for change in self.changes}
         found: Counter[str] = Counter()
         for one in self.different:
@@ -223,9 +223,11 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
         if before[field] is None or after[field] is None:
             both = ["none" if row[field] is None else "some" for row in (before, after)]
             first, changed = (), [()]
-        more = f" and {len(changed) - 1} more" * (len(changed) > 1)
         old_value, new_value = (text or '""' for text in both)
-        yield f"{_place_in_words(field, first, groups)}: {old_value} → {new_value}{more}"
+        difference = f"{_place_in_words(field, first, groups)}: {old_value} → {new_value}"
+        if len(changed) > 1:
+            difference += f" and {len(changed) - 1} more"
+        yield difference
 
 
 def _with_rows(record: Repeat, journals: Path) -> Repeat:

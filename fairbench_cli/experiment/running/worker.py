@@ -176,7 +176,7 @@ def run_task(task: Task) -> Repeat:
 
 
 def _described(error: BaseException) -> str:
-    """Return what was raised, even if it cannot say so itself."""
+    """Return the name and message of an error, even if its message cannot be read."""
     try:
         message = str(error)
     except BaseException:

@@ -285,8 +285,10 @@ class HistoricalBias:
             groups = []
         if any(is_ancestor(network.parents, j, i) for i in groups):
             what = f'the group follows from "{self.column}" in the network, so it cannot decide on it'
-            more = " and something else after `towards`" * (self.towards == FAVOURED)
-            raise user_error(what, f"name another column, or write of: everybody{more}")
+            fix = "name another column, or write of: everybody"
+            if self.towards == FAVOURED:
+                fix += " and something else after `towards`"
+            raise user_error(what, fix)
         if self.towards == FAVOURED and not set(groups) & set(network.parents[j]):
             what = f'"{self.column}" does not depend on the group given its parents in the network'
             raise user_error(what, "name a child of the group, or something else after `towards`")

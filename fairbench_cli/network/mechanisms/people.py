@@ -178,7 +178,7 @@ def towards_problems(towards: str, name: str, data: DataRoles, more: Sequence[st
 
 
 def goal(towards: str) -> str:
-    """Return what a column is moved towards as a phrase.
+    """Return the phrase for what a column is moved towards.
 
     >>> goal("marginal"), goal("lower"), goal("5")
     ("a draw from everybody's", 'the next lower level', '5')
