@@ -292,3 +292,43 @@ def test_workers_of_c45_and_of_the_papers_techniques_load_no_heavy_library():
     (loaded,) = loaded_by(f"{warm}\nwarm_up(['c45', 'naive-bayes'], {techniques})")
     assert "numba" in loaded
     assert not (HEAVY - {"numba"} | {"pandas"}) & loaded
+
+
+# -- plain code
+
+
+def is_truth_value(node: ast.expr) -> bool:
+    """Return whether an expression is a comparison, a logical operation or a call of bool."""
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "bool"
+    return isinstance(node, ast.Compare | ast.BoolOp) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+    )
+
+
+def is_list_or_text(node: ast.expr) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str)
+    return isinstance(node, ast.List | ast.Tuple | ast.JoinedStr)
+
+
+def test_no_list_or_text_is_multiplied_by_a_truth_value():
+    """An `if` says the same, and a reader need not work it out."""
+    multiplied = []
+    for file in FILES:
+        for node in ast.walk(parsed(file)):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+                for factor, other in ((node.left, node.right), (node.right, node.left)):
+                    if is_list_or_text(factor) and is_truth_value(other):
+                        multiplied.append(f"{file}:{node.lineno}")
+    assert multiplied == []
+
+
+def test_docstrings_name_the_thing_that_is_returned():
+    riddles = [
+        f"{file}:{node.lineno}"
+        for file in FILES
+        for node in ast.walk(parsed(file))
+        if isinstance(node, ast.FunctionDef) and (ast.get_docstring(node) or "").startswith("Return what")
+    ]
+    assert riddles == []
