@@ -83,7 +83,7 @@ def test_a_rare_change_of_one_point_is_seldom_called_none(deprived, favoured):
     """One in a hundred of the deprived is accepted by the technique alone; before: .61 and .37."""
     rng = np.random.default_rng(2)
     called = []
-    for _ in range(60):
+    for _ in range(40):
         s, y, plain = people(rng, deprived, favoured, 10, fresh=False)
         rare = (rng.random(s.shape[1]) < 0.01) & (s[0] == 0)
         data = repeats_of(s, y, (plain | rare).astype(np.int8), plain, RowDesign("shared"))
@@ -95,7 +95,7 @@ def test_equal_techniques_on_few_fresh_rows_are_seldom_told_apart():
     """Two repeats that happen to differ by the same had p = 0: .11 of these were better or worse."""
     rng = np.random.default_rng(3)
     told = []
-    for _ in range(300):
+    for _ in range(120):
         s, y, plain = people(rng, 100, 100, 2, fresh=True)
         ours, theirs = (np.abs(plain - (rng.random(s.shape) < 0.005)).astype(np.int8) for _ in range(2))
         frame = words_and_rows(repeats_of(s, y, ours, theirs, RowDesign("drawn")), ("accuracy",))
