@@ -471,6 +471,10 @@ class AuditConfig(StrictModel):
         """Return the treatment of values of a column that differ in their spelling only; None: not said."""
         return self.spellings.get(column, self.spellings.get(DEFAULT))
 
+    def leaves_out(self, attribute: str, group: str) -> bool:
+        """Return whether a group of an attribute is left out."""
+        return bool({group, f"{attribute}={group}"} & set(self.exclude))
+
     @property
     def columns_with_spellings(self) -> tuple[str, ...]:
         """The columns of which it is said by name what is done with spellings."""

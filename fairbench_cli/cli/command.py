@@ -21,7 +21,8 @@ class Command(TyperCommand):
         )
         fix = "it takes one value: leave the others out"
         twice = [Problem(f"given {times[flag]} times", fix, flag) for flag in times if times[flag] > 1]
-        if twice and not ctx.resilient_parsing and not {"--help", "-h"} & {*args}:
+        asks_for_help = any(option.is_eager for option in options)  # which is answered before all else
+        if twice and not asks_for_help and not ctx.resilient_parsing:
             raise UserError(*twice)
         return super().parse_args(ctx, args)
 

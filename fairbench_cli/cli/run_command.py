@@ -49,6 +49,7 @@ def run(
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
     from fairbench_cli.base.telling import to_nobody
+    from fairbench_cli.base.text import counted_words
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_report, talk
     from fairbench_cli.cli.plan import bias_lines
@@ -77,9 +78,7 @@ def run(
         count, todo = pool.jobs, prepared.n_left
         if not quiet:
             of = "" if part is None else f" in shard {part}"
-            workers = f"{count} worker"
-            if count > 1:
-                workers += "s"
+            workers = counted_words(count, "worker")
             talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {workers}")
             for line in bias_lines(prepared):
                 talk(line)

@@ -83,10 +83,10 @@ class PairedTest:
         >>> test.within(0.01).round(3).tolist()
         [0.004, 0.339, 1.0]
         """
-        inside = np.maximum(margin - np.abs(self.mean), 0.0)
+        inside = margin - np.abs(self.mean)
         exact = self.error <= EQUAL
-        t = (margin - np.abs(self.mean)) / np.where(exact, 1.0, self.error)
-        unseen = np.exp(-inside / np.where(exact, self.unseen, 1.0))
+        t = inside / np.where(exact, 1.0, self.error)
+        unseen = np.exp(-np.maximum(inside, 0.0) / np.where(exact, self.unseen, 1.0))
         p: Floats = np.where(exact, unseen, stdtr(self.freedom, -t))
         return np.where(np.isnan(self.p), np.nan, p)
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.text import counted_words
 from fairbench_cli.document.charts import FORMS, LINES
 from fairbench_cli.document.model import (
     Answer,
@@ -172,16 +173,10 @@ def facts_of(run: RunResults) -> str:
         "network": "test rows drawn from the networks",
         "holdout": "tested on rows that were left out of training",
     }
-    technique_count = f"{techniques} technique"
-    if techniques > 1:
-        technique_count += "s"
-    dataset_count = f"{len(datasets)} data set"
-    if len(datasets) > 1:
-        dataset_count += "s"
     repeat_count = f"{config.repeats} repeat"
     if config.repeats > 1:
         repeat_count += "s"
-    parts = [technique_count, dataset_count]
+    parts = [counted_words(techniques, "technique"), counted_words(len(datasets), "data set")]
     if plan.has_worlds and len(worlds) > 1:
         parts.append(f"{len(worlds)} worlds")
     if len(betas) > 1:

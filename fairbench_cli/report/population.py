@@ -111,12 +111,10 @@ def over_population(
             rows, basis[at] = _shared(results, data, ours[at], theirs[at], differences[at], judged[at])
         for name, own in vars(tested(at, data.design.ratio, rows)).items():
             getattr(found, name)[at] = own
+    tests = PopulationTests(on_rows, found, basis)
     for number, data in enumerate(results.datasets):
-        of_data = of_dataset == number
-        _look_beyond_what_was_seen(results, data, of_data, (ours, theirs), differences, on_rows)
-        share = _share_of_repeats(data, found.n)
-        _look_beyond_what_was_seen(results, data, of_data, (ours, theirs), differences, found, share)
-    return PopulationTests(on_rows, found, basis)
+        _add_unseen_rows(tests, results, data, of_dataset == number, ours, theirs, differences)
+    return tests
 
 
 def _share_of_repeats(data: DatasetRepeats, n: Floats) -> Floats:
@@ -127,24 +125,26 @@ def _share_of_repeats(data: DatasetRepeats, n: Floats) -> Floats:
     return np.maximum(left_out, 1 / np.maximum(n, 1))
 
 
-def _look_beyond_what_was_seen(
+def _add_unseen_rows(
+    tests: PopulationTests,
     results: Results,
     data: DatasetRepeats,
     of_data: NDArray[np.bool_],
-    pair: tuple[Rows, Rows],
+    ours: Rows,
+    theirs: Rows,
     differences: Floats,
-    test: PairedTest,
-    share: Floats | None = None,
 ) -> None:
     """Put what rows that were not seen may do into tests of a data set of which nothing varies.
 
-    `share` is that of `with_unseen_rows`; by default rows are of one repeat each. Metrics that are no
-    function of counts, and a model alone, keep what `paired_test` says of them.
+    Metrics that are no function of counts, and a model alone, keep what `paired_test` says of them.
     """
-    ours, theirs = pair
-    share = 1 / np.maximum(test.n, 1) if share is None else share
+    shares = {
+        "on_rows": 1 / np.maximum(tests.on_rows.n, 1),
+        "population": _share_of_repeats(data, tests.population.n),
+    }
     metrics = results.rows["metric"].to_numpy(dtype=object)
-    nothing_varies = of_data & (test.error <= EQUAL) & (test.n >= 2) & (theirs != NOTHING)
+    # Where nothing varies in the population, nothing does on these rows.
+    nothing_varies = of_data & (tests.on_rows.error <= EQUAL) & (tests.on_rows.n >= 2) & (theirs != NOTHING)
     for index in np.flatnonzero(nothing_varies):
         metric = results.metric(metrics[ours[index]])
         if metric.is_test or metrics[ours[index]] in data.row_values:
@@ -161,10 +161,14 @@ def _look_beyond_what_was_seen(
             continue
         changed = np.abs((mine.n - other.n)[..., 1].mean(axis=0)).sum(axis=-1)
         alone = slice(index, index + 1)
-        of_pair = PairedTest(**{name: values[alone] for name, values in vars(test).items()})
-        bounded = with_unseen_rows(of_pair, effects[None], changed[None], share[alone])
-        for name, values in vars(bounded).items():
-            getattr(test, name)[alone] = values
+        for scope, share in shares.items():
+            test: PairedTest = getattr(tests, scope)
+            if test.error[index] > EQUAL:
+                continue
+            of_pair = PairedTest(**{name: values[alone] for name, values in vars(test).items()})
+            bounded = with_unseen_rows(of_pair, effects[None], changed[None], share[alone])
+            for name, values in vars(bounded).items():
+                getattr(test, name)[alone] = values
 
 
 def _shared(

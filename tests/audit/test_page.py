@@ -342,6 +342,8 @@ def test_the_pdf_is_the_same_every_time(tmp_path):
         for name in ("a.pdf", "b.pdf"):
             write_pdf(sample_audit(), tmp_path / name)
     except UserError as error:
+        if "is not installed" not in str(error):
+            raise
         pytest.skip(str(error))
     assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
     if shutil.which("pdftotext"):

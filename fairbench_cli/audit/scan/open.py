@@ -301,8 +301,12 @@ def _with_notes(scan: Scan) -> Scan:
     else:
         slices, note = with_clusters(scan, scan.roles.cluster)
         tally, people = replace(tally, slices=slices), [note]
-    groups = {name: _group_rows(scan, name) for name in scan.roles.attributes}
-    if alike := alike_groups(groups, scan.config):
+    written = {name: _written_values(scan, name) for name in scan.roles.attributes}
+    sizes = {
+        name: {group: sum(values.values()) for group, values in groups.items()}
+        for name, groups in written.items()
+    }
+    if alike := alike_groups(sizes, scan.config):
         raise UserError(*alike)
     weightless = int((scan.together.rows - scan.together.weighing).sum())
     notes = (
@@ -310,20 +314,28 @@ def _with_notes(scan: Scan) -> Scan:
         *scan.roles.notes,
         *chain.from_iterable(scales),
         *(readings.bins_note(name, scan.config.bins[name], bins) for name, bins in scan.bins.items()),
-        *chain.from_iterable(_about_groups(scan, name) for name in scan.roles.attributes),
+        *chain.from_iterable(
+            _about_groups(name, written[name], sizes[name], scan.config) for name in written
+        ),
         *people,
         *([f"{counted_words(weightless, 'row')} of weight 0 left out."] if weightless else []),
     )
     return replace(scan, tally=replace(tally, notes=notes))
 
 
-def _about_groups(scan: Scan, name: str) -> list[str]:
-    """Return the notes on what was done to values of an attribute, and which look alike or missing."""
+def _written_values(scan: Scan, name: str) -> dict[str, dict[str | None, int]]:
+    """Return the rows of each value of an attribute as it is written, by group."""
     written: dict[str, dict[str | None, int]] = defaultdict(lambda: defaultdict(int))
-    found, left_out = scan.cells_with([name]), scan.config.exclude
-    for value, count in zip(found.values[name], found.rows.tolist(), strict=True):
+    cells = scan.cells_with([name])
+    for value, count in zip(cells.values[name], cells.rows.tolist(), strict=True):
         written[group_name(value)][value] += count
-    sizes = {group: sum(forms.values()) for group, forms in written.items()}
+    return written
+
+
+def _about_groups(
+    name: str, written: dict[str, dict[str | None, int]], sizes: dict[str, int], config: AuditConfig
+) -> list[str]:
+    """Return the notes on what was done to values of an attribute, and which look alike or missing."""
     notes = []
     if MISSING in written:
         notes.append(f"{name}: {counted_words(sizes[MISSING], 'row')} without a value; group {MISSING}.")
@@ -337,20 +349,11 @@ def _about_groups(scan: Scan, name: str) -> list[str]:
         f"{name}: {shown(group)} ({counted_words(sizes[group], 'row')}) is a group of its own; if it means "
         f"missing, leave the cell empty or the group out, --exclude {group!r}."
         for group in sorted(written)
-        if group.lower() in LOOK_MISSING and not {group, f"{name}={group}"} & set(left_out)
+        if group.lower() in LOOK_MISSING and not config.leaves_out(name, group)
     ]
-    alike = twins_among(sorted(written)) if scan.config.spelling(name) == "keep" else []
+    alike = twins_among(sorted(written)) if config.spelling(name) == "keep" else []
     notes += [f"{name}: {twins}." for twins in (*alike, *short_for(sorted(written)))]
     return notes
-
-
-def _group_rows(scan: Scan, name: str) -> dict[str, int]:
-    """Return the rows of each group of an attribute."""
-    rows: dict[str, int] = defaultdict(int)
-    cells = scan.cells_with([name])
-    for value, count in zip(cells.values[name], cells.rows.tolist(), strict=True):
-        rows[group_name(value)] += count
-    return rows
 
 
 def _repeats(scan: Scan) -> list[str]:

@@ -16,7 +16,6 @@ from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.base.twins import Twins, is_plain, twins_among
 
 MOST_VALUES = 10_000  # of an attribute whose spellings are merged
-SPELLINGS = "spellings"
 
 Outcome = tuple[str, ...]
 """The values of a column that count as one outcome together."""
@@ -38,7 +37,7 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
     for name in config.columns_with_spellings:
         if name not in used:
             what = f"{shown(name)} is neither audited nor the score or label"
-            raise user_error(what, "name a column that is, or none", Flag(SPELLINGS))
+            raise user_error(what, "name a column that is, or none", Flag("spellings"))
     notes: list[str] = []
     in_sql = list(source.in_sql)
     for name, column in roles.attributes.items():
@@ -98,10 +97,10 @@ def alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditConfig) -
     for name, rows in groups.items():
         if config.spelling(name) is not None or name in config.bins:
             continue
-        left_out = {group for group in rows if {group, f"{name}={group}"} & set(config.exclude)}
-        for twins in twins_among(sorted({*rows} - left_out - {MISSING})):
+        compared = (group for group in rows if group != MISSING and not config.leaves_out(name, group))
+        for twins in twins_among(sorted(compared)):
             what = f"{name}: {twins}, and would be {len(twins.values)} groups ({_row_counts(twins, rows)})"
-            merge, keep = (Flag(SPELLINGS, (name, choice)) for choice in ("merge", "keep"))
+            merge, keep = (Flag("spellings", (name, choice)) for choice in ("merge", "keep"))
             problems.append(Problem(what, ("count them as one group: ", merge, "; or apart: ", keep)))
     return problems
 
@@ -160,7 +159,7 @@ def with_spellings(
             counted = listed([f"{shown(value)} in {counted_words(rows[value], 'row')}" for value in others])
             what = f"{name} is {counted}, which would not count as {shown(of_outcome[0])}: {twins}"
             given = Flag("favourable", "|".join((*outcome, *others)))
-            merge, keep = (Flag(SPELLINGS, (key, choice)) for choice in ("merge", "keep"))
+            merge, keep = (Flag("spellings", (key, choice)) for choice in ("merge", "keep"))
             # Nobody can type what is not seen, and a bar that is part of a value would divide it.
             is_typed = "look alike" not in twins.how and not any("|" in value for value in twins.values)
             first = given if is_typed else merge

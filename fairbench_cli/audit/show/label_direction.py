@@ -4,13 +4,15 @@ A file whose label 1 is the bad outcome, and whose score selects for the good on
 down. Decisions then agree with the label less often than a coin would.
 """
 
-import math
 from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from fairbench_cli.audit.compare.report import GroupRow, Interval, Report
 from fairbench_cli.audit.parts import parts_of, whole_of, writing
 from fairbench_cli.audit.parts.curves import CURVES, ScoreCurves
 from fairbench_cli.base.text import percent_words
+from fairbench_cli.measures.scores import Estimate, minus
 
 HALF = 0.5
 ADVICE = "Check which value of each is the favourable one."
@@ -55,13 +57,14 @@ def label_warning(report: Report) -> str:
 def decision_auc(row: GroupRow) -> Interval:
     """Return the AUC of decisions, (1 + TPR − FPR) / 2, with an interval; NaN where a label has no rows.
 
-    The interval of the difference is Newcombe's (1998, method 10), of those of both rates.
+    The interval of the difference is Newcombe's (`minus`).
     """
-    tpr, fpr = row.metrics["tpr"], row.metrics["fpr"]
-    difference = tpr.value - fpr.value
-    below = math.hypot(tpr.value - tpr.low, fpr.high - fpr.value)
-    above = math.hypot(tpr.high - tpr.value, fpr.value - fpr.low)
-    return Interval((1 + difference) / 2, (1 + difference - below) / 2, (1 + difference + above) / 2)
+    value, low, high = minus(_estimate(row.metrics["tpr"]), _estimate(row.metrics["fpr"]))
+    return Interval((1 + float(value)) / 2, (1 + float(low)) / 2, (1 + float(high)) / 2)
+
+
+def _estimate(rate: Interval) -> Estimate:
+    return np.asarray(rate.value), np.asarray(rate.low), np.asarray(rate.high)
 
 
 def _models_with_scores_against(report: Report) -> Iterator[ScoreCurves]:
