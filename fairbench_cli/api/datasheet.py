@@ -155,7 +155,8 @@ def _opened(
 
 
 def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
-    names, rows = _single(card, net.columns), int(meta.source.get("rows", 0))
+    names = _single(card, net.columns)
+    rows = int(meta.source.get("rows", 0))
     joint = posterior(net, [*names, card.label.column]).table * rows
     favourable = joint[..., net.levels_of(card.label.column).index(card.label.favourable)]
     counts = np.stack([joint.sum(-1) - favourable, favourable], -1).reshape(-1, 2)
@@ -168,7 +169,8 @@ def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: 
     rows = raw_rows(card, found)
     dataset = rows.dataset
     assert dataset is not None  # noqa: S101 - only tables without a card have none
-    table, y = dataset.table, dataset.sample().y
+    table = dataset.table
+    y = dataset.sample().y
     names = _single(card, table.columns)
     cells, at = _crossed([table[name] for name in names])
     counts = np.stack([np.bincount(at, y == side, len(cells)).astype(np.float64) for side in (0, 1)], -1)
@@ -266,7 +268,8 @@ def gap_of(
     deprived: tuple[float, float], favoured: tuple[float, float], *, measured: bool = True
 ) -> Interval:
     """Return the rate of the deprived less that of the favoured; of each favourable outcomes and people."""
-    (a, n), (b, m) = deprived, favoured
+    a, n = deprived
+    b, m = favoured
     limits = difference_interval(a, n, b, m) if measured else (math.nan, math.nan)
     return Interval(float(divide(a, n) - divide(b, m)), *map(float, limits))
 
@@ -312,7 +315,8 @@ def _strata(card: Card, table: Table, by: Sequence[str]) -> Strata:
 
 def _explained(dataset: Dataset, rates: AttributeRates, strata: Sequence[Strata]) -> Explanation:
     """Return the explanation of a gap by strata, as in the audit; the attribute itself explains nothing."""
-    rows, found = dataset.sample(rates.attribute), []
+    rows = dataset.sample(rates.attribute)
+    found = []
     for by, names, at in strata:
         if not set(by) & set(rows.protected):
             n = np.bincount(4 * at + 2 * rows.s + rows.y, minlength=4 * len(names))

@@ -76,9 +76,11 @@ def _answer(sheet: Datasheet) -> Answer:
 
 def _gap(one: AttributeRates, sheet: Datasheet) -> Statement:
     shares = [percent_words(each.rate.value) for each in (one.deprived, one.favoured)]
-    gap, word = one.gap, "more"
+    gap = one.gap
+    word = "more"
     if gap.value < 0:
-        gap, word = Interval(-gap.value, -gap.high, -gap.low), "less"
+        gap = Interval(-gap.value, -gap.high, -gap.low)
+        word = "less"
     points = writing.interval(Interval(100 * gap.value, 100 * gap.low, 100 * gap.high), 1)
     far = f"{writing.number(100 * gap.value, 1)} points {points}".rstrip()
     groups = one.deprived.group, one.favoured.group
@@ -138,7 +140,8 @@ def _provenance(sheet: Datasheet) -> tuple[str, ...]:
 
 
 def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
-    card, about = sheet.card, sheet.card.about
+    card = sheet.card
+    about = sheet.card.about
     told = [f"Who: {about.who}", f"When: {about.when}", f"What for: {about.purpose}"] if about else []
     told += [card.note] if card.note else []
     yield Section("What it is", tuple(told), notes=(card.outcome_words, *card.group_words))
@@ -155,7 +158,8 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     if sheet.unknown:
         yield Section("Unknown outcomes", sections=tuple(_unknown(sheet)))
     if sheet.explanations:
-        words, config = f"have {sheet.card.outcome}", AuditConfig()
+        words = f"have {sheet.card.outcome}"
+        config = AuditConfig()
         each = (explanation_section(one, config, view, words) for one in sheet.explanations)
         yield Section("What explains the gaps", sections=tuple(each))
     if sheet.checked.missing:
@@ -238,7 +242,8 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
             gap = writing.fine_cell(gap_of(each.deprived, each.favoured))
             said = f"{READINGS[each.policy]}{'; this card' if own else ''}"
             readings.append((said, writing.count_cell(each.rows), *map(writing.number_cell, each.rates), gap))
-        deprived, favoured = groups[one.attribute].deprived.group, groups[one.attribute].favoured.group
+        deprived = groups[one.attribute].deprived.group
+        favoured = groups[one.attribute].favoured.group
         of = f"P({sheet.card.outcome}) of {deprived} (deprived) and {favoured} (favoured)"
         heads = ("unknown outcomes are", "rows", "deprived", "favoured", "deprived − favoured")
         tables = (
@@ -250,7 +255,8 @@ def _unknown(sheet: Datasheet) -> Iterator[Section]:
 
 def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
     """Yield what the card warns of, with what shows it in the files, and what else checks find."""
-    checked, card = sheet.checked, sheet.card
+    checked = sheet.checked
+    card = sheet.card
     shown = {trap: _evidence(trap, found) for trap, found in checked.known.items()}
     heads = ("kind", "column", "what to know", *(["in the files"] if shown else []))
     known = [(one.kind, one.column or "", one.note, shown.get(one, "")) for one in card.traps]
@@ -330,7 +336,8 @@ def as_json(sheet: Datasheet) -> str:
     card = sheet.card
     prose = {"name", "title", "source", "licence", "citation", "note", "about", "label", "protected"}
     prose |= {"left_out", "traps"}
-    checked, stand_in = sheet.checked, sheet.network.stand_in if sheet.network else None
+    checked = sheet.checked
+    stand_in = sheet.network.stand_in if sheet.network else None
     found: dict[str, Any] = {
         "format": "fairbench-datasheet/1",
         **card.model_dump(mode="json", include=prose),

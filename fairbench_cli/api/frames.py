@@ -84,7 +84,8 @@ def fitted(column: Column, cells: "pd.Series[Any]") -> Coded:
         if not is_number_column(cells):
             what = f'column "{column.name}" holds numbers in training, and here {cells.dtype}'
             raise user_error(what, "give the same kind of values")
-        numbers, known = _numbers(cells), np.asarray(column.values)
+        numbers = _numbers(cells)
+        known = np.asarray(column.values)
         codes = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
         if (known[codes] == numbers).all():
             return column, codes.astype(np.int16)

@@ -87,7 +87,8 @@ class Network:
         """
         if column not in self.net.names:
             raise user_error(f'the network has no column "{column}"', suggest(column, self.net.names))
-        levels, parents = self.net.levels_of(column), self.net.parents_of(column)
+        levels = self.net.levels_of(column)
+        parents = self.net.parents_of(column)
         rows = self.net.cpt(column).reshape(-1, len(levels))
         frame = pd.DataFrame(rows, columns=pd.Index(levels, name=column))
         if parents:
@@ -121,7 +122,8 @@ class Network:
             For an unknown engine.
         """
         _refuse_unknown("engine", engine, get_args(Engine))
-        asked, known = [of] if isinstance(of, str) else list(of), given or {}
+        asked = [of] if isinstance(of, str) else list(of)
+        known = given or {}
         try:
             found = posterior(self.net, asked, {**self.inclusion(asked, known), **known}, engine)
         except UserError as error:
@@ -179,7 +181,8 @@ class Network:
             raise ArgumentError(Problem(what, "tilt its network first"))
         names = [attribute] if attribute is None or isinstance(attribute, str) else attribute
         named = names.items() if isinstance(names, Mapping) else [(name, 1.0) for name in names]
-        net, tilts = self.net, [*self.meta.source.get("tilts", ())]
+        net = self.net
+        tilts = [*self.meta.source.get("tilts", ())]
         for name, share in named:
             roles = self.roles(name)
             groups = self._edited(roles.attribute)
@@ -216,7 +219,8 @@ class Network:
             When no deprived group is given, or the network is a world already.
         """
         if self.biased is not None:
-            what, fix = "this is a world already", "name all mechanisms in one list"
+            what = "this is a world already"
+            fix = "name all mechanisms in one list"
             raise ArgumentError(Problem(what, fix))
         roles = self.roles(attribute)
         groups = self._card.groups(roles.attribute, self._levels)

@@ -147,7 +147,8 @@ def name_of(thing: Any, folder: Path | None) -> str:
     ArgumentError
         When its source cannot be had.
     """
-    module, name = str(thing.__module__), str(thing.__qualname__)
+    module = str(thing.__module__)
+    name = str(thing.__qualname__)
     file = getattr(sys.modules.get(module), "__file__", None)
     where = "put it into a file, such as mine.py, and import it from there"
     if "<" in name:

@@ -175,7 +175,8 @@ class RunFrames:
         return f"<Run {self.name}: repeats: {said}; frames: {', '.join(self.frames)}{where}>"
 
     def _repr_html_(self) -> str:
-        document, chart = answer_document(self.found), answer_chart(self.answer)
+        document = answer_document(self.found)
+        chart = answer_chart(self.answer)
         answer = document.answer
         if answer is not None and answer.statements and chart is not None:
             first, *others = answer.statements
@@ -234,7 +235,8 @@ def run(
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1:
         raise ArgumentError(Problem(f"jobs is {jobs!r}", "give the number of worker processes, 1 or more"))
     with scratch_folder() as temporary:
-        start, target = time.monotonic(), Path(folder or temporary)
+        start = time.monotonic()
+        target = Path(folder or temporary)
         given = _read_config(config, changes or {}, target)
         filters = (only,) if isinstance(only, str) else tuple(only)
         asked = prepare(
@@ -242,7 +244,8 @@ def run(
         )
         warn = partial(print, file=sys.stderr)
         with working_in(asked, mix_versions=mix_versions, warn=warn) as prepared:
-            todo, numbers = prepared.n_left, count(1)
+            todo = prepared.n_left
+            numbers = count(1)
 
             def note(_: Repeat) -> None:
                 if progress:

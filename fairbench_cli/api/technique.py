@@ -191,7 +191,8 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         technique, spec = self._technique()
         place = self.group_ = self._group_place(frame, sensitive_features, spec)
         frame = self._with_groups(frame, sensitive_features)
-        self.columns_, self.deprived_ = learned(frame), ()
+        self.columns_ = learned(frame)
+        self.deprived_ = ()
         if place is not None:
             self.deprived_ = self._deprived_levels(self.columns_[place], frame.iloc[:, place])
         train = replace(
@@ -417,10 +418,12 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         """Return rows as a sample; labels that are not known are 0."""
         columns = self.columns_[: frame.shape[1]]
         table = table_of([fitted(column, frame.iloc[:, j]) for j, column in enumerate(columns)])
-        none, place = np.zeros(len(frame), np.int8), self.group_
+        none = np.zeros(len(frame), np.int8)
+        place = self.group_
         if place is None:
             return Sample(table, "", none, none + np.int8(1))
-        name, tell = self.columns_[place].name, self.deprived_
+        name = self.columns_[place].name
+        tell = self.deprived_
         if place == frame.shape[1]:
             return RowsWithoutGroups(table, name, none, none)
         groups = frame.iloc[:, place]
@@ -463,7 +466,8 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         try:
             name, parameters = component_of(given, CLASSIFIERS, None)
         except UserError:  # such as a pipeline
-            name, parameters = type(given).__name__, {}
+            name = type(given).__name__
+            parameters = {}
         if self.encoding != "one-hot":
             parameters = parameters | {"encoding": self.encoding}
         spec = ComponentSpec(short(name), tuple(sorted(parameters.items())))

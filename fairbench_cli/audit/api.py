@@ -185,7 +185,8 @@ def audit(
         if source is not None:
             what = "y_true= is given, and so are labels or a table in the first place"
             raise ArgumentError(Problem(what, "leave one of the two out"))
-        source, arrays = options.pop("y_true"), True
+        source = options.pop("y_true")
+        arrays = True
     else:
         arrays = y_pred is not None or groups is not None
     given = _named(options)
@@ -255,9 +256,11 @@ def run(
 
     rows = rows_of_run(source, config, only, repeat)
     if rows is not None:
-        source, config = rows.frame, rows.config
+        source = rows.frame
+        config = rows.config
     with open_scan(source, config, against=against, tell=tell) as scan:
-        seen, tally = read(scan), scan.tally
+        seen = read(scan)
+        tally = scan.tally
     if rows is not None:
         tally = replace(tally, source=rows.name, notes=(*rows.notes, *tally.notes))
     return judge(tally, config, seen)

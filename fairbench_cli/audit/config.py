@@ -171,7 +171,8 @@ def _bins(value: Any) -> int | Edges:
     listed: Any = value
     closed: Any = "left"
     if isinstance(value, Mapping) and "edges" in value and {*value} <= {"edges", "closed"}:
-        listed, closed = value["edges"], value.get("closed", closed)
+        listed = value["edges"]
+        closed = value.get("closed", closed)
     if isinstance(listed, str):
         listed = [scalar(part.strip()) for part in listed.split(",") if part.strip()]
     edges = listed if isinstance(listed, list | tuple) else [listed]

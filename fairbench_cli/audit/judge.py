@@ -51,7 +51,8 @@ def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) ->
 
 def _compared(tally: Tally, config: AuditConfig) -> Report:
     """Return the report before any part is judged."""
-    deciding, slices = deciding_names(tally, config), [references.kept(part, config) for part in tally.slices]
+    deciding = deciding_names(tally, config)
+    slices = [references.kept(part, config) for part in tally.slices]
     compared_by = references.common_references(slices, config) if tally.last else config
     report = report_of(
         tally.slices,
@@ -92,7 +93,8 @@ def _notes(tally: Tally, config: AuditConfig) -> list[str]:
         of_model = f' of {config.sliced_by or "model"} "{model}"' if model else ""
         parts_of = [part for part in tally.slices if (part.model, part.decision) == (model, decision)]
         overall = parts_of[0].counts.overall
-        selected, rows = overall.sum(0)[1], overall.sum()
+        selected = overall.sum(0)[1]
+        rows = overall.sum()
         if not rows:
             notes.append(f"All weights{of_model} are 0: there is nothing to compare.")
             continue
@@ -114,12 +116,16 @@ def _notes(tally: Tally, config: AuditConfig) -> list[str]:
 
 def _about_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
     """Return notes on groups that are left out, not compared, or small."""
-    out, few, weak = [], [], []
+    out = []
+    few = []
+    weak = []
     for part in tally.slices:
-        gone, may = references.excluded(part, config), references.comparable(part, config)
+        gone = references.excluded(part, config)
+        may = references.comparable(part, config)
         at = references.usual_reference(part, config)
         for g, group in enumerate(part.counts.groups):
-            called, rows = f"{group} ({part.attribute})", int(part.rows[g])
+            called = f"{group} ({part.attribute})"
+            rows = int(part.rows[g])
             if gone[g]:
                 out.append(f"{called}, {counted_words(rows, 'row')}")
             elif not may[g]:

@@ -103,7 +103,8 @@ def _spelled(document: YamlDocument) -> YamlDocument:
 
 def _with_sides(config: Config) -> tuple[Config, list[Check]]:
     """Return a config in which sides such as ``age<40`` are groups of a cut attribute; and what is wrong."""
-    bins, checks = dict(config.bins), list[Check]()
+    bins = dict(config.bins)
+    checks = list[Check]()
 
     def cut(key: str, text: str) -> str:
         side = side_of(text)
@@ -156,7 +157,8 @@ def _laid_over(given: Mapping[str, Any], document: YamlDocument, spots: dict[Pla
 def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:
     """Lay one mapping over another; what cannot be read is left to be refused with everything else."""
     try:
-        low, high = read(under), read(over)
+        low = read(under)
+        high = read(over)
     except PydanticCustomError:
         return over
     return {**low, **high} if isinstance(low, dict) and isinstance(high, dict) else over
@@ -240,7 +242,8 @@ def _of_comparison(config: AuditConfig) -> Iterator[Check]:
     yield "counts", config.counts and config.against, what, "write a row per person"
     pairs = config.identifier and not config.against
     yield "id", pairs, "id has no effect", "give against, or leave it out"
-    what, fix = "nothing is compared that could be worse", "give against, slice or a second score"
+    what = "nothing is compared that could be worse"
+    fix = "give against, slice or a second score"
     yield "fail-on", WORSE in config.failing_metrics and not named, what, fix
     if not named:
         return
@@ -304,7 +307,8 @@ def _against_preset(config: AuditConfig) -> Iterator[Check]:
     if preset == "eeoc":
         yield "tau", own_tau, "preset eeoc is the rule of four fifths, so tau is 0.8", ""
         return
-    names, both = config.attributes or (), ("name both columns with ", Flag("attribute"))
+    names = config.attributes or ()
+    both = ("name both columns with ", Flag("attribute"))
     what = "preset ll144 needs two attributes, sex and race or ethnicity"
     yield "attribute", len(names) != 2, what, both
     crossed = len(names) == 2 and any(set(names) != set(each) for each in config.intersections)

@@ -288,7 +288,8 @@ def _slice(attribute: str, sizes: Any) -> Slice:
 
 def _pairs(part: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
     """Yield each group with its reference."""
-    at, rows = references.usual_reference(part, config), part.rows.tolist()
+    at = references.usual_reference(part, config)
+    rows = part.rows.tolist()
     for g in np.flatnonzero(references.comparable(part, config)).tolist():
         if g != at:
             other = sum(rows) - rows[g] if at == references.REST else rows[at]
@@ -299,7 +300,8 @@ def _pairs(part: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
 
 def _shown(one: PlannedPair, rate: float, times: float, plan: AuditPlan) -> ShownRatios:
     n, m = (max(1, round(times * rows)) for rows in (one.rows, one.reference_rows))
-    design, power = TwoGroups(n, m, rate, plan.criterion), plan.config.power
+    design = TwoGroups(n, m, rate, plan.criterion)
+    power = plan.config.power
     equal = design.chances(1.0)
     return ShownRatios(
         *(one.attribute, one.group, one.reference, n, m, rate, times),
@@ -323,7 +325,8 @@ def _needed(one: PlannedPair, rate: float, ratio: float, plan: AuditPlan) -> Nee
 
 def plan_document(plan: AuditPlan) -> Document:
     """Return a plan as a page: what the rows show, the rows it takes, a curve for each comparison."""
-    config, rule = plan.config, plan.criterion
+    config = plan.config
+    rule = plan.criterion
     allowed = f"{rule.tau:g} to {1 / rule.tau:.3g}"
     family = counted_words(plan.family, "comparison")
     counted = f"; the rate counts {writing.percent(config.counted)} of the rows" if config.counted < 1 else ""

@@ -91,7 +91,8 @@ class _Text:
 
     def add(self, thing: Any) -> None:
         """Add a class or function, and before it what it uses."""
-        name, code = thing.__name__, _code(thing)
+        name = thing.__name__
+        code = _code(thing)
         source = _found(name, code)
         self.known[name] = thing
         self._add_names(_names(source, inside=False), code, name)
@@ -107,7 +108,8 @@ class _Text:
     def _add_value(self, name: str, value: Any, user: str) -> None:
         """Add what a name stands for in a notebook or script."""
         value = value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
-        home, own = getattr(value, "__module__", None), getattr(value, "__name__", None)
+        home = getattr(value, "__module__", None)
+        own = getattr(value, "__name__", None)
         known = isinstance(home, str) and own and is_installed(home)
         package, _, inner = public_name(value).rpartition(":") if known else ("", "", "")
         if isinstance(value, ModuleType) and is_installed(str(own)):

@@ -43,7 +43,8 @@ class Flag:
 
     def spelled(self, surface: Surface = "command line") -> str:
         """Return it as somebody writes it there."""
-        name, value = self.key, self.value
+        name = self.key
+        value = self.value
         if surface == "python" and self.python:
             return self.python
         if surface == "python":

@@ -175,7 +175,8 @@ def _sources(path: Path) -> dict[str, bytes]:
 
 def clashes(paths: Iterable[Path]) -> list[Problem]:
     """Return the modules of one name, next to files in different folders, that are not the same."""
-    problems, seen = [], dict[str, tuple[Path, bytes]]()
+    problems = []
+    seen = dict[str, tuple[Path, bytes]]()
     for path in dict.fromkeys(paths):
         for file, text in list(_sources(path).items())[1:]:
             folder, known = seen.setdefault(file, (path.parent, text))
@@ -269,7 +270,8 @@ def _import_error(name: str, error: BaseException, path: Path | None = None) -> 
     if isinstance(error, SyntaxError):
         message = error.msg
         if error.filename:
-            file, line = error.filename, error.lineno
+            file = error.filename
+            line = error.lineno
     what = f"cannot import {name}: {file}:{line}: {type(error).__name__}: {message}"
     if isinstance(error, ModuleNotFoundError) and error.name:
         return user_error(what, f"pip install {error.name.partition('.')[0]}, or correct the import")

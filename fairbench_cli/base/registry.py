@@ -56,7 +56,8 @@ class Registry(Mapping[str, Entry]):
     def __init__(
         self, name: str, room: str, targets: Mapping[str, str], *, group: str = "", adapter: str = ""
     ) -> None:
-        self.name, self.group = name, group
+        self.name = name
+        self.group = group
         self.entries = {key: Entry(f"{room}.{target}") for key, target in targets.items()}
         self._adapter = f"{room}.{adapter}"
 

@@ -154,7 +154,8 @@ def _with_keys(error: ValidationError, model: type[BaseModel]) -> Iterator[InitE
     known = _fields(model)
     unknown = [str(one["loc"][-1]) for one in error.errors() if one["type"] == "extra_forbidden"]
     for finding in _details(error):
-        place, kind = finding["loc"], finding["type"]
+        place = finding["loc"]
+        kind = finding["type"]
         here = kind == "missing" and len(place) == 1  # in this mapping, not in one within it
         if kind == "extra_forbidden":
             key = str(place[-1])
@@ -168,7 +169,8 @@ def _with_keys(error: ValidationError, model: type[BaseModel]) -> Iterator[InitE
 def _details(error: ValidationError) -> Iterator[InitErrorDetails]:
     """Yield the findings of an error, to be raised again with others."""
     for finding in error.errors():
-        kind, context = finding["type"], finding.get("ctx", {})
+        kind = finding["type"]
+        context = finding.get("ctx", {})
         own = kind in ("mistake", "refused")
         again = PydanticCustomError(kind, "{what}", context) if own else kind
         yield {"type": again, "loc": finding["loc"], "input": finding["input"], "ctx": context}
@@ -293,7 +295,9 @@ def findings_of(error: ValidationError, *around: str) -> Iterator[Finding]:
 
 def wording(finding: Any) -> tuple[str, str]:
     """Return the problem with a value, and what to do; the first continues "NAME …"."""
-    kind, context, given = finding["type"], finding.get("ctx", {}), shown(finding.get("input"))
+    kind = finding["type"]
+    context = finding.get("ctx", {})
+    given = shown(finding.get("input"))
     if kind in _PLAIN:
         what, fix = _PLAIN[kind]
         return f"{what}, not {given}", fix

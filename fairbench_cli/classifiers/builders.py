@@ -35,7 +35,8 @@ class LevelsNaiveBayes:
     """
 
     def __init__(self, level_counts: tuple[int, ...], laplace: float) -> None:
-        self.level_counts, self.laplace = level_counts, laplace
+        self.level_counts = level_counts
+        self.laplace = laplace
 
     def fit(self, X: NDArray[Any], y: NDArray[Any], sample_weight: Floats | None = None) -> Self:
         """Count the levels of each class, by weight, in rows of codes, shape (rows, columns)."""

@@ -171,7 +171,8 @@ def on_line(column: Column, numbers: Floats, other: Column) -> Floats:
     >>> on_line(ages, np.array([[-1.0], [1.0]]), Column("age", ("25",), "number", (25.0,))).tolist()
     [[-0.5]]
     """
-    first, last = column.values[0], column.values[-1]
+    first = column.values[0]
+    last = column.values[-1]
     rise = numbers[-1, 0] - numbers[0, 0]
     slope = rise / (last - first) if last > first else 0.0
     values = np.asarray(other.values, dtype=np.float64)
@@ -257,7 +258,8 @@ def short_csr(matrix: Any) -> "scipy.sparse.csr_array[np.float64]":
     1
     """
     sparse: scipy.sparse.csr_array[np.float64] = scipy.sparse.csr_array(matrix)
-    indices, steps = sparse.indices.astype(np.int32), sparse.indptr.astype(np.int32)
+    indices = sparse.indices.astype(np.int32)
+    steps = sparse.indptr.astype(np.int32)
     return scipy.sparse.csr_array((sparse.data, indices, steps), shape=sparse.shape)
 
 
@@ -313,6 +315,7 @@ def distinct_rows(codes: NDArray[Any], cell: Labels | None = None) -> tuple[Rows
         if top * levels >= 2**62:
             ranks = np.unique(key, return_inverse=True)[1]
             key, top = ranks.astype(np.int64), len(key)
-        key, top = key * levels + column, top * levels
+        key = key * levels + column
+        top = top * levels
     _, first, group = np.unique(key, return_index=True, return_inverse=True)
     return first, group

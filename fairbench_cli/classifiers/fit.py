@@ -132,7 +132,8 @@ class Classifier:
         encoder = fit_encoder(sample, self.spec.encoding, include_protected=self.include_protected)
         estimator = None
         if encoder.columns and 0 < share < 1:
-            X, first = encoder.transform(sample.features), sample.favourable_first
+            X = encoder.transform(sample.features)
+            first = sample.favourable_first
             estimator = self.fit_matrix(X, sample.y, sample.weights, encoder.level_counts, first)
         return Model(encoder, estimator, share)
 

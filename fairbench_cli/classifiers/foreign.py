@@ -106,7 +106,8 @@ class ForeignEstimator:
         if not callable(getattr(estimator, "fit", None)) or not _predicts(_last(estimator)):
             raise TypeError(f"returned {type(estimator).__name__}, which has no fit(X, y) and predict(X)")
         if hasattr(estimator, "get_params"):  # with those of the steps of a pipeline
-            known, given = estimator.get_params(), {}
+            known = estimator.get_params()
+            given = {}
             for name in (name for name, value in known.items() if value is None):
                 owner, _, last = name.rpartition("__")
                 if last in ours and _heeds(type(known.get(owner, estimator)), last):
@@ -139,7 +140,8 @@ class WrappedEstimator:
 
         weights = {}
         if sample_weight is not None:
-            name, refusing = weight_name(self.estimator), unweighted(self.estimator)
+            name = weight_name(self.estimator)
+            refusing = unweighted(self.estimator)
             if name is None or refusing is not None:
                 raise Infeasible(f"{refusing} takes no sample weights")
             weights[name] = sample_weight

@@ -25,7 +25,8 @@ class Activity:
     """
 
     def __init__(self, what: str) -> None:
-        self._what, self._far = what, None
+        self._what = what
+        self._far = None
         self._console = Console(stderr=True, highlight=False)
         self._ended = Event()
         self._thread = Thread(target=self._watch, daemon=True)
@@ -35,7 +36,8 @@ class Activity:
 
     def tell(self, what: str, far: Far | None = None) -> None:
         """Say what is done from now on; `far` says how far it is, per cent."""
-        self._what, self._far = what, far
+        self._what = what
+        self._far = far
 
     def __enter__(self) -> Self:
         self._thread.start()

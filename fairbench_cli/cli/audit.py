@@ -14,7 +14,8 @@ if TYPE_CHECKING:  # light when asked for --help
     from fairbench_cli.audit.compare.report import Report
     from fairbench_cli.audit.config import AuditConfig
 
-OUTPUT, RUN = "Output", "Results of a run"
+OUTPUT = "Output"
+RUN = "Results of a run"
 PANELS = {
     "Columns": "table score label attribute weight counts cluster model-column bins spellings intersect",
     "Decisions": "favourable threshold top-k top-share ties curves",
@@ -60,7 +61,8 @@ def _flags_of_keys() -> list[Any]:
     """Return Typer's parameters for the keys of `PlanConfig`."""
     from fairbench_cli.audit.config import PlanConfig, meanings
 
-    schemas, known = PlanConfig.model_json_schema()["properties"], meanings(PlanConfig)
+    schemas = PlanConfig.model_json_schema()["properties"]
+    known = meanings(PlanConfig)
     panels = {key: panel for panel, keys in PANELS.items() for key in keys.split()}
     flags = []
     for key in (*panels, *(key for key in known if key not in panels)):

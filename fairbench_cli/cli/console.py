@@ -197,7 +197,8 @@ class _Shown(NamedTuple):
 
     def folded(self, width: int) -> list[str]:
         """Return its lines in a column; only a word that is too long for it is cut at its hyphens."""
-        hang, long = " " * self.hang, max(map(len, self.text.split()), default=0) > width
+        hang = " " * self.hang
+        long = max(map(len, self.text.split()), default=0) > width
         lines = (
             textwrap.wrap(line, width, subsequent_indent=hang, break_on_hyphens=long)
             for line in self.text.split("\n")
@@ -238,7 +239,8 @@ def _print_table(table: TextTable, marks: Marks) -> None:
     for i, part in enumerate(_parts(columns, width)):
         if i:
             say("")
-        widths, led = _fitted(part, width), _fitted(part[1:], width - GAP)
+        widths = _fitted(part, width)
+        led = _fitted(part[1:], width - GAP)
         saves = WORTH * _height(part[1:], led, part[0]) <= _height(part, widths)
         whole = _cuts(part, widths) and not _cuts(part[1:], led)
         if table.grouped or part[0].number or not (saves or whole):

@@ -178,7 +178,8 @@ def export(
     from fairbench_cli.api.data import load
 
     dataset = load(name, data_dir=data_dir)
-    frame, label = dataset.table.to_frame(), dataset.card.label
+    frame = dataset.table.to_frame()
+    label = dataset.card.label
     frame[label.column] = (frame[label.column] == label.favourable).to_numpy(int)
     text = frame.to_csv(index=False, lineterminator="\n")
     if str(output) == "-":
@@ -240,7 +241,8 @@ def check(
             [one.column, one.becomes, f"{one.cells:,}", percent_words(one.share)] for one in checked.missing
         ]
         print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
-        lost, label = checked.kept - checked.rows, card.label
+        lost = checked.kept - checked.rows
+        label = card.label
         why = "missing values" if card.missing_rows == "drop" or not label.unknown else "unknown outcomes"
         say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({percent_words(lost / checked.kept)}).")
     number = len(checked.warnings)

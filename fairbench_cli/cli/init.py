@@ -224,7 +224,8 @@ def _relative(target: Path, file: Path) -> str:
 def _say_layout(data: Path, table: "RawCells", *, asked: bool) -> None:
     from fairbench_cli.data.guess.cells import SEPARATOR_NAMES
 
-    cells, layout = table.cells, table.layout
+    cells = table.cells
+    layout = table.layout
     by = {separator: name for name, separator in SEPARATOR_NAMES.items()}
     cut = f"cells separated by {by.get(layout.separator, layout.separator)}"
     kind = {"csv": cut, "arff": "ARFF", "parquet": "Parquet"}[layout.format]

@@ -145,7 +145,8 @@ def docs(
     name = Path(topic).name.removesuffix(".md").lower()
     if name not in known:
         raise user_error(f'no page is called "{topic}"', suggest(name, known))
-    text, console = read_text(known[name]), out()
+    text = read_text(known[name])
+    console = out()
     if not console.is_terminal:
         print_text(text, "markdown")
         return

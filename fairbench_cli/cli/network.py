@@ -270,7 +270,8 @@ def _check_card(network: "Network", option: str) -> None:
     """Check that a network says which column is the outcome and who is deprived."""
     if network.card is None:
         name = str(network.meta.source.get("dataset", ""))
-        what, fix = f"the network is of {name}, whose card does not ship with fairbench", "name its card"
+        what = f"the network is of {name}, whose card does not ship with fairbench"
+        fix = "name its card"
         if not name or name.lower().endswith(".csv"):
             what = "a network of a bare CSV does not say which column is the outcome and who is deprived"
         raise user_error(what, f"{fix}: --card CARD.yaml", option)
@@ -295,7 +296,8 @@ def _known(given: Iterable[str], names: Sequence[str]) -> dict[str, str]:
         if not cuts:
             raise user_error(f'cannot read "{text}"', "write COLUMN=LEVEL", "--given")
         cut = next((i for i in cuts if text[:i] in names), cuts[0])
-        name, level = text[:cut], text[cut + 1 :]
+        name = text[:cut]
+        level = text[cut + 1 :]
         if name not in names:
             raise user_error(f'the network has no column "{name}"', suggest(name, names), "--given")
         if known.get(name, level) != level:
@@ -311,7 +313,8 @@ def _cpt_rows(frame: "pd.DataFrame", width: int) -> tuple[list[str], list[list[s
     configuration and level. Probabilities have six decimals, to show whether a paper rounded or
     truncated.
     """
-    node, parents = str(frame.columns.name), [str(name) for name in frame.index.names if name is not None]
+    node = str(frame.columns.name)
+    parents = [str(name) for name in frame.index.names if name is not None]
     given = frame.index.to_frame().to_numpy().tolist() if parents else [[]]
     table = [[f"{p:.6f}" for p in row] for row in frame.to_numpy()]
     heads = [*parents, *(f"{node}={level}" for level in frame.columns)]

@@ -118,8 +118,10 @@ def in_words(schema: dict[str, Any]) -> str:
 
 
 def _range(schema: dict[str, Any]) -> str:
-    low, high = schema.get("minimum"), schema.get("maximum")
-    above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    low = schema.get("minimum")
+    high = schema.get("maximum")
+    above = schema.get("exclusiveMinimum")
+    below = schema.get("exclusiveMaximum")
     if low is not None and high is not None:
         return f" from {low:g} to {high:g}"
     if low is not None and below is None:
@@ -221,7 +223,9 @@ def metric_pages() -> Document:
 
 def _comparisons() -> Iterator[Section]:
     for one in COMPARISONS.values():
-        low, high, ideal = number(one.low), number(one.high), one.ideal
+        low = number(one.low)
+        high = number(one.high)
+        ideal = one.ideal
         best = "that of the rate" if one.of_rate else "none" if ideal is None else number(ideal)
         lines = (one.formula, f"range {low} to {high}, ideal {best}", one.undefined)
         yield Section(f"RATE-{one.name}", tuple(filter(None, lines)))

@@ -32,7 +32,8 @@ def plan(
     with Activity("reading") as activity:
         given = read_config(config, tuple(set_ or ()))
         part = None if shard is None else read_shard(shard)
-        filters, tell = tuple(only or ()), activity.tell
+        filters = tuple(only or ())
+        tell = activity.tell
         prepared = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
     left = prepared.left
     heads = ("dataset", "attribute", "technique", "classifier", "done", "to do")
@@ -40,7 +41,9 @@ def plan(
     tilted = {one.name for one in prepared.datasets if one.spec.bias is None and one.network is not None}
     betas = list(dict.fromkeys(cell.beta for cell in prepared.selected if cell.source in tilted))
     lines = [f"β: {_listed(betas)}"] if betas else []
-    todo, total, cells = sum(left.values()), prepared.size, len(prepared.distinct)
+    todo = sum(left.values())
+    total = prepared.size
+    cells = len(prepared.distinct)
     asked = f" = {total}" if part is None else f", {total} of them in shard {part}"
     lines.append(f"{cells} cells × {given.repeats} repeats{asked}: {total - todo} done, {todo} to do")
     if len(prepared.selected) > cells:
@@ -92,7 +95,8 @@ def _worlds(prepared: "PreparedRun") -> list[list[str]]:
     selected = {(*cell.source, cell.world.name, cell.beta) for cell in prepared.selected}
     datasets: dict[tuple[str, str, str], list[str]] = {}  # by the rest of a row
     for dataset in prepared.plan.datasets:
-        name, strengths = dataset["dataset"], dict[str, list[dict[str, Any]]]()
+        name = dataset["dataset"]
+        strengths = dict[str, list[dict[str, Any]]]()
         for world in dataset.get("worlds", ()):
             if (name, dataset["attribute"], world["world"], world["beta"]) in selected:
                 strengths.setdefault(world["world"], []).append(world)
@@ -126,7 +130,8 @@ def _rows(prepared: "PreparedRun", left: dict[str, int]) -> list[list[str]]:
     for (dataset, attribute, technique, classifier), cells in groups.items():
         technique += _settings(len({id(cell.technique) for cell in cells}))
         classifier += _settings(len({id(cell.classifier) for cell in cells}))
-        asked, to_do = sum(map(prepared.asked, cells)), sum(left[cell.key] for cell in cells)
+        asked = sum(map(prepared.asked, cells))
+        to_do = sum(left[cell.key] for cell in cells)
         rows.append([dataset, attribute, technique, classifier, str(asked - to_do), str(to_do)])
     return rows
 

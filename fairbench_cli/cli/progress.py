@@ -29,7 +29,8 @@ def kinds_of(cells: Iterable[Cell]) -> dict[str, Kind]:
     kinds: dict[str, Kind] = {}
     named: dict[tuple[int, int], Kind] = {}  # many cells share their technique and classifier
     for cell in cells:
-        technique, both = cell.technique, (id(cell.technique), id(cell.classifier))
+        technique = cell.technique
+        both = (id(cell.technique), id(cell.classifier))
         if both not in named:
             named[both] = technique.spec.name, str(technique.tune), str(cell.classifier)
         kinds[cell.key] = cell.dataset, *named[both]
@@ -79,7 +80,8 @@ class RunProgress:
         self._done = self._failed = 0
         self._start = self._spoke = time.monotonic()
         self._began: float | None = None  # when the first repeat was handed out
-        self._estimated, self._eta = -math.inf, ""
+        self._estimated = -math.inf
+        self._eta = ""
         self._console = Console(stderr=True, highlight=False)
         self._bar = _Bar(
             TextColumn("{task.description}"),
@@ -123,7 +125,8 @@ class RunProgress:
 
         To be called now and then: that also shows the time that passes while no repeat ends.
         """
-        now, running = time.monotonic(), list(running)
+        now = time.monotonic()
+        running = list(running)
         self._running = [(self._kinds[task.cell.key], now - seconds) for task, seconds in running]
         if self._began is None:
             self._began = min((since for _, since in self._running), default=None)

@@ -208,7 +208,8 @@ def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | 
     found = compare_runs((first, second), (names[0], names[1]), filters)
     console.talk_of_damage(found.damages)
     if output is not None:
-        table, document = comma_separated(found.frame, found.plan), found.document
+        table = comma_separated(found.frame, found.plan)
+        document = found.document
         _save(output, {"runs.csv": table, "runs.md": markdown(document), "runs.html": html(document)})
     console.print_document(found.console)
     return 0
@@ -286,7 +287,8 @@ def verify(
 
 def _lines(found: "Verification") -> list[str]:
     """Return the lines on what differs, what has changed and, last, how many are the same."""
-    n, different = len(found.recomputed), found.different
+    n = len(found.recomputed)
+    different = found.different
     lines = []
     for one in different[:REPEATS_SHOWN]:
         lines.append(_name(one))

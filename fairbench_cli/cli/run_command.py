@@ -75,7 +75,8 @@ def run(
             checked = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
         prepared = held.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
         local.log = prepared.folder / LOG
-        count, todo = pool.jobs, prepared.n_left
+        count = pool.jobs
+        todo = prepared.n_left
         if not quiet:
             of = "" if part is None else f" in shard {part}"
             workers = counted_words(count, "worker")

@@ -31,7 +31,8 @@ def simulate(
     from fairbench_cli.simulate.simulation import check_folder, summary_document, write_simulation
     from fairbench_cli.simulate.simulation import simulate as run_all
 
-    start, cpu = time.monotonic(), time.process_time()
+    start = time.monotonic()
+    cpu = time.process_time()
     simulation = read_simulation(config, tuple(set_ or ()))
     folder = output or Path("results") / simulation.name
     check_folder(folder)

@@ -295,7 +295,8 @@ class Card(FileModel):
         Those of a joint attribute are all combinations of the levels of its parts.
         """
         protected = self.protected[attribute]
-        deprived, favoured = protected.deprived, protected.favoured
+        deprived = protected.deprived
+        favoured = protected.favoured
         if protected.of:
             favoured = joint_levels([self.roles(part, levels).favoured for part in protected.of])
             every = joint_levels([levels.get(part, ()) for part in protected.of])
@@ -338,7 +339,8 @@ class Card(FileModel):
         """
         found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
         for part in self.protected[attribute].of or (attribute,):
-            proxy, roles = self.protected[part].bias, self.roles(part, levels)
+            proxy = self.protected[part].bias
+            roles = self.roles(part, levels)
             column, groups = (part, roles) if proxy is None else (proxy.column, proxy)
             if column in found:
                 what = f'β acts on two parts of "{attribute}" through one column, "{column}"'

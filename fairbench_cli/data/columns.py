@@ -40,7 +40,8 @@ class Misfit(UserError):  # noqa: N818 - the mistake is the card's or the file's
 
     def __init__(self, column: str, what: str, fix: str, cell: str | None = None) -> None:
         super().__init__(Problem(f'column "{column}" {what}', fix))
-        self.column, self.cell = column, cell
+        self.column = column
+        self.cell = cell
 
 
 def by_byte_value(cells: Iterable[str]) -> tuple[str, ...]:
@@ -130,7 +131,8 @@ def relabelled(cells: Cells, text: Callable[[str], str]) -> Cells:
     if after == before:
         return cells
     codes, distinct = _factorised(np.array(after, dtype=object))
-    codes, index = codes[cells.cat.codes.to_numpy()], pd.Index(distinct, dtype=object)
+    codes = codes[cells.cat.codes.to_numpy()]
+    index = pd.Index(distinct, dtype=object)
     if "\0" in "".join(distinct):
         return pd.Series(index.to_numpy()[codes], cells.index, dtype=object, name=cells.name)
     return pd.Series(pd.Categorical.from_codes(codes, index), cells.index, name=cells.name)
@@ -306,7 +308,8 @@ def bin_numbers(
         labels = _edge_labels(np.array(bins.edges), whole=whole, left=bins.closed == "left")
         ends = min(bins.edges[0], decisive.min()), max(bins.edges[-1], decisive.max())
         edges = np.array([ends[0], *bins.edges, ends[1]])
-        what, fix = "has edges with no number between them", "use fewer edges"
+        what = "has edges with no number between them"
+        fix = "use fewer edges"
     else:
         low = float(decisive.min()) if bins.low is None else bins.low
         high = float(decisive.max()) if bins.high is None else bins.high
@@ -349,7 +352,8 @@ def _quantile_edges(numbers: Floats, count: int) -> Floats:
 
 def _edge_labels(inner: Floats, *, whole: bool, left: bool) -> list[str] | None:
     """Return the labels of the bins that given edges make; None where no whole number is between two."""
-    first, last = edge_word(inner[0]), edge_word(inner[-1])
+    first = edge_word(inner[0])
+    last = edge_word(inner[-1])
     if whole:
         between = _whole_labels(np.ceil(inner) if left else np.floor(inner) + 1, short=True)
     else:

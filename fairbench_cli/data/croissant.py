@@ -191,7 +191,8 @@ def _described(card: Card, column: Column, own: ColumnCard) -> str:
 
 def _responsible(card: Card) -> dict[str, str | list[str]]:
     """Return the responsible AI properties, those that the card has something to say of."""
-    about, expected = card.about, card.expected
+    about = card.about
+    expected = card.expected
     single = [name for name, own in card.protected.items() if own.of is None]
     rates = [
         f"Share of {card.outcome} by {name}: "

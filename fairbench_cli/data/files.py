@@ -225,7 +225,8 @@ def _split(text: str, where: str) -> list[str]:
     """Return the cells of a line of ARFF; a cell may be in either quotes."""
     if "'" not in text and '"' not in text:
         return [cell.strip() for cell in text.split(",")]
-    cells, end = [], -1
+    cells = []
+    end = -1
     while end < len(text):
         match = _ARFF_CELL.match(text, end + 1)
         if match is None:
@@ -240,13 +241,15 @@ def _arff_header(lines: list[str], path: Path) -> tuple[int, list[str], dict[str
     names: list[str] = []
     declared: dict[str, tuple[str, ...]] = {}
     for i, line in enumerate(lines):
-        text, where = line.strip(), f"{path}:{i + 1}"
+        text = line.strip()
+        where = f"{path}:{i + 1}"
         word = text.lower()
         if word == "@data" and names:
             return i + 1, names, declared
         match = _ATTRIBUTE.fullmatch(text)
         if match:
-            name, domain = match[1].strip("'\""), match[2].strip()
+            name = match[1].strip("'\"")
+            domain = match[2].strip()
             names.append(name)
             if domain.startswith("{") and domain.endswith("}"):
                 declared[name] = tuple(_split(domain[1:-1], where))

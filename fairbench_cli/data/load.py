@@ -120,14 +120,17 @@ def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFi
 
 def _named(card: Card, cells: TextCells) -> TextCells:
     """Return the cells with their columns named; every column that is used must have a name of its own."""
-    path, frame, names = cells.path, cells.frame, cells.names
+    path = cells.path
+    frame = cells.frame
+    names = cells.names
     if not card.header and card.format == "csv":
         own = [name for name in card.columns if name not in card.made]
         if len(frame.columns) != len(own):
             what = f"the file has {len(frame.columns)} columns, but the card names {len(own)}"
             fix = "without a header, the card must name every column in file order"
             raise user_error(what, fix, str(path))
-        frame, names = frame.set_axis(own, axis=1), tuple(own)
+        frame = frame.set_axis(own, axis=1)
+        names = tuple(own)
     repeated = frame.columns.duplicated()
     used = {name for name in frame.columns if not card.drops(name)}
     used |= {*card.keep, *card.keep_between, *card.made.values()}
@@ -144,10 +147,12 @@ def _named(card: Card, cells: TextCells) -> TextCells:
 
 def _with_made(card: Card, cells: TextCells) -> TextCells:
     """Return the cells with the columns that the card makes of others, at the end."""
-    frame, declared = cells.frame, dict(cells.declared)
+    frame = cells.frame
+    declared = dict(cells.declared)
     for name, source in card.made.items():
         if name in cells.names:
-            what, where = f'{cells.path.name} has a column "{name}" itself', card.where("columns", name)
+            what = f'{cells.path.name} has a column "{name}" itself'
+            where = card.where("columns", name)
             raise user_error(what, "give the one that is made another name", where)
         if source in cells.frame.columns:  # otherwise `_joined` says that it is missing
             frame = frame.assign(**{name: cells.frame[source]})
@@ -254,7 +259,8 @@ def _counted(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return each row as often as the card's column counts people, less that column."""
     if card.counts is None:
         return frame
-    name, cells = card.counts, frame[card.counts]
+    name = card.counts
+    cells = frame[card.counts]
     for cell in cells.unique():
         whole = is_number(cell, whole=True)
         if not whole or float(cell) < 0:
@@ -277,7 +283,8 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
     for name in frame.columns:
         if name in card.columns or name == card.label.column or (levels := frame[name].nunique()) <= MANY:
             continue
-        there, word = frame[name].unique(), yaml_word(name)
+        there = frame[name].unique()
+        word = yaml_word(name)
         odd = [cell for cell in there if cell.lower() in NO_VALUE and cell not in gaps]
         numbers = [cell for cell in there if cell not in odd and cell not in gaps]
         if (kind := kind_of(numbers)) != "nominal":
@@ -329,7 +336,8 @@ class TrainTestSplit:
         return iter((self.train, self.test))
 
     def __repr__(self) -> str:
-        train, test = len(self.train), len(self.test)
+        train = len(self.train)
+        test = len(self.test)
         return f"<Split: {train} rows to train on, {test} to test on; label {self.roles.label}>"
 
     @property
@@ -467,13 +475,15 @@ class Dataset:
 
     def base_rates(self, attribute: str | None = None) -> "pd.Series[float]":
         """Return the share of favourable outcomes by level of a protected attribute; raises as `sample`."""
-        name, label = self.card.attribute(attribute), self.card.label
+        name = self.card.attribute(attribute)
+        label = self.card.label
         frame = with_joint(self.table, name, self.card.protected[name].of or ()).to_pandas()
         favourable = (frame[label.column] == label.favourable).astype(float).rename("base rate")
         return favourable.groupby(frame[name], observed=True).mean()
 
     def __repr__(self) -> str:
-        label, levels = self.card.label, {column.name: column.levels for column in self.table.columns}
+        label = self.card.label
+        levels = {column.name: column.levels for column in self.table.columns}
         lines = [
             f"<{self.card.name}: {len(self)} rows, {len(self.table.columns)} columns",
             f"  {label.column} = {label.favourable} is favourable",
@@ -571,7 +581,8 @@ def _takers(card: Card) -> tuple[str, str]:
 
 def _with_test_rows(frame: pd.DataFrame, read: ReadFiles, *, same: bool) -> pd.DataFrame:
     """Return rows and, below them, test rows of other files, or of the `same`."""
-    rows, paths = read.frame, [file.path for file in read.files]
+    rows = read.frame
+    paths = [file.path for file in read.files]
     for name in frame.columns:
         if name not in rows:
             what = f'{", ".join(path.name for path in paths)} has no column "{name}", which the data set has'
@@ -593,7 +604,8 @@ def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
     if (level := _gap_level(card, cells)) == UNKNOWN:
         return cells == level
     name = str(cells.name)
-    column, gap = card.column(name), cells.isin(card.missing)
+    column = card.column(name)
+    gap = cells.isin(card.missing)
     homeless = cells.isin(GAPS) & ~gap if column.if_missing == "level" else cells.isin(GAPS) | gap
     if not homeless.any():
         return gap
@@ -613,7 +625,8 @@ def _gap_level(card: Card, cells: Cells) -> str:
 
 def _rows(read: ReadFiles) -> pd.DataFrame:
     """Return the cells of the rows and columns that are kept."""
-    card, frame = read.card, read.frame
+    card = read.card
+    frame = read.frame
     problems: list[Problem] = []
     for name, values in card.test_rows.items():
         problems += absent(card, name, values, set(frame[name].unique()), ("test_rows", name))
@@ -626,7 +639,8 @@ def _rows(read: ReadFiles) -> pd.DataFrame:
 
 def _raw(card: Card, cells: Cells) -> "pd.Series":
     """Return the cells of a column as numbers or text; missing ones are missing."""
-    column, gap = card.column(str(cells.name)), cells.isin(card.missing)
+    column = card.column(str(cells.name))
+    gap = cells.isin(card.missing)
     if not column.is_number:
         return cells.astype(object).mask(gap).infer_objects()
     if _gap_level(card, cells) == UNKNOWN:
@@ -665,7 +679,8 @@ def filling(card: Card, cells: Cells, how: Literal["median", "mode"]) -> str:
     Misfit
         When no cell is left, or one is no number where the median is asked for.
     """
-    name, there = str(cells.name), cells[~cells.isin(card.missing)]
+    name = str(cells.name)
+    there = cells[~cells.isin(card.missing)]
     if there.empty:
         raise Misfit(name, "has no value in any row", "drop it")
     if how == "median":
@@ -684,7 +699,8 @@ def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Co
         The levels that the files name, if they do.
     """
     name = str(cells.name)
-    said, gap = card.column(name), cells.isin(card.missing)
+    said = card.column(name)
+    gap = cells.isin(card.missing)
     if said.if_missing in ("median", "mode") and gap.any():
         cells = replaced(cells, gap, filling(card, cells.iloc[:known], said.if_missing))
     if said.is_number:
@@ -705,7 +721,8 @@ def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Co
 
 def _named_levels(card: Card, name: str, declared: Sequence[str], *, gap: bool) -> tuple[str, ...] | None:
     """Return the levels of categories, if the card or the files name them; with a `gap` cells are missing."""
-    said, label = card.column(name), card.label
+    said = card.column(name)
+    label = card.label
     levels = said.levels or [said.recode.get(level, level) for level in declared]
     if not levels:
         return None
@@ -732,7 +749,8 @@ def _refuse_new(column: Column, codes: Codes, cells: Cells, known: int, fixed: C
 
 def _levels_of_numbers(card: Card, cells: Cells, known: int) -> Coded:
     """Return the column of cells that are numbers, in the levels of the first `known` rows."""
-    name, numbers = str(cells.name), _numbers(card, cells)
+    name = str(cells.name)
+    numbers = _numbers(card, cells)
     said = card.column(name)
     if said.bins is not None:
         whole = said.kind == "integer"

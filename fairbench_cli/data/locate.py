@@ -141,7 +141,8 @@ def fetch(card: Card, say: Callable[[str], None], folder: Path | None = None) ->
 def _fetch_one(card: Card, file: DataFile, folder: Path, say: Callable[[str], None]) -> Problem | None:
     import requests
 
-    path, part = folder / file.name, folder / f"{file.name}.part"
+    path = folder / file.name
+    part = folder / f"{file.name}.part"
     if file.url is None:
         by_hand = f"get it from {card.source or 'its source'} by hand and save it as {path}"
         return Problem(f"card {card.name} has no address for {file.name}", by_hand)

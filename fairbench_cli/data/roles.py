@@ -62,8 +62,10 @@ def _role_problems(
 ) -> list[Problem]:
     """Return the problems of the label and the groups of an attribute, and of the parts of a joint one."""
     levels = {column.name: column.levels for column in columns}
-    roles, problems = card.roles(attribute, levels), list[Problem]()
-    group, target = ("protected", attribute), ("protected", attribute, "bias")
+    roles = card.roles(attribute, levels)
+    problems = list[Problem]()
+    group = ("protected", attribute)
+    target = ("protected", attribute, "bias")
     if roles.of:
         for part in roles.of:
             problems += _role_problems(card, part, columns, occurring, of)
@@ -99,14 +101,17 @@ def joint_as_column(card: Card, columns: Collection[str], of: str = "data") -> I
     """Yield a problem for each joint attribute of a card that has the name of a column."""
     for name, protected in card.protected.items():
         if protected.of and name in columns:
-            what, fix = f'"{name}" is a column of the {of}', "give the joint attribute another name"
+            what = f'"{name}" is a column of the {of}'
+            fix = "give the joint attribute another name"
             yield Problem(what, fix, card.where("protected", name))
 
 
 def _badly_shared(card: Card, roles: Roles, levels: Iterable[str]) -> Iterator[Problem]:
-    name, where = roles.attribute, card.where("protected", roles.attribute)
+    name = roles.attribute
+    where = card.where("protected", roles.attribute)
     fix = "let `deprived` and `favoured` share out the levels, or `keep` fewer rows in the card"
-    deprived, favoured = set(roles.deprived), set(roles.favoured)
+    deprived = set(roles.deprived)
+    favoured = set(roles.favoured)
     for level in sorted(deprived & favoured):
         yield Problem(f'"{level}" of {name} is in both groups', fix, where)
     for level in sorted(set(levels) - deprived - favoured):

@@ -271,7 +271,8 @@ def in_other_group(sample: Sample, parts: Sequence[str] = ()) -> Sample | None:
     >>> twins.features.codes.tolist(), twins.s.tolist()
     ([[1, 1], [0, 0]], [1, 0])
     """
-    table, codes = sample.features, sample.features.codes.copy()
+    table = sample.features
+    codes = sample.features.codes.copy()
     at = [table.index(name) for name in (sample.attribute, *parts)]
     for group in (0, 1):
         others = np.flatnonzero(sample.s != group)
@@ -432,7 +433,8 @@ def represent(sample: Sample, how: Representation, favoured: Mapping[str, Collec
         raise KeyError(sample.attribute)
     columns: list[Coded] = []
     for column in sample.features.columns:
-        name, codes = column.name, sample.features[column.name]
+        name = column.name
+        codes = sample.features[column.name]
         if name in favoured and how == "numerical-binary":
             columns.append(_indicator(name, column, codes, favoured[name]))
         elif name in favoured or column.kind == "number":

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Literal
 
-WIDTH, SIDE, LEFT = 360, 12, 44  # of a picture; left of a plot are the texts of its vertical axis
+# of a picture; left of a plot are the texts of its vertical axis
+WIDTH = 360
+SIDE = 12
+LEFT = 44
 STEP = 38  # the height of a row
 PLOT = 200  # the height of a plot
 APART = 44  # texts at an axis need as much
@@ -41,10 +44,13 @@ FORMS: dict[Form, str] = {
 
 # How a mark looks: by its verdict; outside or inside of τ, where chance was not looked at; the reference.
 Look = Literal["pass", "fail", "undecided", "outside", "inside", "reference"]
-INK, SOFT, PAPER = "#222222", "#767676", "#ffffff"
+INK = "#222222"
+SOFT = "#767676"
+PAPER = "#ffffff"
 COLOURS = {"pass": "#0072b2", "fail": "#c44e00", "band": "#cfe3f1", "track": "#ececec"}  # of others: SOFT
 HOLLOW = ("outside", "inside", "reference")
-DIAMOND, DISC = "M0 -6l6 6l-6 6l-6 -6z", "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z"
+DIAMOND = "M0 -6l6 6l-6 6l-6 -6z"
+DISC = "M-4.5 0a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0 -9 0z"
 LINES = (  # colour and dashes of lines, and the mark on them
     (INK, "", "M-3 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z"),
     ("#0072b2", "6 3", "M-3 -3h6v6h-6z"),
@@ -112,14 +118,17 @@ class Axis:
             every = math.ceil(wide * (len(self.names) - 1) / abs(self.end - self.start)) or 1
             return [(self.at(i), shortened(name)) for i, name in enumerate(self.names) if i % every == 0]
         if self.log:
-            low, high = math.log2(self.low), math.log2(self.high)
+            low = math.log2(self.low)
+            high = math.log2(self.high)
             apart = max(APART, LETTER * len(f"{2.0 ** math.floor(high):.6g}"))
             every = math.ceil(apart * (high - low) / abs(self.end - self.start))
-            first, last = math.ceil(low / every), math.floor(high / every)
+            first = math.ceil(low / every)
+            last = math.floor(high / every)
             values = [2.0 ** (every * i) for i in range(first, last + 1)]
         else:
             step = self.step or round_step((self.high - self.low) / 5)
-            first, last = math.ceil(self.low / step - 1e-9), math.floor(self.high / step + 1e-9)
+            first = math.ceil(self.low / step - 1e-9)
+            last = math.floor(self.high / step + 1e-9)
             values = [i * step for i in range(first, last + 1)]
         return [(self.at(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
 
@@ -180,7 +189,8 @@ def mark(kind: str, d: str, x: float, y: float, said: str, colour: str = INK, fi
 def box(kind: str, axis: Axis, low: float, high: float, height: float, said: str, fill: str = "") -> str:
     """Return a bar, a band or a track: from one value to another, around a height of 0."""
     left, right = sorted((axis.at(low), axis.at(high)))
-    width, fill = max(1.0, right - left), fill or COLOURS.get(kind.split()[-1], SOFT)
+    width = max(1.0, right - left)
+    fill = fill or COLOURS.get(kind.split()[-1], SOFT)
     return element("rect", kind, said, x=left, y=-height / 2, width=width, height=height, fill=fill)
 
 
@@ -193,7 +203,8 @@ def whisker(axis: Axis, low: float, high: float, said: str, y: float = 0.0) -> s
     """Return an interval; nothing where there is none."""
     if math.isnan(low) or math.isnan(high):
         return ""
-    left, right = axis.at(low), axis.at(high)
+    left = axis.at(low)
+    right = axis.at(high)
     ends = f"M{short(left, y - 3)}v6M{short(right, y - 3)}v6"
     return stroke("whisker", f"M{short(left, y)}H{short(right)}{ends}", said, INK, 1.3)
 
@@ -213,7 +224,8 @@ def arrow(axis: Axis, first: float, last: float, look: Look, said: str, drop: fl
 
 def strip(axis: Axis, low: float, high: float, look: Look, symbol: str, said: str, name: str) -> str:
     """Return a part of a strip: a colour, one of the `patterns(name)`, and a symbol where there is room."""
-    left, right = axis.at(low), axis.at(high)
+    left = axis.at(low)
+    right = axis.at(high)
     parts = [box(f"bar {look}", axis, low, high, 20, said)]
     if look != "pass":
         parts.append(box("pattern", axis, low, high, 20, said, f"url(#{name}-{look})"))
@@ -249,7 +261,8 @@ def line(places: Sequence[Point], look: int, said: str) -> str:
 def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> str:
     """Return the band of a line: from a lower to an upper value at each place."""
     way = [(a, low, "") for a, low, _ in limits] + [(a, high, "") for a, _, high in reversed(limits)]
-    d, i = _through(_placed(x, y, way)), look % len(LINES)
+    d = _through(_placed(x, y, way))
+    i = look % len(LINES)
     return element("path", f"area a{i}", said, d=f"{d}z", fill=LINES[i][0], fill_opacity=0.13) if way else ""
 
 
@@ -287,7 +300,8 @@ def row_chart(
     title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "", here: Sequence[tuple[float, str]] = ()
 ) -> str:
     """Return a picture of rows over an axis, with lines through all of them `here`."""
-    bottom, parts = 4.0 + STEP * len(rows), []
+    bottom = 4.0 + STEP * len(rows)
+    parts = []
     for i, row in enumerate(rows):
         y = STEP * i + 17
         parts.append(text("said" if row.muted else "name", SIDE, y, shortened(row.name), bold=not row.muted))
@@ -329,9 +343,11 @@ def plot(
     """
     parts = [*_grid(x, y), under, below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
     parts += [area(x, y, each.limits, i, f"{each.name}: interval") for i, each in enumerate(lines)]
-    level, ends = y.start + 48, []
+    level = y.start + 48
+    ends = []
     for i, each in enumerate(lines):
-        places, every = _placed(x, y, each.points), max(1, math.ceil(len(each.points) / MOST_MARKS))
+        places = _placed(x, y, each.points)
+        every = max(1, math.ceil(len(each.points) / MOST_MARKS))
         parts += [line(places, i, each.name), scatter(places[(every - 1) // 2 :: every], i)]
         ends += [(*place[:2], each.name) for place in places[-1:]]
         if not beside:
@@ -429,7 +445,8 @@ def forest(
 def _forest_row(row: ForestRow, ideal: float | None) -> str:
     parts = [_upright("zero", ideal), _upright("base", row.base)]
     if row.low is not None and row.high is not None:
-        low, high = short(row.low), short(row.high)
+        low = short(row.low)
+        high = short(row.high)
         parts.append(f'<line class="ci {row.kind}" x1="{low}%" x2="{high}%" y1="50%" y2="50%"/>')
     if row.at is not None:
         form = f'<path class="mark {row.kind}" d="{FORMS[row.kind]}"><title>{escape(row.said)}</title></path>'
@@ -504,10 +521,16 @@ def cloud(
 
 def _way(places: Sequence[Point], look: int | None) -> Iterator[str]:
     """Yield the way of a technique with the look of a line, or, without one, of what it is held against."""
-    kind, colour, form, dashes = "known", SOFT, FORMS["known"], "1 3"
+    kind = "known"
+    colour = SOFT
+    form = FORMS["known"]
+    dashes = "1 3"
     if look is not None:
-        i, dashes = look % len(LINES), ""
-        kind, colour, form = f"l{i}", LINES[i][0], LINES[i][2]
+        i = look % len(LINES)
+        dashes = ""
+        kind = f"l{i}"
+        colour = LINES[i][0]
+        form = LINES[i][2]
     if len(places) > 1:
         yield stroke(f"way {kind}", _through(places), "", colour, 1, dashes)
     last = len(SHADES) - 1
@@ -532,7 +555,8 @@ def _apart(names: Sequence[Point], marks: Iterable[Point], bottom: float) -> Ite
     for x, y, name in sorted(names, key=lambda one: one[1]):
         wide = 6.2 * len(shortened(name))
         for row, left in ((row, left) for row in rows for left in (False, True)):
-            start, level = (x - 7 - wide if left else x + 7), y + LINE * row
+            start = x - 7 - wide if left else x + 7
+            level = y + LINE * row
             place = start, level - LINE / 2, start + wide, level + LINE / 2
             inside = start >= 2 and place[2] <= WIDTH - 2 and place[1] >= 12 and place[3] <= bottom
             if inside and not any(_overlap(place, other) for other in taken):
@@ -552,7 +576,8 @@ def _overlap(one: Box, other: Box) -> bool:
 
 def picture(title: str, height: float, parts: Iterable[str], width: float = WIDTH) -> str:
     """Return an SVG; the title is for those who cannot see it."""
-    wide, high = short(width), short(height)
+    wide = short(width)
+    high = short(height)
     size = f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
     ink = f'font-family="system-ui, sans-serif" font-size="11" fill="{INK}"'
     about = f'role="graphics-document document" aria-label="{escape(title)}"'

@@ -40,10 +40,18 @@ _EQUAL = re.compile(r"\$(\\beta|\\tau)\$ = (\d[\d.]*)")  # a formula, not three 
 _VALUE = re.compile(r"([-+]?\d[\d.]*)(\*?)(.*)", re.DOTALL)
 
 HEAD = "% Needs \\usepackage{booktabs,tabularx} in the preamble.\n"
-TEXT, PAGE, LEAST_NAME, GAP = 345.0, 530.0, 84.0, 6.0
+TEXT = 345.0
+PAGE = 530.0
+LEAST_NAME = 84.0
+GAP = 6.0
 """In points: width and height of the text, least width of a column of names, room between columns."""
-LINE, CAPTION, FINE, RULES = 9.5, 12.0, 8.0, 36.0  # heights: a row, a line of the caption, one of the facts
-NARROW, WIDE = frozenset("iljtfrI.,:;'!|()[]- "), frozenset("mwMW±×−=+<>%&@…")
+# heights: a row, a line of the caption, one of the facts
+LINE = 9.5
+CAPTION = 12.0
+FINE = 8.0
+RULES = 36.0
+NARROW = frozenset("iljtfrI.,:;'!|()[]- ")
+WIDE = frozenset("mwMW±×−=+<>%&@…")
 SIGNS_TO_BREAK = "=_,/:."  # after which a long name may break
 SIGNS = {"": "", "better": r"\rlap{$^{\dagger}$}", "worse": r"\rlap{$^{\ddagger}$}"}
 
@@ -139,7 +147,9 @@ def _pages(
     room -= FINE * math.ceil(0.9 * width(" ".join([*facts, layout.table.more])) / TEXT)
     room -= RULES * len(layout.pieces)
     pages: list[dict[str, list[Row]]] = [{}]
-    used, over = 0.0, (LINE + 5) * len(layout.pieces)  # what the head of a part takes
+    # what the head of a part takes
+    used = 0.0
+    over = (LINE + 5) * len(layout.pieces)
     for head, rows in layout.rows.items():
         heights = [layout.height(row) for row in rows]
         # The first row of a part looks for room for all of it, the others for themselves.
@@ -167,7 +177,8 @@ def _float(layout: _Layout, title: str, label: str, facts: tuple[str, ...]) -> s
 
 
 def _piece(layout: _Layout, columns: Sequence[int]) -> str:
-    table, names = layout.table, layout.names
+    table = layout.table
+    names = layout.names
     sides = [r">{\raggedright\arraybackslash}X" if layout.wraps(j) else "l" for j in names]
     heads = [escaped(table.heads[j]) for j in names]
     heads += [_head(table.heads[j], column_width(table, j)) for j in columns]

@@ -111,7 +111,9 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     """Draw a biased training set, apply the technique, test it and count."""
     start = time.process_time()
 
-    cell, protected, curve = cell.computed, population.protected, None
+    cell = cell.computed
+    protected = population.protected
+    curve = None
     how = cell.technique.representation, population.favoured
     try:
         # 1. The rows: a training set with a known bias, and test rows without it, with what the world of the
@@ -131,7 +133,9 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
         # 4. Decisions are counted by the true label and the true levels of all protected attributes, and by
         # the recorded ones where they are others.
-        counts, recorded, at = counted(predicted, chance, test, protected), None, record.included
+        counts = counted(predicted, chance, test, protected)
+        recorded = None
+        at = record.included
         if record.rows is not None:
             decisions, chances = _some(at, predicted, chance)
             recorded = counted(decisions, chances, record.rows, protected)
@@ -150,7 +154,8 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     if len(at):
         found = population.row_metrics.measure(record.known, *_some(at, predicted, scores, stays))
         values |= {on_record(name): value for name, value in found.items()}
-    group, swept = groups_of(test, protected), None
+    group = groups_of(test, protected)
+    swept = None
     if population.sweep:
         none = Counts(counts.groups, np.zeros((0, *counts.n.shape)))
         swept = none if scores is None else swept_counts(group, test.y, scores, counts.groups)
@@ -164,7 +169,8 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
         known = rows_tested(cell, population, repeat, len(test)), group, test.y
         kept = pack_rows(PredictedRows(*known, predicted, scores))
 
-    facts, how_it_went = dict(model.facts), (model.status, model.reason)
+    facts = dict(model.facts)
+    how_it_went = (model.status, model.reason)
     seconds = time.process_time() - start
     outcome = Repeat(cell.key, repeat, *how_it_went, counts, facts, seconds, values, swept, curve)
     return replace(outcome, decisions=rows, predictions=kept, recorded=recorded)
@@ -175,7 +181,9 @@ def candidates_of(cell: Cell) -> list[Cell]:
 
     Their seeds are those of the cells that a config would list with these parameters.
     """
-    technique, tuning, found = cell.technique, cell.technique.tune, []
+    technique = cell.technique
+    tuning = cell.technique.tune
+    found = []
     for values in tuning.candidates if tuning else [{}]:
         spec = technique.spec.having(own_parameters(values), INTERVENTIONS)
         classifier = cell.classifier.having(classifier_parameters(values), CLASSIFIERS)
@@ -198,7 +206,8 @@ def tune(
     Infeasible
         When no candidate has a value.
     """
-    tuning, protected = cell.technique.tune, population.protected
+    tuning = cell.technique.tune
+    protected = population.protected
     if tuning is None:
         return cell, None
     fit_to, others = (train, test) if tuning.fraction is None else divide_rows(train, tuning.fraction)
@@ -206,8 +215,10 @@ def tune(
         part = "to fit to" if len(others) else "to choose on"
         raise Infeasible(f"{tuning}: of {len(train)} training rows none are left {part}")
     how = cell.technique.representation, population.favoured
-    seen, shown = represent(fit_to, *how), represent(others, *how)
-    candidates, reasons = candidates_of(cell), []
+    seen = represent(fit_to, *how)
+    shown = represent(others, *how)
+    candidates = candidates_of(cell)
+    reasons = []
     n = np.full((len(candidates), len(protected.groups), 2, 2), np.nan)
     values = np.full(len(candidates), np.nan)
     for i, candidate in enumerate(candidates):
@@ -231,7 +242,8 @@ def tune(
 def fit(cell: Cell, train: Sample, repeat: int) -> Fitted:
     """Return the result of fitting the cell's technique to training rows, with a repeat's random choices."""
     technique = cell.technique.spec.build(INTERVENTIONS)
-    seen, seed = cell.technique.include_protected, cell.classifier_seed(repeat)
+    seen = cell.technique.include_protected
+    seed = cell.classifier_seed(repeat)
     classifier = Classifier(cell.classifier.build(CLASSIFIERS), seen, seed)
     return check_fitted(technique.fit(train, classifier, np.random.default_rng(cell.technique_seed(repeat))))
 
@@ -283,7 +295,8 @@ def draw(cell: Cell, population: Population, repeat: int) -> tuple[Sample, Sampl
     """
     if population.network is None:
         return _divided(population, cell.sample_seed(repeat))
-    train, test = cell.sample_seed(repeat), cell.test_seed(repeat)
+    train = cell.sample_seed(repeat)
+    test = cell.test_seed(repeat)
     tested = _test(population, 0 if population.shares_test_rows else test)
     if cell.in_world:
         return _in_world(population, cell.in_world, train), tested
@@ -300,7 +313,8 @@ def _in_world(population: Population, world: str, seed: int) -> Sample:
 @lru_cache(maxsize=2)
 def _drawn(population: Population, beta: float, seed: int) -> Sample:
     """Return training rows of the network at β."""
-    network, roles = population.network, population.roles
+    network = population.network
+    roles = population.roles
     assert network is not None  # noqa: S101 - real rows are divided
     for groups, share in population.edits:
         network = shift(network, roles.label, roles.favourable, groups, beta * share, both=population.both)
@@ -319,7 +333,8 @@ def _test(population: Population, seed: int) -> Sample:
 @lru_cache(maxsize=2)
 def _people(population: Population, seed: int) -> Table:
     """Return the test rows where training rows are drawn, as a table of all columns."""
-    people, network = population.people, population.network
+    people = population.people
+    network = population.network
     assert network is not None  # noqa: S101 - real rows are divided
     return sample(network, population.size, seed) if people is None else people
 
@@ -358,7 +373,8 @@ def record_of(cell: Cell, population: Population, repeat: int, test: Sample) -> 
 
 @lru_cache(maxsize=2)
 def _record(population: Population, name: str, seed: int, test: Sample) -> RowsOnRecord:
-    world, roles = population.worlds[name], population.roles
+    world = population.worlds[name]
+    roles = population.roles
     true = _people(population, 0 if population.shares_test_rows else seed)
     counted_by = {roles.label, *roles.of, *population.protected.names}
     true_counts = not world.included and counted_by.isdisjoint(world.altered)

@@ -244,7 +244,8 @@ class Station:
         self._idle: list[LocalPool] = []
         self._populations: dict[str, Population] = {}
         self._timer: threading.Timer | None = None
-        self._at_work, self._ended = 0, False
+        self._at_work = 0
+        self._ended = False
 
     def repeat(self, task: bytes, name: str, population: bytes) -> Repeat:
         """Return the record of a repeat, of a packed cell and number on a packed population and its name.
@@ -375,7 +376,9 @@ class Cluster:
     def __init__(self, client: "Client", address: str, config: ExperimentConfig, say: Say) -> None:
         from distributed import as_completed
 
-        self._client, self._address, self._say = client, address, say
+        self._client = client
+        self._address = address
+        self._say = say
         code = {origin.version: read_code(origin) for _, origin in config.plugins if origin.path is not None}
         self._run = SentRun(uuid.uuid4().hex, fingerprint_of(config), pack(config), code)
         self._window = as_completed(loop=client.loop)
@@ -383,7 +386,9 @@ class Cluster:
         self._packed: dict[int, tuple[Any, str, bytes]] = {}
         self._scattered: dict[str, Any] = {}
         self._refused: set[str] = set()
-        self._counted, self._threads, self._looked = 0.0, 0, 0.0
+        self._counted = 0.0
+        self._threads = 0
+        self._looked = 0.0
         self._watch: Watch = lambda _: None
 
     @property
@@ -428,7 +433,8 @@ class Cluster:
         UserError
             When the scheduler is lost, or no worker is left that computes the same numbers.
         """
-        waiting, suspects = iter(tasks), deque[Task]()
+        waiting = iter(tasks)
+        suspects = deque[Task]()
         self._watch = watch or (lambda _: None)
         while True:
             while len(self._out) < max(1, PER_THREAD * self.jobs) and (task := next(waiting, None)):
@@ -517,7 +523,8 @@ class Cluster:
 
         future = next(self._window)
         task, attempts, _ = self._out.pop(future.key)
-        answer, status = None, future.status
+        answer = None
+        status = future.status
         if status == "error":
             error = future.exception()
             if not isinstance(error, KilledWorker):

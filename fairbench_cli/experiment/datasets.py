@@ -143,7 +143,8 @@ class PreparedDataset:
         for name, protected in self.card.protected.items():
             if name not in self.levels:
                 continue
-            levels, roles = self.levels[name], self.card.roles(name, self.levels)
+            levels = self.levels[name]
+            roles = self.card.roles(name, self.levels)
             deprived = tuple(level for level in levels if level in roles.deprived)
             favoured = tuple(level for level in levels if level in roles.favoured)
             if deprived and favoured and len(deprived) + len(favoured) == len(levels):
@@ -201,7 +202,8 @@ def prepare_datasets(
     for i, attribute in enumerate(() if problems else config.attributes):
         problem = unknown_attribute(attribute, [dataset.protected.known for dataset in prepared])
         if problem is not None:
-            what, fix = f"attributes: {problem[0]} with groups that fit the data", "correct its card"
+            what = f"attributes: {problem[0]} with groups that fit the data"
+            fix = "correct its card"
             problems.append(Problem(what, fix, config.where("attributes", i)))
     if problems:
         raise UserError(*dict.fromkeys(problems))
@@ -269,7 +271,8 @@ def _test_files(card: Card, config: ExperimentConfig, places: list[Path]) -> Loc
 
 def _check_strata(prepared: PreparedDataset, config: ExperimentConfig) -> None:
     """Check that strata are columns, and neither the outcome nor the protected attribute."""
-    name, roles = prepared.card.name, prepared.roles
+    name = prepared.card.name
+    roles = prepared.roles
     usable = [column for column in prepared.levels if column not in (roles.label, roles.attribute)]
     for i, column in enumerate(config.strata):
         where = config.where("strata", i)
@@ -288,10 +291,12 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
     UserError
         Listing what is wrong with the mechanisms of all worlds.
     """
-    roles, problems = prepared.roles, list[Problem]()
+    roles = prepared.roles
+    problems = list[Problem]()
     data = DataRoles(prepared.columns, roles.label, roles.favourable, prepared.groups)
     counted = {*prepared.protected.names, *roles.of, roles.attribute}
-    network, betas = network_of(prepared), [one for one in config.sample.beta if one]
+    network = network_of(prepared)
+    betas = [one for one in config.sample.beta if one]
     for world in worlds:
         before = len(problems)
         for mechanism, place in zip(world.at(SOME).mechanisms, world.places, strict=True):
@@ -310,7 +315,8 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
             try:
                 built_world(prepared, one, network)
             except UserError as error:
-                where, called = config.where(*world.places[0]), f"{prepared.card.name}: {one}"
+                where = config.where(*world.places[0])
+                called = f"{prepared.card.name}: {one}"
                 problems += [Problem(f"{called}: {p.what}", p.fix, where) for p in error.problems]
     if problems:
         raise UserError(*dict.fromkeys(problems))
@@ -328,7 +334,8 @@ def _check_names(prepared: PreparedDataset, representations: Iterable[Representa
 
 
 def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dataset") -> PreparedDataset:
-    rows, sample = len(dataset.table), config.sample
+    rows = len(dataset.table)
+    sample = config.sample
     size = training_size(rows, sample.train_fraction)
     if not 0 < size < rows:
         what = f"a train_fraction of {sample.train_fraction:g} of {rows} rows leaves nothing"
@@ -342,7 +349,8 @@ def _real(spec: DatasetSpec, card: Card, config: ExperimentConfig, dataset: "Dat
             what = f"{name} is the data of {card.name}: rows that are trained on would be tested"
             raise user_error(what, "give other rows, or write test: holdout", config.where("test"))
     facts = {"dataset": card.name, "sha256": dict(dataset.sha256), "rows": rows}
-    roles, columns = dataset.roles(spec.works_on), dataset.table.columns
+    roles = dataset.roles(spec.works_on)
+    columns = dataset.table.columns
     return PreparedDataset(spec, card, roles, _decisive(card, dataset), facts, columns, size, dataset, None)
 
 
@@ -353,7 +361,8 @@ def _balanced(balanced: int, size: int, rows: int) -> tuple[int, int]:
 
 
 def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Dataset") -> PreparedDataset:
-    roles, columns = dataset.roles(spec.works_on), dataset.table.columns
+    roles = dataset.roles(spec.works_on)
+    columns = dataset.table.columns
     levels = {column.name: column.levels for column in columns}
     if roles.of:  # a network draws combinations that the data do not have
         roles = card.roles(spec.works_on, levels)
@@ -413,10 +422,15 @@ def _decisive(card: Card, dataset: "Dataset | None") -> dict[str, Any]:
 
 
 def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
-    name, columns, label = prepared.card.name, prepared.without_arc, prepared.roles.label
-    listed, none, arc = " and ".join(columns), "are no parents", "an arc from each"
+    name = prepared.card.name
+    columns = prepared.without_arc
+    label = prepared.roles.label
+    listed = " and ".join(columns)
+    none = "are no parents"
+    arc = "an arc from each"
     if len(columns) == 1:
-        none, arc = "is no parent", "the arc"
+        none = "is no parent"
+        arc = "the arc"
     what = f"{name}: {listed} {none} of the outcome {label} in the network, so β has nothing to edit"
     entry = _entry(prepared, "require_arc: true")
     fix = f"under `datasets` write `{entry}`: {arc} {listed} → {label} is required"
@@ -429,7 +443,8 @@ def _no_arc(prepared: PreparedDataset, where: str) -> UserError:
 
 def _entry(prepared: PreparedDataset, option: str) -> str:
     """Return a data set's entry in a config with one more option, as it can be pasted under `datasets`."""
-    spec, name = prepared.spec, prepared.spec.card
+    spec = prepared.spec
+    name = prepared.spec.card
     path = Path(name)
     if path.is_absolute():
         name = path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else name
@@ -513,7 +528,8 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
         When a mechanism does not fit the network, nobody of a group is left, or test rows do not fit.
     """
     network = None if prepared.network is None else network_of(prepared, networks)
-    dataset, balanced = prepared.dataset, config.sample.balanced
+    dataset = prepared.dataset
+    balanced = config.sample.balanced
     real = None if dataset is None or config.test == "network" else dataset.table
     test = None if dataset is None else dataset.test
     tested = real if test is None else test
@@ -544,7 +560,8 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
 
 def built_world(prepared: PreparedDataset, world: CellWorld, network: BayesNet) -> World:
     """Return a world of a data set; raises as `world_of`."""
-    roles, mechanisms = prepared.roles, [spec.build(MECHANISMS) for spec in world.mechanisms]
+    roles = prepared.roles
+    mechanisms = [spec.build(MECHANISMS) for spec in world.mechanisms]
     return world_of(network, roles.label, roles.favourable, prepared.groups, mechanisms)
 
 
@@ -561,7 +578,8 @@ def _tested_rows(prepared: PreparedDataset, config: ExperimentConfig) -> Sample 
 
 def rows_to_test(prepared: PreparedDataset, config: ExperimentConfig) -> int:
     """Return how many rows each repeat is tested on."""
-    dataset, balanced = prepared.dataset, config.sample.balanced
+    dataset = prepared.dataset
+    balanced = config.sample.balanced
     if dataset is None or (config.test == "network" and prepared.network is not None):
         return prepared.size
     if dataset.test is not None:
@@ -613,7 +631,8 @@ def network_of(prepared: PreparedDataset, networks: Path | None = None) -> Bayes
 
     With a folder, one that is fitted is kept there.
     """
-    structure, dataset = prepared.network, prepared.dataset
+    structure = prepared.network
+    dataset = prepared.dataset
     if isinstance(structure, BayesNet):
         return structure
     assert structure is not None  # noqa: S101 - asked of data sets with a network

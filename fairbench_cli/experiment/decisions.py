@@ -21,7 +21,9 @@ from pydantic import ConfigDict, Field
 from fairbench_cli.data.table import Labels, Table
 
 ROWS = ".rows"  # the ending of a file of packed rows
-BITS, BYTES = b"\x01", b"\x08"  # a row takes: the first byte of what is compressed
+# a row takes: the first byte of what is compressed
+BITS = b"\x01"
+BYTES = b"\x08"
 STEPS = 255  # of a chance that takes a byte
 
 

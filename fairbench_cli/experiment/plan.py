@@ -295,7 +295,8 @@ def arc_in_words(source: Mapping[str, Any]) -> str:
     >>> arc_in_words({"edited_column": ["race", "sex"], "arc_to_outcome": True})
     'race and sex are parents of the outcome'
     """
-    columns, arc = edited_columns(source), source["arc_to_outcome"]
+    columns = edited_columns(source)
+    arc = source["arc_to_outcome"]
     if len(columns) == 1:
         return f"{columns[0]} is {'a' if arc else 'no'} parent of the outcome"
     return f"{' and '.join(columns)} are {'' if arc else 'not all '}parents of the outcome"
@@ -515,7 +516,8 @@ def select(cells: Sequence[Facts], filters: tuple[str, ...]) -> list[bool]:
     wanted: dict[tuple[str, bool], list[str]] = {}
     for item in (part for text in filters for part in text.split(",")):
         left, equals, value = item.partition("=")
-        key, out = left.removesuffix("!"), left.endswith("!")
+        key = left.removesuffix("!")
+        out = left.endswith("!")
         if not equals:
             fix = "write KEY=VALUE, such as dataset=adult or classifier=c45, or KEY!=VALUE"
             raise user_error(f'cannot read the filter "{item}"', fix, "--only")

@@ -43,7 +43,9 @@ from fairbench_cli.interventions.registry import INTERVENTIONS
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import load as load_network
 
-TRAIN, TEST, SEED = 400, 300, 2026
+TRAIN = 400
+TEST = 300
+SEED = 2026
 NETWORKS = ("compas", "adult")
 
 
@@ -319,7 +321,8 @@ def _weights(trial: Trial) -> None:
 
 
 def _unseen_level(trial: Trial) -> None:
-    train, test = draw("adult", 2 * TRAIN, 1), draw("adult", 2 * TEST, 2)
+    train = draw("adult", 2 * TRAIN, 1)
+    test = draw("adult", 2 * TEST, 2)
     columns = [c.name for c in train.features.columns if c.name != train.attribute and c.kind == "nominal"]
     name = max(columns, key=lambda column: len(np.unique(train.features[column])))
     level = np.bincount(test.features[name]).argmax()

@@ -89,7 +89,8 @@ def write_worlds(folder: Path, config: ExperimentConfig, datasets: Iterable[Prep
     folder : Path
         Of the results; its fitted networks are used.
     """
-    path, wanted = folder / FILE, list(_places(folder, config, datasets))
+    path = folder / FILE
+    wanted = list(_places(folder, config, datasets))
     if not wanted:
         path.unlink(missing_ok=True)
         return

@@ -109,7 +109,8 @@ def shape_of(thing: Any) -> Shape | None:
     """Return the shape of a class or an object, or None if it is not known."""
     kind: Any = thing if isinstance(thing, type) else type(thing)
     roots = {base.__module__.partition(".")[0] for base in kind.__mro__}
-    fit, predicts = getattr(kind, "fit", None), hasattr(kind, "predict")
+    fit = getattr(kind, "fit", None)
+    predicts = hasattr(kind, "predict")
     parts = [] if isinstance(thing, type) else list(getattr(thing, "__dict__", {}).values())
     if "prot_attr" in accepts(kind) or "aif360" in roots or any(hasattr(part, "prot_attr") for part in parts):
         return "group-index" if predicts or hasattr(kind, "fit_transform") else None

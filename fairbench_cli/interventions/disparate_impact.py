@@ -78,11 +78,15 @@ def minimise_limited(limited: Limited, start: Solution) -> Solution:
     Mehrotra's predictor-corrector method (Nocedal & Wright, *Numerical Optimization*, 2006, chapters 16 and
     19) with slacks of their own: neither limits nor equality need be met on the way.
     """
-    problem, rows = limited.problem, limited.problem.rows
+    problem = limited.problem
+    rows = limited.problem.rows
     d = rows.times(start.w)
     slack = np.maximum(limited.turned * d - limited.limits, LEAST_SLACK)
     point = _Point(start.w, slack, problem.value(start.w, d) / len(d) / slack, 0.0)
-    best, lowest, steps, since = point, np.inf, 0, 0
+    best = point
+    lowest = np.inf
+    steps = 0
+    since = 0
     while True:
         missed = _missed(limited, point)
         gap = float(point.slack @ point.z)
@@ -92,7 +96,8 @@ def minimise_limited(limited: Limited, start: Solution) -> Solution:
         if residual < 0.5 * lowest:
             since = 0
         if residual < lowest:
-            best, lowest = point, residual
+            best = point
+            lowest = residual
         stuck = since >= PATIENCE and lowest <= ENOUGH  # all that rounding allows
         if residual <= TOLERANCE or stuck or steps == MOST_STEPS or not np.isfinite(residual):
             trouble = "" if lowest <= ENOUGH else "the optimum was not reached"
@@ -103,7 +108,8 @@ def minimise_limited(limited: Limited, start: Solution) -> Solution:
 
 def _missed(limited: Limited, point: _Point) -> tuple[Floats, Floats, Floats]:
     """Return by how much gradient, limits and equality are missed; optimal if slack × z = 0 too."""
-    problem, rows = limited.problem, limited.problem.rows
+    problem = limited.problem
+    rows = limited.problem.rows
     d = rows.times(point.w)
     pull = rows.transposed_times(limited.turned * point.z)
     gradient = problem.gradient(point.w, d) - pull + point.multiplier * limited.a
@@ -113,8 +119,12 @@ def _missed(limited: Limited, point: _Point) -> tuple[Floats, Floats, Floats]:
 
 def _moved(limited: Limited, point: _Point, missed: tuple[Floats, Floats, Floats], gap: float) -> _Point:
     """Return the next point: how far Newton's own step gets decides the slack × z to aim at."""
-    problem, rows, a = limited.problem, limited.problem.rows, limited.a
-    off_gradient, off_limits, off_equality = missed[0], missed[1], float(missed[2][0])
+    problem = limited.problem
+    rows = limited.problem.rows
+    a = limited.a
+    off_gradient = missed[0]
+    off_limits = missed[1]
+    off_equality = float(missed[2][0])
     ratio = np.minimum(point.z / point.slack, 1e30)
     h = rows.gram(problem.curvature(rows.times(point.w)) + ratio) + np.diag(problem.stiffness)
     weight = float(h.diagonal().max() / (a @ a))
@@ -149,7 +159,9 @@ def _longest(point: _Point, step: _Point) -> float:
     return longest
 
 
-SLACKEST, STIFFEST = 1e-9, 1e3  # pulls towards a start: f is its least, or the start's
+# pulls towards a start: f is its least, or the start's
+SLACKEST = 1e-9
+STIFFEST = 1e3
 MOST_SOLUTIONS = 60
 MARGIN = 1e-6  # by which w* itself is within every limit
 LEEWAY = 1e-5  # of the covariance, so that there is something left to choose
@@ -188,7 +200,8 @@ class Tradeoff:
 def tradeoff(rows: logistic.TrainingRows, l2: float, relative: Floats | None = None) -> Tradeoff:
     """Return the logistic regression fitted without constraint, and a; the rows must have both outcomes."""
     problem = Logistic(rows, l2, relative)
-    start, mean = np.zeros(rows.width), float(rows.share @ rows.y)
+    start = np.zeros(rows.width)
+    mean = float(rows.share @ rows.y)
     start[-1] = np.log(mean / (1 - mean))
     return Tradeoff(problem, covariances(rows), minimise(problem, start))
 
@@ -241,8 +254,10 @@ def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[
     gamma : float
         γ.
     """
-    least, highest = trade.free.value, abs(trade.covariance)
-    here, c = least_loss(trade, 0.0), 0.0
+    least = trade.free.value
+    highest = abs(trade.covariance)
+    here = least_loss(trade, 0.0)
+    c = 0.0
     if relative:
         gamma *= here.value / max(least, 1e-300) - 1
     target = (1 + gamma) * least
@@ -250,7 +265,8 @@ def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[
         return trade.free, highest, gamma
     if target >= here.value:
         return here, c, gamma
-    low, high = 0.0, highest
+    low = 0.0
+    high = highest
     for _ in range(MOST_SOLUTIONS):
         root = np.sqrt(max(here.value - least, 0.0))
         slope = abs(here.multiplier) / (2 * root) if root else 0.0
@@ -280,7 +296,8 @@ def nearest_without_covariance(trade: Tradeoff, gamma: float, start: Floats) -> 
     start : float64 array, shape (width,)
         The weights to stay near.
     """
-    problem, target = trade.problem, (1 + gamma) * trade.free.value
+    problem = trade.problem
+    target = (1 + gamma) * trade.free.value
     projected = start - trade.a * (float(trade.a @ start) / float(trade.a @ trade.a))
     if problem.value(projected, problem.rows.times(projected)) <= target:
         return Solution(projected, 0.0, trade.free.steps)
@@ -292,7 +309,8 @@ def nearest_without_covariance(trade: Tradeoff, gamma: float, start: Floats) -> 
         last = minimise(pulled, last.w, trade.a, 0.0, last.steps)
         return problem.value(last.w, problem.rows.times(last.w)) - target
 
-    low, high = np.log(SLACKEST), np.log(STIFFEST)
+    low = np.log(SLACKEST)
+    high = np.log(STIFFEST)
     if above(low) < 0 < above(high):
         above(float(scipy.optimize.brentq(above, low, high, xtol=1e-8)))
     return last
@@ -310,7 +328,8 @@ def limits(trade: Tradeoff, gamma: float) -> tuple[Floats, Floats]:
     turned, bounds : float64 array, shape (rows,)
         turned ∘ d ≥ bounds.
     """
-    rows, signs = trade.problem.rows, trade.problem.signs
+    rows = trade.problem.rows
+    signs = trade.problem.signs
     d = rows.times(trade.free.w)
     kept = (d > 0) & (rows.s == 1)
     turned = np.where(kept, 1.0, signs)
@@ -327,7 +346,8 @@ def separate(trade: Tradeoff, gamma: float, start: Floats | None = None) -> tupl
     (or a thousandth) of it, that of least f is taken, by an interior-point method that starts at w*. With a
     `start`, shape (width,), the nearest to it is taken instead.
     """
-    free, covariance = trade.free, abs(trade.covariance)
+    free = trade.free
+    covariance = abs(trade.covariance)
     turned, bounds = limits(trade, gamma)
     least = covariance_within(trade, turned, bounds)
     if least is None:
@@ -492,8 +512,10 @@ class ZafarDI:
 
 def _di_facts(trade: Tradeoff, w: Floats) -> dict[str, float | int]:
     """Return loss and covariance without and with the constraint, and how far out the furthest row is."""
-    problem, total = trade.problem, trade.problem.rows.total
-    before, decisions = problem.rows.times(trade.free.w), problem.rows.times(w)
+    problem = trade.problem
+    total = trade.problem.rows.total
+    before = problem.rows.times(trade.free.w)
+    decisions = problem.rows.times(w)
     return {
         "loss_unconstrained": problem.value(trade.free.w, before) * total,
         "loss": problem.value(w, decisions) * total,

@@ -36,7 +36,8 @@ FAR = 0.02  # first trust region when the start is not known to be near a minimu
 
 def _rounded(problem: Mistreatment, d: Floats, h: float) -> tuple[Floats, Floats, Floats]:
     """Return F at d with max(0, d) made a parabola where |d| < h, its slopes in each d, and their bends."""
-    kinks, within = problem.up - problem.down, np.abs(d) < h
+    kinks = problem.up - problem.down
+    within = np.abs(d) < h
     positive = np.where(within, (d + h) ** 2 / (4 * h), np.maximum(d, 0.0))
     slopes = problem.down + kinks * np.clip((d + h) / (2 * h), 0.0, 1.0)
     return kinks @ positive + problem.down @ d, slopes, kinks * within / (2 * h)
@@ -52,28 +53,34 @@ def smooth(
     line search is on ℓ + Σ μ_j (|F_j| − threshold)⁺; a step that fails for F's bends alone is corrected once
     before it is halved.
     """
-    w, d, steps = start, problem.x @ start, 0
+    w = start
+    d = problem.x @ start
+    steps = 0
     multipliers = np.zeros(len(problem.up))
     for h in roundings:
         penalty = np.zeros(len(multipliers))
         for _ in range(MOST_STEPS):
             f, slopes, bends = _rounded(problem, d, h)
-            rows, g = slopes @ problem.x, problem.gradient(w, d)
+            rows = slopes @ problem.x
+            g = problem.gradient(w, d)
             # The p of least g·p + p·H p/2 with |F + rows p| ≤ threshold; `back` turns an excess of F into the
             # step that removes it.
             solve = logistic.solver(problem.hessian(d, np.maximum(multipliers @ bends, 0.0)))
             toward = solve(np.column_stack([g, rows.T]))
-            p, across = -toward[:, 0], toward[:, 1:]
+            p = -toward[:, 0]
+            across = toward[:, 1:]
             s = rows @ across
             multipliers = _multipliers(s, f + rows @ p, threshold)
-            step, back = p - across @ multipliers, -across @ np.linalg.pinv(s, rcond=1e-12)
+            step = p - across @ multipliers
+            back = -across @ np.linalg.pinv(s, rcond=1e-12)
             excess = np.abs(_excess(f, threshold))
             if np.abs(g + multipliers @ rows).max() <= NEAR and excess.max(initial=0.0) <= NEAR:
                 break
             penalty = np.maximum(penalty, 1.5 * np.abs(multipliers) + 1e-6)
             cost = problem.loss(w, d) + penalty @ excess
             fall = min(float(g @ step - penalty @ excess), 0.0)
-            size, steps = 1.0, steps + 1
+            size = 1.0
+            steps = steps + 1
             while size > 1e-6:
                 enough = cost + 1e-4 * size * fall + 1e-14
                 trial = w + size * step
@@ -86,7 +93,8 @@ def smooth(
                 size /= 2
             else:
                 break
-            w, d = trial, problem.x @ trial
+            w = trial
+            d = problem.x @ trial
     return w, steps
 
 
@@ -138,7 +146,8 @@ def restored(problem: Mistreatment, w: Floats, threshold: float) -> Floats | Non
                 break
         else:
             return w if worst <= EXACT else None
-        w, d = trial, d_trial
+        w = trial
+        d = d_trial
     return w if worst <= EXACT else None
 
 
@@ -181,7 +190,9 @@ def polish(
             radius = 0.25 * min(radius, length)
             continue
         side[near] = end
-        w, d, value = w_trial, d_trial, value_trial
+        w = w_trial
+        d = d_trial
+        value = value_trial
         if not inside and value - value_trial <= 1.5 * predicted:
             radius = min(2 * radius, 0.2)
     return w, most
@@ -202,9 +213,16 @@ def _walked(
     That is p, the sides on which the near patterns end (0: held at d = 0), and whether it rests there; `d`
     and `side` are those of all patterns before, and all but the near ones stay on their sides.
     """
-    rows, f = problem.slopes(side) @ z, problem.disparities(d)  # gradients of F_j, and F_j
-    z, d, side, up, down = z[near], d[near], side[near], problem.up[:, near], problem.down[:, near]
-    reach, p = np.sqrt(np.einsum("ij,ij->i", z, z)), np.zeros(len(g))
+    # gradients of F_j, and F_j
+    rows = problem.slopes(side) @ z
+    f = problem.disparities(d)
+    z = z[near]
+    d = d[near]
+    side = side[near]
+    up = problem.up[:, near]
+    down = problem.down[:, near]
+    reach = np.sqrt(np.einsum("ij,ij->i", z, z))
+    p = np.zeros(len(g))
     slopes = {1: up, -1: down, 0: np.zeros_like(up)}
 
     def turn(i: int, to: int) -> None:
@@ -229,7 +247,8 @@ def _walked(
                 active = active & ~wrong
                 continue
             nu = multipliers[active.sum() :]
-            over, under = nu - lam @ up[:, held], lam @ down[:, held] - nu
+            over = nu - lam @ up[:, held]
+            under = lam @ down[:, held] - nu
             worst = np.maximum(over, under)
             if not len(worst) or worst.max() <= 1e-12:
                 return p, side, True
@@ -246,14 +265,18 @@ def _walked(
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(active | (slide == 0), np.inf, (threshold - np.sign(slide) * f) / np.abs(slide))
         j = int(np.argmin(room))
-        a, b, c = float(e @ e), float(p @ e), float(p @ p) - radius**2
+        a = float(e @ e)
+        b = float(p @ e)
+        c = float(p @ p) - radius**2
         edge = (-b + math.sqrt(max(b * b - a * c, 0.0))) / a
         t = min(1.0, float(until[i]) if i >= 0 else np.inf, max(float(room[j]), 0.0), edge)
         # Where many kinks meet, the walk can go round them on the spot; `kkt` says whether that was the end.
         idle = idle + 1 if t * float(np.linalg.norm(e)) <= 1e-12 else 0
         if idle > PATIENCE:
             return p, side, True
-        p, d, f = p + t * e, d + t * change, f + t * slide
+        p = p + t * e
+        d = d + t * change
+        f = f + t * slide
         if i >= 0 and t == until[i]:
             turn(i, 0)
         elif t == max(room[j], 0.0):
@@ -302,12 +325,16 @@ def direct(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
     if residual > OPTIMAL:
         stop, more = smooth(problem, w, threshold, ROUNDINGS[1:])
         again, yet_further = _polished(problem, stop, threshold)
-        left, steps, further = kkt(problem, again, threshold), steps + more, further + yet_further
+        left = kkt(problem, again, threshold)
+        steps = steps + more
+        further = further + yet_further
         if left < residual:
-            w, residual = again, left
+            w = again
+            residual = left
     if _loss(problem, w) > _loss(problem, flat):
         w, more = polish(problem, flat, threshold, FAR)
-        residual, further = kkt(problem, w, threshold), further + more
+        residual = kkt(problem, w, threshold)
+        further = further + more
     trouble = "" if residual <= OPTIMAL else "no local minimum was reached"
     return Solution(w, residual, steps, trouble, polishing=further)
 
@@ -325,9 +352,15 @@ def _loss(problem: Mistreatment, w: Floats) -> float:
 
 
 # The values of the authors' demonstrations, and the stopping rules of the procedure they call.
-TAU, MU, TAU_MAX, ROUNDS = 5.0, 1.2, 1e10, 50
-SLACK, CHANGE = 1e-3, 1e-5
-FTOL, MOST_CCP_STEPS = 1e-7, 200  # of a round; a tighter one costs much and moves the end by less than CHANGE
+TAU = 5.0
+MU = 1.2
+TAU_MAX = 1e10
+ROUNDS = 50
+SLACK = 1e-3
+CHANGE = 1e-5
+# of a round; a tighter one costs much and moves the end by less than CHANGE
+FTOL = 1e-7
+MOST_CCP_STEPS = 200
 
 Slopes = tuple[Floats, Floats]  # slopes above and below d = 0
 
@@ -374,7 +407,8 @@ def procedure(problem: Mistreatment, start: Floats, threshold: float) -> Solutio
     near = restored(problem, w, threshold)
     trouble = "" if converged else "the convex-concave procedure did not converge"
     if near is None:
-        near, trouble = constant(problem), "the convex-concave procedure kept no constraint: a constant model"
+        near = constant(problem)
+        trouble = "the convex-concave procedure kept no constraint: a constant model"
     return Solution(near, kkt(problem, near, threshold), rounds, trouble)
 
 
@@ -389,7 +423,10 @@ def ccp(problem: Mistreatment, start: Floats, threshold: float) -> tuple[Floats,
     white = Whitened(problem, mistreatment.whitener(problem, problem.x @ start))
     convex = np.maximum(problem.up, 0), np.minimum(problem.down, 0)
     concave = np.minimum(problem.up, 0), np.maximum(problem.down, 0)
-    v, tau, before, slack = white.back(start), TAU, np.inf, np.inf
+    v = white.back(start)
+    tau = TAU
+    before = np.inf
+    slack = np.inf
     for rounds in range(1, ROUNDS + 1):
         side = side_of(white.at(v)[1])
         tangents = white.rows(np.vstack([_slopes(concave, side), -_slopes(convex, side)]))
@@ -397,7 +434,8 @@ def ccp(problem: Mistreatment, start: Floats, threshold: float) -> tuple[Floats,
         cost = white.loss(v) + tau * slack
         if slack <= SLACK and abs(before - cost) <= CHANGE:
             return white.t @ v, rounds, True
-        before, tau = cost, min(tau * MU, TAU_MAX)
+        before = cost
+        tau = min(tau * MU, TAU_MAX)
     return white.t @ v, ROUNDS, False
 
 
@@ -410,11 +448,13 @@ def _convex(
 ) -> tuple[Floats, float]:
     """Return the v of least ℓ + τ Σ slack in one round, and the sum of slacks that v needs."""
     convex, concave = parts
-    width, count = len(v), len(tangents)
+    width = len(v)
+    count = len(tangents)
 
     def excess(v: Floats) -> Floats:
         d = white.at(v)[1]
-        above, below = np.maximum(d, 0.0), np.minimum(d, 0.0)
+        above = np.maximum(d, 0.0)
+        below = np.minimum(d, 0.0)
         curved = np.concatenate(
             [convex[0] @ above + convex[1] @ below, -concave[0] @ above - concave[1] @ below]
         )

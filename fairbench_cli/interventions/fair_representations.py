@@ -145,7 +145,8 @@ class PrototypeObjective:
         size = np.sqrt(delta**2 + smoothing**2)
         l_x = l_y = 0.0
         gram = at.v @ at.v.T
-        g_w, g_v = np.zeros(k), np.zeros_like(at.v)
+        g_w = np.zeros(k)
+        g_v = np.zeros_like(at.v)
         g_alpha = None if at.alpha is None else np.zeros_like(at.alpha)
         slope_z = self.a_z * per_z * np.divide(delta, size, out=np.zeros(k), where=size > 0)
         for s, (rows, (m, d, products)) in enumerate(zip(self.groups, near, strict=True)):
@@ -167,7 +168,8 @@ class PrototypeObjective:
                 q *= np.divide(0.5, d, out=np.zeros_like(q), where=d > 0)  # by d²
             weighted = r[:, None] * m
             both = np.asarray(rows.x.T @ np.hstack([weighted, q]))
-            m_x, q_x = both[:, :k].T, both[:, k:].T
+            m_x = both[:, :k].T
+            q_x = both[:, k:].T
             mass = q.sum(axis=0)
             toward = q_x - mass[:, None] * at.v
             g_v += c * (weighted.T @ m @ at.v - m_x)
@@ -329,7 +331,8 @@ class FairRepresentations:
             ends.append(minimise(objective, at, self.iterations, smoothing))
         values = [objective.evaluate(at)[0].value for at in ends]
         best = ends[int(np.argmin(values))]
-        terms, model = objective.evaluate(best)[0], Represented(design, best, self.distance)
+        terms = objective.evaluate(best)[0]
+        model = Represented(design, best, self.distance)
         facts = {
             "objective": terms.value,
             "objective_of_worst_start": max(values),

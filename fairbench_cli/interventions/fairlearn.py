@@ -183,7 +183,8 @@ class ThresholdOptimizer:
         """Fit the classifier and its thresholds; raises as `Adapted.fit`."""
         from fairlearn import postprocessing
 
-        constraints, objective = _WORDS[self.constraint].replace(" ", "_"), _OBJECTIVES[self.objective]
+        constraints = _WORDS[self.constraint].replace(" ", "_")
+        objective = _OBJECTIVES[self.objective]
         technique = _adapted(
             self, postprocessing.ThresholdOptimizer, constraints=constraints, objective=objective
         )

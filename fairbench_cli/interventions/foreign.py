@@ -425,7 +425,8 @@ def fit_sensitive(job: Job) -> Fitted:
         When the rows have weights and it takes none, or it is fitted to validation rows in which a group has
         one label only.
     """
-    rows, train = job.rows(one_hot=not job.takes_classifier), job.train
+    rows = job.rows(one_hot=not job.takes_classifier)
+    train = job.train
     thing = job.construct(rows, prefit=True, predict_method="predict_proba")
     weights_for(thing.fit, train.weights)
     if getattr(thing, "prefit", False):
@@ -437,7 +438,8 @@ def fit_sensitive(job: Job) -> Fitted:
     more = weights_for(thing.fit, train.weights) | {"sensitive_features": rows.group(train)}
     with seeded(job.seed):
         thing.fit(rows.matrix(train), train.y.astype(np.int64), **more)
-    model, few = ForeignModel(thing, rows, job.seed), train.take(np.arange(min(2, len(train))))
+    model = ForeignModel(thing, rows, job.seed)
+    few = train.take(np.arange(min(2, len(train))))
     chance, score = (name if model.gives(name, few) else "" for name in ("_pmf_predict", "predict_proba"))
     parameters = accepts(thing.predict)
     trouble = DRAWN if not chance and "random_state" in parameters else ""
@@ -553,7 +555,8 @@ def fit_transformer(job: Job) -> Fitted:
     """
     from fairbench_cli.interventions.matrix_classifier import MatrixClassifier
 
-    train, drops = job.train, "sensitive_feature_ids" in accepts(job.thing)
+    train = job.train
+    drops = "sensitive_feature_ids" in accepts(job.thing)
     rows = job.rows(one_hot=True, include_protected=False if drops else None)
     indicators = rows.indicators(train)
     width = rows.matrix(train.take(np.arange(1))).shape[1]

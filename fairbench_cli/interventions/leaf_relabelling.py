@@ -98,7 +98,8 @@ def grow(train: Sample, criterion: SplitCriterion, min_leaf: float, *, include_p
     encoder = fit_encoder(train, "levels", include_protected=include_protected)
     table = pick(train.features, encoder.columns)
     cell = train.s.astype(np.intp) * 2 + train.y
-    splits, counts = [], []
+    splits = []
+    counts = []
     queue: list[Rows] = [np.flatnonzero(weights > 0)]
     for rows in queue:  # grows while it is gone through: the tree is in breadth-first order
         inside = np.bincount(cell[rows], weights[rows], 4).reshape(2, 2)
@@ -213,8 +214,11 @@ def leaves_of(counts: NDArray[Any], labels: Sequence[int]) -> Leaves:
     cells: NDArray[Any] = np.frompyfunc(Fraction, 1, 1)(counts)  # sums of them stay exact
     n0, n1 = cells.sum(axis=(0, 2))
     shares = cells[:, 1].sum(axis=1) * n0 - cells[:, 0].sum(axis=1) * n1
-    of_label, leaf, label = cells.sum(axis=1), np.arange(len(cells)), np.array(labels, dtype=np.intp)
-    right, wrong = of_label[leaf, label], of_label[leaf, 1 - label]
+    of_label = cells.sum(axis=1)
+    leaf = np.arange(len(cells))
+    label = np.array(labels, dtype=np.intp)
+    right = of_label[leaf, label]
+    wrong = of_label[leaf, 1 - label]
     return Leaves(
         tuple(np.where(label == 1, shares, -shares)),
         tuple(right - wrong),
@@ -233,10 +237,13 @@ def greedy(leaves: Leaves, epsilon: float) -> list[int]:
     """
 
     def preference(leaf: int) -> tuple[bool, Fraction, Fraction, int]:
-        gain, cost = leaves.gain[leaf], leaves.cost[leaf]
+        gain = leaves.gain[leaf]
+        cost = leaves.cost[leaf]
         return cost > 0, -gain / cost if cost > 0 else Fraction(0), -gain, leaf
 
-    chosen, remaining, allowed = [], leaves.discrimination, leaves.allowed(epsilon)
+    chosen = []
+    remaining = leaves.discrimination
+    allowed = leaves.allowed(epsilon)
     for leaf in sorted((leaf for leaf, gain in enumerate(leaves.gain) if gain > 0), key=preference):
         if remaining <= allowed:
             break
@@ -250,7 +257,8 @@ def without_needless(leaves: Leaves, chosen: Sequence[int], epsilon: float) -> l
 
     Leaves whose relabelling adds accuracy stay.
     """
-    kept, remaining = list(chosen), leaves.discrimination - sum(leaves.gain[leaf] for leaf in chosen)
+    kept = list(chosen)
+    remaining = leaves.discrimination - sum(leaves.gain[leaf] for leaf in chosen)
     for leaf in sorted(chosen, key=lambda leaf: (-leaves.cost[leaf], leaf)):
         if leaves.cost[leaf] >= 0 and remaining + leaves.gain[leaf] <= leaves.allowed(epsilon):
             kept.remove(leaf)
@@ -287,7 +295,8 @@ def optimal(leaves: Leaves, epsilon: float) -> list[int]:
     most = np.zeros(size, dtype=np.int64)  # discrimination lowered at each cost, at most
     taken = np.zeros((len(dear), size), dtype=bool)
     for j, leaf in enumerate(dear):
-        cost, gain = int(leaves.cost[leaf]), int(leaves.gain[leaf])
+        cost = int(leaves.cost[leaf])
+        gain = int(leaves.gain[leaf])
         if cost < size:
             better = most[: size - cost] + gain
             taken[j, cost:] = better > most[cost:]
@@ -353,7 +362,8 @@ class LeafRelabelling:
         if self.criterion == "classifier":
             model = classifier.fit(train)
         else:
-            protected, min_leaf = classifier.include_protected, self.min_leaf or 20.0
+            protected = classifier.include_protected
+            min_leaf = self.min_leaf or 20.0
             model = grow(train, self.criterion, min_leaf, include_protected=protected)
         nodes, leaf = np.unique(nodes_of(model, train), return_inverse=True)
         place = leaf * 4 + train.s * 2 + train.y
@@ -365,7 +375,8 @@ class LeafRelabelling:
             chosen = (greedy if self.solver == "greedy" else optimal)(leaves, self.epsilon)
         except ValueError as refused:
             raise Infeasible(str(refused)) from None
-        before, after = leaves.outcome([]), leaves.outcome(chosen)
+        before = leaves.outcome([])
+        after = leaves.outcome(chosen)
         facts = {
             "leaves": len(nodes),
             "relabelled": len(chosen),

@@ -106,7 +106,10 @@ def training_rows(sample: Sample, design: Design) -> TrainingRows:
     codes = sample.features.codes[:, [sample.features.index(column.name) for column in design.columns]]
     first, group = distinct_rows(codes[kept], sample.s[kept] * 2 + sample.y[kept])
     rows = kept[first]
-    numbers, number_places, blocks, start = [], [], [], 0
+    numbers = []
+    number_places = []
+    blocks = []
+    start = 0
     for j, table in enumerate(design.tables):
         if table.shape[1] == 1:
             numbers.append(table[codes[rows, j], 0])
@@ -258,7 +261,9 @@ def minimise(
     """
     w = start if a is None else _onto(problem, start, a, level)
     d = problem.rows.times(w)
-    value, taken, multiplier = problem.value(w, d), 0, 0.0
+    value = problem.value(w, d)
+    taken = 0
+    multiplier = 0.0
     while True:
         gradient = problem.gradient(w, d)
         solve = solver(_hessian(problem, d, a))
@@ -272,12 +277,14 @@ def minimise(
             residual = float(np.abs(gradient).max())
         if residual <= TOLERANCE or taken == MOST_STEPS:
             break
-        along, fall = problem.rows.times(step), float(gradient @ step)
+        along = problem.rows.times(step)
+        fall = float(gradient @ step)
         # Near the minimum the fall is smaller than what rounding does to f: a full step is right there.
         moved = armijo(problem.value, (w, d), (step, along), value, fall, 1e-15 * abs(value))
         if moved is None:
             break
-        ((w, d), value), taken = moved, taken + 1
+        ((w, d), value) = moved
+        taken = taken + 1
     return Solution(w, residual, steps + taken, value=value, multiplier=multiplier)
 
 

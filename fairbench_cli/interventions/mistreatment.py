@@ -175,7 +175,8 @@ def kkt(problem: Mistreatment, w: Floats, threshold: float) -> float:
     for each pattern of signs.
     """
     d = problem.x @ w
-    f, g = problem.disparities(d), problem.gradient(w, d)
+    f = problem.disparities(d)
+    g = problem.gradient(w, d)
     signs = [_signs(float(value), threshold) for value in f]
     return min(_residual(problem, d, g, np.array(chosen)) for chosen in product(*signs))
 
@@ -197,11 +198,13 @@ def _residual(problem: Mistreatment, d: Floats, g: Floats, signs: Floats) -> flo
         return 0.0
     steepest = np.maximum(np.abs(problem.up), np.abs(problem.down)).max(axis=1, keepdims=True)
     steepest[steepest == 0] = 1.0
-    up, down = signs[:, np.newaxis] * problem.up / steepest, signs[:, np.newaxis] * problem.down / steepest
+    up = signs[:, np.newaxis] * problem.up / steepest
+    down = signs[:, np.newaxis] * problem.down / steepest
     j, i = np.nonzero((np.abs(d) <= ON_KINK) & (up != down))
     base = np.where(d > ON_KINK, up, down) @ problem.x
     kinks = (up - down)[j, i][:, np.newaxis] * problem.x[i]
-    columns, ones = np.vstack([base, kinks]).T, np.ones((len(g), 1))
+    columns = np.vstack([base, kinks]).T
+    ones = np.ones((len(g), 1))
     # Sparse: many thousand rows may sit on d = 0, and each has a share of its own.
     share = hstack([csr_array(-np.eye(len(signs))[j]), eye_array(len(j)), csr_array((len(j), 1))])
     found = scipy.optimize.linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices

@@ -163,7 +163,8 @@ def equal_odds(points: list[thresholds.GroupPoints], objective: Objective) -> Be
     """
     if objective == "accuracy":
         return best_thresholds(points, "equalised-odds")
-    negatives, positives = sum(g.negatives for g in points), sum(g.positives for g in points)
+    negatives = sum(g.negatives for g in points)
+    positives = sum(g.positives for g in points)
     n = negatives + positives
     return best_thresholds(points, "equalised-odds", costs=(n / negatives, n / positives))
 
@@ -313,7 +314,9 @@ class RejectOption:
         if self.theta is not None:
             model = classifier.fit(train)
             probabilities_of(model, train)
-            theta, facts, reached = self.theta, {}, True
+            theta = self.theta
+            facts = {}
+            reached = True
         else:
             model, rows = fit_and_hold_out(train, classifier, self.validation)
             theta, accuracy, d = choose(rows, probabilities_of(model, rows), self.target)
@@ -377,7 +380,8 @@ def choose(rows: Sample, p: Floats, target: float) -> tuple[float, float, float]
     target : float, at least 0
         Largest |d| wanted; see `RejectOption`.
     """
-    weights, deprived = training_weights(rows), rows.s == 0
+    weights = training_weights(rows)
+    deprived = rows.s == 0
     plain = p > 0.5
     change = deprived * 1.0 - plain  # of the decision, if the row is critical
     # Rounded, as 1 − 0.42 is not exactly 0.58.

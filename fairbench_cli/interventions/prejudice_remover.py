@@ -131,7 +131,8 @@ class PrejudiceObjective:
         What R changes through r is 0, as r is the mean of q.
         """
         r = float(self.totals @ q / self.totals.sum())
-        q, r = np.clip(q, CLIP, 1 - CLIP), min(max(r, CLIP), 1 - CLIP)
+        q = np.clip(q, CLIP, 1 - CLIP)
+        r = min(max(r, CLIP), 1 - CLIP)
         return np.asarray(np.log(q / r) - np.log((1 - q) / (1 - r)))
 
     def gradient(self, w: Floats) -> Floats:
@@ -155,7 +156,9 @@ class PrejudiceObjective:
             Raise the curvature of rows on which it is negative, so that the matrix is positive definite.
         """
         q = self.rates(w)
-        slopes, width, totals = self.slopes(q), w.shape[1], self.totals
+        slopes = self.slopes(q)
+        width = w.shape[1]
+        totals = self.totals
         hessian = np.zeros((w.size, w.size))
         toward = np.zeros((len(w), w.size))  # ∂q/∂w
         for s, (rows, own) in enumerate(zip(self.groups, w, strict=True)):
@@ -191,7 +194,8 @@ def minimise(objective: PrejudiceObjective) -> tuple[Floats, float, int]:
 
 
 def _newton(objective: PrejudiceObjective, w: Floats) -> tuple[Floats, float, int]:
-    value, total = objective.value(w), float(objective.totals.sum())
+    value = objective.value(w)
+    total = float(objective.totals.sum())
     for steps in range(MOST_STEPS):
         gradient = objective.gradient(w)
         residual = float(np.abs(gradient).max()) / total

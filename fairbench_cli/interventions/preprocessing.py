@@ -85,7 +85,8 @@ def massage(train: Sample, ranker: Ranker, rng: np.random.Generator) -> tuple[Sa
     m = swaps(cells.sizes(train))
     if m == 0:
         return train, 0
-    score, tiebreak = scores(train, ranker), rng.permutation(len(train))
+    score = scores(train, ranker)
+    tiebreak = rng.permutation(len(train))
     y = train.y.copy()
     y[ranked(rows_of(train, (0, 0)), score, tiebreak, highest_first=True)[:m]] = 1
     y[ranked(rows_of(train, (1, 1)), score, tiebreak, highest_first=False)[:m]] = 0
@@ -186,7 +187,8 @@ def uniform_rows(train: Sample, bootstrap: bool, rng: np.random.Generator) -> Ro
     target = _cell_targets(train)
     chosen = []
     for cell in CELLS:
-        rows, t = rows_of(train, cell), int(target[cell])
+        rows = rows_of(train, cell)
+        t = int(target[cell])
         if t > 0 and bootstrap:
             chosen.append(rng.choice(rows, t))
         elif t > len(rows):
@@ -199,7 +201,8 @@ def uniform_rows(train: Sample, bootstrap: bool, rng: np.random.Generator) -> Ro
 def preferential_rows(train: Sample, ranker: Ranker, rng: np.random.Generator) -> Rows:
     """Return the indices of the rows to train on, ascending; a duplicated row's index repeats."""
     target = _cell_targets(train)
-    score, tiebreak = scores(train, ranker), rng.permutation(len(train))
+    score = scores(train, ranker)
+    tiebreak = rng.permutation(len(train))
     chosen = []
     for cell in CELLS:
         border_first = ranked(rows_of(train, cell), score, tiebreak, highest_first=cell[1] == 0)

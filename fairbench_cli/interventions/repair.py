@@ -93,7 +93,8 @@ def repair_by_rank(
     goals = np.empty_like(codes)
     for group, rows in enumerate(rows_of):
         goals[rows] = _goals(ordered, group, 2 * np.arange(len(rows)) + 1)
-    repaired, after = column, codes
+    repaired = column
+    after = codes
     if method == "combinatorial":
         after = _stepped(codes, goals, np.unique(codes), level)
     elif column.kind == "bins":
@@ -168,7 +169,8 @@ def lower_median(values: Sequence[NDArray[Number]]) -> NDArray[Number]:
 
 
 def _stepped(codes: Codes, goals: Codes, seen: Codes, level: float) -> Codes:
-    here, there = np.searchsorted(seen, codes), np.searchsorted(seen, goals)
+    here = np.searchsorted(seen, codes)
+    there = np.searchsorted(seen, goals)
     return np.asarray(seen[here + np.rint(level * (there - here)).astype(np.intp)])
 
 
@@ -425,7 +427,8 @@ def on_levels(sample: Sample, learned: dict[str, ColumnMap]) -> Sample:
 
 
 def _each_column(sample: Sample, change: Callable[[Column, Codes], tuple[Column, Codes]]) -> Sample:
-    columns, codes = list(sample.features.columns), sample.features.codes.copy(order="F")
+    columns = list(sample.features.columns)
+    codes = sample.features.codes.copy(order="F")
     for j, column in enumerate(columns):
         columns[j], codes[:, j] = change(column, codes[:, j])
     return replace(sample, features=Table(tuple(columns), codes))
@@ -460,7 +463,8 @@ def distance(column: Column, codes: Codes, s: GroupCodes, *, ranked: bool) -> fl
 
 def largest_distance(sample: Sample, how: Repair) -> float:
     """Return the largest distance between the groups over all columns but the protected ones."""
-    features, (s, _) = sample.features, groups_of(sample, how.groups)
+    features = sample.features
+    s, _ = groups_of(sample, how.groups)
     return max(
         distance(column, features.codes[:, j], s, ranked=is_ranked(column, how.bins))
         for j, column in enumerate(features.columns)
@@ -541,7 +545,9 @@ class Auditor:
 
     def repaired(self, train: Sample, seed: int) -> Sample:
         """Return the rows with their columns and labels repaired; two groups or more have rows."""
-        features, y, (s, names) = train.features, train.y, groups_of(train, self.groups)
+        features = train.features
+        y = train.y
+        s, names = groups_of(train, self.groups)
         codes = features.codes.copy(order="F")
         for j, column in enumerate(features.columns):
             is_s = column.name == train.attribute

@@ -65,7 +65,8 @@ class TwoNaiveBayes:
         first = last = next(states)
         steps = 0
         for state in states:  # there may be many: but these two, none is kept
-            steps, last = steps + 1, state
+            steps = steps + 1
+            last = state
         facts = {
             "steps": steps,
             "predicted_discrimination_before": first.discrimination,
@@ -128,7 +129,8 @@ def moves(train: Sample, ratio: Floats, delta: float, alpha: float) -> Iterator[
     """
     weights = np.ones(len(train)) if train.weights is None else train.weights
     mass = weight_sums(train)
-    positives, totals = float(mass[:, 1].sum()), mass.sum(axis=1).tolist()
+    positives = float(mass[:, 1].sum())
+    totals = mass.sum(axis=1).tolist()
     groups = [sorted_groups(ratio[train.s == s], weights[train.s == s]) for s in (0, 1)]
     (n00, n01), (n10, n11) = mass.tolist()  # first s, then y
     while True:
@@ -143,14 +145,17 @@ def moves(train: Sample, ratio: Floats, delta: float, alpha: float) -> Iterator[
         source = n00 if promote else n11
         move: Move = "promote" if promote else "demote"
         if discrimination <= 0 or amount <= 0 or source - amount < 0:
-            move, amount = "stop", 0.0
+            move = "stop"
+            amount = 0.0
         yield State(((n00, n01), (n10, n11)), (accepted[0], accepted[1]), discrimination, move, amount)
         if move == "stop":
             return
         if promote:
-            n01, n00 = n01 + amount, n00 - amount
+            n01 = n01 + amount
+            n00 = n00 - amount
         else:
-            n10, n11 = n10 + amount, n11 - amount
+            n10 = n10 + amount
+            n11 = n11 - amount
 
 
 def sorted_groups(ratio: Floats, weights: Floats) -> tuple[list[float], list[float]]:

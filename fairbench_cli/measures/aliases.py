@@ -49,9 +49,14 @@ class Alias:
         return words.get(self.how, f"{self.how} {{}}").format(listed)
 
 
-_CARDOSO, _SURVEY, _AEQUITAS = "Cardoso et al. 2019", "Žliobaitė 2017", "Aequitas (Saleiro et al. 2018)"
-_FRIEDLER, _HARDT, _COMMON = "Friedler et al. 2019", "Hardt et al. 2016", "common"
-_FAIRLEARN, _AIF360 = "fairlearn", "AIF360"
+_CARDOSO = "Cardoso et al. 2019"
+_SURVEY = "Žliobaitė 2017"
+_AEQUITAS = "Aequitas (Saleiro et al. 2018)"
+_FRIEDLER = "Friedler et al. 2019"
+_HARDT = "Hardt et al. 2016"
+_COMMON = "common"
+_FAIRLEARN = "fairlearn"
+_AIF360 = "AIF360"
 _ODDS = ("tpr-spread", "fpr-spread")
 
 # The rates that Friedler et al. average over groups, by their names, with sources; and those they compare.
@@ -150,7 +155,8 @@ _COMBINE: dict[How, Callable[[Floats], Floats]] = {
 def defined(alias: Alias, known: Mapping[str, Metric]) -> Metric:
     """Return an alias as a metric, given those that define it."""
     parts = [known[name] for name in alias.of]
-    first, shift = parts[0], alias.how == "one plus"
+    first = parts[0]
+    shift = alias.how == "one plus"
     return replace(
         first,
         name=alias.name,
@@ -251,7 +257,8 @@ def diavgall(counts: Counts) -> Floats:
     """
     reference = rate_by_group(counts.pair, "selection-rate")[..., 1]
     ratios = quotient(rate_by_group(counts, "selection-rate")[..., counts.outside], reference[..., None])
-    total, there = np.nansum(ratios, axis=-1), (~np.isnan(ratios)).sum(-1)
+    total = np.nansum(ratios, axis=-1)
+    there = (~np.isnan(ratios)).sum(-1)
     return np.where(np.isnan(reference), np.nan, np.where(total == 0, 1.0, divide(total, there)))
 
 

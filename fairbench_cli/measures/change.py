@@ -118,7 +118,8 @@ def rate_changes(sides: TwoSides, names: Sequence[str]) -> RateChanges:
     whole = [np.where(of_all, each.sum(0), each) for each in under]
     rate = [divide(over[s], whole[s]) for s in (0, 1)]
     # What a row of each kind adds, shape (groups, kinds, rates): to the log of a rate, and to the rate.
-    log, plain = [], []
+    log = []
+    plain = []
     for s in (0, 1):
         share = np.where(of_all, 0.0, _added(below[s], under[s]))
         log.append(_added(above[s], over[s]) - share)
@@ -199,9 +200,12 @@ def _squares(sides: TwoSides, counted: Floats) -> list[Floats]:
     weights that go with the outcome.
     """
     halves = [slice(None)] if sides.paired else [slice(0, 4), slice(4, 8)]
-    alike, pooled = np.zeros((*sides.n.shape, counted.shape[1])), np.zeros_like(sides.n)
+    alike = np.zeros((*sides.n.shape, counted.shape[1]))
+    pooled = np.zeros_like(sides.n)
     for half in halves:
-        n, rows, squares = sides.n[:, half], sides.rows[:, half], sides.squares[:, half]
+        n = sides.n[:, half]
+        rows = sides.rows[:, half]
+        squares = sides.squares[:, half]
         alike[:, half] = divide(squares @ counted[half], n @ counted[half])[:, None] * n[..., None]
         scale = divide(rows.sum(1), n.sum(1))[:, None]  # to weights of mean 1 in each group
         spread = divide(

@@ -243,7 +243,8 @@ def _ends(counts: Counts, rate: str) -> tuple[Floats, Floats]:
     rates = rate_by_group(counts, rate)
     known = ~np.isnan(rates)
     enough = known.sum(-1) > 1
-    low, high = np.where(known, rates, np.inf).min(-1), np.where(known, rates, -np.inf).max(-1)
+    low = np.where(known, rates, np.inf).min(-1)
+    high = np.where(known, rates, -np.inf).max(-1)
     return np.where(enough, low, np.nan), np.where(enough, high, np.nan)
 
 

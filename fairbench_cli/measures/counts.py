@@ -11,7 +11,8 @@ Floats = NDArray[np.float64]
 
 PAIR = ("deprived", "favoured")
 
-_LAST, _FIRST = (-3, -2, -1), (0, 1, 2)
+_LAST = (-3, -2, -1)
+_FIRST = (0, 1, 2)
 
 
 @dataclass(frozen=True, eq=False)

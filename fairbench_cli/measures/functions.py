@@ -63,7 +63,8 @@ def mcc(counts: Counts) -> Floats:
     n = counts.overall
     both = n[..., 0, 0] * n[..., 1, 1] - n[..., 0, 1] * n[..., 1, 0]
     # One root for each side: the product of four large counts would round.
-    labels, predictions = n.sum(-1), n.sum(-2)
+    labels = n.sum(-1)
+    predictions = n.sum(-2)
     spread = np.sqrt(labels[..., 0] * labels[..., 1]) * np.sqrt(predictions[..., 0] * predictions[..., 1])
     return divide(both, spread)
 
@@ -127,7 +128,8 @@ def mutual_information(counts: Counts) -> Floats:
     """
     deprived_and_favoured(counts, counts.group_total)
     joint = divide(counts.predicted, counts.total[..., None, None])
-    h_group, h_label = -_bits(joint.sum(-1)).sum(-1), -_bits(joint.sum(-2)).sum(-1)
+    h_group = -_bits(joint.sum(-1)).sum(-1)
+    h_label = -_bits(joint.sum(-2)).sum(-1)
     bits = _bits(joint)
     h_joint = -(bits[..., 0, 0] + bits[..., 0, 1] + bits[..., 1, 0] + bits[..., 1, 1])
     # Rounding may leave an entropy a hair below 0, and the information outside of what the entropies allow.

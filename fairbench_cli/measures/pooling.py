@@ -125,7 +125,8 @@ def _log_rising(start: Floats, times: Floats) -> Floats:
     """Return log Γ(start + times) − log Γ(start), also where both are large and near each other."""
     from scipy.special import gammaln
 
-    near, far = np.minimum(start, LARGE), np.maximum(start, LARGE)
+    near = np.minimum(start, LARGE)
+    far = np.maximum(start, LARGE)
     end = far + times
     series = (end - 0.5) * np.log1p(times / far) + times * (np.log(far) - 1) + (1 / end - 1 / far) / 12
     found: Floats = np.where(start > LARGE, series, gammaln(near + times) - gammaln(near))
@@ -137,7 +138,9 @@ def _posterior(above: Floats, other: Floats, confidence: float) -> Floats:
     from scipy.special import betainc, betaincinv, betaln
 
     first, second, weight = _prior(above, other)
-    first, second = first + above[:, None], second + other[:, None]  # (groups, points)
+    # (groups, points)
+    first = first + above[:, None]
+    second = second + other[:, None]
     norm = betaln(first, second)
     whole = first + second
     mean = first / whole @ weight
@@ -148,9 +151,13 @@ def _posterior(above: Floats, other: Floats, confidence: float) -> Floats:
     def limit(share: float) -> Floats:
         start = np.clip(betaincinv(mean * like, (1 - mean) * like, share), 1e-300, 1 - 1e-16)
         x = np.log(start) - np.log1p(-start)
-        least, most, left = np.full_like(x, -700.0), np.full_like(x, 40.0), np.arange(len(x))
+        least = np.full_like(x, -700.0)
+        most = np.full_like(x, 40.0)
+        left = np.arange(len(x))
         for _ in range(STEPS):
-            at, a, b = x[left], first[left], second[left]
+            at = x[left]
+            a = first[left]
+            b = second[left]
             reached = betainc(a, b, 1 / (1 + np.exp(-at))[:, None]) @ weight
             reached = np.clip(reached, 1e-300, 1 - 1e-16)
             odds = -np.logaddexp(0, -at)[:, None], -np.logaddexp(0, at)[:, None]

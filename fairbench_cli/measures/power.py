@@ -29,7 +29,9 @@ ROUNDS = 4  # until a limit of the interval is found; each brings two digits
 HALVINGS = 18
 MOST_ROWS = 1e12
 LEAST = 1e-4  # of ratios that are looked at
-TRIED, ZOOMS = 14, 5  # ratios at a time, and how often those next to the one sought are looked at
+# ratios at a time, and how often those next to the one sought are looked at
+TRIED = 14
+ZOOMS = 5
 SAME = 1e-9  # logarithms of ratios that differ by rounding alone
 
 Wanted = Literal["fails", "passes", "both"]
@@ -140,17 +142,23 @@ class TwoGroups:
     @cached_property
     def _seen(self) -> range:
         """The counts that the reference may show."""
-        middle, spread = self.m * self.rate, TAIL * math.sqrt(self.m * self.rate * (1 - self.rate)) + 3
+        middle = self.m * self.rate
+        spread = TAIL * math.sqrt(self.m * self.rate * (1 - self.rate)) + 3
         return range(max(0, math.floor(middle - spread)), min(self.m, math.ceil(middle + spread)) + 1)
 
     @cached_property
     def _each_count(self) -> tuple[Floats, Floats, Floats]:
         """The chances, given each count of the group; all tables are gone through."""
         x, y = np.meshgrid(np.arange(self.n + 1.0), np.array(self._seen, np.float64), indexing="ij")
-        n, m, tau = np.full(x.shape, float(self.n)), np.full(x.shape, float(self.m)), self.rule.tau
-        own, other = x / n, y / m
-        below, above = own < tau * other * (1 - SAME), own * tau > other * (1 + SAME)
-        differ, outside = np.zeros(x.shape, dtype=bool), below | above
+        n = np.full(x.shape, float(self.n))
+        m = np.full(x.shape, float(self.m))
+        tau = self.rule.tau
+        own = x / n
+        other = y / m
+        below = own < tau * other * (1 - SAME)
+        above = own * tau > other * (1 + SAME)
+        differ = np.zeros(x.shape, dtype=bool)
+        outside = below | above
         p, _ = equal_rates(x[outside], n[outside], y[outside], m[outside])
         differ[outside] = p < self.rule.alpha
         z = self.rule.limit
@@ -160,14 +168,16 @@ class TwoGroups:
 
     def _nearest(self, far: float, side: str, power: float) -> float:
         """Return the ratio nearest to 1, up to exp(far), at which the chance of a side is `power`."""
-        near, found = 0.0, math.nan
+        near = 0.0
+        found = math.nan
         for _ in range(ZOOMS):
             logs = np.linspace(near, far, TRIED)
             enough = getattr(self.chances(np.exp(logs) * (1 - SAME), "fails"), side) >= power
             if not enough.any():
                 break
             i = max(1, int(np.argmax(enough)))
-            near, far = float(logs[i - 1]), float(logs[i])
+            near = float(logs[i - 1])
+            far = float(logs[i])
             found = math.exp(far)
         return found
 
@@ -224,7 +234,8 @@ def _at_most(limit: Floats, p: Floats, n: Floats) -> Floats:
     """Return how likely a measured rate is at most a limit: normal, with Edgeworth's term."""
     deviation, skew = _normal(p, n)
     x = np.clip((limit - p) / deviation, -40.0, 40.0)
-    tail, density = normal_p(x) / 2, np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
+    tail = normal_p(x) / 2
+    density = np.exp(-x * x / 2) / math.sqrt(2 * math.pi)
     found: Floats = np.where(x > 0, 1 - tail, tail) - skew * (x * x - 1) * density / 6
     return np.asarray(np.clip(found, 0.0, 1.0))
 
@@ -236,9 +247,12 @@ def _rejected(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> tuple[Floa
     Yates' correction takes, which is near Fisher's test.
     """
     z = -NormalDist().inv_cdf(rule.alpha / 2)
-    total, share = n + m, n / (n + m)
+    total = n + m
+    share = n / (n + m)
     factor = z * z * (1 / n + 1 / m) * total / (total - 1)
-    a, b, c = 1 + factor * share**2, factor * share * (1 - 2 * seen), -factor * seen * (1 - seen)
+    a = 1 + factor * share**2
+    b = factor * share * (1 - 2 * seen)
+    c = -factor * seen * (1 - seen)
     root = np.sqrt(b * b - 4 * a * c)
     found = []
     for sign in (-1, 1):
@@ -293,7 +307,8 @@ def rows_needed(
     q, r, f = as_floats(rate, ratio, share)
     found = np.full(q.shape, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
-        away, edge = np.abs(np.log(r)), -math.log(rule.tau)
+        away = np.abs(np.log(r))
+        edge = -math.log(rule.tau)
         inside = (q > 0) & (r > 0) & (np.maximum(q, q * r) < 1 - SAME)  # weights add up to nearly 1, too
         known = inside & (f > 0) & (f < 1) & (np.abs(away - edge) >= SAME)
     verdicts: tuple[Wanted, Wanted] = ("fails", "passes")
@@ -305,11 +320,13 @@ def rows_needed(
 
 def _least_rows(q: Floats, r: Floats, f: Floats, rule: Criterion, power: float, wanted: Wanted) -> Floats:
     """Halve the logarithm of how many rows there may be."""
-    low, high = np.log(2 / np.minimum(f, 1 - f)), np.full(q.shape, math.log(MOST_ROWS))
+    low = np.log(2 / np.minimum(f, 1 - f))
+    high = np.full(q.shape, math.log(MOST_ROWS))
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         rows = np.exp(middle)
         found = approximate_chances(rows * f, rows * (1 - f), q, r, rule, wanted)
         enough = (found.fails if wanted == "fails" else found.passes) >= power
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        low = np.where(enough, low, middle)
+        high = np.where(enough, middle, high)
     return np.asarray(np.where(high < math.log(MOST_ROWS), np.exp(high), np.nan))

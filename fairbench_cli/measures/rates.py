@@ -11,8 +11,10 @@ from fairbench_cli.measures.counts import Counts, Floats, divide
 
 CELLS = ("tn", "fp", "fn", "tp")  # Counts.n[..., group, label, prediction], flattened
 
-SELECTED, REFUSED = ("fp", "tp"), ("tn", "fn")
-POSITIVE, NEGATIVE = ("fn", "tp"), ("tn", "fp")
+SELECTED = ("fp", "tp")
+REFUSED = ("tn", "fn")
+POSITIVE = ("fn", "tp")
+NEGATIVE = ("tn", "fp")
 RIGHT = ("tn", "tp")
 
 # What an empty denominator lacks.

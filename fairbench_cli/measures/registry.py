@@ -81,7 +81,8 @@ _SELECTION = "selection-rate"
 _KAPPA = "Cohen 1960; normalised accuracy in Žliobaitė 2015"
 _STUDENT = "Student 1908; Žliobaitė 2017 (which misprints a minus)"
 _KAMIRAN = "Kamiran, Žliobaitė & Calders 2013"
-_MANN, _MANTEL = "Mann & Whitney 1947", "Mantel & Haenszel 1959"
+_MANN = "Mann & Whitney 1947"
+_MANTEL = "Mantel & Haenszel 1959"
 
 _SAME_ROWS = "all labels and predictions are the same"
 _SAME_LABELS = "all labels or all predictions are the same"
@@ -403,7 +404,8 @@ def pairs_of(counts: Counts, against: Against = "pairs") -> tuple[Counts, Floats
     ValueError
         When there are fewer than two groups, or no reference is named.
     """
-    n, many = counts.n, range(len(counts.groups))
+    n = counts.n
+    many = range(len(counts.groups))
     if len(many) < 2:
         raise ValueError(f"needs two groups or more; got {counts.groups}")
     one = [n[..., g, :, :] for g in many]

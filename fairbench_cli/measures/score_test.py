@@ -23,7 +23,8 @@ def wilson(above: ArrayLike, below: ArrayLike, confidence: float = 0.95) -> tupl
     >>> [round(float(limit), 4) for limit in wilson(0, 20)]
     [0.0, 0.1611]
     """
-    x, n = np.asarray(above, dtype=np.float64), np.asarray(below, dtype=np.float64)
+    x = np.asarray(above, dtype=np.float64)
+    n = np.asarray(below, dtype=np.float64)
     z2 = normal_quantile(confidence) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
         half = np.sqrt(z2 * (x * (n - x) / n + z2 / 4)) / (n + z2)
@@ -99,14 +100,18 @@ def score_z(
     """
     given = (above, below, ref_above, ref_below, ratio)
     x, n, y, m, theta = (np.asarray(part, dtype=np.float64) for part in given)
-    total, hits = n + m, x + y
+    total = n + m
+    hits = x + y
     # The reference's rate as if the ratio were θ, by maximum likelihood: the smaller root of a quadratic,
     # written so that nothing cancels.
-    a, b = total * theta, n * theta + x + m + y * theta
+    a = total * theta
+    b = n * theta + x + m + y * theta
     discriminant = b * b - 4 * a * hits
     close = discriminant < CLOSE * b * b
     if close.any():
-        missed, ref_missed, beyond = n - x, m - y, theta - 1
+        missed = n - x
+        ref_missed = m - y
+        beyond = theta - 1
         slope = (n + y) * beyond + missed - ref_missed
         discriminant = np.where(close, slope**2 + 4 * theta * missed * ref_missed, discriminant)
     root = np.sqrt(np.maximum(discriminant, 0.0))
@@ -114,7 +119,9 @@ def score_z(
         q = 2 * hits / (b + root)
         p = np.clip(theta * q, 0.0, 1.0)
         q = np.clip(q, 0.0, 1.0)
-        p_left, q_left, away = 1 - p, 1 - q, x / n - theta * y / m
+        p_left = 1 - p
+        q_left = 1 - q
+        away = x / n - theta * y / m
         if close.any():  # the larger roots of two other quadratics
             p_left = np.where(
                 close,
@@ -158,11 +165,13 @@ def ratio_interval(
     z = normal_quantile(confidence)
 
     level = np.multiply.outer(np.array([z, -z]), np.ones(x.shape))
-    first, last = np.full(level.shape, -EDGE), np.full(level.shape, EDGE)
+    first = np.full(level.shape, -EDGE)
+    last = np.full(level.shape, EDGE)
     for _ in range(STEPS):
         middle = (first + last) / 2
         beyond = score_z(x, n, y, m, np.exp(middle)) > level
-        first, last = np.where(beyond, middle, first), np.where(beyond, last, middle)
+        first = np.where(beyond, middle, first)
+        last = np.where(beyond, last, middle)
     root = np.exp((first + last) / 2)
     undefined = (n <= 0) | (m <= 0)
     low = np.where(x <= 0, 0.0, root[0])
@@ -197,7 +206,8 @@ def expected(above: Floats, below: Floats, ref_above: Floats, ref_below: Floats)
     >>> float(expected(*map(np.asarray, (3.0, 20.0, 9.0, 25.0))).round(3))
     5.333
     """
-    hits, total = above + ref_above, below + ref_below
+    hits = above + ref_above
+    total = below + ref_below
     return divide(np.minimum(hits, total - hits) * np.minimum(below, ref_below), total)
 
 

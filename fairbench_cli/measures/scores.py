@@ -63,7 +63,8 @@ class ScoreCells:
 
     def select(self, kept: NDArray[np.bool_] | Ints) -> "ScoreCells":
         """Return some of the cells, by their places or by whether each is kept."""
-        group, label = self.group[kept], self.label[kept]
+        group = self.group[kept]
+        label = self.label[kept]
         return ScoreCells(self.score[kept], group, label, self.weight[kept], self.square[kept])
 
 
@@ -146,11 +147,14 @@ def extend(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: I
     key = cells.group * many + place
     order = np.argsort(key, kind="stable")
     first = np.diff(key[order], prepend=-1) > 0
-    rows, line = key[order][first], np.cumsum(first) - 1
-    slot, shape = 2 * line + cells.label[order], (len(rows), 2)
+    rows = key[order][first]
+    line = np.cumsum(first) - 1
+    slot = 2 * line + cells.label[order]
+    shape = (len(rows), 2)
     weight = summed(slot, cells.weight[order], 2 * len(rows)).reshape(shape)
     square = summed(slot, cells.square[order], 2 * len(rows)).reshape(shape)
-    group, at = rows // many, rows % many
+    group = rows // many
+    at = rows % many
     upto = _running(weight, group, sums.seen)
     below = upto - weight
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -240,7 +244,8 @@ def auc(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estim
 def _hanley_mcneil(value: Floats, rows: Floats) -> Floats:
     """Return the variance of an AUC from it and the rows of each label alone, by exponential scores."""
     above = np.maximum(value, 1 - value)
-    one, two = above / (2 - above) - above**2, 2 * above**2 / (1 + above) - above**2
+    one = above / (2 - above) - above**2
+    two = 2 * above**2 / (1 + above) - above**2
     negatives, positives = rows.T
     return divide(above * (1 - above) + (positives - 1) * one + (negatives - 1) * two, positives * negatives)
 
@@ -349,7 +354,9 @@ class CalibrationFit:
     meat: Floats
 
 
-VALUE, INFORMATION, MEAT = 0, [[3, 4], [4, 5]], [[6, 7], [7, 8]]
+VALUE = 0
+INFORMATION = [[3, 4], [4, 5]]
+MEAT = [[6, 7], [7, 8]]
 """Where `_likelihood` has its logarithm, and the two sums of a fit; the gradient is next to the former."""
 
 
@@ -381,7 +388,9 @@ def fit_calibration(blocks: Callable[[], Iterable[ScoreCells]], groups: int) -> 
     fitted = _overlap(blocks(), groups)
     beta = np.tile([0.0, 1.0], (groups, 1))
     now = _likelihood(blocks(), beta)
-    going, step, halved = fitted.copy(), _step(now, fitted), np.zeros(groups, dtype=np.int64)
+    going = fitted.copy()
+    step = _step(now, fitted)
+    halved = np.zeros(groups, dtype=np.int64)
     for _ in range(MOST_STEPS):
         going &= (np.abs(step) > STEP).any(-1)
         if not going.any():
@@ -391,11 +400,13 @@ def fit_calibration(blocks: Callable[[], Iterable[ScoreCells]], groups: int) -> 
         before = now[:, VALUE]
         worse = going & ~(found[:, VALUE] >= before - 1e-12 * np.abs(before)) & (halved < HALVED)
         better = (going & ~worse)[:, None]
-        beta, now = np.where(better, trial, beta), np.where(better, found, now)
+        beta = np.where(better, trial, beta)
+        now = np.where(better, found, now)
         halved = np.where(worse, halved + 1, 0)
         step = np.where(worse[:, None], step / 2, _step(now, fitted))
     keep = np.where(fitted & ~going, 1.0, np.nan)[:, None]
-    beta, now = beta * keep, now * keep
+    beta = beta * keep
+    now = now * keep
     return CalibrationFit(beta, now[:, INFORMATION], now[:, MEAT])
 
 
@@ -412,15 +423,18 @@ def slope_and_intercept(
     worth = divide(totals.square.sum(-1), totals.weight.sum(-1))
     model = np.diagonal(inverse, axis1=-2, axis2=-1) * worth[:, None]
     reach = normal_quantile(confidence) * np.sqrt(np.maximum(robust, model))
-    low, high = fit.beta - reach, fit.beta + reach
+    low = fit.beta - reach
+    high = fit.beta + reach
     return (fit.beta[:, 1], low[:, 1], high[:, 1]), (fit.beta[:, 0], low[:, 0], high[:, 0])
 
 
 def _overlap(blocks: Iterable[ScoreCells], groups: int) -> NDArray[np.bool_]:
     """Return in which groups neither label has all of the higher scores, so that there is a maximum."""
-    low, high = np.full((groups, 2), np.inf), np.full((groups, 2), -np.inf)
+    low = np.full((groups, 2), np.inf)
+    high = np.full((groups, 2), -np.inf)
     for cells in blocks:
-        x, some = logit(cells.score), cells.weight > 0
+        x = logit(cells.score)
+        some = cells.weight > 0
         at = (cells.group[some], cells.label[some])
         np.minimum.at(low, at, x[some])
         np.maximum.at(high, at, x[some])
@@ -432,12 +446,15 @@ def _likelihood(blocks: Iterable[ScoreCells], beta: Floats) -> Floats:
     groups = len(beta)
     sums = np.zeros((groups, 9))
     for cells in blocks:
-        x, g, w = logit(cells.score), cells.group, cells.weight
+        x = logit(cells.score)
+        g = cells.group
+        w = cells.weight
         eta = beta[g, 0] + beta[g, 1] * x
         small = np.exp(-np.abs(eta))
         p = np.where(eta > 0, 1.0, small) / (1 + small)
         wrong = np.where((eta > 0) == (cells.label == 1), 0.0, np.abs(eta))
-        left, bend = cells.label - p, w * p * (1 - p)
+        left = cells.label - p
+        bend = w * p * (1 - p)
         meat = cells.square * left**2
         parts = [-w * (wrong + np.log1p(small)), w * left, w * left * x]
         parts += [bend, bend * x, bend * x * x, meat, meat * x, meat * x * x]

@@ -89,7 +89,8 @@ def two_proportions(
     '12.78 2.1e-37'
     """
     x, n, y, m = as_floats(above, below, ref_above, ref_below)
-    total, hits = n + m, x + y
+    total = n + m
+    hits = x + y
     pooled = divide(hits, total)
     with np.errstate(invalid="ignore"):  # 0 × ∞ where a denominator is 0
         error = np.sqrt(np.maximum(pooled * (1 - pooled), 0.0) * (divide(1.0, n) + divide(1.0, m)))
@@ -107,7 +108,8 @@ def fisher(above: int, below: int, ref_above: int, ref_below: int) -> float:
     >>> round(fisher(1, 10, 8, 10), 6)
     0.005477
     """
-    hits, total = above + ref_above, below + ref_below
+    hits = above + ref_above
+    total = below + ref_below
     first = max(0, hits - ref_below)
     k = np.arange(first, min(hits, below) + 1, dtype=np.float64)
     steps = np.log((below - k[:-1]) * (hits - k[:-1]) / ((k[:-1] + 1) * (total - below - hits + k[:-1] + 1)))

@@ -82,7 +82,9 @@ def look_up(
     many = max(1, most // max(1, len(order)))
     if many < len(order):
         places = np.sort(np.random.default_rng(SEED).choice(len(order), many, replace=False))
-    found, deprived, favoured = [], [], []
+    found = []
+    deprived = []
+    favoured = []
     sorted_outcomes = given[order].astype(np.float64)
     ahead = int(np.searchsorted(places, split))  # asked who are deprived
     for start, distances in _distances(matrix[order], places):

@@ -124,8 +124,10 @@ def search(some: Subgroups, above: Floats, below: Floats, deals: Iterator[Floats
     deals : iterator of arrays, shape (deals, cells)
         What is over the bar in deals of the outcomes; see `deal_rows` and `deal_people`.
     """
-    rows, hits = some.member @ below, some.member @ above
-    whole, total = float(below.sum()), float(above.sum())
+    rows = some.member @ below
+    hits = some.member @ above
+    whole = float(below.sum())
+    total = float(above.sum())
     found = likelihood_ratio(hits, rows, total, whole)
     higher = hits * whole > total * rows
     best: list[int | None] = []
@@ -134,7 +136,8 @@ def search(some: Subgroups, above: Floats, below: Floats, deals: Iterator[Floats
         at = _first_of_largest(np.where(side, found, -np.inf), some, rows) if side.any() else None
         best.append(at)
         ratios.append(0.0 if at is None else float(found[at]))
-    most, step = [np.empty(0)], max(1, AT_ONCE // len(rows))
+    most = [np.empty(0)]
+    step = max(1, AT_ONCE // len(rows))
     for block in deals:
         for first in range(0, len(block), step):
             dealt = some.member @ block[first : first + step].T
@@ -180,7 +183,8 @@ def deal_rows(above: Floats, below: Floats, draws: int, rng: np.random.Generator
     Each row gets the outcome of another one, so that these, of shape (deals, cells), are hypergeometric.
     """
     step = max(1, AT_ONCE // len(below))
-    rows, total = np.rint(below).astype(np.int64), int(np.rint(above.sum()))
+    rows = np.rint(below).astype(np.int64)
+    total = int(np.rint(above.sum()))
     for first in range(0, draws, step):
         many = min(step, draws - first)
         yield rng.multivariate_hypergeometric(rows, total, size=many, method="marginals").astype(np.float64)

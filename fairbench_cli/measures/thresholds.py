@@ -150,7 +150,8 @@ def group_points(score: ArrayLike, y: ArrayLike, weights: ArrayLike | None = Non
     >>> points.fp.tolist(), points.tp.tolist(), points.thresholds.tolist()
     ([0.0, 0.0, 1.0, 2.0], [0.0, 1.0, 2.0, 2.0], [inf, 0.9, 0.5, -inf])
     """
-    score, y = np.asarray(score, dtype=np.float64), np.asarray(y)
+    score = np.asarray(score, dtype=np.float64)
+    y = np.asarray(y)
     if not len(score):
         raise ValueError("a group has no rows")
     if not np.isfinite(score).all():
@@ -178,10 +179,13 @@ def hull(points: GroupPoints) -> GroupPoints:
     >>> corners.fp.tolist(), corners.tp.tolist(), corners.thresholds.tolist()
     ([0.0, 0.0, 2.0, 3.0], [0.0, 2.0, 3.0, 3.0], [inf, 4.0, 2.0, -inf])
     """
-    fp, tp = points.fp, points.tp
+    fp = points.fp
+    tp = points.tp
     if (fp == np.floor(fp)).all() and (tp == np.floor(tp)).all():
         # Python's whole numbers are exact, whatever their size.
-        slack, x, y = 0.0, fp.astype(np.int64).tolist(), tp.astype(np.int64).tolist()
+        slack = 0.0
+        x = fp.astype(np.int64).tolist()
+        y = tp.astype(np.int64).tolist()
     else:
         slack = ON_CHORD
         x, y = ((v / (v[-1] or 1.0)).tolist() for v in (fp, tp))
@@ -189,7 +193,8 @@ def hull(points: GroupPoints) -> GroupPoints:
     for b in range(len(fp)):
         while len(kept) > 1:
             o, a = kept[-2:]
-            right, up = x[b] - x[o], y[b] - y[o]
+            right = x[b] - x[o]
+            up = y[b] - y[o]
             if (x[a] - x[o]) * up - (y[a] - y[o]) * right < -slack * (right + up):
                 break  # a is above the line from o to b
             kept.pop()
@@ -286,7 +291,8 @@ def _held(group: GroupPoints, constraint: Constraint, norm: Norm) -> Floats:
     |a| + |b| is the larger of |a + b| and |a − b|: the sum of two differences is held by holding the
     differences in FPR + TPR and in FPR − TPR, for any number of groups.
     """
-    fpr, tpr = group.fp / group.negatives, group.tp / group.positives
+    fpr = group.fp / group.negatives
+    tpr = group.tp / group.positives
     rates: dict[Constraint, list[Floats]] = {
         "none": [],
         "demographic-parity": [(group.fp + group.tp) / (group.negatives + group.positives)],
@@ -328,8 +334,11 @@ def _programme(cost: list[Floats], held: list[Floats], tolerance: float) -> list
     from scipy.linalg import block_diag
     from scipy.optimize import linprog
 
-    groups, rates, price = len(cost), len(held[0]), np.concatenate(cost)
-    rate, lowest = block_diag(*held), np.tile(np.eye(rates), (groups, 1))
+    groups = len(cost)
+    rates = len(held[0])
+    price = np.concatenate(cost)
+    rate = block_diag(*held)
+    lowest = np.tile(np.eye(rates), (groups, 1))
     within = np.block([[rate, -lowest, -lowest], [-rate, lowest, np.zeros_like(lowest)]])
     one = np.hstack([block_diag(*(np.ones((1, len(own))) for own in cost)), np.zeros((groups, 2 * rates))])
     after: list[Bound] = [(None, None)] * rates + [(0.0, tolerance)] * rates
@@ -492,14 +501,18 @@ def points_of_counts(swept: Counts) -> tuple[GroupPoints, GroupPoints]:
 def _points(n: Floats) -> GroupPoints:
     negatives, positives = n[0].sum(-1)
     # Sums of rounded counts may be a little larger than the group.
-    fp, tp = np.minimum(n[:, 0, 1], negatives), np.minimum(n[:, 1, 1], positives)
-    nobody, everybody = np.argmin(fp + tp), np.argmax(fp + tp)
+    fp = np.minimum(n[:, 0, 1], negatives)
+    tp = np.minimum(n[:, 1, 1], positives)
+    nobody = np.argmin(fp + tp)
+    everybody = np.argmax(fp + tp)
     order = np.lexsort((tp, fp))
     order = order[tp[order] >= np.maximum.accumulate(tp[order])]
     order = np.concatenate([[nobody], order[(order != nobody) & (order != everybody)], [everybody]])
-    fp, tp = fp[order], tp[order]
+    fp = fp[order]
+    tp = tp[order]
     fp[0] = tp[0] = 0.0
-    fp[-1], tp[-1] = negatives, positives
+    fp[-1] = negatives
+    tp[-1] = positives
     return GroupPoints(fp, tp, float(negatives), float(positives), order.astype(np.float64))
 
 
@@ -560,7 +573,8 @@ class _Curve:
     def draw(self, rate: Floats) -> Draw:
         """Return the thresholds that reach a rate."""
         after = np.searchsorted(self.rate, rate).clip(1, len(self.rate) - 1)
-        low, high = self.rate[after - 1], self.rate[after]
+        low = self.rate[after - 1]
+        high = self.rate[after]
         share = ((rate - low) / (high - low)).clip(0.0, 1.0)
         return Draw(self.thresholds[after - 1], self.thresholds[after], share)
 
@@ -572,8 +586,10 @@ def _curve(group: GroupPoints, constraint: Held) -> _Curve:
         "tpr-parity": (group.tp, group.positives),
         "fpr-parity": (group.fp, group.negatives),
     }[constraint]
-    rate, correct = accepted / everybody, group.tp - group.fp
-    rises, gains = np.diff(rate) > ROUNDING, np.diff(correct) >= 0
+    rate = accepted / everybody
+    correct = group.tp - group.fp
+    rises = np.diff(rate) > ROUNDING
+    gains = np.diff(correct) >= 0
     kept = np.append(rises | ~gains, True) & np.append(True, rises | gains)
     return _Curve(rate[kept], correct[kept], group.thresholds[kept])
 
@@ -593,7 +609,8 @@ def _one(
     gains = np.concatenate([np.diff(favoured.correct), -np.diff(deprived.correct)[::-1]])
     order = np.argsort(-gains / steps, kind="stable")
     of_favoured = order < len(favoured.rate) - 1
-    steps, gains = steps[order], gains[order]
+    steps = steps[order]
+    gains = gains[order]
     rates = [
         np.concatenate([[0.0], np.cumsum(np.where(of_favoured, steps, 0.0))]),
         1.0 - np.concatenate([[0.0], np.cumsum(np.where(of_favoured, 0.0, steps))]),
@@ -627,11 +644,13 @@ def _both(
     sizes = [(group.negatives, group.positives) for group in corners]
 
     def tpr(group: int, fpr: Floats) -> Floats:
-        own, (negatives, positives) = by_fpr[group], sizes[group]
+        own = by_fpr[group]
+        negatives, positives = sizes[group]
         return np.interp(fpr, own.rate, (own.correct + own.rate * negatives) / positives)
 
     def fpr(group: int, rate: Floats) -> Floats:
-        own, (negatives, positives) = by_tpr[group], sizes[group]
+        own = by_tpr[group]
+        negatives, positives = sizes[group]
         return np.interp(rate, own.rate, (own.rate * positives - own.correct) / negatives)
 
     places: list[list[Floats]] = []  # FPR of the deprived and the favoured group, (tolerances, places)
@@ -645,7 +664,8 @@ def _both(
                 places.append([corner, other] if group == 0 else [other, corner])
     for sign in (-1, 1):
         # Along FPR that are t apart: where do the hulls come t apart?
-        start, end = np.maximum(0.0, -sign * bound), np.minimum(1.0, 1.0 - sign * bound)
+        start = np.maximum(0.0, -sign * bound)
+        end = np.minimum(1.0, 1.0 - sign * bound)
         shifted = by_fpr[0].rate - sign * bound
         x = np.concatenate([shifted, by_fpr[1].rate + 0 * bound, start, end], axis=1)
         x = np.sort(np.clip(x, start, np.maximum(start, end)), axis=1)
@@ -662,7 +682,8 @@ def _both(
     y0, y1 = (np.minimum(on_hull[g], on_hull[1 - g] + bound) for g in (0, 1))
     correct = sum(y * p - x * n for x, y, (n, p) in zip((x0, x1), (y0, y1), sizes, strict=True))
     correct = np.where(np.abs(x0 - x1) <= bound + ROUNDING, correct, -np.inf)
-    rows, best = np.arange(len(bound)), np.argmax(correct, axis=1)
+    rows = np.arange(len(bound))
+    best = np.argmax(correct, axis=1)
     gap = np.maximum(np.abs(x0 - x1), np.abs(y0 - y1))[rows, best]
     known: NDArray[np.bool_] = ~np.isnan(tolerances)
     return np.where(known, correct[rows, best], np.nan), np.where(known, gap, np.nan), ()

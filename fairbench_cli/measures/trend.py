@@ -78,11 +78,13 @@ def ratio_trend(
     informative = _says_something(x, n, y, m).sum(-1) > 1
     z = normal_quantile(confidence)
     level = np.multiply.outer(np.array([0.0, z, -z]), np.ones(x.shape[:-1]))
-    low, high = np.full(level.shape, -EDGE), np.full(level.shape, EDGE)
+    low = np.full(level.shape, -EDGE)
+    high = np.full(level.shape, EDGE)
     for _ in range(STEPS):
         middle = (low + high) / 2
         beyond = _score(x, n, y, m, time, middle)[0] > level
-        low, high = np.where(beyond, middle, low), np.where(beyond, high, middle)
+        low = np.where(beyond, middle, low)
+        high = np.where(beyond, high, middle)
     slope, lower, upper = (low + high) / 2
     statistic, _ = _score(x, n, y, m, time, np.zeros(x.shape[:-1]))
     _, start = _score(x, n, y, m, time, slope)
@@ -98,12 +100,15 @@ def _ratio(logarithm: Floats) -> Floats:
 
 def _score(x: Floats, n: Floats, y: Floats, m: Floats, time: Floats, slope: Floats) -> tuple[Floats, Floats]:
     """Return the score statistic of a slope, which falls as the slope grows, and the log ratio at time 0."""
-    low, high = np.full(slope.shape, -EDGE), np.full(slope.shape, EDGE)
-    low, high = low - np.maximum(slope, 0), high - np.minimum(slope, 0)
+    low = np.full(slope.shape, -EDGE)
+    high = np.full(slope.shape, EDGE)
+    low = low - np.maximum(slope, 0)
+    high = high - np.minimum(slope, 0)
     for _ in range(STEPS):
         start = (low + high) / 2
         beyond = _parts(x, n, y, m, start[..., None] + slope[..., None] * time)[0].sum(-1) > 0
-        low, high = np.where(beyond, start, low), np.where(beyond, high, start)
+        low = np.where(beyond, start, low)
+        high = np.where(beyond, high, start)
     scores, information = _parts(x, n, y, m, start[..., None] + slope[..., None] * time)
     about = divide((information * time).sum(-1), information.sum(-1))[..., None]
     spread = (information * (time - about) ** 2).sum(-1)
@@ -120,7 +125,9 @@ def _parts(x: Floats, n: Floats, y: Floats, m: Floats, log_ratio: Floats) -> tup
     """Return the score of the log ratio in each part, and its information; 0 of a part that says nothing."""
     ratio = np.exp(log_ratio)
     # The reference's rate by maximum likelihood, given the ratio: the smaller root of a quadratic.
-    a, b, c = (n + m) * ratio, n * ratio + x + m + y * ratio, x + y
+    a = (n + m) * ratio
+    b = n * ratio + x + m + y * ratio
+    c = x + y
     with np.errstate(divide="ignore", invalid="ignore"):
         q = 2 * c / (b + np.sqrt(np.maximum(b * b - 4 * a * c, 0.0)))
         p = np.minimum(ratio * q, 1 - SURE)

@@ -106,10 +106,13 @@ def shift(
     if len(own.levels) < 2:
         raise user_error(f'the outcome "{outcome}" has one level only', "give data with both outcomes")
     parents = net.parents_of(outcome)
-    lower, raise_ = np.zeros((), bool), np.ones((), bool)  # grow to the shape of the parents' levels
+    # grow to the shape of the parents' levels
+    lower = np.zeros((), bool)
+    raise_ = np.ones((), bool)
     for name, (deprived, favoured) in groups.items():
         source = _column(net, name)
-        below, above = _levels(source, deprived), _levels(source, favoured)
+        below = _levels(source, deprived)
+        above = _levels(source, favoured)
         if not below.any() or (both and not above.any()):
             group = "favoured" if below.any() else "deprived"
             raise user_error(f'no level of "{name}" is named as {group}', f"name at least one {group} level")
@@ -123,7 +126,8 @@ def shift(
                 f"again) or `outcome_sink: true` (let {outcome} have no children, so that arcs point at it)",
             )
         shape = [len(source.levels) if parent == name else 1 for parent in parents]
-        lower, raise_ = lower | below.reshape(shape), raise_ & above.reshape(shape)
+        lower = lower | below.reshape(shape)
+        raise_ = raise_ & above.reshape(shape)
     if beta == 0:
         return net
     cpt = net.cpt(outcome).copy()

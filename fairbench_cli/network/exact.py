@@ -46,7 +46,8 @@ MOST_CELLS = 2**23
 DRAWS = 1_000_000
 BATCHES = 20
 """Parts of the drawn people; standard errors are those of their mean."""
-EQUAL, TIED = 1e-9, 1e-13
+EQUAL = 1e-9
+TIED = 1e-13
 """Scores no further apart are equal. What p orders p' must order too, so p' ties only within rounding."""
 
 FEW_POINTS = 100
@@ -318,9 +319,11 @@ def _view(world: World, unseen: Sequence[str], features: Labels, sums: _Sums) ->
 
 
 def _judged(world: World) -> BayesNet:
-    net, base = world.network, world.base
+    net = world.network
+    base = world.base
     at = [net.index(world.true_name(name)) for name in base.names]
-    parents, cpts = list(net.parents), list(net.cpts)
+    parents = list(net.parents)
+    cpts = list(net.cpts)
     for j, own in enumerate(at):
         parents[own], cpts[own] = tuple(at[i] for i in base.parents[j]), base.cpts[j]
     unchanged = all(np.array_equal(cpts[own], net.cpts[own]) for own in at)
@@ -331,9 +334,11 @@ def _judged(world: World) -> BayesNet:
 
 def _people(view: _View, labels: Labels, net: BayesNet) -> _People:
     """Return all people with true groups and labels, or the included with the recorded ones."""
-    world, recorded = view.world, labels == "recorded"
+    world = view.world
+    recorded = labels == "recorded"
     given = view.given if recorded else {}
-    own, true = world.label, world.true_name(world.label)
+    own = world.label
+    true = world.true_name(world.label)
     outcome = own if recorded else true
     groups = tuple(name if recorded else world.true_name(name) for name in world.groups)
     true_groups = tuple(world.true_name(name) for name in world.groups)
@@ -442,8 +447,10 @@ def _best(points: GroupPoints) -> float:
 def _thinned(points: GroupPoints) -> GroupPoints:
     """Return the points without most of those below the line between two others: the same hull, sooner."""
     while len(points.fp) > FEW_POINTS:
-        fp, tp = points.fp, points.tp
-        right, up = fp[2:] - fp[:-2], tp[2:] - tp[:-2]
+        fp = points.fp
+        tp = points.tp
+        right = fp[2:] - fp[:-2]
+        up = tp[2:] - tp[:-2]
         below = (fp[1:-1] - fp[:-2]) * up - (tp[1:-1] - tp[:-2]) * right
         slack = ROUNDING * (right * points.positives + up * points.negatives)
         kept = np.concatenate([[True], below <= slack, [True]])
@@ -508,7 +515,8 @@ def _points(score: Floats, mass: Floats) -> GroupPoints:
     """Return the points of thresholds on a score; scores that are equal but for rounding go together."""
     distinct, level = np.unique(score, return_inverse=True)
     first = np.diff(distinct, prepend=-np.inf) > EQUAL
-    lowest, at = distinct[first], (np.cumsum(first) - 1)[level]
+    lowest = distinct[first]
+    at = (np.cumsum(first) - 1)[level]
     labels = [np.bincount(at, mass[:, label], len(lowest)) for label in (0, 1)]
     return group_points(np.tile(lowest, 2), np.repeat([0, 1], len(lowest)), np.concatenate(labels))
 
@@ -521,19 +529,24 @@ def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
     """
     if np.array_equal(truth, score):
         return 0.0
-    p, q = _ranks(truth, EQUAL), _ranks(score, TIED)
+    p = _ranks(truth, EQUAL)
+    q = _ranks(score, TIED)
     cell, at = np.unique(p * (q.max(initial=0) + 1) + q, return_inverse=True)
     w = np.bincount(at, weight)
-    p, q = cell // (q.max(initial=0) + 1), cell % (q.max(initial=0) + 1)
+    p = cell // (q.max(initial=0) + 1)
+    q = cell % (q.max(initial=0) + 1)
     differ = w.sum() ** 2 - (np.bincount(p, w) ** 2).sum()
     found = (np.bincount(q, w) ** 2).sum() - (w**2).sum()
     for bit in reversed(range(int(q.max(initial=0)).bit_length())):
         # In the order of all higher bits, then of p: within a block of equal ones, those with this bit set
         # that come before one without it are ranked above it by p' alone.
-        block, upper = q >> (bit + 1), (q >> bit) & 1
+        block = q >> (bit + 1)
+        upper = (q >> bit) & 1
         first = np.diff(block, prepend=-1) != 0
-        start, line = np.flatnonzero(first), np.cumsum(first) - 1
-        ones, above = np.cumsum(upper), np.cumsum(w * upper)
+        start = np.flatnonzero(first)
+        line = np.cumsum(first) - 1
+        ones = np.cumsum(upper)
+        above = np.cumsum(w * upper)
         ones, above = (
             run - (run[start] - own[start])[line] for run, own in ((ones, upper), (above, w * upper))
         )
@@ -542,7 +555,8 @@ def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
         zeros = np.add.reduceat(1 - upper, start)[line]
         moved = np.empty_like(q)
         moved[start[line] + np.where(upper == 1, zeros + ones - 1, place - ones)] = np.arange(len(q))
-        q, w = q[moved], w[moved]
+        q = q[moved]
+        w = w[moved]
     return float(found / differ) if differ > EQUAL * w.sum() ** 2 else 0.0
 
 
@@ -556,12 +570,14 @@ def _ranks(values: Floats, nearest: float) -> Rows:
 
 def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tuple[str, str, str], Floats]]:
     """Yield by how much the odds of p' are those of p: for a group or, if need be, by row of the outcome."""
-    p, q = truth.truth, truth.score
+    p = truth.truth
+    q = truth.score
     ratio = divide(q * (1 - p), (1 - q) * p)
     own = (truth.group == g) & ~np.isnan(ratio)
     if not own.any():
         return
-    lowest, highest = ratio[own].min(), ratio[own].max()
+    lowest = ratio[own].min()
+    highest = ratio[own].max()
     yield ("odds-ratio-least", "", group), np.array([lowest])
     yield ("odds-ratio-most", "", group), np.array([highest])
     if _alike(lowest, highest):
@@ -569,7 +585,8 @@ def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tup
         return
     levels = [view.judged.levels_of(name) for name in truth.parents]
     many = prod(map(len, levels))
-    least, most = np.full(many, np.inf), np.full(many, -np.inf)
+    least = np.full(many, np.inf)
+    most = np.full(many, -np.inf)
     np.minimum.at(least, truth.rows[own], ratio[own])
     np.maximum.at(most, truth.rows[own], ratio[own])
     for row in np.flatnonzero((most >= least) & _alike(least, most)):
@@ -602,7 +619,8 @@ def _total_variation(world: World, sums: _Sums) -> Floats:
     if not differ:
         return np.zeros(1)
     if prod(len(world.levels(name)) for name in differ) <= sums.cells:
-        one, another = posterior(world.network, differ, given), posterior(world.base, differ)
+        one = posterior(world.network, differ, given)
+        another = posterior(world.base, differ)
         return np.array([np.abs(one.table - another.table).sum() / 2])
     rows = sums.drawn(world.base, 1.0)
     ratio: Floats = np.full(len(rows), exp(size - other) / world.share_included)

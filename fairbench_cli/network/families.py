@@ -66,7 +66,9 @@ def family_counts(
     array is counted from the cells that occur; the counts and their order are the same.
     """
     first, *others = *parents, node
-    keys, size, dense = columns[first].copy(), levels[first], True
+    keys = columns[first].copy()
+    size = levels[first]
+    dense = True
     for j in others:
         dense = size * levels[j] <= DENSE_CELLS
         if not dense:
@@ -127,13 +129,15 @@ def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> Lo
         raise user_error("the table has no rows to learn from", "give data with at least one row")
     if not 0 < iss < float("inf"):
         raise user_error(f"iss is {iss}, not a positive number", "give an imaginary sample size above 0")
-    columns, levels = [np.ascontiguousarray(codes, np.int64) for codes in table.codes.T], table.level_counts
+    columns = [np.ascontiguousarray(codes, np.int64) for codes in table.codes.T]
+    levels = table.level_counts
     penalty = log(len(table)) / 2 if score == "bic" else 1.0
 
     @cache
     def local(node: int, parents: tuple[int, ...]) -> float:
         counts = family_counts(columns, levels, node, parents)
-        r, q = levels[node], prod(levels[i] for i in parents)
+        r = levels[node]
+        q = prod(levels[i] for i in parents)
         if score == "k2":
             return _dirichlet(counts, cell=1.0, configuration=float(r))
         if score == "bde":
@@ -189,7 +193,8 @@ def fit(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
     """
     if len(table) == 0:
         raise ValueError("the table has no rows to fit to")
-    structure, cpts = tuple(tuple(own) for own in parents), []
+    structure = tuple(tuple(own) for own in parents)
+    cpts = []
     for j, own in enumerate(structure):
         shape = cpt_shape(table.columns, own, j)
         cells = np.ravel_multi_index([table.codes[:, i] for i in (*own, j)], shape)

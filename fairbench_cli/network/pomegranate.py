@@ -60,7 +60,8 @@ def loopy_posterior(net: BayesNet, of: int, known: Mapping[int, int]) -> Floats:
     values = torch.zeros(1, len(net.columns), dtype=torch.int64)
     mask = torch.zeros_like(values, dtype=torch.bool)
     for column, level in known.items():
-        values[0, column], mask[0, column] = level, True
+        values[0, column] = level
+        mask[0, column] = True
     with catch_warnings():
         simplefilter("ignore")  # torch calls its masked tensors a prototype
         found = model.predict_proba(torch.masked.MaskedTensor(values, mask))

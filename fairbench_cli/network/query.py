@@ -18,7 +18,8 @@ Engine = Literal["exact", "pomegranate"]
 
 MOST_COMBINATIONS = 10_000  # of what is not known of a person
 
-OF, GIVEN = Flag("of"), Flag("given")
+OF = Flag("of")
+GIVEN = Flag("given")
 LARGEST = 2**25
 """Numbers in the largest table that is made on the way (256 MB)."""
 
@@ -152,7 +153,9 @@ def _sum_out(factors: Sequence[Factor], gone: Collection[int], net: BayesNet) ->
     one table of a single 0 is left.
     """
     sizes = [len(column.levels) for column in net.columns]
-    waiting, left, exponent = list(factors), set(gone), 0.0
+    waiting = list(factors)
+    left = set(gone)
+    exponent = 0.0
     kept: list[Factor] = []
     while True:
         for columns, table in waiting:  # scaled, as the product of many small numbers is none
@@ -211,7 +214,8 @@ def _around(
     """Return the boundary of a column among those seen, and the column with the hidden ones within it."""
     families = [{j, *net.parents[j]} for j in _ancestors(net, {own, *seen, *known})]
     boundary: set[int] = set()
-    inside, frontier = {own}, [own]
+    inside = {own}
+    frontier = [own]
     while frontier:
         at = frontier.pop()
         near = set().union(*(family for family in families if at in family)) - inside - set(known)
@@ -256,7 +260,8 @@ def chances(
     >>> chances(net, "y", "yes", ["s"], {"s": np.array([0, 1])}).tolist()
     [0.25, 0.75]
     """
-    own, known = net.index(of), _codes(net, given or {})
+    own = net.index(of)
+    known = _codes(net, given or {})
     places = {net.index(name) for name in seen}
     boundary, inside = _around(net, own, places, known)
     relevant = _ancestors(net, {own, *places, *known})
@@ -313,7 +318,8 @@ def _product(factors: Sequence[Factor], columns: tuple[int, ...]) -> Factor:
         both = tuple(sorted({*every, *own}))
         label = {j: i for i, j in enumerate(both)}
         axes = [label[j] for j in every], [label[j] for j in own], list(range(len(both)))
-        every, product = both, _einsum(product, axes[0], table, *axes[1:])
+        every = both
+        product = _einsum(product, axes[0], table, *axes[1:])
     return columns, _einsum(product, list(range(len(every))), [every.index(j) for j in columns])
 
 
@@ -325,7 +331,8 @@ def _einsum(*operands: object) -> Floats:
 
 def _ancestors(net: BayesNet, columns: Collection[int]) -> list[int]:
     """Return some columns and their ancestors: the tables of all others sum to 1."""
-    found, frontier = set(columns), list(columns)
+    found = set(columns)
+    frontier = list(columns)
     while frontier:
         new = set(net.parents[frontier.pop()]) - found
         found |= new

@@ -124,7 +124,8 @@ class Search:
 
     def refresh(self, gains: Gains, graph: Graph, children: Collection[int]) -> None:
         """Compute again, in place, what the given children gain by one parent more or less."""
-        forbidden, limit = self.allowed.forbidden, self.allowed.max_parents
+        forbidden = self.allowed.forbidden
+        limit = self.allowed.max_parents
         now = {j: self.local(j, tuple(sorted(graph[j]))) for j in children}
         for i in range(len(graph)):
             for j in children:
@@ -138,7 +139,8 @@ class Search:
 
     def moves(self, graph: Graph, gains: Gains) -> Iterator[tuple[float, tuple[Arc, ...]]]:
         """Yield what each move gains that adds, drops or reverses an arc, and the arcs that it changes."""
-        forbidden, nodes = self.allowed.forbidden, range(len(graph))
+        forbidden = self.allowed.forbidden
+        nodes = range(len(graph))
         full = [len(parents) >= self.allowed.max_parents for parents in graph]
         for i in nodes:
             for j in nodes:
@@ -170,7 +172,10 @@ def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobod
     -----
     Scutari (2010), "Learning Bayesian networks with the bnlearn R package", J. Stat. Softw. 35(3).
     """
-    learner, score, tabu, patience = settings.learner, settings.score, settings.tabu, settings.patience
+    learner = settings.learner
+    score = settings.score
+    tabu = settings.tabu
+    patience = settings.patience
     if learner not in get_args(LearnerName):
         raise user_error(f'unknown learner "{learner}"', suggest(learner, get_args(LearnerName)))
     numbers = [column.name for column in table.columns if column.kind == "number"]
@@ -211,7 +216,8 @@ def _tree(table: Table, allowed: Constraints) -> Graph:
 
     Its root is the first column with which the constraints hold.
     """
-    tree, nodes = chow_liu(table), range(len(table.columns))
+    tree = chow_liu(table)
+    nodes = range(len(table.columns))
     for root in nodes:
         arcs = {(i, j) for j, own in enumerate(_rooted(tree, root)) for i in own} | allowed.required
         graph = tuple(frozenset(i for i, child in arcs if child == j) for j in nodes)
@@ -229,7 +235,8 @@ def _rooted(tree: Sequence[tuple[int, ...]], root: int) -> list[tuple[int, ...]]
     >>> _rooted([(), (0,), (1,), (0,)], 2)
     [(1,), (2,), (), (0,)]
     """
-    turned, child = list(tree), root
+    turned = list(tree)
+    child = root
     turned[root] = ()
     while tree[child]:
         (parent,) = tree[child]
@@ -307,12 +314,16 @@ def best_graph(search: Search, graph: Graph, length: int, patience: int, tell: T
     recent: deque[Graph] = deque(maxlen=length)
     gains = [[0.0] * len(graph) for _ in graph]
     changed = [*range(len(graph))]
-    best, best_score, losses = graph, -math.inf, 0
+    best = graph
+    best_score = -math.inf
+    losses = 0
     for step in count():  # how many moves there are left nobody knows
         tell(f"looking for the structure: {sum(map(len, graph))} arcs after {step} moves", None)
         score = search.score(graph)
         if score - best_score > TOLERANCE:
-            best, best_score, losses = graph, score, 0
+            best = graph
+            best_score = score
+            losses = 0
         recent.append(graph)
         search.refresh(gains, graph, changed)
         after = _after_best_move(search, graph, gains, recent, floor=0.0)
@@ -330,7 +341,8 @@ def _after_best_move(
     search: Search, graph: Graph, gains: Gains, barred: Collection[Graph], floor: float
 ) -> Graph | None:
     """Return the graph after the move that gains most, more than `floor`; of ties the first wins."""
-    best, chosen = floor, None
+    best = floor
+    chosen = None
     for gain, arcs in search.moves(graph, gains):
         if gain - best > TOLERANCE:
             after = list(graph)
@@ -338,5 +350,6 @@ def _after_best_move(
                 after[j] ^= {i}
             tail, head = arcs[-1]  # of a move that drops an arc, no path leads from its head to its tail
             if not is_ancestor(after, older=head, younger=tail) and tuple(after) not in barred:
-                best, chosen = gain, tuple(after)
+                best = gain
+                chosen = tuple(after)
     return chosen

@@ -21,7 +21,8 @@ from fairbench_cli.network.draw import BLOCK, drawer
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import posterior
 
-NO, YES = "no", "yes"
+NO = "no"
+YES = "yes"
 """The levels of an inclusion node."""
 
 FEWEST_INCLUDED = 1e-4
@@ -123,7 +124,9 @@ class World:
         network = self.network
         at = [network.index(name) for name in columns]
         parents = [*(network.index(name) for name in given), *at]
-        nodes, arcs, cpts = list(network.columns), list(network.parents), list(network.cpts)
+        nodes = list(network.columns)
+        arcs = list(network.parents)
+        cpts = list(network.cpts)
         last = table.ndim - len(columns)
         for i, j in enumerate(at):
             column = network.columns[j]
@@ -155,9 +158,11 @@ class World:
         UserError
             When next to nobody is left, or the network has a column of such a name.
         """
-        network, own = self.network, f"included.{len(self.included) + 1}" if self.included else "included"
+        network = self.network
+        own = f"included.{len(self.included) + 1}" if self.included else "included"
         _check_free(own, network)
-        node, cpt = Column(own, (NO, YES)), np.stack([1 - chance, chance], axis=-1)
+        node = Column(own, (NO, YES))
+        cpt = np.stack([1 - chance, chance], axis=-1)
         more = BayesNet(
             (*network.columns, node),
             (*network.parents, tuple(network.index(name) for name in given)),
@@ -306,9 +311,11 @@ def world_of(
     >>> world.joint(["s", "y"]).tolist()
     [[0.375, 0.125], [0.125, 0.375]]
     """
-    data, problems = DataRoles(net.columns, label, favourable, groups), list[Problem]()
+    data = DataRoles(net.columns, label, favourable, groups)
+    problems = list[Problem]()
     for mechanism in mechanisms:
-        name, strength = mechanism.strength, _strength_of(mechanism)
+        name = mechanism.strength
+        strength = _strength_of(mechanism)
         if not 0 <= strength <= 1:
             problems.append(Problem(f"{name} is {strength}", f"give a {name} from 0 to 1"))
         problems += mechanism.check(data)
@@ -415,7 +422,8 @@ def draw(world: World, n: int, seed: int) -> WorldRows:
     fill = drawer(world.network, seed, world.streams)
     rows: Codes = np.zeros((n, len(names)), dtype=np.int16, order="F")
     at = [world.network.index(name) for name in world.included]
-    found, tried = 0, 0
+    found = 0
+    tried = 0
     while found < n:
         most = ceil((n - found) * (tried + 1) / (found + 1)) if at else n - found
         block: Codes = np.zeros((min(most, BLOCK), len(names)), dtype=np.int16, order="F")
@@ -450,7 +458,8 @@ def record(world: World, true: Table, seed: int) -> WorldRows:
         raise ValueError("the columns of the people are not those of the world's network")
     if seed < 0:
         raise ValueError(f"the seed must be 0 or more, not {seed}")
-    network, known = world.network, [world.true_name(name) for name in world.base.names]
+    network = world.network
+    known = [world.true_name(name) for name in world.base.names]
     rows: Codes = np.zeros((len(true), len(network.columns)), dtype=np.int16, order="F")
     rows[:, [network.index(name) for name in known]] = true.codes
     fill = drawer(network, seed, world.streams, known)
@@ -462,7 +471,8 @@ def record(world: World, true: Table, seed: int) -> WorldRows:
 
 def _rows_of(world: World, rows: Codes, included: NDArray[np.bool_]) -> WorldRows:
     """Return the record and the truth of rows of all nodes."""
-    network, base = world.network, world.base
+    network = world.network
+    base = world.base
     at = [network.index(world.true_name(name)) for name in base.names]
     true = Table(base.columns, np.asfortranarray(rows[:, at]))
     if not world.altered and not world.omitted:

@@ -191,7 +191,8 @@ def _ours(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]
     """Return `OURS` of a cell."""
     key = key_of(cell)
     found = run.get(key, metric)
-    mean, values = found.mean, found.values[np.isfinite(found.values)]
+    mean = found.mean
+    values = found.values[np.isfinite(found.values)]
     sd = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
     technique = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
     classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])
@@ -362,7 +363,8 @@ def _fits(facts: Facts, where: Where) -> bool:
 
 def _ambiguous(what: str, cells: Sequence[Facts], run: str) -> UserError:
     """Return the error that says in what the cells that fit one value differ, and how to choose."""
-    parts, filters = [], []
+    parts = []
+    filters = []
     for key in dict.fromkeys(key for facts in cells for key in facts):
         found = list(dict.fromkeys(text_of(facts[key]) for facts in cells if key in facts))
         if len(found) < 2:

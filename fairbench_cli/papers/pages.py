@@ -34,7 +34,8 @@ from fairbench_cli.papers.registry import PAPERS, Paper, read_published
 WORST = 10
 CLOSE_TO = 0.05  # how far off a value may be, where nobody says otherwise
 LIMITS = (0.02, 0.05)
-OFF_MARK, FLAG_MARK = "✗", "†"
+OFF_MARK = "✗"
+FLAG_MARK = "†"
 BRIEF = 20  # values off that are listed on a console
 _IN_RUNS = re.compile(r" in \d+/\d+$")
 
@@ -183,7 +184,8 @@ def _agreement(comparison: Reproduction, tolerance: float, title: str) -> Sectio
 
 def _parts(comparison: Reproduction) -> dict[tuple[str, ...], pd.DataFrame]:
     """Return the values that the run is judged by, by block and all of them."""
-    by, values = list(comparison.paper.blocks), comparison.scored
+    by = list(comparison.paper.blocks)
+    values = comparison.scored
     parts = {tuple(map(str, labels)): part for labels, part in values.groupby(by, sort=False)}
     return parts | {("all", *[""] * (len(by) - 1)): values}
 
@@ -204,7 +206,8 @@ def _by_measure(
     comparison: Reproduction, values: pd.DataFrame, title: str, *, brief: bool, total: bool = False
 ) -> Section:
     """Return how many of how many values agree, measures down and data sets across."""
-    column, names = values[comparison.paper.blocks[0]], _first_blocks(comparison)
+    column = values[comparison.paper.blocks[0]]
+    names = _first_blocks(comparison)
 
     def row(label: str, part: pd.DataFrame) -> list[str]:
         own = [part[column.loc[part.index] == name] for name in names]
@@ -220,7 +223,9 @@ def _by_measure(
 
 def _by_rule(comparison: Reproduction, values: pd.DataFrame) -> Section:
     """Return how many values agree by the tolerance, and by stricter rules."""
-    column, gap, z = comparison.paper.blocks[0], values["difference"].abs(), values["z"].abs()
+    column = comparison.paper.blocks[0]
+    gap = values["difference"].abs()
+    z = values["z"].abs()
     near = gap.combine(values["floor"], lambda far, floor: is_within(far, floor - ROUNDING))
     rules = {"within the tolerance": values["verdict"] == WITHIN, "within the floor alone": near}
     kept = pd.DataFrame(rules | {f"|z| ≤ {most}": z <= most for most in (2, 3)})
@@ -283,7 +288,8 @@ def _within(comparison: Reproduction, part: pd.DataFrame) -> str:
 
 def _blocks(comparison: Reproduction) -> Iterator[Section]:
     """Yield ours next to theirs, block by block."""
-    paper, values = comparison.paper, comparison.values
+    paper = comparison.paper
+    values = comparison.values
     down = [name for name in _own_columns(comparison) if name not in (*paper.blocks, paper.across)]
     for labels, part in values.groupby(list(paper.blocks), sort=False):
         names = map(say_label, paper.blocks, map(str, labels))

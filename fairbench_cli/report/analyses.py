@@ -87,7 +87,8 @@ def representations_frame(run: RunResults) -> pd.DataFrame:
         one, other = np.array(found).T
         for metric in run.plan.config.at_hand:
             values = run.own_values(data, metric)
-            x, y = values[one], values[other]
+            x = values[one]
+            y = values[other]
             with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
                 apart = y - x
             both = np.isfinite(apart)
@@ -169,9 +170,11 @@ def overview_table(name: str, run: RunResults) -> Document:
 def _laid_out(name: str, run: RunResults, found: Mapping[Names, Rows], about: str) -> Document:
     """Return a table of each page."""
     columns = ("technique", "classifier", "metric")
-    blocks, metrics = [], two_metrics(run.plan.config)[::-1]
+    blocks = []
+    metrics = two_metrics(run.plan.config)[::-1]
     used: set[str] = set()
-    several, worlds = len({beta for *_, beta in found}) > 1, run.plan.has_worlds
+    several = len({beta for *_, beta in found}) > 1
+    worlds = run.plan.has_worlds
     called = tables.names_of(run.plan.config).dataset
     for (*names, world, beta), rows in found.items():
         across = columns_of(rows)
@@ -253,7 +256,9 @@ def observations(run: RunResults, **only: Any) -> Observations:
     names = list(dict.fromkeys(run.plan.config.at_hand))
     single = {data.dataset for data in run.datasets if not _is_joint(data)}
     parts = [pd.DataFrame(columns=[*TECHNIQUE, *names])]
-    cells, constant, joint = 0, 0, []
+    cells = 0
+    constant = 0
+    joint = []
     for data in run.datasets:
         wanted = [all(cell[name] == value for name, value in only.items()) for cell in data.cells]
         if not any(wanted):
@@ -263,7 +268,8 @@ def observations(run: RunResults, **only: Any) -> Observations:
             continue
         some = _first_of_equals(data, np.array(wanted, dtype=bool) & data.done.any(axis=1))
         cells += int(some.sum())
-        accepted, total = data.counts.predicted[..., 1].sum(-1), data.counts.total
+        accepted = data.counts.predicted[..., 1].sum(-1)
+        total = data.counts.total
         same = (accepted == 0) | (accepted == total)
         constant += int((same & data.done)[some].sum())
         kept = some[:, None] & data.done & ~same
@@ -388,7 +394,9 @@ def arrange(matrix: pd.DataFrame, n: "pd.Series[int]") -> Correlations:
         far = 1 - np.nan_to_num(own[some][:, some])
         np.fill_diagonal(far, 0)
         tree = linkage(squareform(np.clip(far, 0, 2), checks=False), "average", optimal_ordering=True)
-        leaves, joined = leaves_list(tree), tree[:, :2]  # a view: what is set there is set in the tree
+        # a view: what is set there is set in the tree
+        leaves = leaves_list(tree)
+        joined = tree[:, :2]
         names[: len(leaves)] = [names[i] for i in leaves]
         single = joined < len(leaves)
         joined[single] = np.argsort(leaves)[joined[single].astype(int)]
@@ -417,7 +425,8 @@ _PAIR = ["metric", "other", "r", "n"]
 
 def _each_pair(matrix: pd.DataFrame, values: pd.DataFrame) -> pd.DataFrame:
     """Return a row per two metrics of a matrix of correlations: the columns of `_PAIR`."""
-    names, there = matrix.index.to_numpy(), values[matrix.index].notna().to_numpy(dtype=float)
+    names = matrix.index.to_numpy()
+    there = values[matrix.index].notna().to_numpy(dtype=float)
     i, j = np.triu_indices(len(names), k=1)
     n = (there.T @ there)[i, j].astype(int)
     return pd.DataFrame({"metric": names[i], "other": names[j], "r": matrix.to_numpy()[i, j], "n": n})

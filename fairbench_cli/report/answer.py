@@ -390,7 +390,8 @@ def _settings(
     """Yield the settings of a data set, an attribute and the groups compared, in the order of its cells."""
     place = cells[0]["dataset"], cells[0]["attribute"]
     groups = groups_in_words(run.plan.protected(*place), compared)
-    called, facts = names_of(run.plan.config), facts_of_run(run)
+    called = names_of(run.plan.config)
+    facts = facts_of_run(run)
     within = grouped(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
     for (world, representation, classifier, parameters, beta), own in within.items():
         repeats = run.plan.config.repeats

@@ -34,7 +34,9 @@ from fairbench_cli.report.tables import NO_BIAS, names_of
 
 MOST_WORDS = 30  # of the headline
 FEW = 4  # blocks of settings that are spoken of one by one
-MOST_LINES, WIDTH = 20, 80  # of an answer on a console
+# of an answer on a console
+MOST_LINES = 20
+WIDTH = 80
 NARROWED = ("best", "front", "several")
 
 
@@ -48,7 +50,8 @@ def answer_document(run: RunResults, *, brief: bool = False) -> Document:
     """
     answer = answer_of(run)
     reading = reading_of(answer.metric)
-    headline, limits = Statement(headline_of(answer, reading)), limits_of(answer, run.plan)
+    headline = Statement(headline_of(answer, reading))
+    limits = limits_of(answer, run.plan)
     if not brief:
         said = tuple(map(Statement, statements_of(answer, reading)))
         sections = tuple(_section(settings, answer, reading) for settings in answer.blocks)
@@ -260,7 +263,8 @@ def _exceptions(setting: RunSetting, reading: MetricReading, *, brief: bool) -> 
 
 def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
     """Return counts of the settings of the same groups compared, or of a data set."""
-    first, most = settings[0], 99 if detail > 2 else 1
+    first = settings[0]
+    most = 99 if detail > 2 else 1
     pairs = len({(one.attribute, one.compared) for one in settings})
     if pairs > 1:
         head = f"{first.dataset_label}, {pairs} pairs of groups"
@@ -374,7 +378,8 @@ def _margin(reading: MetricReading) -> str:
 
 def _best(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]:
     """Return the sentences on those that are better, or that none is; on values where nothing is compared."""
-    plain, most = setting.plain, _most(detail)
+    plain = setting.plain
+    most = _most(detail)
     if plain is None or not plain.n:
         texts = [_value(one, reading) for one in setting.findings if one.n and not one.constant]
         return [listed(texts, most)] if texts else []

@@ -192,7 +192,8 @@ def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
     if not known:
         return ""
     most, bayes, thresholds, truth = max(known, key=lambda each: each[3] - each[1])
-    gained, lacking = points(thresholds - bayes), points(truth - bayes)
+    gained = points(thresholds - bayes)
+    lacking = points(truth - bayes)
     if lacking == NONE or truth < bayes:
         if detail < 1:
             return ""

@@ -36,7 +36,9 @@ from fairbench_cli.report.results import COMPARED, RunResults
 from fairbench_cli.report.tables import BLOCK, LABELS, labels_of
 
 PLACE = [*SITUATION[:2], "compared", *SITUATION[2:]]
-ACCEPT, REFUSE, MUTATED = "accept all", "refuse all", "mutated"
+ACCEPT = "accept all"
+REFUSE = "refuse all"
+MUTATED = "mutated"
 SHARES = tuple(k / 10 for k in range(1, 11))
 
 BASELINE_COLUMNS = [
@@ -174,7 +176,11 @@ DISTANCE_COLUMNS = [
 ]  # fmt: skip
 SAME = "no difference"
 
-WIN, GOOD, POOR, LOSE, INVERTED = "win-win", "good trade-off", "poor trade-off", "lose-lose", "inverted"
+WIN = "win-win"
+GOOD = "good trade-off"
+POOR = "poor trade-off"
+LOSE = "lose-lose"
+INVERTED = "inverted"
 REGIONS = {
     WIN: ("better", "better", ABOVE),
     GOOD: ("better", "worse", ABOVE),
@@ -362,7 +368,8 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
             rows, basis = population.of_two_models(data, compared, tested, known, *found.slopes)
         else:
             each = population.FRESH if data.design.kind == "drawn" else population.SPLITS
-            rows, basis = None, np.full(len(cells), each, dtype=object)
+            rows = None
+            basis = np.full(len(cells), each, dtype=object)
         everywhere = paired_test(differences, data.design.ratio, rows)
         frame = data.frame.iloc[cells].assign(
             compared=compared,

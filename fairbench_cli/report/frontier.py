@@ -33,7 +33,9 @@ from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, is_baseline,
 from fairbench_cli.report.results import COMPARED, RunResults
 from fairbench_cli.report.tables import BLOCK, Cells, blocks_of, place_of, show_cell
 
-ABOVE, BELOW, NEITHER = "above", "below", "not distinguishable"
+ABOVE = "above"
+BELOW = "below"
+NEITHER = "not distinguishable"
 UNKNOWN = "none: thresholds not known row by row"
 
 FRONTIER_COLUMNS = [
@@ -163,7 +165,8 @@ def moved_thresholds(data: DatasetRepeats, compared: str) -> Iterator[MovedThres
                 found = frontier_of_hulls(pair, held, np.concatenate([TOLERANCES, gaps, gaps + _MORE]))
                 ends = [len(TOLERANCES), len(TOLERANCES) + len(gaps)]
                 accuracy[cell, repeat], at_gap, further = np.split(found.accuracy, ends)
-                reached[followers, repeat], price[followers, repeat] = at_gap, (further - at_gap) / _MORE
+                reached[followers, repeat] = at_gap
+                price[followers, repeat] = (further - at_gap) / _MORE
                 gap[cell, repeat] = found.gap[: len(TOLERANCES)]
                 if held == "equalised-odds" or not len(followers):
                     continue
@@ -230,7 +233,8 @@ def _apply(chosen: Frontier, n: Floats) -> Floats:
     if not chosen.draws:  # a group has no row with a label
         return np.full((len(chosen.gap), 2, 2, 3), np.nan)
     both = np.minimum(n[..., 1], n[-1, ..., 1])
-    values, groups = np.concatenate([n, both[..., None]], axis=-1), []
+    values = np.concatenate([n, both[..., None]], axis=-1)
+    groups = []
     for group, draw in enumerate(chosen.draws):
         known = ~np.isnan(draw.share)
         first, second = (
@@ -296,7 +300,8 @@ def distance_frame(run: RunResults) -> pd.DataFrame:
     for moved in moved_of(run):
         excess = moved.own_accuracy - moved.reached
         shortfall = moved.own_accuracy - moved.chosen_accuracy
-        of_frontier, of_chosen = paired_test(excess), paired_test(shortfall)
+        of_frontier = paired_test(excess)
+        of_chosen = paired_test(shortfall)
         shortfall = shortfall - moved.price * (moved.own_gap - moved.chosen_gap)
         both = np.where(np.isnan(moved.reached), np.nan, 1.0)  # means over the repeats that are compared
         means = {
@@ -346,7 +351,8 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
     known = np.isfinite(differences) & ~np.isnan(thresholds.both).any(axis=(-1, -2))
     known &= (bases != np.arange(len(bases)))[:, None]
     pairs = data.pair(data.counts, moved.compared)
-    nones, price = Counts(PAIR, pairs.n[bases]), moved.price[..., None, None, None]
+    nones = Counts(PAIR, pairs.n[bases])
+    price = moved.price[..., None, None, None]
     own, none, cut = (
         slopes("accuracy", counts) - price * slopes(GAPS[moved.held], counts)
         for counts in (pairs, nones, thresholds.counts)
@@ -359,7 +365,8 @@ def _over_population(moved: MovedThresholds, differences: Floats, thresholds: De
         before, after, move, turn = (
             n[at].reshape(-1, 4, 2) for n in (nones.n, thresholds.counts.n, none, cut)
         )
-        move, turn = move[None] / len(move), turn[None] / len(turn)
+        move = move[None] / len(move)
+        turn = turn[None] / len(turn)
         to_cut = bound(before, after, move, turn, thresholds.both[at].reshape(-1, 4))
         most = (np.sqrt(to_none.variance[:, cell]) + np.sqrt(to_cut.variance)) ** 2
         found[:, cell] = np.concatenate([most, np.minimum(to_none.freedom[:, cell], to_cut.freedom)])

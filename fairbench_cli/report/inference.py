@@ -186,7 +186,9 @@ def _tested(
     of_signs = np.where(np.abs(mean) <= EQUAL, 1.0, 2.0 ** (1 - n))
     p = np.where(constant, of_signs, 2 * stdtr(freedom, -np.abs(t)))
     half = stdtrit(freedom, 0.975) * error
-    own_error, own_freedom, own_half = error, freedom, half
+    own_error = error
+    own_freedom = freedom
+    own_half = half
     if rows is not None:
         both = error**2 + rows.variance
         exact = np.sqrt(both) <= EQUAL
@@ -250,7 +252,8 @@ def row_effects(metric: Metric | str, counts: Counts) -> Floats:
     >>> row_effects("discrimination", Counts(("g", "f"), n)).round(9).tolist()
     [0.02, 0.01]
     """
-    now, effects = measure(metric, counts), np.zeros(counts.n.shape[:-2])
+    now = measure(metric, counts)
+    effects = np.zeros(counts.n.shape[:-2])
     for group, label, decision in np.ndindex(counts.n.shape[-3:]):
         rows = np.minimum(counts.n[..., group, label, decision], 1.0)
         moved = counts.n.copy()
@@ -274,7 +277,8 @@ def slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Counts) ->
     [[-0.06, 0.19], [0.25, -0.25]]
     """
     of = metric if callable(metric) else partial(measure, metric)
-    now, found = of(counts), np.zeros_like(counts.n)
+    now = of(counts)
+    found = np.zeros_like(counts.n)
     for at in np.ndindex(counts.n.shape[-3:]):
         place = (..., *at)
         step = STEP * counts.n[place]
@@ -393,7 +397,8 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
     n = sizes.sum()
     influence -= (influence @ times)[:, None] / n
     squares = influence**2
-    second, fourth = squares @ times, squares**2 @ times
+    second = squares @ times
+    fourth = squares**2 @ times
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.nan_to_num(2 * second**2 / (fourth - second**2 / n), nan=1.0)
     return RowVariance(second * n / max(n - 1, 1), np.clip(freedom, 1, max(n - 1, 1)))
@@ -407,12 +412,15 @@ def bound(
     Parameters are those of `row_variance`, with counts alone; `both`, shape (repeats, strata), are the rows
     that both accept, where these are known.
     """
-    sizes, total = n.sum(-1), n[0].sum()
+    sizes = n.sum(-1)
+    total = n[0].sum()
     with np.errstate(invalid="ignore"):
         p, q = (np.nan_to_num(one[..., 1] / one.sum(-1)) for one in (n, their_n))
-    a, b = np.diff(slope)[..., 0], np.diff(their_slope)[..., 0]
+    a = np.diff(slope)[..., 0]
+    b = np.diff(their_slope)[..., 0]
     means = slope[..., 0] - their_slope[..., 0] + a * p - b * q  # (metrics, repeats, strata)
-    least, most = np.maximum(0.0, p + q - 1) - p * q, np.minimum(p, q) - p * q
+    least = np.maximum(0.0, p + q - 1) - p * q
+    most = np.minimum(p, q) - p * q
     together = np.where(a * b > 0, least, most)
     if both is not None:
         with np.errstate(invalid="ignore"):

@@ -55,7 +55,8 @@ def own_frame(results: Results) -> pd.DataFrame:
     """
     ideal = results.ideals
     shift = np.nan_to_num(ideal)
-    at, judged = np.arange(len(shift)), np.zeros(len(shift), dtype=bool)
+    at = np.arange(len(shift))
+    judged = np.zeros(len(shift), dtype=bool)
     values = results.values, shift[:, None]
     test = over_population(results, at, np.full_like(at, NOTHING), values, judged).population
     rows = results.rows[ROW_COLUMNS].reset_index(drop=True)

@@ -12,7 +12,8 @@ import numpy as np
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.network.model import topological_order
 
-HEIGHT, BETWEEN = 0.4, 0.52
+HEIGHT = 0.4
+BETWEEN = 0.52
 """Inches: a box's height, and the room between two layers."""
 
 SWEEPS = 24
@@ -123,7 +124,8 @@ def _ordered(level: Sequence[int], pieces: Sequence[tuple[int, int]]) -> list[li
     layers = [[node for node in nodes if level[node] == i] for i in range(max(level, default=-1) + 1)]
     above = [[a for a, b in pieces if b == node] for node in nodes]
     below = [[b for a, b in pieces if a == node] for node in nodes]
-    best, least = [layer[:] for layer in layers], crossings(layers, pieces)
+    best = [layer[:] for layer in layers]
+    least = crossings(layers, pieces)
     for sweep in range(SWEEPS):
         near, order = (above, layers) if sweep % 2 == 0 else (below, layers[::-1])
         for layer in order:
@@ -133,13 +135,15 @@ def _ordered(level: Sequence[int], pieces: Sequence[tuple[int, int]]) -> list[li
             layer.sort(key=lambda node: sum(middle[node]) / len(middle[node]))
         count = crossings(layers, pieces)
         if count < least:
-            best, least = [layer[:] for layer in layers], count
+            best = [layer[:] for layer in layers]
+            least = count
     return _swapped(best, pieces)
 
 
 def _swapped(layers: list[list[int]], pieces: Sequence[tuple[int, int]]) -> list[list[int]]:
     """Swap neighbours as long as that removes crossings."""
-    least, before = crossings(layers, pieces), -1
+    least = crossings(layers, pieces)
+    before = -1
     while least not in (0, before):
         before = least
         for layer in layers:
@@ -162,11 +166,13 @@ def _places(
     """Find the places with the least weighted sideways length of all pieces: a linear program."""
     from scipy.optimize import linprog
 
-    n, m = len(widths), len(pieces)
+    n = len(widths)
+    m = len(pieces)
     apart = [pair for layer in layers for pair in pairwise(layer)]
     # Between the places of both ends of each piece, and of each two neighbours, from left to right.
     across, beside = (np.eye(n)[np.array(pairs, dtype=np.intp).reshape(-1, 2)] for pairs in (pieces, apart))
-    across, beside = across[:, 0] - across[:, 1], beside[:, 0] - beside[:, 1]
+    across = across[:, 0] - across[:, 1]
+    beside = beside[:, 0] - beside[:, 1]
     # Variable n + k is how far the ends of piece k are apart, whatever its side.
     matrix = np.block([[across, -np.eye(m)], [-across, -np.eye(m)], [beside, np.zeros((len(apart), m))]])
     limits = [0.0] * (2 * m) + [-((widths[a] + widths[b]) / 2 + gap) for a, b in apart]
@@ -202,7 +208,10 @@ def arc_lines(
                 found[route] = layout.x[node] + step * (k - (len(own) - 1) / 2)
         return found
 
-    layer, start, end, lines = layout.layer, ports(0, 1), ports(-1, -2), {}
+    layer = layout.layer
+    start = ports(0, 1)
+    end = ports(-1, -2)
+    lines = {}
     for arc, route in layout.routes.items():
         x = [start[route], *(layout.x[bend] for bend in route[1:-1]), end[route]]
         lines[arc] = [

@@ -198,8 +198,11 @@ def drawn_network(net: BayesNet, marks: Marks, title: str) -> str:
         x, y = places[-1][1]
         parts.append(element("path", f"tip {kind}", d=f"M{short(x, y)}l-3 -6h6z", fill=colour))
     for node, name in enumerate(net.names):
-        x, y = layout.x[node] * INCH + EDGE, -box_top(layout.layer[node]) * INCH + EDGE
-        wide, high, note = widths[node] * INCH, HEIGHT * INCH, notes[name]
+        x = layout.x[node] * INCH + EDGE
+        y = -box_top(layout.layer[node]) * INCH + EDGE
+        wide = widths[node] * INCH
+        high = HEIGHT * INCH
+        note = notes[name]
         levels = ", ".join(map(str, net.columns[node].levels[:12]))
         said = f"{name}{f' ({note})' if note else ''}: {levels}"
         corner = {"x": short(x - wide / 2), "y": short(y), "width": short(wide), "height": short(high)}
@@ -231,6 +234,7 @@ def role_of(name: str, marks: Marks) -> tuple[str, ...]:
 
 
 def _bent(start: tuple[float, float], end: tuple[float, float]) -> str:
-    (x, y), (a, b) = start, end
+    x, y = start
+    a, b = end
     middle = (y + b) / 2
     return f"L{short(x, y)}C{short(x, middle)} {short(a, middle)} {short(a, b)}"

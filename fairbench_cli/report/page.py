@@ -63,7 +63,8 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         own = one.asked(asked)
         differences = _differences(one, own, metric, MOST_DIFFERENCES // len(runs))
         sets.append(page_numbers.panels_of(one, own, [*differences]))
-    panels, names = sets[0], metrics_of(results)
+    panels = sets[0]
+    names = metrics_of(results)
     scales = [page_numbers.scale_of(results.metric(name), [*chain(*sets)], m) for m, name in enumerate(names)]
     drawn, *others = [_data_of(one, own, scales) for one, own in zip(runs, sets, strict=True)]
     betas = sorted({beta for panel in panels for beta in panel.betas})
@@ -96,7 +97,8 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         "panels": drawn,
         "others": others[0] if others else [],
     }
-    shown, whole = page_charts.Shown(scales, metric, chosen["base"]), []
+    shown = page_charts.Shown(scales, metric, chosen["base"])
+    whole = []
     for number, places in enumerate(slots):
         first = next((i for i, k in enumerate(places) if panels[k].world == world), 0)
         beta = nearest(panels[places[first]].betas, chosen["beta"])
@@ -158,7 +160,8 @@ def _first(words: str) -> str:
 
 def facts_of(run: RunResults) -> str:
     """Return in one line what was run, and how much of it is done."""
-    plan, config = run.plan, run.plan.config
+    plan = run.plan
+    config = run.plan.config
     techniques = len({tuple(cell[name] for name in TECHNIQUE) for cell in plan.cells})
     datasets, betas, worlds = ({cell[name] for cell in plan.cells} for name in ("dataset", "beta", "world"))
     status = {
@@ -284,7 +287,8 @@ def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section
     yield Section("Moved thresholds", (MOVED,), sections=moved, tiled=True, anchor="thresholds")
     yield Section("Groups", (GROUPS,), sections=tuple(_groups(panels)), anchor="groups")
     yield Section("All numbers", tables=_numbers(panels), anchor="numbers")
-    charts, sections = tuple(network_charts(run)), tuple(world_networks(run))
+    charts = tuple(network_charts(run))
+    sections = tuple(world_networks(run))
     yield Section("Networks", charts=charts, sections=sections, tiled=True, anchor="networks")
 
 
@@ -297,7 +301,8 @@ ABOUT_KNOWN = (
     "Without training: " + "; ".join(f"{rule}: {words}" for rule, words in page_charts.KNOWN.items()) + "."
 )
 UNDONE = "What each world does, and what can be undone"
-PLANES, WAYS = "Means over the repeats. Dashed: no difference.", "From light to dark: each technique over {}."
+PLANES = "Means over the repeats. Dashed: no difference."
+WAYS = "From light to dark: each technique over {}."
 CURVES = "Means over the repeats with 95 % intervals."
 MOVED = (
     "The line: the best that a threshold for each group reaches with the model of none, chosen with the "
@@ -374,7 +379,8 @@ def _moved(run: RunResults, one: PanelParts, panel: PanelNumbers) -> Section | N
     found = [own for own in moved_of(run) if own.data is panel.data and (own.compared, own.held) == asked]
     if not found:
         return None
-    moved, beta = found[0], panel.betas[nearest(panel.betas, one.data["at"][one.beta])]
+    moved = found[0]
+    beta = panel.betas[nearest(panel.betas, one.data["at"][one.beta])]
     own = [i for i, at in panel.cells.items() if panel.betas[at % len(panel.betas)] == beta]
     plain = next((i for i in own if moved.baseline[i] == i), None)
     if plain is None:
@@ -404,7 +410,8 @@ def _percents(gaps: Floats, accuracies: Floats) -> list[tuple[float, float] | No
 def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
     """Yield the rates by group of each data set, attribute and classifier, once whatever is compared."""
     for one, *_ in grouped(panels, lambda each: each.panel.beside("compared", "world")).values():
-        panel, groups = one.panel, one.data["groups"]
+        panel = one.panel
+        groups = one.data["groups"]
         sizes, labels = (groups[name][min(one.beta, len(groups[name]) - 1)] for name in ("rows", "labels"))
         rates = [groups["rates"][t * len(panel.betas) + one.beta] for t in range(len(panel.techniques))]
         rows = []
@@ -420,7 +427,8 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
             title += ", at the β that is chosen"
         heads = ("group", "test rows", "labels", *panel.names)
         table = TextTable(title, heads, tuple(rows), words=1, key=f"groups-{one.number}")
-        attribute, representation = panel.of["attribute"], panel.of["representation"]
+        attribute = panel.of["attribute"]
+        representation = panel.of["representation"]
         others = {each.panel.of["attribute"] for each in panels if each.panel.dataset == panel.dataset}
         words = [panel.classifier]
         if len(others) > 1:

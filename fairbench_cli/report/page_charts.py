@@ -91,7 +91,9 @@ class Shown:
 
 def drawn_forest(panel: Data, shown: Shown, beta: int) -> str:
     """Return the differences of a panel's techniques to one of them on a metric at a β."""
-    scale, m, count = shown.scale, shown.m, len(panel["betas"])
+    scale = shown.scale
+    m = shown.m
+    count = len(panel["betas"])
     rows = []
     labels = of_beta(panel["labels"][m], beta)
     if labels is not None:
@@ -119,24 +121,33 @@ def drawn_forest(panel: Data, shown: Shown, beta: int) -> str:
 
 def forest_row(panel: Data, shown: Shown, t: int, beta: int) -> ForestRow:
     """Return the row of a technique; the page's script has the same function."""
-    scale, m, i = shown.scale, shown.m, t * len(panel["betas"]) + beta
-    name, mean = panel["techniques"][t], at(panel["mean"][m], i)
+    scale = shown.scale
+    m = shown.m
+    i = t * len(panel["betas"]) + beta
+    name = panel["techniques"][t]
+    mean = at(panel["mean"][m], i)
     against = panel["against"].get(shown.base)
     change = None if against is None else at(against["difference"][shown.accuracy], i)
     side = shown.aside(_accuracy(panel, shown, i), change)
     if mean is None:
         why = panel["why"].get(str(i), "no finite value")
         return ForestRow(name, "open", f"{name}: {why}", [("-", ""), *side], why)
-    n, repeats, same = of_beta(panel["n"][m], i), panel["repeats"], panel["same"].get(str(i), "")
+    n = of_beta(panel["n"][m], i)
+    repeats = panel["repeats"]
+    same = panel["same"].get(str(i), "")
     note = same or (f"{n} of {repeats}" if n < repeats else "")
     said = f"{name}: {scale.with_unit(mean)}{f', {same}' if same else ''}"
     difference = None if against is None else at(against["difference"][m], i)
     if against is None or difference is None:
-        is_base, place = against is not None and t in against["base"], scale.place(mean)
-        letter, texts = "B" if is_base else "c" if same else ".", [(scale.written(mean), ""), *side]
-        said, base = f"{said}; {n} of {repeats} repeats", place if is_base else None
+        is_base = against is not None and t in against["base"]
+        place = scale.place(mean)
+        letter = "B" if is_base else "c" if same else "."
+        texts = [(scale.written(mean), ""), *side]
+        said = f"{said}; {n} of {repeats} repeats"
+        base = place if is_base else None
         return ForestRow(name, FORM_OF[letter][1], said, texts, note, place, base=base)
-    letter, other = against["kind"][m][i], against["base"][t]
+    letter = against["kind"][m][i]
+    other = against["base"][t]
     start = at(panel["mean"][m], other * len(panel["betas"]) + beta) or 0
     low, high = (at(against[end][m], i) for end in ("low", "high"))
     said += f", {scale.written(difference, '+')} against {panel['techniques'][other]}"
@@ -153,15 +164,19 @@ def forest_row(panel: Data, shown: Shown, t: int, beta: int) -> ForestRow:
 
 def number_cells(panel: Data, shown: Shown, t: int, beta: int) -> list[TableCell]:
     """Return the numbers of a technique at a β; the page's script has the same function."""
-    scale, m, i = shown.scale, shown.m, t * len(panel["betas"]) + beta
-    n, mean = of_beta(panel["n"][m], i), at(panel["mean"][m], i)
+    scale = shown.scale
+    m = shown.m
+    i = t * len(panel["betas"]) + beta
+    n = of_beta(panel["n"][m], i)
+    mean = at(panel["mean"][m], i)
     of = TableCell(f"{n} of {panel['repeats']}", value=n)
     if mean is None:
         why = panel["why"].get(str(i), "no finite value")
         return [*map(TableCell, ("-", "", why, "")), of]
     against = panel["against"].get(shown.base)
     difference = None if against is None else at(against["difference"][m], i)
-    change, letter = TableCell(""), "-" if against is None else against["kind"][m][i]
+    change = TableCell("")
+    letter = "-" if against is None else against["kind"][m][i]
     if against is not None and difference is not None:
         span = _span(scale, against, m, i, "+")
         change = TableCell(scale.written(difference, "+"), span, difference)
@@ -183,7 +198,8 @@ def _accuracy(panel: Data, shown: Shown, i: int) -> Whole:
 
 
 def _span(scale: Scale, numbers: Data, m: int, i: int, sign: str = "") -> str:
-    low, high = at(numbers["low"][m], i), at(numbers["high"][m], i)
+    low = at(numbers["low"][m], i)
+    high = at(numbers["high"][m], i)
     return "" if low is None or high is None else f"[{scale.written(low, sign)}, {scale.written(high, sign)}]"
 
 
@@ -243,8 +259,10 @@ def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequ
     What they are held against is there where it is near them; those that are left out are in the axes, too.
     The page's script draws the same.
     """
-    across, up = scales[x], scales[y]
-    held, others = known_of(panel, x), known_of(panel, y)
+    across = scales[x]
+    up = scales[y]
+    held = known_of(panel, x)
+    others = known_of(panel, y)
     axes = (
         own_axis(across, panel["mean"][x], LEFT, WIDTH - SIDE, held),
         own_axis(up, panel["mean"][y], PLOT + 16, 20, others),
@@ -260,7 +278,8 @@ def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequ
                 points.append((across.value(a), up.value(b), said + more))
         return ChartLine(name, points)
 
-    tracks, known = [], []
+    tracks = []
+    known = []
     for t in part:
         pairs = zip(*(_over(panel, panel["mean"][m], t) for m in (x, y)), strict=True)
         same = [panel["same"].get(str(t * len(panel["betas"]) + k), "") for k in range(len(panel["betas"]))]
@@ -272,7 +291,8 @@ def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequ
             if axes[0].low <= a <= axes[0].high and axes[1].low <= b <= axes[1].high:
                 inside.setdefault((a, b), (a, b, said))
         known.append(ChartLine(name, list(inside.values())))
-    title, zero = f"{panel['name']}: {across.name} and {up.name}", across.ideal == 0
+    title = f"{panel['name']}: {across.name} and {up.name}"
+    zero = across.ideal == 0
     return which(panel) + charts.cloud(title, *axes, tracks, across.named, up.named, zero=zero, known=known)
 
 
@@ -290,18 +310,21 @@ def own_axis(
     ends = [scale.value(each) for each in numbers if each is not None]
     if scale.ideal == 0:
         ends.append(0.0)
-    low, high = min(ends, default=0.0), max(ends, default=1.0)
+    low = min(ends, default=0.0)
+    high = max(ends, default=1.0)
     most = MOST_WIDER * (high - low)
     values = [scale.value(each) for own in held.values() for each in own if each is not None]
     for value in sorted(values, key=lambda x: abs(x - low)):
         if max(high, value) - min(low, value) <= most:
-            low, high = min(low, value), max(high, value)
+            low = min(low, value)
+            high = max(high, value)
     return around([low, high], start, end)
 
 
 def around(values: Sequence[float], start: float, end: float, least: float = 0.5) -> Axis:
     """Return an axis with room around values; `least`: where they are all the same."""
-    low, high = min(values), max(values)
+    low = min(values)
+    high = max(values)
     room = 0.08 * (high - low) or least
     return Axis(low - room, high + room, start, end)
 
@@ -313,7 +336,9 @@ def drawn_curves(panel: Data, scale: Scale, m: int, part: Sequence[int]) -> str:
         return which(panel) + '<figcaption class="fine">One strength only.</figcaption>'
     lines = []
     for t in part:
-        name, points, limits = panel["techniques"][t], [], []
+        name = panel["techniques"][t]
+        points = []
+        limits = []
         ends = [_over(panel, panel[each][m], t) for each in ("mean", "low", "high")]
         for k, (mean, low, high) in enumerate(zip(*ends, strict=True)):
             if mean is None:
@@ -337,7 +362,8 @@ def drawn_curves(panel: Data, scale: Scale, m: int, part: Sequence[int]) -> str:
     across = Axis(min(betas), max(betas), LEFT, WIDTH - SIDE)
     up = Axis(scale.value(low), scale.value(high), PLOT, 12, step=scale.value(step))
     strength = panel["strength"] or "β"
-    title, about = f"{panel['name']}: {scale.name} over {strength}", f"{strength}; up: {scale.named}"
+    title = f"{panel['name']}: {scale.name} over {strength}"
+    about = f"{strength}; up: {scale.named}"
     return which(panel) + charts.plot(title, across, up, lines, about, known=known)
 
 
@@ -368,9 +394,11 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
         points = [point for track in tracks for point in track.points]
         if not points:
             continue
-        first, zero = own[0], answer.metric.ideal == 0
+        first = own[0]
+        zero = answer.metric.ideal == 0
         title = f"{first.dataset_label}, {first.deprived} against {first.favoured}, {first.classifier_label}"
-        across, up = [x for x, _, _ in points], [y for _, y, _ in points]
+        across = [x for x, _, _ in points]
+        up = [y for _, y, _ in points]
         x = around([*across, 0.0] if zero else across, LEFT, WIDTH - 4 * SIDE, least=0.01)
         y = around(up, PLOT + 16, 20, least=0.01)
         drawn = charts.cloud(title, x, y, tracks, answer.metric.name, "accuracy, %", zero=zero)
@@ -382,12 +410,14 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
 
 def _tracks(settings: Sequence[RunSetting], answer: RunAnswer) -> list[ChartLine]:
     """Return the way of each technique over β, that of the plain model first."""
-    reading, lines = reading_of(answer.metric), []
+    reading = reading_of(answer.metric)
+    lines = []
     found = [(one, setting.beta) for setting in settings for one in (setting.plain, *setting.findings) if one]
     for technique, own in grouped(found, lambda each: each[0].technique).items():
         points = []
         for one, beta in own:
-            value, accuracy = one.value.mean, 100 * one.accuracy.mean
+            value = one.value.mean
+            accuracy = 100 * one.accuracy.mean
             if math.isfinite(value) and math.isfinite(accuracy):
                 said = f"{technique}, β = {beta:g}: {reading.size(value)}, accuracy {accuracy:.1f} %"
                 points.append((value, accuracy, said))

@@ -48,7 +48,8 @@ _LETTER = {kind: letter for letter, (kind, _) in FORM_OF.items()}
 GRAIN = 100_000  # of a number, in a page
 MOST = 1e6  # in absolute value: other numbers are none to a page
 FAVOURABLE = "selection-rate"
-REFUSES, ACCEPTS = "refuses everybody", "accepts everybody"
+REFUSES = "refuses everybody"
+ACCEPTS = "accepts everybody"
 NOT_RUN = "not run yet"
 
 Whole = int | None
@@ -288,7 +289,8 @@ def panels_of(
     frames : sequence of (Baseline, DataFrame, sequence of str)
         What the others are compared with, the frame of `paired_frame` that does so, and the kind of each row.
     """
-    metrics, called = metrics_of(results), names_of(run.plan.config)
+    metrics = metrics_of(results)
+    called = names_of(run.plan.config)
     rows = results.rows.assign(**mean_and_interval(results.values))
     others = [name for name in BLOCK if name != "world"]  # worlds of the same panel have the same techniques
     listed = {place: [*dict.fromkeys(_techniques(part))] for place, part in rows.groupby(others)}
@@ -341,7 +343,8 @@ def _laid_out(rows: pd.DataFrame, columns: list[str], axes: Axes, empty: Any = n
     metrics, techniques, betas = axes
     shape = len(columns), len(metrics), len(techniques), len(betas)
     found = np.full(shape, empty, dtype=object if isinstance(empty, str) else float)
-    m, t = map(metrics.index, rows["metric"]), map(techniques.index, _techniques(rows))
+    m = map(metrics.index, rows["metric"])
+    t = map(techniques.index, _techniques(rows))
     found[:, [*m], [*t], [*map(betas.index, rows["beta"])]] = rows[columns].to_numpy().T
     return found
 
@@ -376,7 +379,8 @@ def _known(run: RunResults, of: Mapping[str, Any], axes: Axes, metrics: Sequence
     """Return metrics of `RULES`: shape (metrics, rules, β)."""
     _, techniques, betas = axes
     found = np.full((len(metrics), len(RULES), len(betas)), np.nan)
-    known, config = facts_of_run(run), run.plan.config
+    known = facts_of_run(run)
+    config = run.plan.config
     seen = all(technique[TECHNIQUE.index("include_protected")] for technique in techniques)
     place = of["dataset"], of["attribute"], of["world"]
     for k, beta in enumerate(betas):
@@ -402,7 +406,8 @@ def _of_cells(panel: PanelNumbers) -> tuple[dict[str, str], dict[str, str]]:
     why = dict.fromkeys(range(len(panel.techniques) * len(panel.betas)), NOT_RUN)
     same = dict.fromkeys(why, "")
     for i, at in panel.cells.items():
-        done, statuses = int(data.done[i].sum()), [text for text in data.status[i] if text]
+        done = int(data.done[i].sum())
+        statuses = [text for text in data.status[i] if text]
         why[at] = ""
         if not done:
             reason = next((text for text in data.reason[i] if text), "")
@@ -426,9 +431,11 @@ def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     if metric.direction in ("higher", "lower") and unit == "%":
         ends = []  # an accuracy of 1 is far from all others
     most = np.quantile(means, [0.02, 0.98]) if metric.ratio and len(means) else means
-    low, high = min([*ends, *most], default=0.0), max([*ends, *most], default=1.0)
+    low = min([*ends, *most], default=0.0)
+    high = max([*ends, *most], default=1.0)
     room = 0.06 * (high - low) or 0.05
-    low, high = low - room, high + room
+    low = low - room
+    high = high + room
     step = round_step((high - low) / 4)
     ideal = None if metric.ideal is None or not np.isfinite(metric.ideal) else round(metric.ideal * GRAIN)
     axis = math.floor(low * GRAIN), math.ceil(high * GRAIN), max(1, round(step * GRAIN))
@@ -495,7 +502,8 @@ def parts_of(count: int, upper: Sequence[int]) -> Iterator[list[int]]:
     [[0, 1, 2, 4], [0, 5, 6, 7]]
     """
     own = [t for t in range(count) if t not in upper or t == 0]
-    n, most = len(own), len(LINES)
+    n = len(own)
+    most = len(LINES)
     if n <= most:
         yield own
         return
@@ -525,7 +533,8 @@ def _means(values: Floats) -> Floats:
 
 def _groups(panel: PanelNumbers) -> Data:
     """Return rows, labels and the rate of favourable decisions by group: of each attribute and of all."""
-    data, world = panel.data, panel.of["world"]
+    data = panel.data
+    world = panel.of["world"]
     names = [*dict.fromkeys([*data.protected.names, CROSS.join(data.protected.names)])]
 
     def rates(levels: Sequence[Counts]) -> Floats:
@@ -537,7 +546,8 @@ def _groups(panel: PanelNumbers) -> Data:
     found: list[list[Whole]] = [[] for _ in range(len(panel.techniques) * len(panel.betas))]
     for i, at in panel.cells.items():
         found[at] = grains(means[i], SHARE)
-    rows, shares = [], []
+    rows = []
+    shares = []
     for beta in panel.betas:
         labels = [data.levels(data.labels_at(world, beta), name) for name in names]
         rows.append(grains(np.concatenate([_means(one.group_total) for one in labels]) / GRAIN))

@@ -27,7 +27,8 @@ def world_sections(run: RunResults) -> Iterator[Section]:
     Each has what the world does, by its strength: to the labels and sizes of the groups, to the order within
     them, and to what anybody could reach who knows the record alone, or the truth.
     """
-    called, features = names_of(run.plan.config), run.plan.config.test_features
+    called = names_of(run.plan.config)
+    features = run.plan.config.test_features
     asked = {tuple(cell[name] for name in ("dataset", "attribute", "world")) for cell in run.plan.cells}
     known = facts_of_run(run).worlds if run.plan.has_worlds else ()
     found = grouped(known, lambda one: (one.dataset, one.attribute, one.world))
@@ -35,7 +36,8 @@ def world_sections(run: RunResults) -> Iterator[Section]:
         every = found[dataset, attribute, world]
         source = run.plan.dataset(dataset, attribute)
         groups = groups_in_words(run.plan.protected(dataset, attribute), attribute)
-        name, strength = world_called(source, world), strength_of(source, world)
+        name = world_called(source, world)
+        strength = strength_of(source, world)
         own = [one for one in every if one.features == features] or every
         own.sort(key=lambda one: (one.include_protected, one.beta))
         sentences = [_done(source, world)]
@@ -212,7 +214,8 @@ def _cells(
 
 def _order(world: ExactWorld, group: str) -> TableCell:
     """Return whether the record keeps the order of a group, and small, which share of pairs it does not."""
-    kept, apart = world.kept(group), world.number("discordant", "", group)
+    kept = world.kept(group)
+    apart = world.number("discordant", "", group)
     if kept is None:
         return TableCell("-")
     share = "" if kept or apart is None else signed(100 * apart.value, 1, "")

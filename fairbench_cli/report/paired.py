@@ -164,13 +164,16 @@ def differences_frame(
     """
     rows = results.rows[ROW_COLUMNS].iloc[ours].reset_index(drop=True).assign(**columns)
     has_ideal = ~np.isnan(results.ideals[ours])
-    up, down = np.where(has_ideal, "worse", "higher"), np.where(has_ideal, "better", "lower")
+    up = np.where(has_ideal, "worse", "higher")
+    down = np.where(has_ideal, "better", "lower")
     family = [*(["baseline"] if "baseline" in columns else []), *BLOCK, "metric"]
 
     once, place, sign = _once(ours, theirs)
-    n, far = len(once), results.distances
+    n = len(once)
+    far = results.distances
     values = tuple(np.concatenate([results.values[at], far[at]]) for at in (ours[once], theirs[once]))
-    twice, judged = np.tile(once, 2), np.repeat([False, True], n)
+    twice = np.tile(once, 2)
+    judged = np.repeat([False, True], n)
     tests = over_population(results, ours[twice], theirs[twice], values, judged, paired=paired)
     numbers: dict[str, Any] = {"n": tests.on_rows.n[place].astype(int)}
     for prefix, each in (("", tests.on_rows), ("population_", tests.population)):
@@ -275,7 +278,8 @@ def _techniques(rows: pd.DataFrame) -> list[tuple[Any, ...]]:
 
 def _pairs(rows: pd.DataFrame, baseline: Baseline) -> pd.DataFrame:
     """Return the rows of the techniques and of their baselines, and what each baseline is called and sees."""
-    situation, seen = [*SITUATION, "compared", "metric"], "include_protected"
+    situation = [*SITUATION, "compared", "metric"]
+    seen = "include_protected"
     techniques = rows[TECHNIQUE].itertuples(index=False, name=None)
     is_it = np.array([baseline.is_one(*own) for own in techniques], dtype=bool)
     rows = rows[[*situation, seen]].reset_index(drop=True)
@@ -289,7 +293,8 @@ def _pairs(rows: pd.DataFrame, baseline: Baseline) -> pd.DataFrame:
 
 def adjusted(rows: pd.DataFrame, p: Floats, together: Sequence[str]) -> dict[str, Any]:
     """Return Holm's adjustment of p over the rows with the same values in some columns, and their number."""
-    p_holm, tests = np.full(len(p), np.nan), np.zeros(len(p), dtype=int)
+    p_holm = np.full(len(p), np.nan)
+    tests = np.zeros(len(p), dtype=int)
     for family in rows.groupby(list(together), sort=False).indices.values():
         p_holm[family] = holm(p[family])
         tests[family] = np.count_nonzero(~np.isnan(p[family]))
@@ -350,7 +355,9 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     of_metrics = np.stack([np.flatnonzero(known & (kept.rows["metric"] == name)) for name in metrics])
     there = np.logical_and(*np.isfinite(kept.values[of_metrics]))
     some = there.any(axis=1)
-    kept, there = kept.take(of_metrics[:, some].ravel()), there[some]  # of one metric, then of the other
+    # of one metric, then of the other
+    kept = kept.take(of_metrics[:, some].ravel())
+    there = there[some]
     values, far = (
         np.where(there, both.reshape(2, *there.shape), np.nan) for both in (kept.values, kept.distances)
     )
@@ -381,7 +388,8 @@ def pareto_frame(results: Results, metrics: tuple[str, str] = PARETO_METRICS) ->
     def dominated_by(shown: NDArray[np.bool_]) -> list[str]:
         """Return for each technique those that dominate it, of the pairs that are asked for."""
         found: list[list[str]] = [[] for _ in labels]
-        won, lost = np.stack([first, second])[:, wins & shown], np.stack([second, first])[:, loses & shown]
+        won = np.stack([first, second])[:, wins & shown]
+        lost = np.stack([second, first])[:, loses & shown]
         for winner, loser in sorted(np.concatenate([won, lost], axis=1).T.tolist()):
             found[loser].append(labels[winner])
         return [APART.join(names) for names in found]

@@ -82,11 +82,14 @@ def best_of(results: Results) -> NDArray[np.bool_]:
     of their paired tests, Holm-adjusted over the columns of a table, which is all β of a data set, attribute,
     groups compared, world and classifier. A column of one technique has none.
     """
-    rows, far = results.rows.reset_index(drop=True), results.distances
+    rows = results.rows.reset_index(drop=True)
+    far = results.distances
     far[~np.isfinite(far)] = np.nan
     able = ~np.isnan(far).all(axis=1) & (results.constant.sum(axis=1) == 0)
     able &= (rows["intervention"] != tables.TRUTH).to_numpy()
-    ours, theirs, columns = [], [], []
+    ours = []
+    theirs = []
+    columns = []
     for at in rows.groupby([*SITUATION, "compared", "metric"], sort=False).indices.values():
         among = at[able[at]]
         if len(among) > 1:
@@ -98,7 +101,8 @@ def best_of(results: Results) -> NDArray[np.bool_]:
     best = np.zeros(len(rows), dtype=bool)
     if not columns:
         return best
-    one, other = np.array(ours), np.array(theirs)
+    one = np.array(ours)
+    other = np.array(theirs)
     pairs = over_population(results, one, other, (far[one], far[other]), np.ones(len(one), dtype=bool))
     tests = pairs.population
     worse = np.where(tests.mean < 0, tests.p, np.where(np.isnan(tests.p), np.nan, 1.0))

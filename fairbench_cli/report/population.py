@@ -24,11 +24,15 @@ from fairbench_cli.report.inference import (
 from fairbench_cli.report.repeats import DatasetRepeats, Texts
 from fairbench_cli.report.results import Results
 
-FRESH, SPLITS = "fresh test rows", "random splits"
-ROW_BY_ROW, FROM_COUNTS = "decisions row by row", "bound from counts"
+FRESH = "fresh test rows"
+SPLITS = "random splits"
+ROW_BY_ROW = "decisions row by row"
+FROM_COUNTS = "bound from counts"
 ON_RECORD = "bound from recorded counts"
 OTHER_ROWS = "none: other test rows"
-OF_ROWS, OF_SIZE, NO_SLOPE = "none: not from counts", "none: a test statistic", "none: no derivative"
+OF_ROWS = "none: not from counts"
+OF_SIZE = "none: a test statistic"
+NO_SLOPE = "none: no derivative"
 
 BASES = {
     FRESH: "Every repeat draws test rows of its own, so a paired t-test speaks of the population.",
@@ -96,11 +100,13 @@ def over_population(
             return paired_test(differences[at], ratio, rows)
         return welch_test(values[0][at], values[1][at], ratio, rows)
 
-    found, basis = tested(slice(None)), np.full(len(ours), FRESH, dtype=object)
+    found = tested(slice(None))
+    basis = np.full(len(ours), FRESH, dtype=object)
     on_rows = PairedTest(**{name: own.copy() for name, own in vars(found).items()})
     of_dataset = results.place[ours, 0] if len(results.place) else np.zeros(0)
     for number, data in enumerate(results.datasets):
-        at, rows = np.flatnonzero(of_dataset == number), None
+        at = np.flatnonzero(of_dataset == number)
+        rows = None
         if not len(at) or data.design.kind == "drawn":
             continue
         if data.design.kind == "split":
@@ -180,7 +186,8 @@ def _shared(
     judged: NDArray[np.bool_],
 ) -> tuple[RowVariance, Texts]:
     """Return the variance that shared test rows add to each pair's, and the basis that it rests on."""
-    found, basis = np.full((2, len(ours)), np.nan), np.full(len(ours), ROW_BY_ROW, dtype=object)
+    found = np.full((2, len(ours)), np.nan)
+    basis = np.full(len(ours), ROW_BY_ROW, dtype=object)
     there = np.isfinite(differences)
     compared, names = results.rows[["compared", "metric"]].to_numpy(dtype=object)[ours].T
     metrics = {name: results.metric(name) for name in dict.fromkeys(names)}
@@ -207,14 +214,17 @@ def _shared(
     pair = their_cells * len(data.cells) + cells
     for number in np.unique(pair[known]):
         at = np.flatnonzero(known & (pair == number))
-        cell, other = int(cells[at[0]]), int(their_cells[at[0]])
+        cell = int(cells[at[0]])
+        other = int(their_cells[at[0]])
         repeats = np.flatnonzero(there[at].any(axis=0))
         slope = slopes_of(ours, at, cell, repeats)
         if other == NOTHING:
-            other, their_slope = cell, np.zeros_like(slope)
+            other = cell
+            their_slope = np.zeros_like(slope)
         else:
             their_slope = slopes_of(theirs, at, other, repeats)
-        model, their_model = data.decided(cell, repeats), data.decided(other, repeats)
+        model = data.decided(cell, repeats)
+        their_model = data.decided(other, repeats)
         from_rows = row_variance(model, their_model, slope, their_slope)
         found[:, at] = from_rows.variance, from_rows.freedom
         if model.rows is None or their_model.rows is None:
@@ -251,13 +261,15 @@ def of_two_models(
     basis : array of str, shape (pairs,)
         What it rests on; empty where it is NaN.
     """
-    found, basis = np.full((2, *rising.shape[:2]), np.nan), np.full(len(cells), "", dtype=object)
+    found = np.full((2, *rising.shape[:2]), np.nan)
+    basis = np.full(len(cells), "", dtype=object)
     summed = partial(data.pair, compared=compared)
     for i, (cell, other) in enumerate(cells):
         repeats = np.flatnonzero(known[i])
         if not len(repeats):
             continue
-        model, their_model = data.decided(cell, repeats), data.decided(other, repeats)
+        model = data.decided(cell, repeats)
+        their_model = data.decided(other, repeats)
         up, down = (data.by_stratum(own[:, i, repeats] / len(repeats), summed) for own in (rising, falling))
         rows = row_variance(model, their_model, up, down)
         found[:, :, i] = rows.variance, rows.freedom

@@ -22,7 +22,8 @@ from fairbench_cli.report.tables import classifier_label, technique_label
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-ROOM, ENDING = "predictions", ".parquet"
+ROOM = "predictions"
+ENDING = ".parquet"
 OWN = "repeat", "row", "label", "decision", "score"
 MARK = "fairbench"  # what of a file's metadata says which repeats it was made of
 FORMAT = 1
@@ -44,7 +45,9 @@ def write_predictions(folder: Path, plan: RunPlan, records: Records) -> list[Pat
     UserError
         When the rows of a repeat are damaged, or a file cannot be written.
     """
-    room, written, done = folder / ROOM, [], set()
+    room = folder / ROOM
+    written = []
+    done = set()
     for cell, name in zip(plan.cells, slugs(map(_names, plan.cells)), strict=True):
         repeats = [] if cell["key"] in done else _kept(cell["key"], plan, records)
         done.add(cell["key"])

@@ -90,7 +90,8 @@ class MetricReading:
         """Return on which side of the ideal a number is, as it is said: -1, 0 where it rounds to it, or 1."""
         if self.ideal is None or (self.form == "points" and not self.signed):
             return 1
-        said, ideal = float(f"{self.shown(value):.{self.digits}f}"), self.shown(self.ideal)
+        said = float(f"{self.shown(value):.{self.digits}f}")
+        ideal = self.shown(self.ideal)
         return (said > ideal) - (said < ideal)
 
     def gap(self, value: float, deprived: str, favoured: str) -> str:
@@ -136,7 +137,9 @@ def reading_of(metric: Metric) -> MetricReading:
     >>> [reading_of(find(name)).form for name in ("discrimination", "cv", "impact-ratio", "phi")]
     ['points', 'points', 'times', 'number']
     """
-    name, turned, shift = metric.name, False, 0.0
+    name = metric.name
+    turned = False
+    shift = 0.0
     while name in _ALIASES and len(_ALIASES[name].of) == 1:
         alias = _ALIASES[name]
         if alias.how not in ("same", "swapped", "one plus"):

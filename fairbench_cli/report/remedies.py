@@ -92,7 +92,8 @@ def _remedies_of(run: RunResults) -> pd.DataFrame:
 
 def _remedies(results: Results, labels: TestLabels) -> pd.DataFrame:
     """Return the rows of `remedies_of` of some results, which are counted on some labels."""
-    own, paired = own_frame(results), paired_frame(results)
+    own = own_frame(results)
+    paired = paired_frame(results)
     frame = _joined(own, paired.assign(kind=kinds(paired, own)), _CHANGE)
     ours, theirs = _with_truth(results.rows.reset_index(drop=True) if labels == "true" else own.iloc[:0])
     apart = differences_frame(results, ours, theirs, {})
@@ -173,7 +174,8 @@ def contrasts_of(run: RunResults) -> pd.DataFrame:
     the larger of the two, Holm-adjusted over the techniques and β of a data set, attribute, groups compared,
     world, classifier and metric. Empty where record and truth are the same in all worlds.
     """
-    frame, keys = remedies_of(run), [*COMPARED, "metric"]
+    frame = remedies_of(run)
+    keys = [*COMPARED, "metric"]
     tested = frame[frame["far_change"].notna() & (frame["intervention"] != TRUTH)]
     sides = [
         tested[tested["labels"] == labels][[*keys, *_ENDS]].set_axis(

@@ -114,7 +114,8 @@ class DatasetRepeats:
         return self._labels_of(np.array([(one["world"], one["beta"]) == (world, beta) for one in self.cells]))
 
     def _labels_of(self, cells: NDArray[np.bool_]) -> Counts:
-        done, own = self.done[cells], self.counts.n[cells]
+        done = self.done[cells]
+        own = self.counts.n[cells]
         nothing = np.full(own.shape[1:], np.nan)
         n = own[done.argmax(axis=0), np.arange(done.shape[1])] if len(own) else nothing
         return Counts(self.counts.groups, n).of_labels()
@@ -267,7 +268,8 @@ def groups_frame(datasets: Sequence[DatasetRepeats]) -> pd.DataFrame:
     if not datasets:
         parts.append(pd.DataFrame(columns=columns))
     for data in datasets:
-        groups, repeats = data.protected.groups, data.status.shape[1]
+        groups = data.protected.groups
+        repeats = data.status.shape[1]
         frame = data.frame.loc[np.repeat(np.arange(len(data.cells)), repeats * len(groups))]
         each = {
             "repeat": np.tile(np.arange(repeats), len(data.cells)),
@@ -303,7 +305,8 @@ def collect_cells(
     cells, repeats, _, names = zip(*of_cells, strict=True)
     protected = runs[0][0].protected(cells[0]["dataset"], cells[0]["attribute"])
     shape = len(cells), max(map(len, repeats))
-    status, reason = np.full(shape, "", dtype=object), np.full(shape, "", dtype=object)
+    status = np.full(shape, "", dtype=object)
+    reason = np.full(shape, "", dtype=object)
     n = np.full((*shape, len(protected.groups), 2, 2), np.nan)
     row_values = {name: np.full(shape, np.nan) for name in names[0] if all(name in own for own in names)}
     recorded = np.concatenate([_recorded(*run) for run in runs])

@@ -103,12 +103,16 @@ def results_of(
     Metrics of rows compare the groups of a cell's own attribute alone.
     """
     own = own or {}
-    rows, values, status, place = [], [], [], []
+    rows = []
+    values = []
+    status = []
+    place = []
     for at, data in enumerate(datasets):
         names: list[tuple[str, str]] = []
         columns: list[Floats] = []
         for compared in dict.fromkeys((data.attribute, *data.asked(attributes))):
-            done, found = data.done, {}
+            done = data.done
+            found = {}
             levels = data.levels(Counts(data.counts.groups, data.counts.n[done]), compared)
             for name in metrics:
                 if name not in data.row_values:
@@ -149,7 +153,8 @@ def results_frame(results: Results) -> pd.DataFrame:
     cell = keys.ne(keys.shift()).any(axis=1).cumsum().to_numpy()
     at, repeat = np.nonzero(results.status != "")
     order = np.lexsort((repeat, cell[at]))  # stable: metrics stay in their order
-    at, repeat = at[order], repeat[order]
+    at = at[order]
+    repeat = repeat[order]
     frame = results.rows.iloc[at].assign(repeat=repeat, status=results.status[at, repeat])
     return frame[[*COMPARED, "repeat", "status", "metric"]].assign(value=results.values[at, repeat])
 

@@ -36,7 +36,9 @@ from fairbench_cli.report.repeats import (
 )
 from fairbench_cli.report.results import COMPARED, Results, RunResults, results_of
 
-SAME_KEY, PAIRED, UNPAIRED = "same key", "paired", "unpaired"
+SAME_KEY = "same key"
+PAIRED = "paired"
+UNPAIRED = "unpaired"
 PAIRINGS = {
     SAME_KEY: "the same (key), with the same numbers",
     PAIRED: "paired repeat by repeat: both runs have the same seeds, and draw alike where they are alike",
@@ -96,8 +98,10 @@ def compare_runs(
     """
     (plan, reading), (other, their_reading) = (read_results(folder) for folder in folders)
     if plan.config.test_labels != other.config.test_labels:
-        plan, other = plan.about("true"), other.about("true")
-    plans, readings = (plan, other), (reading, their_reading)
+        plan = plan.about("true")
+        other = other.about("true")
+    plans = (plan, other)
+    readings = (reading, their_reading)
     metrics = [name for name in plan.config.at_hand if name in other.config.at_hand]
     metrics = [name for name in metrics if _alike(name, *plans)]
     if not metrics:
@@ -188,7 +192,8 @@ def _frame(results: Results, plans: Plans) -> pd.DataFrame:
     """Return every difference of the second run to the first."""
     cells = np.array([len(data.cells) // 2 for data in results.datasets], dtype=np.intp)
     second = results.place[:, 1] >= cells[results.place[:, 0]]
-    ours, theirs = np.flatnonzero(second), np.flatnonzero(~second)
+    ours = np.flatnonzero(second)
+    theirs = np.flatnonzero(~second)
     keys = [
         [results.datasets[d].cells[cell]["key"] for d, cell in results.place[at]] for at in (ours, theirs)
     ]
@@ -209,7 +214,8 @@ def _frame(results: Results, plans: Plans) -> pd.DataFrame:
 
 def same_draws(plan: RunPlan, other: RunPlan) -> bool:
     """Return whether equal repeats of equal cells draw with equal seeds in two runs."""
-    ours, theirs = plan.config, other.config
+    ours = plan.config
+    theirs = other.config
     real = [config.sample.source == "data" for config in (ours, theirs)]
     return ours.seed == theirs.seed and real[0] == real[1]
 

@@ -26,7 +26,8 @@ from fairbench_cli.report.repeats import TECHNIQUE, CellKey, DatasetRepeats, key
 from fairbench_cli.report.results import RunResults
 
 BLOCK = ["dataset", "attribute", "compared", "world", "representation", "classifier", "classifier_parameters"]
-DEGRADED, NOT_RUN = "*", "…"
+DEGRADED = "*"
+NOT_RUN = "…"
 OWN_MODEL = "model of its own"
 
 LABELS = "labels"
@@ -122,7 +123,8 @@ def group_rates_table(name: str, run: RunResults) -> Document:
                 place, technique, beta = place_of(data.cells[i] | {"compared": compared})
                 statuses = [status for status in data.status[i] if status and row]
                 for metric, numbers in found.items():
-                    mean, n = float(numbers["mean"][row, i, g]), int(numbers["n_ok"][row, i, g])
+                    mean = float(numbers["mean"][row, i, g])
+                    n = int(numbers["n_ok"][row, i, g])
                     form = ".6g" if metric == "rows" else ".3f"
                     text = show_cell(mean, n, run.plan.config.repeats, statuses, form)
                     texts[place, (technique if row else LABELS, group, metric), beta] = text
@@ -212,7 +214,8 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
 
     `used` are the cells of the table; those of `MARKS` among them are explained.
     """
-    n, source = plan.config.repeats, plan.config.sample.source
+    n = plan.config.repeats
+    source = plan.config.sample.source
     repeats = f"{n} repeat"
     splits = f"{n} random split"
     if n > 1:

@@ -342,16 +342,20 @@ def worlds_table(name: str, run: RunResults) -> Document:
     """Lay out the worlds of each data set and classifier; empty for a run without worlds."""
     if not run.plan.has_worlds:
         return Document(name)
-    names, frame = names_of(run.plan.config), remedies_of(run.by_own_groups)
+    names = names_of(run.plan.config)
+    frame = remedies_of(run.by_own_groups)
     shown = (frame["labels"] == "true") & (frame["metric"] == ACCURACY)
     reached = dict(iter(frame[shown].groupby([*BESIDES_WORLD, "world", "beta"])))
-    sections, how, seen = [], set(), set()
+    sections = []
+    how = set()
+    seen = set()
     for place, worlds in world_blocks(run).items():
         dataset, attribute, representation, *classifier = place
         title = [names.dataset(dataset), attribute, names.classifier(*classifier)]
         if representation != "original":
             title.append(representation)
-        does, gets = [], []
+        does = []
+        gets = []
         for world, beta in worlds:
             known = known_of(run, place, (world, beta))
             how.add(known.how)

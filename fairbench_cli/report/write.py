@@ -33,7 +33,8 @@ from fairbench_cli.report.results import RunResults, results_frame, run_results,
 from fairbench_cli.report.tuning import curves_frame, gains_frame
 from fairbench_cli.report.worlds import worlds_frame
 
-ANSWER, PAGE = "answer.md", "report.html"
+ANSWER = "answer.md"
+PAGE = "report.html"
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,8 @@ def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
     alike = [name for name in OF_WORLDS if name in frame and frame[name].nunique() < 2]
     frame = frame if plan.has_worlds else frame.drop(columns=alike)
     if "world" in frame:
-        config, at = plan.config, [*frame.columns].index("world") + 1
+        config = plan.config
+        at = [*frame.columns].index("world") + 1
         own = {"labels": config.test_labels, "features": config.test_features}
         values = {name: frame.get(name, value) for name, value in own.items()}
         frame = frame.drop(columns=[*own], errors="ignore")

@@ -92,7 +92,8 @@ def draw_decisions(setting: Setting, rng: np.random.Generator) -> NDArray[np.int
     >>> draw_decisions(Setting(10_000, 0.5, 0.3, 1.0), np.random.default_rng(0))[0].tolist()
     [5000, 0]
     """
-    n, chosen = setting.rows, round(abs(setting.truth) * setting.rows)
+    n = setting.rows
+    chosen = round(abs(setting.truth) * setting.rows)
     accepted = round(setting.accepted * n)
     favoured = n - round(setting.deprived * n)
     favoured_chosen = int(rng.hypergeometric(favoured, n - favoured, chosen))
@@ -160,7 +161,8 @@ def decisions_of(simulation: Simulation, setting: Setting) -> NDArray[np.int64]:
 def _frame(simulation: Simulation, deprived: float, accepted: float) -> pd.DataFrame:
     settings = (Setting(simulation.rows, deprived, accepted, truth) for truth in simulation.truth)
     decisions = np.stack([decisions_of(simulation, setting) for setting in settings])
-    each, together = counts_of(decisions), counts_of(decisions.sum(1))
+    each = counts_of(decisions)
+    together = counts_of(decisions.sum(1))
     frames = []
     for metric in simulation.metrics:
         numbers = mean_and_interval(measure(metric, each)) | {"pooled": measure(metric, together)}
@@ -252,7 +254,8 @@ def _range(means: "pd.Series[float]") -> str:
     known = means.dropna()
     if not len(known):
         return ""
-    low, high = _number(float(known.min())), _number(float(known.max()))
+    low = _number(float(known.min()))
+    high = _number(float(known.max()))
     return low if low == high else f"{low} … {high}"
 
 

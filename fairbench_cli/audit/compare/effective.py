@@ -91,7 +91,8 @@ def rate_rows(
         Whether rows may be worth more where people who do well in a group do so in its reference, too. They
         are worth it in a comparison with the reference alone.
     """
-    own, rest = own_rows(part, names), bool((at == REST).all())
+    own = own_rows(part, names)
+    rest = bool((at == REST).all())
     ref = _worth(part, names, rest=True) if rest else own.take(np.broadcast_to(at, own.above.shape))
     if part.clusters is None:
         return own, ref
@@ -108,10 +109,12 @@ def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
     """
     known = OF_EVERYBODY if part.clusters is None else (*OF_EVERYBODY, *BY_LABEL)
     names = defined(known, part.labelled)
-    worth, everybody = own_rows(part, names).below, part.counts.group_total[:, None]
+    worth = own_rows(part, names).below
+    everybody = part.counts.group_total[:, None]
     weight = np.where(np.isin(names, BY_LABEL), parts(part.counts.n, names)[1], everybody)
     if groups is not None:
-        worth, weight = worth[list(groups)].sum(0), weight[list(groups)].sum(0)
+        worth = worth[list(groups)].sum(0)
+        weight = weight[list(groups)].sum(0)
     found: Floats = np.where(weight > 0, divide(worth, weight), 1.0).min(-1)
     return found
 
@@ -134,8 +137,11 @@ def _worth(part: Slice, names: Sequence[str], *, rest: bool) -> RateRows:
     """Return effective and plain rows above and below the bar, of each group or of everybody else."""
     of_each = _sides(part, names, rest=False)
     weights, rows, squares = _sides(part, names, rest=True) if rest else of_each
-    weight, square, many = weights.sum(0), squares.sum(0), rows.sum(0)
-    rate, kish = divide(weights[0], weight), divide(weight**2, square)
+    weight = weights.sum(0)
+    square = squares.sum(0)
+    many = rows.sum(0)
+    rate = divide(weights[0], weight)
+    kish = divide(weight**2, square)
     linear = divide((1 - rate) ** 2 * squares[0] + rate**2 * squares[1], weight**2)
     variance = np.fmax(linear, _pooled_variance(of_each, weights, rows))
     inside = (rate > 0) & (rate < 1) & (variance > 0)
@@ -169,7 +175,8 @@ def _pooled_variance(of_each: Floats, weights: Floats, rows: Floats) -> Floats:
     of each scaled to a mean of 1.
     """
     each_weights, each_rows, each_squares = of_each
-    each_weight, weight = each_weights.sum(0), weights.sum(0)
+    each_weight = each_weights.sum(0)
+    weight = weights.sum(0)
     scale = np.where(each_weight > 0, divide(each_rows.sum(0), each_weight), 0.0)
     total = (scale * each_weights).sum(1)
     loss = divide((scale**2 * each_squares).sum(1) * each_rows.sum(1), total**2)
@@ -212,7 +219,8 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, re
     alike = _likeness(entries, squares, divide(sums[0], sums[1]), clusters.group, rest=rest)
     above, total, square = sums.sum(1, keepdims=True) - sums if rest else sums
     moments = _moments(entries, clusters, groups, rest=rest)
-    rate, (_, _, second, people) = divide(above, total), moments
+    rate = divide(above, total)
+    _, _, second, people = moments
     with np.errstate(invalid="ignore"):
         variance = divide(people, people - 1) * divide(_spread(moments, rate), total**2)
     between = np.where(people > 1, divide(rate * (1 - rate), variance), np.nan)  # one person is one row
@@ -229,7 +237,8 @@ def _likeness(entries: Floats, squares: Floats, rate: Floats, group: Ints, *, re
     groups, or of the own one where that is larger; and 1 where nothing is known of it. `ALIKE` people whose
     rows are all alike are added each time, so that few people do not look independent by chance.
     """
-    (above, total), (square_above, square) = entries, squares
+    above, total = entries
+    square_above, square = squares
     away = (above - rate[group] * total) ** 2
     itself = (1 - rate[group]) ** 2 * square_above + rate[group] ** 2 * (square - square_above)
     room = total**2 - square  # Σ over pairs of different rows of the products of their weights
@@ -261,16 +270,20 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
         `ALIKE` people added of whom one does well in the group alone and one in the reference alone, so that
         people who never differ do not make a comparison certain.
     """
-    person, group, rest = clusters.person, clusters.group, bool((at == REST).all())
+    person = clusters.person
+    group = clusters.group
+    rest = bool((at == REST).all())
     if len(np.unique(person)) == len(person):
         return np.ones(shape)
     entries = _entries(clusters.n, names)
-    sums, moments = _by_group(entries, group, shape[0]), _moments(entries, clusters, shape[0], rest=rest)
+    sums = _by_group(entries, group, shape[0])
+    moments = _moments(entries, clusters, shape[0], rest=rest)
     if rest:
         reference = sums.sum(1, keepdims=True) - sums
         partner = [_by_person(side, clusters)[person] - side for side in entries]
     else:
-        columns, inside = np.arange(len(names)), group[:, None] == at
+        columns = np.arange(len(names))
+        inside = group[:, None] == at
         reference, moments = (side[:, at, columns][:, None] for side in (sums, moments))
         of_partner = (_by_person(np.where(inside, side, 0.0), clusters)[person] for side in entries)
         partner = [np.where(inside, 0.0, side) for side in of_partner]  # the reference itself has none
@@ -280,7 +293,8 @@ def factor_together(clusters: Clusters, names: Sequence[str], at: Ints, shape: t
         found = divide(counted[0] - divide(hits, weight)[group] * counted[1], hits[group])
         return np.where(np.isfinite(found), found, 0.0)
 
-    own, other = influence(entries, *sums), influence(partner, ref_above, ref_total)
+    own = influence(entries, *sums)
+    other = influence(partner, ref_above, ref_total)
     of_reference = divide(_spread(moments, divide(ref_above, ref_total)), ref_above**2)
     separate = _by_group(own**2, group, shape[0]) + np.where(np.isfinite(of_reference), of_reference, 0.0)
     joint = separate - 2 * _by_group(own * other, group, shape[0])

@@ -162,7 +162,8 @@ class Compared:
     @cached_property
     def tests(self) -> Tests:
         """The tests of each group's rates against its reference's."""
-        known, config = references.comparable(self.part, self.config), self.config
+        known = references.comparable(self.part, self.config)
+        config = self.config
         compared = known[:, None] & ~self.itself
         found = tests_of(self.names, self.at, *self.rows, compared, self.taus, config.confidence)
         return with_pairs(found, known, self.taus) if references.chosen_by_rate(self.part, config) else found
@@ -194,7 +195,8 @@ class Compared:
 
     def pair(self, g: int, m: int) -> Pair:
         """Return the names of a group and of its reference."""
-        groups, at = self.part.counts.groups, int(self.at[m])
+        groups = self.part.counts.groups
+        at = int(self.at[m])
         return Pair(*self.part.place, groups[g], REST_NAME if at == REST else groups[at])
 
     def behind(self, g: int, m: int) -> tuple[float, float, float, float]:
@@ -241,8 +243,10 @@ def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confi
     """
     # A share of a list is a proportion of the list; of two shares, what one group gets, another does not.
     total = rows.above.sum(0)
-    below, ref_below = _below(names, rows, total), _below(names, ref, total)
-    p, q = divide(rows.above, below), divide(ref.above, ref_below)
+    below = _below(names, rows, total)
+    ref_below = _below(names, ref, total)
+    p = divide(rows.above, below)
+    q = divide(ref.above, ref_below)
     rho = np.where(of_all(names), -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
     rho = np.where(np.isnan(rho), 0.0, rho)
     return score_test.difference_interval(rows.above, below, ref.above, ref_below, confidence, rho)
@@ -324,9 +328,11 @@ def adjust(
     if decide:
         both = zip(decide, every, strict=True)
         deciding = [np.where(decides, tests, np.nan) for decides, tests in both]
-    tested, adjusted = _flat(deciding), holm(_flat(every))
+    tested = _flat(deciding)
+    adjusted = holm(_flat(every))
     adjusted = np.where(np.isnan(tested), adjusted, holm(tested))
-    found, first = [], 0
+    found = []
+    first = 0
     for table, tests in zip(tables, every, strict=True):  # those of its pairs come after a table's own
         found.append(adjusted[first : first + table.size].reshape(table.shape))
         first += tests.size
@@ -368,7 +374,8 @@ def weigh(
         far.append((outside, decides, tests.pairs_outside))
     of_equal, family = adjust(*zip(*equal, strict=True))
     of_far, _ = adjust(*zip(*far, strict=True))
-    found, alpha = [], config.alpha
+    found = []
+    alpha = config.alpha
     for tests, column, p, p_far in zip(slices, columns, of_equal, of_far, strict=True):
         p_holm = np.where(np.isnan(tests.p), np.nan, p[:, column])
         with np.errstate(invalid="ignore"):
@@ -458,7 +465,9 @@ def _disparities(
         still[g, m] = reason in CAN_DECIDE
     needed = _needed(table, still, family)
     for (g, m), (point, verdict, reason) in zip(places, rulings, strict=True):
-        name, itself, behind = table.names[m], bool(table.itself[g, m]), table.behind(g, m)
+        name = table.names[m]
+        itself = bool(table.itself[g, m])
+        behind = table.behind(g, m)
         yield Disparity(
             **vars(table.pair(g, m)),
             metric=name,
@@ -484,7 +493,8 @@ def _disparities(
 
 def _needed(table: Compared, still: Bools, family: int) -> Floats:
     """Return about how many rows of both groups would decide, were the rates as measured, where known."""
-    rows, found = table.part.rows, np.full(still.shape, np.nan)
+    rows = table.part.rows
+    found = np.full(still.shape, np.nan)
     still = still & ~of_all(table.names)
     for tau in np.unique(table.taus[still.any(0)]).tolist():
         g, m = np.nonzero(still & (table.taus == tau))  # all of them at once
@@ -503,7 +513,8 @@ def group_rows(part: Slice, config: AuditConfig) -> list[GroupRow]:
     """Return counts and rates of each group."""
     names = defined(SHOWN, part.labelled)
     above, below = parts(part.counts.n, names)
-    rates, limits = divide(above, below), rate_limits(names, own_rows(part, names), config.confidence)
+    rates = divide(above, below)
+    limits = rate_limits(names, own_rows(part, names), config.confidence)
     # The share of all rows that the only group has is 1, and no estimate.
     known = of_all(names) & (len(rates) == 1)
     metrics = intervals(rates, *(np.where(known, rates, each) for each in limits))

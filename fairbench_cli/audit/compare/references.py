@@ -93,7 +93,8 @@ def comparable(part: Slice, config: AuditConfig) -> Bools:
 
     A reference that was named is compared with, whatever its share.
     """
-    inside, given = ~excluded(part, config), _given(part, config)
+    inside = ~excluded(part, config)
+    given = _given(part, config)
     least = Fraction(str(config.min_share)) * int(part.rows[inside].sum())
     enough = [
         group == given or (rows >= least and (rows > 0 or least == 0))
@@ -111,7 +112,8 @@ def without(part: Slice, out: Bools) -> Slice:
     """Return a slice without some of its groups."""
     if not out.any():
         return part
-    stays, clusters = ~out, part.clusters
+    stays = ~out
+    clusters = part.clusters
     if clusters is not None:
         own = stays[clusters.group]
         place = (np.cumsum(stays) - 1)[clusters.group[own]]
@@ -163,7 +165,8 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
     if problems:
         raise UserError(*problems)
     for part in tally.slices:
-        given, out = _given(part, config), excluded(part, config)
+        given = _given(part, config)
+        out = excluded(part, config)
         if out.all():
             of_model = f" in {config.sliced_by or 'model'} {shown(part.model)}" if part.model else ""
             what = f"all groups of {shown(part.attribute)}{of_model} are left out"

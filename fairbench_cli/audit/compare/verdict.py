@@ -89,7 +89,9 @@ def decide(above: float, below: float, ref_above: float, ref_below: float, tau: 
     if not (below > 0 and ref_below > 0):
         return "undecided"
     exact = [Fraction(float(value)) for value in (above, below, ref_above, ref_below)]
-    mine, theirs, low = exact[0] * exact[3], exact[2] * exact[1], Fraction(str(tau))
+    mine = exact[0] * exact[3]
+    theirs = exact[2] * exact[1]
+    low = Fraction(str(tau))
     if any(value.denominator > 1 for value in exact):
         low *= 1 - Fraction(TOLERANCE)
     return "pass" if low * theirs <= mine and low * mine <= theirs else "fail"
@@ -117,7 +119,8 @@ def decide_metric(
         return None
     if math.isnan(known.value):
         return "undecided"
-    low, high = limits[0] - TOLERANCE * abs(limits[0]), limits[1] + TOLERANCE * abs(limits[1])
+    low = limits[0] - TOLERANCE * abs(limits[0])
+    high = limits[1] + TOLERANCE * abs(limits[1])
     inside = low <= known.value <= high
     if config.rule == "point":
         return "pass" if inside else "fail"

@@ -118,11 +118,13 @@ def requested(_: tuple[()], base: Report) -> Requested:
     weights are worth. There is no interval of a test, where one of the counts behind a metric is below
     `ENOUGH`, and beyond `MOST_GROUPS` groups.
     """
-    config, names = base.config, requested_names(base.config)
+    config = base.config
+    names = requested_names(base.config)
     deciding = [name for name in names if bounds(find(name), tau_of(name, config), config.confidence)]
     tests = {name: parts_tested(find(name)) for name in deciding}
     columns = list(dict.fromkeys(chain.from_iterable(tests.values())))
-    found, others = [], 0
+    found = []
+    others = 0
     for part in (references.kept(each, config) for each in base.slices):
         pairs = _tested_pairs(part, dict.fromkeys((*columns, *names)), config)
         found += pairs
@@ -131,9 +133,11 @@ def requested(_: tuple[()], base: Report) -> Requested:
     p = np.array([[values[name].member for name in columns] for _, values in found])
     p = p.reshape(len(found), len(columns))
     (adjusted,) = adjust([p], pairs=[np.ones((others, len(columns)))])[0]
-    rows, decided = [], []
+    rows = []
+    decided = []
     for (pair, values), each in zip(found, adjusted.tolist(), strict=True):
-        p_holm, verdicts = dict(zip(columns, each, strict=True)), {}
+        p_holm = dict(zip(columns, each, strict=True))
+        verdicts = {}
         for name in deciding:
             own = [_decided(pair, name, test, values, p_holm[test], config) for test in tests[name]]
             verdicts[name] = all_of(test.verdict for test in own)
@@ -159,7 +163,9 @@ def _decided(
     pair: Pair, name: str, test: str, values: dict[str, _Tested], p_holm: float, config: AuditConfig
 ) -> RequestedTest:
     """Return the decision of one test on a metric."""
-    entry, tau, tested = find(name), tau_of(name, config), values[test]
+    entry = find(name)
+    tau = tau_of(name, config)
+    tested = values[test]
     judged, known = (find(test), tested.known) if entry.tested == "parts" else (entry, values[name].known)
     verdict = decide_metric(judged, known, tau, config, p_holm) or "undecided"
     reason: Reason = ""
@@ -189,7 +195,8 @@ def _tested_pairs(
 
     In `names` a metric that is the farthest of several parts comes after these.
     """
-    groups, at = part.counts.groups, references.references(part, ("selection-rate",), config)
+    groups = part.counts.groups
+    at = references.references(part, ("selection-rate",), config)
     reference = int(at[0])
     against = REST_NAME if reference == REST else groups[reference]
     others = [g for g in np.flatnonzero(references.comparable(part, config)).tolist() if g != reference]
@@ -233,7 +240,8 @@ def _counted(part: Slice, others: Sequence[int], reference: int) -> tuple[Floats
 
     Shapes (groups, 2, 2, 2), the last axes labels and predictions, and (groups, 2).
     """
-    n, worth = part.counts.n, rows_per_weight(part)
+    n = part.counts.n
+    worth = rows_per_weight(part)
     if reference == REST:
         favoured = n.sum(0) - n[others]
         without = ([h for h in range(len(n)) if h != g] for g in others)
@@ -260,7 +268,8 @@ def _farthest(entry: Metric, value: float, parts: Sequence[_Tested]) -> _Tested:
     within = (ends[:, 0] <= ideal) & (ideal <= ends[:, 1])
     folded = np.minimum(ends, divide(1.0, ends)) if ideal else np.abs(ends)
     pick = (np.min, np.max) if ideal else (np.max, np.min)
-    far, near = pick[0](folded, axis=1), np.where(within, ideal, pick[1](folded, axis=1))
+    far = pick[0](folded, axis=1)
+    near = np.where(within, ideal, pick[1](folded, axis=1))
     known = Interval(value, *sorted((float(pick[0](near)), float(pick[0](far)))))
     return _Tested(known, drawn=any(part.drawn for part in parts))
 
@@ -303,7 +312,8 @@ def _draw(pair: Floats, everybody: float, config: AuditConfig, place: tuple[str,
 def _of_draws(entry: Metric, value: float, drawn: Floats, tau: float, confidence: float) -> _Tested:
     """Return percentiles of draws, and a normal test by their spread; of ratios, on a logarithm."""
     low, high = percentiles(drawn, (1 - confidence) / 2)
-    p, target = math.nan, entry.ideal
+    p = math.nan
+    target = entry.ideal
     if entry.tested == "limit" and (limits := bounds(entry, tau, confidence)):
         target = min(max(value, limits[0]), limits[1])  # the value itself where it is good enough
     if target is not None and not math.isnan(value):
@@ -351,7 +361,8 @@ def _allowed(found: Requested, config: AuditConfig) -> str:
         entry = find(tested if find(metric).tested == "parts" else metric)
         limits = bounds(entry, tau_of(metric, config), config.confidence)
         if limits:
-            low, high = max(limits[0], entry.low), min(limits[1], entry.high)
+            low = max(limits[0], entry.low)
+            high = min(limits[1], entry.high)
             known.setdefault(f"from {low:.3g} to {high:.3g}", []).append(entry.name)
     said = "; ".join(f"{listed(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items())
     return f" Allowed: {said}." if said else ""
@@ -381,7 +392,8 @@ def _table(
     for row in rows:
         group = writing.group_cell(row.group, row.group in small)
         for name, known in row.values.items():
-            entry, tested = find(name), tests.get((*row.place, row.group, name), [])
+            entry = find(name)
+            tested = tests.get((*row.place, row.group, name), [])
             verdict = row.verdicts.get(name)
             reasons = {test.reason for test in tested} if verdict == "undecided" else set()
             reason: Reason = next((one for one in writing.REASONS if one in reasons), "")
@@ -394,12 +406,14 @@ def _table(
                 (group, TableCell(name), value, best, *p, _verdict(verdict, reason, least_p, report))
             )
             for test in parts:
-                part, value = TableCell(f"of which {test.tested}"), writing.fine_cell(test.value)
+                part = TableCell(f"of which {test.tested}")
+                value = writing.fine_cell(test.value)
                 decided = _verdict(test.verdict, test.reason, test.p_holm, report)
                 lines.append((group, part, value, NOTHING, *_p_cells(test), decided))
     heads = ("group", "metric", "value", "at best", "p", "p (Holm)", "verdict")
     if view.brief:
-        heads, lines = _without_best(heads), [_without_best(line) for line in lines]
+        heads = _without_best(heads)
+        lines = [_without_best(line) for line in lines]
     where = f" ({writing.place(first.model, first.decision)})" if report.several else ""
     title = f"{first.attribute}, against {first.reference}{where}"
     shown, more = view.cut(lines)

@@ -201,23 +201,29 @@ def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditCo
     names = defined(COMPARED, joint.labelled)
     at = references(together, names, config)
     sides = [Compared(part, names, at, config) for part in parts]
-    own, ref = rate_changes(joint.sides, names), _of_reference(joint.sides, names, at)
+    own = rate_changes(joint.sides, names)
+    ref = _of_reference(joint.sides, names, at)
     values = divide(own.before, ref.before), divide(own.after, ref.after)
     ratios = [intervals(each, *side.ratio_limits) for each, side in zip(values, sides, strict=True)]
     apart = own.before - ref.before, own.after - ref.after
     differences = [intervals(each, *side.difference_limits) for each, side in zip(apart, sides, strict=True)]
-    spread, points = own.change + ref.change, own.points + ref.points
+    spread = own.change + ref.change
+    points = own.points + ref.points
     with np.errstate(divide="ignore", invalid="ignore"):
         first, last = map(np.log, values)
-        change, total = last - first, last + first
+        change = last - first
+        total = last + first
     p = same_size_p(change, spread, total, own.total + ref.total)
-    moved, fewest = own.moved + ref.moved, np.minimum(own.fewest, ref.fewest)
+    moved = own.moved + ref.moved
+    fewest = np.minimum(own.fewest, ref.fewest)
     turned = normal_p(divide(change, np.sqrt(spread))) < config.alpha
     undefined = ~np.isfinite(change)
     kinds = [undefined, moved == 0, (fewest < FEW_OVER) | (moved < FEW_MOVED), p < config.alpha, turned]
     reasons = np.select(kinds, ["no rows", "same", "few", "", "turned"], "chance").tolist()
     for g, m in np.argwhere(~sides[0].itself).tolist():
-        pair, name, reason = sides[0].pair(g, m), names[m], reasons[g][m]
+        pair = sides[0].pair(g, m)
+        name = names[m]
+        reason = reasons[g][m]
         ratio_before, ratio_after = (each[g, m] for each in ratios)
         difference_before, difference_after = (each[g, m] for each in differences)
         times = math.nan if reason == "no rows" else math.log(ratio_after.value / ratio_before.value)
@@ -345,7 +351,8 @@ def change_sections(found: Changes, report: Report, view: View) -> tuple[Section
 def _pair(before: str, after: str, found: Changes, report: Report, view: View) -> Section:
     """Return the section of one pair."""
     every = [row for row in found.changes if (row.before, row.after) == (before, after)]
-    rows, others = [row for row in every if row.deciding], [row for row in every if not row.deciding]
+    rows = [row for row in every if row.deciding]
+    others = [row for row in every if not row.deciding]
     rates = [row for row in found.rate_changes if (row.before, row.after) == (before, after)]
     overall = [row for row in rates if row.attribute == ALL]
     decided = _worst_first([row for row in rows if row.word != "undecided"])
@@ -353,7 +360,8 @@ def _pair(before: str, after: str, found: Changes, report: Report, view: View) -
     more = len(decided) - len(said)
     if more:
         said.append(f"And {more} more: see the table.")
-    tables, make = [], _brief_table if view.brief else _table
+    tables = []
+    make = _brief_table if view.brief else _table
     for attribute, of_attribute in grouped(rows, lambda row: row.attribute).items():
         ordered = _worst_first(of_attribute)
         title = f"{attribute}: ratios to {_references(ordered)}"
@@ -428,7 +436,8 @@ def _sentence(row: Change, report: Report) -> str:
 
 def _all_rows(rows: Sequence[RateChange]) -> tuple[str, ...]:
     """Return how the overall rates changed."""
-    known, parts = {row.metric: row for row in rows}, []
+    known = {row.metric: row for row in rows}
+    parts = []
     for row in (known[name] for name in OVERALL if name in known):
         change = f"{row.change.value:+.3f}, {row.change.low:+.3f} to {row.change.high:+.3f}"
         moved = change if math.isfinite(row.change.low) else "no row moved"
@@ -520,7 +529,8 @@ def _figure(rows: Sequence[Change]) -> str:
     for row in rows:
         look = LOOKS[row.word]
         word = f"{SYMBOLS[look]} {'' if row.word == 'undecided' else row.word}".rstrip()
-        before, after = row.ratio_before, row.ratio_after
+        before = row.ratio_before
+        after = row.ratio_after
         moved = f"{writing.number(before.value, 2)} → {writing.number(after.value, 2)}"
         said = f"{row.group}: {moved} {row.word}"
         marks = [band(axis, row.tau), rule("one", axis, 1.0, 18, "equal to the reference")]

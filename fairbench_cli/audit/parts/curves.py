@@ -173,7 +173,8 @@ def _at_threshold(of_model: Sequence[Scores], at: int, base: Report) -> tuple[li
     rows = []
     for scores, part, by_metric in zip(of_model, slices, verdicts, strict=True):
         threshold = float(scores.thresholds[at])
-        selected, everybody = part.counts.predicted[:, 1], part.counts.group_total
+        selected = part.counts.predicted[:, 1]
+        everybody = part.counts.group_total
         rates = divide(selected, everybody).tolist()
         rows.append(
             ThresholdRow(
@@ -191,7 +192,8 @@ def _at_threshold(of_model: Sequence[Scores], at: int, base: Report) -> tuple[li
 def _curves(
     scores: Scores, thresholds: tuple[ThresholdRow, ...], family: int, config: AuditConfig
 ) -> ScoreCurves:
-    part, reference = scores.part, scores.reference
+    part = scores.part
+    reference = scores.reference
     groups = part.counts.groups
     many = len(groups)
     alone = bool((reference[:many] == np.arange(many)).all())
@@ -208,19 +210,22 @@ def _curves(
     bins = _bins(scores, config.confidence) if part.labelled else [()] * many
     rows = []
     for g in np.flatnonzero(~excluded(part, config)).tolist():
-        itself, size = bool(reference[g] == g), int(part.rows[g])
+        itself = bool(reference[g] == g)
+        size = int(part.rows[g])
         own, differences = ({measure: each[g] for measure, each in some.items()} for some in (values, apart))
         if itself:
             del own[TO_REFERENCE]
             differences = {}
-        small, is_reference = size < config.min_group, itself and not alone
+        small = size < config.min_group
+        is_reference = itself and not alone
         rows.append(ScoreRow(groups[g], size, small, is_reference, own, differences, bins[g]))
     return ScoreCurves(part.model, part.attribute, name, tuple(rows), thresholds, family)
 
 
 def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
     """Return each measure of all sets of rows, as far as labels and the range of the scores allow."""
-    sums, totals = scores.sums, scores.totals
+    sums = scores.sums
+    totals = scores.totals
     to_reference = measures.ks_from_reference(sums, totals, scores.reference, confidence)
     if not scores.part.labelled:
         return {TO_REFERENCE: to_reference}
@@ -233,7 +238,9 @@ def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
         return found
     slope, intercept = measures.slope_and_intercept(scores.fit, totals, confidence)
     mean = measures.mean_score(sums, totals)
-    positive, weight, worth = totals.weight[:, 1], totals.weight.sum(-1), totals.kish_of_groups
+    positive = totals.weight[:, 1]
+    weight = totals.weight.sum(-1)
+    worth = totals.kish_of_groups
     rate = divide(positive, weight)
     return found | {
         "brier": measures.brier(sums, totals, confidence),
@@ -251,7 +258,8 @@ def _bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]
         part = _counted(scores, scores.bins, np.arange(scores.bins.shape[1]) == b)
         rows = own_rows(part, ("ppv",))  # of the rows of the bin, the positive
         weight, many, _, scored = scores.bins[:, b].sum(-1)
-        rate, mean = divide(scores.bins[0, b, :, 1], weight), divide(scored, weight)
+        rate = divide(scores.bins[0, b, :, 1], weight)
+        mean = divide(scored, weight)
         observed = intervals(rate, *wilson(rows.above[:, 0], rows.below[:, 0], confidence))
         for g in np.flatnonzero(many).tolist():
             found[g].append(CalibrationBin(lowest, highest, int(many[g]), float(mean[g]), observed[g]))
@@ -269,9 +277,12 @@ def strip_figure(curves: Sequence[ScoreCurves], name: str) -> str:
     axis = Axis(edges[0], edges[-1])
     strips: list[ChartRow] = []
     for each in curves:
-        marks, first = [] if strips else [charts.patterns(name)], 0
+        marks = [] if strips else [charts.patterns(name)]
+        first = 0
         for run in runs(each.thresholds):
-            low, high, said = edges[first], edges[first + len(run)], f"{each.attribute}: {_said(run)}"
+            low = edges[first]
+            high = edges[first + len(run)]
+            said = f"{each.attribute}: {_said(run)}"
             marks.append(charts.strip(axis, low, high, run[0].verdict, SYMBOLS[run[0].verdict], said, name))
             first += len(run)
         strips.append(ChartRow(each.attribute, "", marks))
@@ -298,12 +309,15 @@ def rate_figure(curves: ScoreCurves) -> str:
 def calibration_figure(curves: ScoreCurves) -> str:
     """Draw the share of each group with label 1 by score, with intervals."""
     probabilities = any("calibration-slope" in row.values for row in curves.groups)
-    lines, scores = [], []
+    lines = []
+    scores = []
     for group in _drawn(curves):
-        points, limits = [], []
+        points = []
+        limits = []
         for each in group.bins:
             if each.rows >= ENOUGH:
-                x, rate = each.mean_score, each.rate
+                x = each.mean_score
+                rate = each.rate
                 words = f"{writing.with_interval(rate)} have label 1 where the mean score is {x:.4g}"
                 points.append((x, rate.value, f"{group.group}: {words}"))
                 limits += [] if math.isnan(rate.low) else [(x, rate.low, rate.high)]
@@ -311,7 +325,8 @@ def calibration_figure(curves: ScoreCurves) -> str:
         lines.append(ChartLine(_name(group), points, limits))
     low, high = (0.0, 1.0) if probabilities else (min(scores, default=0.0), max(scores, default=0.0))
     if low == high:
-        low, high = low - 0.5, high + 0.5
+        low = low - 0.5
+        high = high + 0.5
     axis = Axis(low, high, charts.LEFT)
     ends = f"M{charts.short(axis.at(0), SHARES.at(0))}L{charts.short(axis.at(1), SHARES.at(1))}"
     equal = charts.stroke("axis", ends, "as many as the score says", dashes="1 4") if probabilities else ""
@@ -353,7 +368,8 @@ def _edges(thresholds: Sequence[float]) -> list[float]:
     middles = [(a + b) / 2 for a, b in pairwise(thresholds)]
     if not middles:
         return [thresholds[0] - 0.5, thresholds[0] + 0.5]
-    first, last = 2 * thresholds[0] - middles[0], 2 * thresholds[-1] - middles[-1]
+    first = 2 * thresholds[0] - middles[0]
+    last = 2 * thresholds[-1] - middles[-1]
     return [first, *middles, last]
 
 
@@ -408,7 +424,8 @@ def curve_sections(found: Sequence[ScoreCurves], report: Report, view: View) -> 
 
 def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Report) -> Section:
     """Return the section on the thresholds of one model."""
-    many, how = len(curves[0].thresholds), "by the measured ratios alone"
+    many = len(curves[0].thresholds)
+    how = "by the measured ratios alone"
     if report.config.rule != "point":
         how = f"adjusted for the {curves[0].family} comparisons at that threshold"
     sentences = (
@@ -420,10 +437,12 @@ def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Re
     lines = []
     for each in curves:
         for run in runs(each.thresholds):
-            first, last = run[0], run[-1]
+            first = run[0]
+            last = run[-1]
             failing = dict.fromkeys(name for row in run for name in row.failing)
             audited = ", ".join(f"here: {row.decision}" for row in run if row.decision)
-            most, least = writing.percent(first.selected), writing.percent(last.selected)
+            most = writing.percent(first.selected)
+            least = writing.percent(last.selected)
             by = f"by {', '.join(failing)}" if failing else ""
             lines.append(
                 (
@@ -433,7 +452,8 @@ def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Re
                     TableCell(most if most == least else f"{least} to {most}"),
                 )
             )
-    title, about = f"At which thresholds would it pass?{where}", "Verdicts along thresholds"
+    title = f"At which thresholds would it pass?{where}"
+    about = "Verdicts along thresholds"
     table = TextTable(about, ("attribute", "verdict", "thresholds", "selected"), tuple(lines))
     return Section(title, sentences, (table,), charts=(Chart(about, strip_figure(curves, name)),))
 

@@ -155,7 +155,8 @@ def explain(behind: Behind, base: Report) -> tuple[Explanation, ...]:
 
 def _pairs(part: Slice, config: AuditConfig) -> Pairs:
     """Return each group with its reference, by their places, and how many rows both have."""
-    at, own = usual_reference(part, config), part.rows.tolist()
+    at = usual_reference(part, config)
+    own = part.rows.tolist()
     return {
         (g, at): (own[g], sum(own) - own[g] if at == REST else own[at])
         for g in np.flatnonzero(comparable(part, config)).tolist()
@@ -167,7 +168,8 @@ def _explanations(
     part: Slice, pairs: Pairs, behind: Behind, many: int, config: AuditConfig
 ) -> Iterator[Explanation]:
     """Yield an explanation of each group with rows enough; the first carries the notes on the attribute."""
-    least, names = config.min_group, part.counts.groups
+    least = config.min_group
+    names = part.counts.groups
     few = f"fewer than {least} rows, not explained."
     own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
     other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
@@ -226,7 +228,8 @@ def _with_people(
     groups = people.groups[found.attribute]
     deprived = groups == found.group
     favoured = ~deprived if rest else groups == found.reference
-    both, shown = deprived | favoured, [name not in hidden for name in people.names]
+    both = deprived | favoured
+    shown = [name not in hidden for name in people.names]
     decision = people.decision[both]
     rows = Rows(
         favoured[both].astype(np.int64),
@@ -314,7 +317,8 @@ def stratified(
     errors = standard_errors(worthy.predicted)
     z = NormalDist().inv_cdf((1 + config.confidence) / 2)
     rate, reference = acceptance_by_group(counts)
-    differences, lift = -conditional.stratum_differences(counts), conditional.belift_by_stratum(counts)
+    differences = -conditional.stratum_differences(counts)
+    lift = conditional.belift_by_stratum(counts)
     within = intervals(differences, *_limits(worthy.predicted, config.confidence))
     columns = (*counts.group_total.T, rate, reference, within, lift)
     strata = tuple(Stratum(*row) for row in zip(names, *(each.tolist() for each in columns), strict=True))
@@ -370,10 +374,12 @@ def _rows_and_differences(cells: Floats) -> tuple[Floats, Floats]:
 
 def _spread(values: Floats, times: Floats) -> float:
     """Jackknife standard error: each value is that without one of `times` rows."""
-    many, there = float(times.sum()), times > 0
+    many = float(times.sum())
+    there = times > 0
     if many < 2:
         return np.nan
-    some, often = values[there], times[there]
+    some = values[there]
+    often = times[there]
     away = some - (often @ some) / many
     return float(np.sqrt((many - 1) / many * (often @ away**2)))
 
@@ -400,7 +406,8 @@ def of_decisions(n: Floats) -> Counts:
 
 def _limits(cells: Floats, confidence: float) -> tuple[Floats, Floats]:
     """Return limits of the difference of the group's rate and the reference's; cells of shape (..., 2, 2)."""
-    above, below = cells[..., 1], cells.sum(-1)
+    above = cells[..., 1]
+    below = cells.sum(-1)
     return difference_interval(above[..., 0], below[..., 0], above[..., 1], below[..., 1], confidence)
 
 
@@ -497,8 +504,10 @@ def _belift(each: Explanation, config: AuditConfig) -> TextTable:
 
 
 def _row_metrics(each: Explanation, config: AuditConfig) -> TextTable:
-    k, margin = config.neighbours, f"{config.margin:g}"
-    group, reference = each.group, each.reference
+    k = config.neighbours
+    margin = f"{config.margin:g}"
+    group = each.group
+    reference = each.reference
     meaning = {
         "situation-testing": f"share of {group} whose {k} most alike of {reference} are selected more often "
         f"than their {k} most alike of {group}, by {margin} or more",

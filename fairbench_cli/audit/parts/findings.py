@@ -45,7 +45,8 @@ def allowed(tau: float) -> str:
 
 def too_far(row: Disparity) -> str:
     """Return on which side of the limits the ratio is, or may be: "less than the 0.8 allowed"."""
-    low, high = row.ratio.low, row.ratio.high
+    low = row.ratio.low
+    high = row.ratio.high
     less = row.ratio.value < row.tau if row.point == "fail" else low < row.tau
     more = row.ratio.value > 1 / row.tau if row.point == "fail" else high > 1 / row.tau
     if less == more:
@@ -74,7 +75,8 @@ def verdict_words(row: Disparity) -> str:
 
 def _difference(row: Disparity, report: Report) -> str:
     """Return whether the rates differ: ", more than chance would do"; nothing where they do not at hand."""
-    found, alone = differs(row, report.config.confidence), writing.p_value(row.p)
+    found = differs(row, report.config.confidence)
+    alone = writing.p_value(row.p)
     if row.value == row.reference_value:
         return ""
     if found == "shown":
@@ -96,7 +98,8 @@ def _holds_1(row: Disparity) -> bool:
 
 def _limit(row: Disparity, report: Report) -> str:
     """Return whether the ratio is beyond the limits: ", and shown to be less than the 0.8 allowed"."""
-    found, far = beyond(row), too_far(row)
+    found = beyond(row)
+    far = too_far(row)
     if found == "within":
         return f"{_and(row)} within the {allowed(row.tau)} allowed for every value that fits the data"
     if found == "shown":

@@ -163,7 +163,8 @@ def impact(_: tuple[()], base: Report) -> tuple[ImpactTable, ...]:
     config = base.config
     pairs = [_pairs(part, config) for part in base.slices]
     adjusted = adjust([p for _, p, _ in pairs])[0]
-    family, found = sum(len(p) for _, p, _ in pairs), []
+    family = sum(len(p) for _, p, _ in pairs)
+    found = []
     for part, (which, p, exact), p_holm in zip(base.slices, pairs, adjusted, strict=True):
         each = zip(p.tolist(), p_holm.tolist(), exact.tolist(), strict=True)
         tests = dict(zip(map(tuple, which), each, strict=True))
@@ -175,7 +176,8 @@ def _pairs(part: Slice, config: AuditConfig) -> tuple[Floats, Floats, Bools]:
     """Return all pairs of categories that are compared, their p-values, and which are of Fisher's test."""
     at = np.flatnonzero(comparable(part, config))
     first, second = (at[each] for each in np.triu_indices(len(at), 1))
-    selected, rows = part.counts.predicted[:, 1], part.rows.astype(np.float64)
+    selected = part.counts.predicted[:, 1]
+    rows = part.rows.astype(np.float64)
     p, exact = equal_rates(selected[first], rows[first], selected[second], rows[second])
     return np.stack([first, second], axis=1), p, exact
 
@@ -183,12 +185,15 @@ def _pairs(part: Slice, config: AuditConfig) -> tuple[Floats, Floats, Bools]:
 def _impact_table(
     part: Slice, tests: dict[tuple[int, int], tuple[float, float, bool]], family: int, config: AuditConfig
 ) -> ImpactTable:
-    rows, selected = part.rows, np.rint(part.counts.predicted[:, 1]).astype(np.int64)
-    known, may = ~excluded(part, config), comparable(part, config)
+    rows = part.rows
+    selected = np.rint(part.counts.predicted[:, 1]).astype(np.int64)
+    known = ~excluded(part, config)
+    may = comparable(part, config)
     with np.errstate(invalid="ignore"):
         rates = selected / rows
     top = int(np.argmax(np.where(may & (rows > 0), rates, -1.0))) if may.any() else -1
-    all_known, found = int(rows[known].sum()), []
+    all_known = int(rows[known].sum())
+    found = []
     for g in np.flatnonzero(known).tolist():
         against = may[g] and g != top
         counted = (int(selected[g]), int(rows[g]), int(selected[top]), int(rows[top]))
@@ -331,7 +336,8 @@ def _guideline_sections(
     )
     judged = {one.place: one for one in report.verdicts}
     for table in found:
-        tables, notes = (_two_answers(table, report), _how_far(table)), _notes(table, report)
+        tables = (_two_answers(table, report), _how_far(table))
+        notes = _notes(table, report)
         if view.brief:  # no other section has its verdict
             yield judged_section(judged[table.place], report, tables, notes)
         else:
@@ -461,7 +467,8 @@ def impact_rows(found: Sequence[ImpactTable], report: Report) -> Iterable[Row]:
     """Yield the impact ratio of every category, statistics, and what the rule of four fifths says."""
     for table in found:
         for row in table.rows:
-            chance, rule = row.chance or UNTESTED, row.four_fifths
+            chance = row.chance or UNTESTED
+            rule = row.four_fifths
             own: Row = {**writing.flat(table, "highest", "unknown", "family"), "category": row.group}
             own |= {"rows": row.rows, "selected": row.selected, "rate": row.rate}
             own |= {"impact_ratio": row.ratio, "highest": row.highest, "share": row.share}

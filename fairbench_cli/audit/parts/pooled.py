@@ -51,7 +51,8 @@ def pool(_: tuple[()], base: Report) -> tuple[PooledRate, ...]:
     found = []
     for part in (kept(each, base.config) for each in base.slices):
         names = tuple(name for name in defined(SHOWN, part.labelled) if not RATES[name].of_all)
-        rows, groups = own_rows(part, names), base.by_audit[part.place][1]
+        rows = own_rows(part, names)
+        groups = base.by_audit[part.place][1]
         measured = {row.group: row for row in groups}
         for m, name in enumerate(names):
             pooled = intervals(*pooled_rates(rows.above[:, m], rows.below[:, m], base.config.confidence))

@@ -145,7 +145,8 @@ def judged_section(
     verdict: AttributeVerdict, report: Report, tables: tuple[TextTable, ...], notes: tuple[str, ...] = ()
 ) -> Section:
     """Return a section under the verdict on an attribute, with how many of its comparisons fail."""
-    rows, (every, _) = decisive(verdict, report), of_attribute(verdict, report)
+    rows = decisive(verdict, report)
+    every, _ = of_attribute(verdict, report)
     references = list(dict.fromkeys(row.reference for row in every if row.metric in report.deciding))
     against = f", against {references[0]}" if len(references) == 1 else ""
     title = f"{verdict.attribute}: {VERDICTS[verdict.verdict]}{against}{in_brackets(verdict, report)}"
@@ -186,24 +187,28 @@ def _whole_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Se
 
 def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow], report: Report) -> tuple[Chart, Chart]:
     """Return the two figures of one metric."""
-    of_group, untested = {row.group: row for row in groups}, report.config.rule == "point"
+    of_group = {row.group: row for row in groups}
+    untested = report.config.rule == "point"
     minor = minor_groups(groups)
     ordered = worst_first(rows, minor)  # references, which are always shown, and minor groups come last
     shown = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
-    values, ratios = [], []
+    values = []
+    ratios = []
     for row in shown:
         own = of_group[row.group]
         name = row.group + ("*" if own.small else "")
         look: Look = LOOKS[row.verdict] if untested else row.verdict
         symbol = (UNTESTED if untested else SYMBOLS)[row.verdict]
         if row.is_reference:
-            look, symbol = "reference", ""
+            look = "reference"
+            symbol = ""
         said = f"{writing.number(row.value)} ({writing.fraction(row.behind)})"
         values.append(Bar(name, said, own.metrics[metric], look, symbol))
         ratios.append(Bar(name, _ratio_text(row), row.ratio, look, symbol))
     references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
     line = references.pop() if len(references) == 1 else math.nan
-    label, left_out = RATES[metric].label, len(rows) - len(shown)
+    label = RATES[metric].label
+    left_out = len(rows) - len(shown)
     caption = label if label != metric else ""
     caption += f" ({left_out} more groups in the table)" if left_out else ""
     return (
@@ -353,7 +358,8 @@ def minor_groups(groups: Iterable[GroupRow]) -> frozenset[str]:
 def minor_words(groups: Iterable[str], report: Report) -> str:
     """Return the reason why groups are minor: "of fewer than 30 rows", "without a value", or either."""
     missing = [MISSING in group.split(CROSS) for group in groups]
-    few, none = f"of fewer than {report.config.min_group:,} rows", "without a value"
+    few = f"of fewer than {report.config.min_group:,} rows"
+    none = "without a value"
     return none if all(missing) else f"{few} or {none}" if any(missing) else few
 
 
@@ -398,7 +404,8 @@ def _comparison_table(
     title: str, rows: Sequence[Disparity], groups: Sequence[GroupRow], report: Report
 ) -> TextTable:
     """Return comparisons with all their numbers, the worst first; what does not decide has no sign."""
-    small, minor = {row.group for row in groups if row.small}, minor_groups(groups)
+    small = {row.group for row in groups if row.small}
+    minor = minor_groups(groups)
 
     def verdict(row: Disparity) -> TableCell:
         decides = row.deciding or row.is_reference
@@ -426,7 +433,8 @@ def _brief_table(
     rows: Sequence[Disparity], groups: Sequence[GroupRow], report: Report, view: View
 ) -> TextTable:
     """Return comparisons as they fit 80 columns, the worst first; a symbol says what is not decided."""
-    of_group, minor = {row.group: row for row in groups}, minor_groups(groups)
+    of_group = {row.group: row for row in groups}
+    minor = minor_groups(groups)
     ordered = worst_first(rows, minor)
     several = len({row.reference for row in rows}) > 1
 

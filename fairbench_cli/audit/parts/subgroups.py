@@ -127,7 +127,8 @@ class _Rows:
 
     def deals(self, draws: int, seed: int) -> Iterator[Floats]:
         """Yield deals of the outcomes, of rows or of people."""
-        part, clusters = self.joint.part, self.joint.part.clusters
+        part = self.joint.part
+        clusters = self.joint.part.clusters
         rng = stream(seed, "subgroups", *part.place, self.metric)
         if clusters is None:
             return deal_rows(self.above, self.below, draws, rng)
@@ -188,7 +189,8 @@ def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditCon
     counts. A share of all selected is no rate of a subgroup, and not searched; nor is a rate of 0 or 1, or
     one without such subgroups: these do not count among the searches that p-values are adjusted for.
     """
-    found, names = [], [name for name in names if not RATES[name].of_all]
+    found = []
+    names = [name for name in names if not RATES[name].of_all]
     for joint in (_kept(each, excluded(each.part, config)) for each in read):
         for name in defined(names, joint.part.labelled):
             above, below = (side[:, 0] for side in parts(joint.part.counts.n, (name,)))
@@ -205,14 +207,16 @@ def _kept(joint: Joint, out: Bools) -> Joint:
 
 
 def _large_enough(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
-    some, whole = subgroups(codes), float(below.sum())
+    some = subgroups(codes)
+    whole = float(below.sum())
     inside = some.member @ below
     least = max(config.min_group, config.min_share * whole)
     return some.take((inside >= least) & (whole - inside >= least))
 
 
 def _searched(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgroup]:
-    some, whole = rows.some, float(rows.below.sum())
+    some = rows.some
+    whole = float(rows.below.sum())
     found = search(some, rows.above, rows.below, rows.deals(config.draws, config.seed))
     sides = [side for side, at in enumerate(found.best) if at is not None]
     member = some.member[[at for at in found.best if at is not None]]
@@ -264,10 +268,12 @@ def _effects(counted: Floats, limit: float) -> tuple[Intervals, Intervals]:
     z = math.sqrt(2 * limit)
     fewer = max(1.0, (z / FARTHEST) ** 2)
     confidence = 1 - float(normal_p(min(z, FARTHEST)))
-    rate, others = divide(counted[0], counted[1]), divide(counted[2], counted[3])
+    rate = divide(counted[0], counted[1])
+    others = divide(counted[2], counted[3])
     above, below, ref_above, ref_below = counted / fewer
     scaled = (above, below, ref_above, ref_below, confidence)
-    ratio, difference = ratio_interval(*scaled), difference_interval(*scaled)
+    ratio = ratio_interval(*scaled)
+    difference = difference_interval(*scaled)
     return intervals(divide(rate, others), *ratio), intervals(rate - others, *difference)
 
 
@@ -293,7 +299,8 @@ def subgroup_rows(found: Sequence[Subgroup], _: Report) -> Iterable[Row]:
 
 def subgroup_sections(found: Sequence[Subgroup], report: Report, view: View) -> tuple[Section, ...]:
     """Return a section with a table for each model and decision."""
-    config, title = report.config, "Subgroups that stand out"
+    config = report.config
+    title = "Subgroups that stand out"
     least = f"{config.min_group} rows" + (f" and {100 * config.min_share:g} %" if config.min_share else "")
     if not found:
         return (Section(title, (f"No subgroup of {least}, with as many other rows, has another rate.",)),)
@@ -324,7 +331,8 @@ def _over(tests: int) -> str:
 
 
 def _few_draws(tests: int, report: Report) -> Iterator[str]:
-    draws, alpha = report.config.draws, report.config.alpha
+    draws = report.config.draws
+    alpha = report.config.alpha
     if tests / (1 + draws) >= alpha:
         yield (
             f"{draws} deals cannot show anything here: give --draws {math.ceil(2 * tests / alpha)} or more."

@@ -46,7 +46,10 @@ PERIODS = (  # year and part of it, and how many parts a year has
     (re.compile(r"(\d{4})[ _-]?[Ww](\d{2})"), 53),
 )
 MOST_LINES = 5  # groups in a chart
-HIGH, ROOM, SHORT = 150, 110, 17  # of a chart; what names at the ends of lines have, and their letters
+# of a chart; what names at the ends of lines have, and their letters
+HIGH = 150
+ROOM = 110
+SHORT = 17
 
 
 @dataclass(frozen=True)
@@ -203,12 +206,14 @@ def _counted(parts: Sequence[Slice], rows: Sequence[Disparity]) -> Floats:
     slices = list(dict.fromkeys(part.model for part in parts))
     found = np.zeros((4, len(rows), len(slices)))
     for part in parts:
-        t, places = slices.index(part.model), {group: g for g, group in enumerate(part.counts.groups)}
+        t = slices.index(part.model)
+        places = {group: g for g, group in enumerate(part.counts.groups)}
         own, rest = rate_rows(part, names, np.full(len(names), REST))
         for i, row in enumerate(rows):
             if row.attribute != part.attribute:
                 continue
-            m, at = names.index(row.metric), places.get(row.group)
+            m = names.index(row.metric)
+            at = places.get(row.group)
             against = (rest, at) if row.reference == REST_NAME else (own, places.get(row.reference))
             for side, (counted, g) in zip((slice(2), slice(2, 4)), ((own, at), against), strict=True):
                 if g is not None:
@@ -311,11 +316,14 @@ def slice_chart(found: Over, report: Report, row: Pair, metric: str, *, rest: bo
 def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -> str:
     """Draw the ratios of comparisons in each slice, their intervals as bands, on a log axis."""
     places = {name: float(i) for i, name in enumerate(found.slices)}
-    lines, seen = [], []
+    lines = []
+    seen = []
     for row in rows:
-        points, limits = [], []
+        points = []
+        limits = []
         for one in report.disparities:
-            known, at = one.ratio, places[one.model]
+            known = one.ratio
+            at = places[one.model]
             same = (one.attribute, one.group, one.metric) == (row.attribute, row.group, row.metric)
             if not same or one.is_reference or math.isnan(known.value):
                 continue
@@ -348,11 +356,13 @@ def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -
 
 def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]:
     """Return all slices together, the trends, and the verdicts on the slices; these follow, each apart."""
-    whole, sliced = found.report, report.config.sliced_by
+    whole = found.report
+    sliced = report.config.sliced_by
     shown = () if view.brief else report.deciding
     heads = {name: RATES[name].label for name in shown}
     of_each = rates.verdict_table("", report, shown, heads, decides=True)
-    tables, sections = [], rates.attribute_sections(whole, view, "w")
+    tables = []
+    sections = rates.attribute_sections(whole, view, "w")
     if not view.brief:
         tables = [rates.verdict_table("", whole, shown, heads, decides=True, anchor="w")]
         sections = [replace(section, folded=True) for section in sections]
@@ -372,10 +382,13 @@ def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]
 
 def _trend_section(found: Over, report: Report, view: View) -> Section:
     """Return the ratios slice by slice, as charts for a page, and their trends."""
-    sentences, notes = [], []
+    sentences = []
+    notes = []
     if found.ordered:
         many = counted_words(len(found.trends), "trend")
-        level, first, last = f"{100 * report.config.confidence:g} %", found.slices[0], found.slices[-1]
+        level = f"{100 * report.config.confidence:g} %"
+        first = found.slices[0]
+        last = found.slices[-1]
         notes = [
             "rises, falls: the ratio is not the same in all slices, by more than chance. steady: it changes "
             "by no more than is allowed, for every value that fits the data.",
@@ -404,7 +417,8 @@ def _charts(found: Over, report: Report) -> Iterator[Chart]:
 def _trend_table(rows: Sequence[Trend], found: Over, view: View) -> TextTable:
     """Return trends, those that are shown first, minor groups last."""
     groups = found.report.by_audit["", rows[0].decision, rows[0].attribute][1]
-    minor, small = rates.minor_groups(groups), {row.group for row in groups if row.small}
+    minor = rates.minor_groups(groups)
+    small = {row.group for row in groups if row.small}
     order = {"rises": 0, "falls": 0, "undecided": 1, "steady": 2}
 
     def key(row: Trend) -> tuple[float, ...]:

@@ -12,7 +12,9 @@ from fairbench_cli.measures.significance import alpha_of
 
 DASH = "–"
 MOST_DIGITS = 16  # of the counts behind a rate; in a table of 80 columns more break in two
-LARGE, SMALL = 1e16, 0.05  # sums of weights beyond: digits that are none, or 0.0
+# sums of weights beyond: digits that are none, or 0.0
+LARGE = 1e16
+SMALL = 0.05
 MANY_ROWS = 1e5  # so many and more are written in words
 MOST_NAME = 60  # characters of a group's name in a sentence
 LIMIT_OPEN = "beyond chance, limit open"  # a difference is shown, and not whether it is too large

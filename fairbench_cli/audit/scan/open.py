@@ -201,7 +201,8 @@ def _counted(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -
     """
     if not source.one("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
-    known, after = None, Contradicted()
+    known = None
+    after = Contradicted()
     while known != after:
         known = after
         scan, decisions = _as_suggested(source, config, known)
@@ -211,7 +212,8 @@ def _counted(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -
                 scan = _with_cells(scan, decisions)
                 after = replace(known, words=known.words | _words(scan))
                 if after == known:
-                    slices, rows = side_slices(scan, names), int(scan.together.rows.sum())
+                    slices = side_slices(scan, names)
+                    rows = int(scan.together.rows.sum())
                     last = slices[-1].model if config.compares else ""
                     tally = Tally(source.name, rows, slices, weighted=scan.weighted, last=last)
                     scan = replace(scan, tally=tally)
@@ -230,7 +232,8 @@ def _as_suggested(
     decisions = readings.settled(source, roles, config.decisions)
     binary = all(decision.kind == "binary" for decision in decisions)
     if binary:
-        source, percent = first, ()
+        source = first
+        percent = ()
     else:
         source = readings.with_exact_scores(source, [i for i in roles.scores if i < len(first.columns)])
     try:
@@ -247,7 +250,8 @@ def _as_suggested(
 
 def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
     """Find the cuts, count, and refuse what was counted and is no score, label or weight."""
-    source, roles = scan.source, scan.roles
+    source = scan.source
+    roles = scan.roles
     cuts = tuple(
         readings.find_cuts(source, replace(roles, scores=(column,)), decisions) for column in roles.scores
     )
@@ -294,13 +298,15 @@ def _left_out(scan: Scan, found: TooManyGroups) -> int:
 
 def _with_notes(scan: Scan) -> Scan:
     """Refuse thresholds of another scale than the scores; say whose rows these are, and what was noticed."""
-    tally, scores = scan.tally, () if scan.binary else scan.roles.scores
+    tally = scan.tally
+    scores = () if scan.binary else scan.roles.scores
     scales = [readings.check_thresholds(scan.source, column, scan.config.threshold) for column in scores]
     if scan.roles.cluster is None:
         people = [] if scan.config.counts else _repeats(scan)
     else:
         slices, note = with_clusters(scan, scan.roles.cluster)
-        tally, people = replace(tally, slices=slices), [note]
+        tally = replace(tally, slices=slices)
+        people = [note]
     written = {name: _written_values(scan, name) for name in scan.roles.attributes}
     sizes = {
         name: {group: sum(values.values()) for group, values in groups.items()}
@@ -362,14 +368,18 @@ def _repeats(scan: Scan) -> list[str]:
     A person is told by ``id`` or ``entity_id``, and by what is called like an identifier and has more values
     than codes have. Of large files an estimate where a column can be read alone, else of the first rows.
     """
-    source, roles, rows = scan.source, scan.roles, scan.tally.rows
+    source = scan.source
+    roles = scan.roles
+    rows = scan.tally.rows
     used = {*roles.taken, *roles.attributes.values(), roles.single_model}
     names = {name: i for name, i in source.places.items() if i not in used and named_like_identifiers(name)}
     large = rows > MOST_IDENTIFIERS
     estimated = large and source.format in ("parquet", "sqlite", "frame")
-    table, notes = "sample" if large and not estimated else "predictions", []
+    table = "sample" if large and not estimated else "predictions"
+    notes = []
     for name, column in names.items():
-        key, least = f"trimmed_{column}", 0 if name.lower() in ("id", "entity_id") else MOST_CODES
+        key = f"trimmed_{column}"
+        least = 0 if name.lower() in ("id", "entity_id") else MOST_CODES
         if roles.model is not None:
             key = f"({key}, {roles.model_sql})"
         advice = f"; if they are of one person, give --cluster {name}"

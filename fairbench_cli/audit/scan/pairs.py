@@ -216,9 +216,11 @@ def _refuse_identifiers(
     pairing: _Pairing, by: tuple[int, int], here: int, pairs: int, *, unnamed: bool
 ) -> None:
     """Refuse rows without a partner, or with several: of the rows here, some make pairs, or are unnamed."""
-    source, baseline = pairing.source, pairing.baseline
+    source = pairing.source
+    baseline = pairing.baseline
     ours, theirs = pairing.names
-    name, fill = shown(source.columns[by[0]]), "fill it in, or leave those rows out of the file"
+    name = shown(source.columns[by[0]])
+    fill = "fill it in, or leave those rows out of the file"
     (nameless,) = source.one("SELECT count(*) FROM baseline WHERE coalesce(person, '') = ''")
     for each, column, some in ((source, by[0], unnamed), (baseline, by[1], nameless)):
         if some:
@@ -242,7 +244,8 @@ def _refuse_identifiers(
 
 def _difference(pairing: _Pairing, at: int) -> UserError:
     """Return the error for pairs of rows that differ in a column, the one checked at place `at`."""
-    source, by = pairing.source, pairing.by
+    source = pairing.source
+    by = pairing.by
     key = "row_number() OVER ()" if by is None else "a.person"
     values = f"SELECT {key} AS whose, mine_{at} AS mine, theirs_{at} AS theirs FROM {pairing.rows}"
     first = "count(*), min(whose), arg_min(mine, whose), arg_min(theirs, whose)"
@@ -327,7 +330,8 @@ def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
 
 
 def _between(before: Slice, after: Slice, groups: tuple[str, ...], sides: TwoSides) -> BeforeAfter:
-    labelled, crossed = before.labelled, before.intersection
+    labelled = before.labelled
+    crossed = before.intersection
     return BeforeAfter(before.model, after.model, before.attribute, groups, sides, labelled, crossed)
 
 

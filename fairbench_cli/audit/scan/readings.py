@@ -269,7 +269,8 @@ def find_bins(source: Source, column: int, bins: int | Edges) -> NumberBins:
     UserError
         When a cell is no number, or all are empty.
     """
-    name, value = source.columns[column], f"number_{column}"
+    name = source.columns[column]
+    value = f"number_{column}"
     refuse_if(
         source,
         column,
@@ -310,7 +311,8 @@ def bins_note(name: str, asked: int | Edges, bins: NumberBins) -> str:
 
 
 def _span(low: float, high: float) -> str:
-    first, last = f"{low + 0.0:.15g}", f"{high + 0.0:.15g}"
+    first = f"{low + 0.0:.15g}"
+    last = f"{high + 0.0:.15g}"
     if first == last:
         return first
     return f"{first}-{last}" if low >= 0 else f"{first} to {last}"
@@ -329,7 +331,8 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
 
     They are looked for in the first rows; where they come later alone they are no numbers, and refused.
     """
-    notes, in_sql = [], list(source.in_sql)
+    notes = []
+    in_sql = list(source.in_sql)
     for column in columns:
         signed = f"ends_with(trimmed_{column}, '%')"
         (example,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {signed}")
@@ -447,7 +450,8 @@ def read_outcomes(
     favourable = config.favourable
     if not favourable:
         return source, roles
-    names, labels = source.columns, [] if roles.label is None else [roles.label]
+    names = source.columns
+    labels = [] if roles.label is None else [roles.label]
     asked = [*(roles.scores if binary else ()), *labels]
     found = {column: _counts(source, column, favourable) for column in asked}
     words = {column: counts for column, counts in found.items() if counts}
@@ -617,7 +621,8 @@ def _note(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -
 
 def _coded(column: sql.ColumnSql, outcomes: tuple[Outcome, ...]) -> sql.ColumnSql:
     """Return a column whose code is 1 and 0, or the position of its class; NULL where it is empty."""
-    text, several = column.of("trimmed"), len(outcomes) > 1
+    text = column.of("trimmed")
+    several = len(outcomes) > 1
     codes = "".join(
         f" WHEN {text} IN ({', '.join(map(sql.quoted, outcome))}) THEN {at if several else 1}"
         for at, outcome in enumerate(outcomes)

@@ -138,7 +138,8 @@ def refuse_codes(source: Source, column: int, flag: str) -> None:
     )
     values = [value for value, _ in found]
     many = len(found) > MOST_CLASSES and any(bad and _number(value) is not None for value, bad in found)
-    seen, fix = "{column} has {value}, not 0 or 1, in {count}", _advice(flag, values)
+    seen = "{column} has {value}, not 0 or 1, in {count}"
+    fix = _advice(flag, values)
     if many and flag == "score":
         fix = CUT
     elif many:
@@ -200,7 +201,8 @@ def _place(source: Source, row: int) -> str:
             full = (at for at, line in enumerate(text, 1) if line.strip())
             return f"{source.name}:{next(islice(full, row - 1, None), row)}"
     with suppress(csv.Error, UnicodeError), _records(source) as reader:
-        start, left = 1, row
+        start = 1
+        left = row
         for record in reader:
             left -= bool(record) or len(source.columns) == 1
             if left < 0:

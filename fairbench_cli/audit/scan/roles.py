@@ -130,9 +130,11 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
     """
     notes: list[str] = []
     itself = config.score is not None and config.score == config.label
-    score, label = config.score or "score", config.label or _usual_label(source)
+    score = config.score or "score"
+    label = config.label or _usual_label(source)
     if config.score is None and config.explained_by and "score" not in source.places and label:
-        score, itself = label, True
+        score = label
+        itself = True
     if itself:
         notes.append(f"The labels {shown(score)} themselves are audited, as decisions.")
     elif label is None:
@@ -279,7 +281,8 @@ def _default_attributes(
     for i, distinct, words, example in _first_values(source, free):
         name = source.columns[i]
         numeric = words == 0 and i not in against.words
-        many, mostly_unique = distinct > MOST_CODES, 2 * distinct > rows
+        many = distinct > MOST_CODES
+        mostly_unique = 2 * distinct > rows
         too_many = i in against.many or distinct > MOST_VALUES or (whole and many and mostly_unique)
         bytes_in = f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
         reasons = (  # the first that there is

@@ -90,7 +90,8 @@ def rows_of_run(
     if path is not None and path.is_dir() and (path / "plan.json").is_file():
         return _of_cell(path, config, tuple(only), repeat)
     if only:
-        what, fix = "cells are those of a folder of results", "audit the folder that `fairbench run` wrote"
+        what = "cells are those of a folder of results"
+        fix = "audit the folder that `fairbench run` wrote"
         raise user_error(what, f"{fix}, or leave it out", Flag("only"))
     found = _of_predictions(path, config, repeat or 0) if path is not None else None
     if found is None and repeat is not None:
@@ -136,7 +137,8 @@ def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str,
 
     facts = [facts_of(cell) for cell in plan.cells]
     kept = select(facts, only) if only else [True] * len(facts)
-    cells, facts = [*compress(plan.cells, kept)], [*compress(facts, kept)]
+    cells = [*compress(plan.cells, kept)]
+    facts = [*compress(facts, kept)]
     if len({cell["key"] for cell in cells}) == 1:
         return cells[0]
     keys = dict.fromkeys(key for one in facts for key in one)
@@ -184,7 +186,8 @@ def _of_predictions(path: Path, config: AuditConfig, number: int) -> RunRows | N
         relation = duckdb.connect().read_parquet(str(path))
     except duckdb.Error:
         return None  # what is wrong with it is said when it is read
-    names, (first, last) = tuple(relation.columns), OF_PREDICTIONS
+    names = tuple(relation.columns)
+    first, last = OF_PREDICTIONS
     if (names[: len(first)], names[-len(last) :]) != OF_PREDICTIONS:
         return None
     frame = relation.filter(duckdb.ColumnExpression("repeat") == number).df().drop(columns=[*first])

@@ -190,7 +190,8 @@ class TooManyGroups(Exception):  # noqa: N818
 
     def __init__(self, names: tuple[str, ...], count: str) -> None:
         super().__init__(names, count)
-        self.names, self.count = names, count
+        self.names = names
+        self.count = count
 
 
 def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
@@ -211,7 +212,8 @@ def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
     UserError
         When there are too many cells to draw ties, or of too many models.
     """
-    attributes, audited = tuple(scan.roles.attributes), scan.roles.audited
+    attributes = tuple(scan.roles.attributes)
+    audited = scan.roles.audited
     each = [(name,) for name in attributes]
     try:
         if scan.drawn:  # all together: a row is drawn once for all attributes
@@ -430,9 +432,11 @@ def _slice(
     cells = scan.cells_with(names)
     at = np.flatnonzero(np.array(cells.models) == model)
     there, group = np.unique(code[at], return_inverse=True)
-    label, level = cells.label[at], cells.level[0, at]
+    label = cells.label[at]
+    level = cells.level[0, at]
     if cut.outcome is not None:
-        label, level = (label == cut.outcome).astype(np.int64), (level == cut.outcome).astype(np.int64)
+        label = (label == cut.outcome).astype(np.int64)
+        level = (level == cut.outcome).astype(np.int64)
     rows = cells.rows[at]
     picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
@@ -483,9 +487,11 @@ def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequen
     """
     known: dict[str, dict[str | None, str]] = {"model": {name: name for name in models_of(scan)}}
     known |= {f"attribute_{i}": _groups_by_value(scan, name) for i, name in enumerate(attributes)}
-    codes, joins = [], []
+    codes = []
+    joins = []
     for key, groups in known.items():
-        table, code = f"codes_of_{key}", _codes(groups.values())
+        table = f"codes_of_{key}"
+        code = _codes(groups.values())
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE {table} (value VARCHAR, place SMALLINT)")
         scan.source.execute(
             f"INSERT INTO {table} SELECT unnest(?::VARCHAR[]), unnest(?::SMALLINT[])",
@@ -532,7 +538,8 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
     UserError
         When rows do not say whose they are.
     """
-    source, attributes = scan.source, list(scan.roles.attributes)
+    source = scan.source
+    attributes = list(scan.roles.attributes)
     keys = ["model", "level_0", "label", *(f"attribute_{i}" for i in range(len(attributes))), "person"]
     sums = ("sum(weight)", "sum(weight * weight)") if scan.weighted else ("count(*)", "count(*)")
     columns = [f"{of}::DOUBLE AS {name}" for of, name in zip(sums, _WEIGHTS, strict=True)]
@@ -575,7 +582,8 @@ def _clusters(
     cut = next(cut for cut in cuts if cut.text == part.decision)
     at = np.flatnonzero(keys["model"] == models_of(scan).index(part.model))
     level, label, person, *codes = (keys[key][at] for key in keys if key != "model")
-    group, many = group_finder(scan, part, names)(codes), len(part.counts.groups)
+    group = group_finder(scan, part, names)(codes)
+    many = len(part.counts.groups)
     ones = np.ones(len(at), np.int64)
     picked = selected(cut, scores_of(cuts), level, ones, scan.config.seed, part.model)
     entry, inverse = np.unique(person * many + group, return_inverse=True)

@@ -117,7 +117,8 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
 
 def _blocks(scan: Scan, first: int, last: int, codes: Sequence[str] = ()) -> Iterator[Block]:
     """Yield rows of the table, `AT_ONCE` or so at a time, those of one score together."""
-    numbers, places = ["score", "n", *(["weight", "square"] if scan.weighted else [])], ["label", *codes]
+    numbers = ["score", "n", *(["weight", "square"] if scan.weighted else [])]
+    places = ["label", *codes]
     kept: Block | None = None
     for begin in range(first, last, AT_ONCE):
         end = min(begin + AT_ONCE, last)
@@ -151,9 +152,11 @@ def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
     first, last, rows = scan.source.one(f"SELECT min(rowid), max(rowid), sum(n) FROM scored WHERE {where}")
     wanted = np.floor(np.arange(1, MOST_THRESHOLDS + 1) * rows / (MOST_THRESHOLDS + 1))
     quantiles = np.full(MOST_THRESHOLDS, np.nan)
-    tops, bottoms = np.full(MOST_BINS, -np.inf), np.full(MOST_BINS, np.inf)
+    tops = np.full(MOST_BINS, -np.inf)
+    bottoms = np.full(MOST_BINS, np.inf)
     values: list[Floats] = []
-    distinct, before = 0, 0.0
+    distinct = 0
+    before = 0.0
     for block in _blocks(scan, first, last + 1):
         score, begin = np.unique(block["score"], return_index=True)
         many = np.add.reduceat(block["n"], begin)
@@ -174,7 +177,8 @@ def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
     if distinct <= MOST_BINS:
         tops = bottoms = every
     some = np.isfinite(tops)
-    lowest, highest = float(every[0]), float(tops[some].max())
+    lowest = float(every[0])
+    highest = float(tops[some].max())
     thresholds = np.unique([*quantiles[quantiles > lowest].tolist(), *fixed])
     return _Span(first, last + 1, thresholds, bottoms[some], tops[some], distinct, (lowest, highest))
 
@@ -187,7 +191,8 @@ def _summed(
     `codes` are the columns of the table with the codes of each attribute; `reference` has a place for each
     set of rows: of each group, and of everybody else where these are the references.
     """
-    find, groups = group_finder(scan, part, list(codes)), len(part.counts.groups)
+    find = group_finder(scan, part, list(codes))
+    groups = len(part.counts.groups)
 
     def cells() -> Iterator[tuple[ScoreCells, Floats]]:
         """Yield the cells of the groups with the rows behind them, lowest scores first."""
@@ -204,7 +209,8 @@ def _summed(
     if len(reference) > groups:
         by_label = [np.concatenate([each, each.sum(0) - each]) for each in by_label]
     totals = ScoreTotals(*by_label)
-    sums, many = start(len(reference)), 0
+    sums = start(len(reference))
+    many = 0
     kept: list[ScoreCells] = []
     bins = np.zeros((4, len(span.tops), groups, 2))
     cuts = np.zeros((4, len(span.thresholds) + 1, groups, 2))

@@ -167,7 +167,8 @@ class Source:
 
     def with_scores_of_1(self) -> "Source":
         """Return these rows with a column of scores that are all 1, in the place of one that there may be."""
-        ones, at = sql.ColumnSql("'1'", "1.0", "1", "'1'"), self.places.get("score")
+        ones = sql.ColumnSql("'1'", "1.0", "1", "'1'")
+        at = self.places.get("score")
         if at is None:
             return replace(self, columns=(*self.columns, "score"), in_sql=(*self.in_sql, ones))
         return replace(self, in_sql=(*self.in_sql[:at], ones, *self.in_sql[at + 1 :]))
@@ -345,7 +346,8 @@ def open_frame(database: "DuckDBPyConnection", frame: "Frame") -> Source:
         _names(names, FRAME)  # DuckDB takes no frame without columns
         _register(database, "frame", table)
         _register(database, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE))
-        where, first = "frame", "head"
+        where = "frame"
+        first = "head"
     kinds = database.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
     columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in kinds]
     given = [column for column, *_ in kinds] if names is None else names
@@ -396,7 +398,8 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
     Its columns are renamed, as DuckDB ignores the case of names. The names are None where it may be readable
     once only.
     """
-    library, kind = type(frame).__module__.partition(".")[0], type(frame).__name__
+    library = type(frame).__module__.partition(".")[0]
+    kind = type(frame).__name__
     if (library, kind) == ("polars", "LazyFrame"):
         return _in_place(frame.collect())
     if (library, kind) in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")):
@@ -445,7 +448,8 @@ def _spool(stream: BinaryIO, path: Path, name: str) -> Path:
                 raise user_error("it is a device", "name a file, or give the rows through a pipe", name)
             file.write(chunk)
             if file.tell() > shutil.disk_usage(path.parent).free:
-                size, place = f"{file.tell() / 1e9:.1f} GB", tempfile.gettempdir()
+                size = f"{file.tell() / 1e9:.1f} GB"
+                place = tempfile.gettempdir()
                 what = f"it goes on after {size}, half of the free space in {place}"
                 fix = "write it to a file and name that, or set TMPDIR to a larger disk"
                 raise user_error(what, fix, name)
@@ -526,7 +530,8 @@ def _parquet(source: Source) -> Source:
 
 
 def _ndjson(source: Source) -> Source:
-    name, at = source.name, 0
+    name = source.name
+    at = 0
     keys: dict[str, None] = {}
     try:
         with source.text() as text:

@@ -81,10 +81,8 @@ def exact_number(column: "ColumnSql") -> str:
     """Write the number of a cell in SQL; NULL where it is a whole one that a DOUBLE may not hold."""
     if column.form == "real":
         return column.number
-    small, digits = (
-        f"abs({column.number}) < {WHOLE}",
-        f"regexp_full_match({column.text}, '\\s*[+-]?[0-9]+([.]0*)?\\s*')",
-    )
+    small = f"abs({column.number}) < {WHOLE}"
+    digits = f"regexp_full_match({column.text}, '\\s*[+-]?[0-9]+([.]0*)?\\s*')"
     if column.form == "text":  # most are short, which costs less to see
         small = f"strlen({column.text}) < {len(str(WHOLE))} THEN {column.number} WHEN {small}"
     return f"CASE WHEN {small} THEN {column.number} WHEN {digits} THEN NULL ELSE {column.number} END"

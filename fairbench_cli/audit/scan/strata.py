@@ -79,7 +79,9 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
     """
     import pandas as pd
 
-    roles, source, rows = scan.roles, scan.source, scan.tally.rows
+    roles = scan.roles
+    source = scan.source
+    rows = scan.tally.rows
     attributes = [part.attribute for part in explained_slices(scan)]
     columns = {
         name: i
@@ -96,7 +98,8 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
         *(f"{_group_sql(scan, name)} AS of_{i}" for i, name in enumerate(attributes)),
         *(f"coalesce(trimmed_{column}, '') AS feature_{i}" for i, column in enumerate(columns.values())),
     ]
-    notes, where = [], ""
+    notes = []
+    where = ""
     if rows > most:
         drawn = np.random.default_rng(scan.config.seed).choice(rows, most, replace=False)
         source.database.register("chosen", pd.DataFrame({"line": np.sort(drawn) + 1}))
@@ -165,7 +168,8 @@ def _decision_sql(scan: Scan) -> str:
 
 def _group_sql(scan: Scan, attribute: str) -> str:
     """Write the name of the group of a row in SQL, cut as it was audited."""
-    column, bins = scan.roles.attributes[attribute], scan.bins.get(attribute)
+    column = scan.roles.attributes[attribute]
+    bins = scan.bins.get(attribute)
     return sql.text(column) if bins is None else _binned_sql(column, bins)
 
 
@@ -180,7 +184,8 @@ def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
     A column of more than `MOST_CODES` different numbers is cut into ranges of equal counts: `RANGES`, or as
     many as ``bins`` says.
     """
-    source, taken = scan.source, scan.roles.taken
+    source = scan.source
+    taken = scan.roles.taken
     columns: dict[str, str] = {}
     notes: list[str] = []
     for name in dict.fromkeys(name for names in scan.config.explained_by for name in names):

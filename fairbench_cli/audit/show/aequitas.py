@@ -107,7 +107,8 @@ def _disparity_columns(report: Report) -> tuple[str, ...]:
 
 def _slice_rows(part: Slice, report: Report) -> list[Row]:
     """Return everything about each group of one attribute, by column."""
-    k, total = round(float(part.counts.predicted[:, 1].sum())), round(float(part.counts.total))
+    k = round(float(part.counts.predicted[:, 1].sum()))
+    total = round(float(part.counts.total))
     seen = without(part, np.array([group == MISSING for group in part.counts.groups]))
     known = seen.counts.groups
     if not known:

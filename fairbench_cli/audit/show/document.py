@@ -90,7 +90,8 @@ def charts_of(report: Report) -> dict[str, Chart]:
 
 
 def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer:
-    said, gate = headline(report), gate_words(report)
+    said = headline(report)
+    gate = gate_words(report)
     sentences, still = said.lines(everything=everything)
     drawn = [_chart(one, report) for one in said.sentences[: len(sentences)]] if charts else []
     return Answer(
@@ -147,7 +148,8 @@ def source_name(report: Report) -> str:
 
 def facts(report: Report) -> str:
     """Return in a line what was audited and how, after the name of the file."""
-    many, weighted = writing.thousands(report.rows), ", weighted" if report.weighted else ""
+    many = writing.thousands(report.rows)
+    weighted = ", weighted" if report.weighted else ""
     names = (RATES[name].label if name in RATES else name for name in report.decided_by)
     by = "" if report.without_verdict else f"decided by {', '.join(names)}; "
     rows = f"{source_name(report)}: {many} rows{weighted}"
@@ -215,8 +217,10 @@ def group_legend(report: Report) -> tuple[str, ...]:
 def verdict_legend(report: Report) -> tuple[str, ...]:
     """Return the meanings of the verdicts in this report, those that occur."""
     rows = [row for verdict in report.verdicts for row in rates.decisive(verdict, report)]
-    limit_open, wide = writing.LIMIT_OPEN, writing.REASONS["wide"]
-    reasons, words = {row.reason for row in rows}, {rates.reason_words(row, report) for row in rows}
+    limit_open = writing.LIMIT_OPEN
+    wide = writing.REASONS["wide"]
+    reasons = {row.reason for row in rows}
+    words = {rates.reason_words(row, report) for row in rows}
     outside = (
         "shown outside: beyond chance the rates do not only differ, their ratio is outside the limits, too."
     )
@@ -281,7 +285,8 @@ def rate_chart(said: Sentence, report: Report) -> Chart:
     Groups on which nothing is shown are folded behind their count.
     """
     rows, groups = rates.of_attribute(said, report)
-    minor, of_group = rates.minor_groups(groups), {row.group: row for row in groups}
+    minor = rates.minor_groups(groups)
+    of_group = {row.group: row for row in groups}
     own = rates.worst_first([row for row in rows if row.metric == said.metric], minor)
     still = [
         row for row in own if not (row.is_reference or row.group == said.group) and _is_open(row, report)
@@ -328,7 +333,8 @@ def _drawn(
 
 def _row(axis: Axis, row: Disparity, own: GroupRow, report: Report, *, muted: bool) -> ChartRow:
     """Return a group: the band that its reference allows, its rate with the interval, and both in words."""
-    known, untested = own.metrics[row.metric], report.config.rule == "point"
+    known = own.metrics[row.metric]
+    untested = report.config.rule == "point"
     rate = percent_words(row.value)
     said = f"{rate}, reference" if row.is_reference else _beside(rate, row)
     look: Look = "reference" if row.is_reference else rates.LOOKS[row.verdict] if untested else row.verdict
@@ -336,9 +342,11 @@ def _row(axis: Axis, row: Disparity, own: GroupRow, report: Report, *, muted: bo
     ends = f", {percent_words(known.low)} to {percent_words(known.high)}"
     title = f"{row.group}: {RATES[row.metric].label} {rate} ({writing.fraction(row.behind)}){ends}"
     title += "" if row.is_reference else f"; {verdict_words(row)}"
-    marks, reference = [], row.reference_value
+    marks = []
+    reference = row.reference_value
     if math.isfinite(reference) and not row.is_reference:
-        low, high = row.tau * reference, min(1.0, reference / row.tau)
+        low = row.tau * reference
+        high = min(1.0, reference / row.tau)
         words = f"allowed: {percent_words(low)} to {percent_words(high)}"
         marks.append(box("band", axis, low, high, HEIGHT, words))
         marks.append(rule("ref", axis, reference, HEIGHT, f"{row.reference}: {percent_words(reference)}"))

@@ -208,10 +208,13 @@ def meaning(name: str) -> str:
 
 def _rates(row: Disparity) -> str:
     """Return both rates: "Female are selected in 6.0 % of cases, Male in 15.9 % (selection rate)"."""
-    group, reference, label = writing.named(row.group), writing.named(row.reference), RATES[row.metric].label
+    group = writing.named(row.group)
+    reference = writing.named(row.reference)
+    label = RATES[row.metric].label
     if row.reason == "no rows":
         return f"{group} against {reference} by {label}"
-    mine, theirs = percent_words(row.value), percent_words(row.reference_value)
+    mine = percent_words(row.value)
+    theirs = percent_words(row.reference_value)
     if row.metric not in EVENTS:
         return f"{label} of {group} {mine}, of {reference} {theirs}"
     event, among = EVENTS[row.metric]
@@ -223,7 +226,8 @@ def _rates(row: Disparity) -> str:
 
 def _times(row: Disparity) -> str:
     """Return the ratio with its interval: ": 0.38 times as often (0.28 to 0.49)"."""
-    known, often = row.ratio, "as often"
+    known = row.ratio
+    often = "as often"
     if row.metric not in EVENTS:
         often = "as large"
     elif not EVENTS[row.metric][0]:
@@ -267,7 +271,8 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     judged = [verdict for verdict in order if verdict in report.judged]
     kinds = {kind: [one for one in judged if one.verdict == kind] for kind in VERDICTS}
     by = {kind: _attributes(some, report) for kind, some in kinds.items()}
-    limits, tested = _limits(report), report.config.rule != "point"
+    limits = _limits(report)
+    tested = report.config.rule != "point"
     shown = [(one, _verdicts_of_shown(one, report)) for one in judged if one.verdict != "fail" and tested]
     too_much = _attributes([one for one, kinds_of in shown if "undecided" in kinds_of], report)
     allowed = _attributes([one for one, kinds_of in shown if kinds_of == {"pass"}], report)
@@ -359,7 +364,9 @@ def _limits(report: Report) -> str:
 def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
     """Return the undecided groups and rates of an attribute; None where all is decided."""
     sizes = {row.group: row for row in of_attribute(verdict, report)[1]}
-    minor, groups, apart = minor_groups(sizes.values()), [], {}
+    minor = minor_groups(sizes.values())
+    groups = []
+    apart = {}
     for group, rows in grouped(decisive(verdict, report), lambda row: row.group).items():
         still = [row for row in rows if row.verdict == "undecided"]
         if still:

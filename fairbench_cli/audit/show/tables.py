@@ -211,7 +211,8 @@ def to_database(report: Report, url: str) -> str:
         import sqlalchemy as sql
     except ModuleNotFoundError:
         raise _missing("SQLAlchemy") from None
-    name, shown = audit_id(report), ""
+    name = audit_id(report)
+    shown = ""
     tables = {PREFIX + table: list(make()) for table, make in tables_of(report).items()}
     rows = {table: found for table, found in tables.items() if found}
     try:

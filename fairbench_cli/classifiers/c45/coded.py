@@ -30,7 +30,9 @@ def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules)
     """
     if not (weight > 0).all():
         kept = np.flatnonzero(weight > 0)
-        rows, y, weight = rows.take(kept), y[kept], weight[kept]
+        rows = rows.take(kept)
+        y = y[kept]
+        weight = weight[kept]
     if not len(rows):
         raise ValueError("no row has a positive weight")
     if rows.all_nominal_and_known:
@@ -92,7 +94,8 @@ class CodedC45:
     """
 
     def __init__(self, rules: Rules, levels: tuple[int, ...]) -> None:
-        self.rules, self.levels = rules, levels
+        self.rules = rules
+        self.levels = levels
         self.classes_ = np.array([0, 1])
 
     def fit(self, X: Rows, y: NDArray[np.int8], sample_weight: Floats | None = None) -> Self:

@@ -42,7 +42,8 @@ def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules
         if rules.collapse:
             collapse(nodes, counts)
         if rules.prune:
-            scratch, below = np.zeros_like(counts), np.zeros(len(nodes))
+            scratch = np.zeros_like(counts)
+            below = np.zeros(len(nodes))
             arrays = (nodes, counts, below, scratch, order, codes, weights)
             z = normal_quantile(rules.confidence)
             prune(0, *arrays, rules.confidence, z, rules.raise_subtrees)
@@ -96,7 +97,8 @@ def drop_damaged(folder: Path, module: str) -> None:
     module : str
         The last part of its name.
     """
-    known, found = _noted(folder / f"{module}.sums"), _sums(folder, module)
+    known = _noted(folder / f"{module}.sums")
+    found = _sums(folder, module)
     # One without a sum is of another process, which notes it soon; all are from before there were sums.
     damaged = [name for name, own in found.items() if known.get(name, own) != own] if known else list(found)
     for name in damaged:
@@ -109,7 +111,8 @@ def drop_damaged(folder: Path, module: str) -> None:
 
 def note_sums(folder: Path, module: str) -> None:
     """Write down the checksums of the kept files of a module; where that is not possible, leave it."""
-    path, sums = folder / f"{module}.sums", _sums(folder, module)
+    path = folder / f"{module}.sums"
+    sums = _sums(folder, module)
     if sums != _noted(path):
         with suppress(UserError):
             write_text(path, json.dumps(sums, indent=1) + "\n")
@@ -178,18 +181,25 @@ def grow(codes, weights, levels, few, min_leaf):
     order = np.arange(rows)
     buffer = np.empty(rows, np.int64)
     place = np.empty(levels.max() + 1, np.int64)
-    gains, ratios, valid = np.empty(m), np.empty(m), np.empty(m, np.bool_)
+    gains = np.empty(m)
+    ratios = np.empty(m)
+    valid = np.empty(m, np.bool_)
     nodes = np.zeros(1024, NODE)
     counts = np.zeros((1024, classes))
     used = np.zeros((1024, m), np.bool_)
-    nodes[0]["feature"], nodes[0]["stop"] = -1, rows
+    nodes[0]["feature"] = -1
+    nodes[0]["stop"] = rows
     for r in range(rows):
         for k in range(classes):
             counts[0, k] += weights[r, k]
-    n, i = 1, 0
+    n = 1
+    i = 0
     while i < n:
-        start, stop = nodes[i]["start"], nodes[i]["stop"]
-        total, top, entropy = 0.0, 0.0, 0.0
+        start = nodes[i]["start"]
+        stop = nodes[i]["stop"]
+        total = 0.0
+        top = 0.0
+        entropy = 0.0
         for k in range(classes):
             total += counts[i, k]
             top = max(top, counts[i, k])
@@ -215,7 +225,9 @@ def grow(codes, weights, levels, few, min_leaf):
             nodes = np.concatenate((nodes, np.zeros(len(nodes), NODE)))
             counts = np.concatenate((counts, np.zeros(counts.shape)))
             used = np.concatenate((used, np.zeros(used.shape, np.bool_)))
-        nodes[i]["feature"], nodes[i]["first"], nodes[i]["kids"] = best, n, kids
+        nodes[i]["feature"] = best
+        nodes[i]["first"] = n
+        nodes[i]["kids"] = kids
         sort_segment(order, buffer, place, codes, best, kids, start, stop)
         for v in range(kids):
             kid = n + v
@@ -234,12 +246,15 @@ def grow(codes, weights, levels, few, min_leaf):
 def _choose(table, offset, used, few, min_leaf, total, entropy, gains, ratios, valid):
     """Return the column with the best gain ratio among those of at least average gain, or -1."""
     classes = table.shape[1]
-    average, averaged = 0.0, 0
+    average = 0.0
+    averaged = 0
     for j in range(len(used)):
         valid[j] = False
         if used[j]:
             continue
-        large, inside, information = 0, 0.0, _xlogx(total)
+        large = 0
+        inside = 0.0
+        information = _xlogx(total)
         for t in range(offset[j], offset[j + 1]):
             size = 0.0
             for k in range(classes):
@@ -264,10 +279,12 @@ def _choose(table, offset, used, few, min_leaf, total, entropy, gains, ratios, v
     if averaged == 0:
         return -1
     least = average / averaged - 1e-3
-    best, ratio = -1, 0.0
+    best = -1
+    ratio = 0.0
     for j in range(len(used)):
         if valid[j] and gains[j] >= least and ratios[j] > ratio + EPS:
-            best, ratio = j, ratios[j]
+            best = j
+            ratio = ratios[j]
     return best
 
 
@@ -295,9 +312,11 @@ def sort_segment(order, buffer, place, codes, feature, kids, start, stop):
 def collapse(nodes, counts):
     """Make a leaf of every node whose subtree makes no fewer training errors; top-down."""
     n, classes = counts.shape
-    leaf, below = np.zeros(n), np.zeros(n)
+    leaf = np.zeros(n)
+    below = np.zeros(n)
     for i in range(n - 1, -1, -1):  # children stand behind their parents
-        total, top = 0.0, 0.0
+        total = 0.0
+        top = 0.0
         for k in range(classes):
             total += counts[i, k]
             top = max(top, counts[i, k])
@@ -308,13 +327,15 @@ def collapse(nodes, counts):
             below[i] += below[nodes[i]["first"] + v]
     for i in range(n):
         if nodes[i]["feature"] >= 0 and below[i] >= leaf[i] - 1e-3:
-            nodes[i]["feature"], nodes[i]["kids"] = -1, 0
+            nodes[i]["feature"] = -1
+            nodes[i]["kids"] = 0
 
 
 @numba.njit(cache=True)
 def _estimate(counts, confidence, z):
     """Return the estimated errors of a leaf; see `tree.added_errors`."""
-    n, top = 0.0, 0.0
+    n = 0.0
+    top = 0.0
     for k in range(len(counts)):
         n += counts[k]
         top = max(top, counts[k])
@@ -343,21 +364,25 @@ def prune(i, nodes, counts, below, scratch, order, codes, weights, confidence, z
     below[i] = leaf
     if nodes[i]["feature"] < 0:
         return
-    tree, largest, size = 0.0, 0, -np.inf
+    tree = 0.0
+    largest = 0
+    size = -np.inf
     for v in range(nodes[i]["kids"]):
         kid = nodes[i]["first"] + v
         prune(kid, nodes, counts, below, scratch, order, codes, weights, confidence, z, raise_subtrees)
         tree += below[kid]
         total = counts[kid].sum()
         if total >= size - EPS:
-            largest, size = kid, total
+            largest = kid
+            size = total
     branch = np.inf
     if raise_subtrees:
         branch = _if_sent(
             largest, nodes[i]["start"], nodes[i]["stop"], nodes, scratch, order, codes, weights, confidence, z
         )
     if leaf <= tree + 0.1 + EPS and leaf <= branch + 0.1 + EPS:
-        nodes[i]["feature"], nodes[i]["kids"] = -1, 0
+        nodes[i]["feature"] = -1
+        nodes[i]["kids"] = 0
     elif branch <= tree + 0.1 + EPS:
         nodes[i]["feature"], nodes[i]["kids"] = nodes[largest]["feature"], nodes[largest]["kids"]
         nodes[i]["first"] = nodes[largest]["first"]
@@ -374,7 +399,8 @@ def _if_sent(node, start, stop, nodes, scratch, order, codes, weights, confidenc
     touched = np.empty(stop - start, np.int64)
     n = 0
     for p in range(start, stop):
-        r, at = order[p], node
+        r = order[p]
+        at = node
         while nodes[at]["feature"] >= 0:
             at = nodes[at]["first"] + codes[r, nodes[at]["feature"]]
         fresh = True
@@ -399,7 +425,10 @@ def _refill(i, nodes, counts, order, codes, weights):
     """Send the rows of node `i` through the subtree that it has taken over."""
     if nodes[i]["feature"] < 0:
         return
-    start, stop, first, kids = nodes[i]["start"], nodes[i]["stop"], nodes[i]["first"], nodes[i]["kids"]
+    start = nodes[i]["start"]
+    stop = nodes[i]["stop"]
+    first = nodes[i]["first"]
+    kids = nodes[i]["kids"]
     buffer = np.empty(stop, np.int64)
     place = np.empty(kids, np.int64)
     sort_segment(order, buffer, place, codes, nodes[i]["feature"], kids, start, stop)

@@ -71,7 +71,9 @@ def _numeric(
     values = columns.values(feature)[rows]
     known = ~np.isnan(values)
     order = np.argsort(values[known], kind="stable")
-    values, w, labels = values[known][order], weight[known][order], y[rows[known]][order]
+    values = values[known][order]
+    w = weight[known][order]
+    labels = y[rows[known]][order]
     least = max(rules.min_leaf, min(25.0, 0.1 * w.sum() / classes))
     if len(values) < 2 * least - EPS:
         return None
@@ -79,17 +81,21 @@ def _numeric(
     table[np.arange(len(values)), labels] = w
     below = table.cumsum(axis=0)
     at = np.flatnonzero(values[:-1] + 1e-5 < values[1:])
-    left, right = below[at], below[-1] - below[at]
+    left = below[at]
+    right = below[-1] - below[at]
     admissible = (left.sum(axis=1) >= least - EPS) & (right.sum(axis=1) >= least - EPS)
-    at, bags = at[admissible], np.stack([left[admissible], right[admissible]], axis=1)
+    at = at[admissible]
+    bags = np.stack([left[admissible], right[admissible]], axis=1)
     if not len(at):
         return None
     total = weight.sum()
     gains = _gains(bags, total)
-    best, chosen = 0.0, -1
+    best = 0.0
+    chosen = -1
     for i in np.flatnonzero(gains > np.concatenate([[0.0], np.maximum.accumulate(gains)[:-1]])):
         if gains[i] > best + EPS:
-            best, chosen = float(gains[i]), int(i)
+            best = float(gains[i])
+            chosen = int(i)
     gain = best - np.log2(len(at)) / total
     if chosen < 0 or gain <= EPS:
         return None
@@ -231,10 +237,12 @@ class _Maker:
 
 def _last_largest(totals: Floats) -> int:
     """Return the largest, the last of those equal within the tolerance, by a scan in order."""
-    best, index = -np.inf, 0
+    best = -np.inf
+    index = 0
     for i, total in enumerate(totals):
         if total >= best - EPS:
-            best, index = total, i
+            best = total
+            index = i
     return index
 
 

@@ -91,7 +91,8 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
         A wrong number of level counts, or a value that is no code below its column's level count.
     """
     if isinstance(known, Levels):
-        counts, names = known.counts, known.names
+        counts = known.counts
+        names = known.names
     else:
         counts = (NUMBER,) * array.shape[1] if known is None else tuple(int(n) for n in known)
         names = tuple(f"x{j}" for j in range(array.shape[1]))
@@ -144,8 +145,10 @@ def added_errors(weight: Any, errors: Any, confidence: float) -> Floats:
     continuity correction) that Weka's J48 uses. No errors: the exact binomial limit. Less than one: linear
     between the limits for 0 and 1. Nearly all: the rest.
     """
-    n, e = np.asarray(weight, dtype=float), np.asarray(errors, dtype=float)
-    safe, z = np.where(n > 0, n, 1.0), normal_quantile(confidence)
+    n = np.asarray(weight, dtype=float)
+    e = np.asarray(errors, dtype=float)
+    safe = np.where(n > 0, n, 1.0)
+    z = normal_quantile(confidence)
     none = safe * (1.0 - confidence ** (1.0 / safe))
     fewer = np.minimum(e, 1.0)
     between = none + fewer * (_limit(safe, np.ones_like(e), z) - none)
@@ -248,12 +251,15 @@ def predict_probabilities(tree: FlatTree, columns: TreeRows, laplace: bool) -> F
     leaf = leaf_probabilities(tree, laplace)
     found = np.zeros((len(columns), tree.counts.shape[1]))
     row = np.arange(len(columns))
-    at, weight = np.zeros_like(row), np.ones(len(row))
+    at = np.zeros_like(row)
+    weight = np.ones(len(row))
     while len(row):
         done = tree.feature[at] == LEAF
         # Rows that were spread come back in parts, so the parts are added up, not assigned.
         np.add.at(found, row[done], weight[done, None] * leaf[at[done]])
-        at, row, weight = at[~done], row[~done], weight[~done]
+        at = at[~done]
+        row = row[~done]
+        weight = weight[~done]
         branch = columns.branch(row, tree.feature[at], tree.threshold[at])
         known = branch >= 0
         if known.all():

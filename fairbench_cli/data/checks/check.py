@@ -195,7 +195,8 @@ def _stale(rows: RawRows, place: int) -> Finding:
 
 def expectation_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield what the rows are not that the card expects: rows, columns, rates to three digits."""
-    dataset, expected = rows.dataset, rows.card.expected
+    dataset = rows.dataset
+    expected = rows.card.expected
     if dataset is None or expected is None:
         return
     facts: list[tuple[str, str, tuple[str, ...], float, float | None]] = [
@@ -313,7 +314,8 @@ def compare_versions(first: RawRows, second: RawRows) -> TwoVersions:
 def _group(
     attribute: str, group: str, first: RawRows, second: RawRows, side: Mask, there: Mask
 ) -> VersionGroup:
-    before, after = side & first.complete, there & second.complete
+    before = side & first.complete
+    after = there & second.complete
     rates = [
         float(rows.favourable[known].mean()) if known.any() else math.nan
         for rows, known in ((first, before), (second, after))

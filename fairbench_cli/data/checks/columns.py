@@ -53,7 +53,8 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
         key = codes.tobytes() if len(values) < len(cells) else repr(_plain(values)).encode()
         like = first.setdefault(key, name)
         if like != name and rows.card.made.get(like) != name:
-            what, fix = f"is one to one with {like}", f"drop one of the two: {drop(name)}"
+            what = f"is one to one with {like}"
+            fix = f"drop one of the two: {drop(name)}"
             if like in protected:
                 what = f"is one to one with the protected {like}"
                 fix = f"{drop(name)}: a classifier that must not see {like} sees it here"
@@ -71,7 +72,8 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
     * ``duplicate``: two columns of one name.
     * ``header``: half of the columns or more are called like values, so the first row is probably one.
     """
-    card, file = rows.card, rows.file
+    card = rows.card
+    file = rows.file
     unlisted = {*rows.features} - {*card.columns} - {own.source for own in card.columns.values()}
     for name in (name for name in file.columns if name not in card.made):
         meant = card.column(name).recode
@@ -98,7 +100,8 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
             levels = own.kind == "nominal" and values > LEVELS
             if name == (own.source or one) and (levels or (len(groups) >= GROUPS and values > CODES)):
                 fix = "merge them with `recode`, or cut codes at `bins: {edges: …}` into named groups"
-                many, what = levels and rows.cells[one].nunique() > LEVELS, f"has {values:,} different values"
+                many = levels and rows.cells[one].nunique() > LEVELS
+                what = f"has {values:,} different values"
                 yield rows.finding("many-levels", name, what, fix, used=many)
     for name in (name for name, times in Counter(rows.header).items() if times > 1):
         what = "is the name of more than one column; the first is read"
@@ -146,7 +149,8 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
         values = rows.file[name].unique() if own.kind == "nominal" and not card.drops(name) else ()
         for said in [own.codes.get(value, value) for value in values]:
             if any(pair <= set(re.findall(r"[^\W\d_]+", said.casefold())) for pair in OPPOSITES):
-                what, fix = f'has one value for opposite groups: "{said}"', "no group can be told by it"
+                what = f'has one value for opposite groups: "{said}"'
+                fix = "no group can be told by it"
                 yield rows.finding("contradiction", name, what, fix)
     yield from _indicators(rows)
     for name, protected in card.protected.items():

@@ -60,7 +60,8 @@ def _missing(
 
 
 def _small(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Finding]:
-    name, place = roles.attribute, ("protected", roles.attribute)
+    name = roles.attribute
+    place = ("protected", roles.attribute)
     for group, side in zip(("deprived", "favoured"), sides, strict=True):
         rates = rows.favourable[side & rows.complete]
         wide = NORMAL * float(rates.std()) / math.sqrt(max(len(rates), 1))
@@ -94,7 +95,8 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
         rates = (
             f"{percent_words(deprived)} of the deprived and {percent_words(favoured)} of the favoured have it"
         )
-        name, place = roles.attribute, ("protected", roles.attribute)
+        name = roles.attribute
+        place = ("protected", roles.attribute)
         if deprived - favoured >= max(SMALL, ONE_SIDED * error):
             what = f"favours those called deprived ({good}): {rates}"
             fix = "say why they are called deprived all the same (`why`), or name the others"
@@ -116,7 +118,8 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
 
 def unknown_findings(rows: RawRows) -> Iterator[Finding]:
     """Yield a label that is unknown in 1 % of the file's rows or more, and by group."""
-    unknown, label = rows.unknown, rows.card.label
+    unknown = rows.unknown
+    label = rows.card.label
     if unknown.mean() < MANY_UNKNOWN:
         return
     by_group = []
@@ -213,7 +216,8 @@ def _by(name: str, dataset: Dataset) -> UnknownOutcomes:
     """Return the unknown outcomes by a protected attribute, of rows that have them as a level."""
     roles = dataset.roles(name)
     table = with_joint(dataset.table, name, roles.of)
-    column, codes = table.column(name), table[name]
+    column = table.column(name)
+    codes = table[name]
     outcomes = table.column(roles.label).levels
     kind = np.array([{roles.favourable: 1, UNKNOWN: 2}.get(level, 0) for level in outcomes])
     flat = np.bincount(codes.astype(np.intp) * 3 + kind[table[roles.label]], minlength=3 * len(column.levels))

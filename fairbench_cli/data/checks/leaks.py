@@ -192,7 +192,8 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
         told = {name: _told(name, codes, y) for name in first}
         alone = [name for name in first if told[name] <= ALONE]
         if len(alone) == 1 and says[alone[0]] >= MUCH:
-            share, most = percent_words(says[alone[0]]), percent_words(max(told[alone[0]], 0))
+            share = percent_words(says[alone[0]])
+            most = percent_words(max(told[alone[0]], 0))
             what = f"explains {share} of the entropy of {rows.card.label.column}, and no other "
             what += f"column anything of it ({most} at most): perhaps it is known later"
             yield leak_finding(rows, alone[0], what)
@@ -201,7 +202,8 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
         return
     for name in rows.file.columns:
         gap = rows.file[name].isin(rows.gaps).to_numpy(dtype=bool)
-        here, elsewhere = float(gap[unknown].mean()), float(gap[~unknown].mean())
+        here = float(gap[unknown].mean())
+        elsewhere = float(gap[~unknown].mean())
         if name not in (rows.card.label.column, rows.label_source) and here - elsewhere >= LATE:
             what = (
                 f"is missing in {percent_words(here)} of the rows whose {rows.card.label.column} is unknown, "
@@ -263,13 +265,16 @@ def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[
     home, of the time that people travel to work (100 %); of honest ones, Dutch ``age`` 4 comes next (97 %).
     """
     left, y = _thinned(rows, [name for name in rows.features if name not in leaking])
-    best, taken, joint = 0.0, list[str](), np.zeros(len(y), dtype=np.intp)
+    best = 0.0
+    taken = list[str]()
+    joint = np.zeros(len(y), dtype=np.intp)
     while left:
         explained = {name: explained_by(_joined(joint, codes), y) for name, codes in left.items()}
         name = max(explained, key=lambda name: explained[name])
         if explained[name] < best + STEP:
             break
-        best, joint = explained[name], _joined(joint, left.pop(name))
+        best = explained[name]
+        joint = _joined(joint, left.pop(name))
         taken.append(name)
     if best >= SETTLED:
         what = f"is all but a rule of {', '.join(taken)}, which explain {percent_words(best)} of its entropy"

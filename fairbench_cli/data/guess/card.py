@@ -82,7 +82,8 @@ def _left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[str, s
     leaking = {leak.column: leak for leak in leaks(rows)}
     found = {}
     for name in kinds:
-        cells, use = rows.cells[name], "To use it"
+        cells = rows.cells[name]
+        use = "To use it"
         values = cells.nunique()
         if name in leaking:
             found[name] = leak_words(rows, leaking[name]), "If it is known before the outcome"
@@ -135,8 +136,10 @@ def _given(table: RawCells, group: Group, what: str, kinds: Mapping[str, str]) -
 def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
     """Return the guess for a column by its cells alone."""
     known = table.known(name)
-    values, missing = known.unique(), len(table.cells) - len(known)
-    entry, change = dict(NOMINAL), []
+    values = known.unique()
+    missing = len(table.cells) - len(known)
+    entry = dict(NOMINAL)
+    change = []
     if kind == "nominal":
         why = f"{len(values)} levels"
     elif len(values) <= FEW:
@@ -161,7 +164,8 @@ def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
 
 def _edges(numbers: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
     """Return two round numbers within, as an example of edges."""
-    low, high = float(numbers.min()), float(numbers.max())
+    low = float(numbers.min())
+    high = float(numbers.max())
     found = [float(f"{low + (high - low) * part:.1g}") for part in (1 / 3, 2 / 3)]
     return ", ".join(edge_word(edge) for edge in dict.fromkeys(found))
 
@@ -219,7 +223,9 @@ class Guessed:
 
 def card_text(guessed: Guessed) -> str:
     """Return the card as YAML with comments."""
-    table, label, attributes = guessed.table, guessed.roles.label, guessed.roles.attributes
+    table = guessed.table
+    label = guessed.roles.label
+    attributes = guessed.roles.attributes
     lines = [
         f"# A card that `fairbench init` guessed from {len(table.cells):,} rows. Go through it: only you",
         "# know what the columns mean.",
@@ -228,11 +234,13 @@ def card_text(guessed: Guessed) -> str:
         *_layout_lines(table),
     ]
     if table.gaps:
-        how, why = "keep", "leave out the rows with a missing cell in a column that says no `if_missing`"
+        how = "keep"
+        why = "leave out the rows with a missing cell in a column that says no `if_missing`"
         if table.filled(label.column, *(group.column for group in attributes)).all():
             why = f"or drop: {why}"
         else:
-            how, why = "drop", f"{why}: the label's and the groups' here"
+            how = "drop"
+            why = f"{why}: the label's and the groups' here"
         lines += _comment("cells that mean a missing value; a text that means something: remove it here")
         lines += [f"missing: {flow(table.gaps)}", *_comment(why), f"missing_rows: {how}"]
     if table.counts is not None:
@@ -289,7 +297,8 @@ def config_text(guessed: Guessed, card: str) -> str:
 
 
 def _layout_lines(table: RawCells) -> list[str]:
-    layout, lines = table.layout, []
+    layout = table.layout
+    lines = []
     if layout.format != "csv":
         lines.append(f"format: {layout.format}")
     if layout.separator != ",":

@@ -16,7 +16,9 @@ from fairbench_cli.data.columns import Cells, as_numbers, bin_numbers, edge_word
 from fairbench_cli.data.guess.cells import Mask, RawCells
 from fairbench_cli.data.recognise import named_like_protected, words_of
 
-LABEL, FAVOURABLE, PROTECTED = "--label", "--favourable", "--protected"
+LABEL = "--label"
+FAVOURABLE = "--favourable"
+PROTECTED = "--protected"
 
 _CUT = re.compile(r"(<=|>=|<|>)\s*(\S+)")
 # What a word of a column's name begins with, or is ($).

@@ -42,7 +42,9 @@ On = Literal["validation", "test"]
 
 FRACTION = 0.3
 OF_CLASSIFIER = "classifier."  # begins the name of a parameter that is the classifier's
-ALIAS, LONGEST_ALIAS = "as", 60  # the key of what tables, figures and pages call a component
+# the key of what tables, figures and pages call a component
+ALIAS = "as"
+LONGEST_ALIAS = 60
 RESERVED_ALIAS = "labels"  # a row of tables
 PLUGIN = {"type": "string", "pattern": ":", "description": "./mine.py:Thing or package.module:Thing"}
 """The JSON Schema of code that is named where a registered name may stand."""
@@ -365,7 +367,8 @@ def read_parameters(
     findings: list[Finding] = []
     types = (dict.fromkeys(given, Any) if takes.open else {}) | dict(takes.types)
     for key in (key for key in types if key in given):
-        check, value = check_of(types[key]), given[key]
+        check = check_of(types[key])
+        value = given[key]
         listed = value if isinstance(value, list | tuple) else [value]
         if not listed:
             findings.append(((key,), Problem(f"{name}: {key} must not be empty", "give at least one value")))
@@ -414,7 +417,8 @@ def read_tunings(
         if not wrong and not classifier_parameters(over) and has_one_candidate(over):
             wrong.append((("over",), ONE_CANDIDATE))
         if "fraction" in options.model_fields_set and "validation" not in options.on:
-            what, fix = "tune: fraction has no effect with `on: test`", "remove it, or write on: validation"
+            what = "tune: fraction has no effect with `on: test`"
+            fix = "remove it, or write on: validation"
             wrong.append((("fraction",), Problem(what, fix)))
         findings += [((i, *place), problem) for place, problem in wrong]
         ordered = tuple((key, tuple(over[key])) for key in sorted(over))
@@ -484,7 +488,9 @@ def _read_entry(
         origin, takes, ours = _source(kind, written, context.base)
     except UserError as error:
         return [], [((), problem) for problem in error.at("")]
-    name, tunings, findings = short(written), list[Tuning](), list[Finding]()
+    name = short(written)
+    tunings = list[Tuning]()
+    findings = list[Finding]()
     given = dict(options)
     alias = given.pop(ALIAS, "")
     if ALIAS in options and not (isinstance(alias, str) and 0 < len(alias.strip()) <= LONGEST_ALIAS):
@@ -509,7 +515,8 @@ def _read_entry(
         findings += [((), Problem(f'{name} needs the parameter "{key}"', fix)) for key in needed]
         if findings:
             continue
-        every, more = usual | values, {} if tuning is None else {"tune": tuning}
+        every = usual | values
+        more = {} if tuning is None else {"tune": tuning}
         own = sorted(key for key in every if key not in extra)
         for chosen in product(*(every[key] for key in own)):
             pairs = zip(own, chosen, strict=True)
@@ -560,7 +567,9 @@ def read_entries(
     """
     found: list[Combination] = []
     findings: list[Finding] = []
-    known, tuned = set[Any](), set[Any]()  # there may be tens of thousands: what is the same is looked up
+    # there may be tens of thousands: what is the same is looked up
+    known = set[Any]()
+    tuned = set[Any]()
     files: dict[str, set[Path | None]] = {}
     for i, item in enumerate(items):
         combinations, wrong = _read_entry(kind, item, extra, context)

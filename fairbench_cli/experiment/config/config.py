@@ -307,7 +307,8 @@ class DatasetSpec(DatasetOptions):
 
     def takes(self, intervention: str, classifier: str) -> bool:
         """Return whether the two are to run on it."""
-        techniques, classifiers = self.interventions, self.classifiers
+        techniques = self.interventions
+        classifiers = self.classifiers
         return intervention in (techniques or (intervention,)) and classifier in (
             classifiers or (classifier,)
         )
@@ -335,7 +336,8 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
     if name is None:
         what = f"a dataset must be a name or `name: {{option: value}}`, not {shown(item)}"
         raise refused(((), Problem(what, f"use any of: {', '.join(known_cards())}")))
-    findings, given = list[Finding](), DatasetOptions()
+    findings = list[Finding]()
+    given = DatasetOptions()
     try:
         given = DatasetOptions.model_validate(options)
     except ValidationError as error:
@@ -545,9 +547,11 @@ class ExperimentConfig(FileModel):
 
     def plain(self) -> dict[str, Any]:
         """Return the config as plain data, with every default spelled out; it runs as it is."""
-        hidden, unsaid = WITHOUT_EFFECT[self.sample.source][0], set[str]()
+        hidden = WITHOUT_EFFECT[self.sample.source][0]
+        unsaid = set[str]()
         if not self.has_worlds:
-            hidden, unsaid = hidden | {"bias"}, {"test_labels", "test_features"}
+            hidden = hidden | {"bias"}
+            unsaid = {"test_labels", "test_features"}
         of_beta = () if any(spec.bias is None for spec in self.datasets) else OF_BETA
         sample = {*hidden, *of_beta, *(() if self.takes_beta else ("beta",))}
         excluded = {"sample": sample} | dict.fromkeys(unsaid, True)

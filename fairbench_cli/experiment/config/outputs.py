@@ -32,7 +32,8 @@ class ReportOutput:
 
 
 _OF_WORLDS = ("accuracy", "discrimination", "tpr-difference")
-_BOTH, _ERRORS = ("discrimination", "accuracy"), ("overestimation", "underestimation")
+_BOTH = ("discrimination", "accuracy")
+_ERRORS = ("overestimation", "underestimation")
 
 TABLES: dict[str, ReportOutput] = {
     "discrimination-accuracy": ReportOutput(_BOTH),

@@ -64,7 +64,8 @@ def find_config(name: str) -> Path:
     >>> find_config("quickstart").name, find_config("mine/own.yaml").as_posix()
     ('quickstart.yaml', 'mine/own.yaml')
     """
-    path, known = Path(name), known_configs()
+    path = Path(name)
+    known = known_configs()
     if path.is_file() or (path.exists() and name not in known):
         return path
     if name in known:
@@ -151,7 +152,8 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
         The cards that were read, and the keys that are wrong.
     problems : list of Problem
     """
-    context, problems = ReadContext(base), list[Problem]()
+    context = ReadContext(base)
+    problems = list[Problem]()
     try:
         config = ExperimentConfig.model_validate(document.data, context=context)
     except ValidationError as error:
@@ -377,7 +379,8 @@ def _nobody_favoured(given: Given) -> Iterator[Conflict]:
 
 def _with_bias(given: Given) -> Iterator[Conflict]:
     """Find settings of β where worlds stand in its place, and of worlds where there are none."""
-    config, found = given.config, [worlds for _, worlds, _ in given.shared("bias")]
+    config = given.config
+    found = [worlds for _, worlds, _ in given.shared("bias")]
     parts: list[tuple[Place, BiasConfig]] = [] if None in found else [(("sample",), config.sample)]
     datasets = zip(given.datasets, found, strict=True)
     parts += [(place, spec) for (place, spec, _), worlds in datasets if worlds is not None]

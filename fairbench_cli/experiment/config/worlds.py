@@ -111,7 +111,8 @@ class WorldSpec:
         >>> str(WorldSpec((ComponentSpec("label"), flips))), str(WorldSpec((flips,))), str(WorldSpec())
         ('label + label to favourable 0.5', 'label to favourable', '')
         """
-        parts, later = [], False
+        parts = []
+        later = False
         for spec in self.mechanisms:
             strength = _strength(spec) if later else None
             parts.append(_name(spec) if strength is None else f"{_name(spec)} {strength:g}")
@@ -236,7 +237,8 @@ def _name(spec: ComponentSpec) -> str:
     if spec.alias:
         return spec.alias
     own = _class_of(spec.name)
-    given, words = dict(spec.parameters), [spec.name]
+    given = dict(spec.parameters)
+    words = [spec.name]
     for option in fields(own):
         value = given.get(option.name, option.default)
         if option.name != own.strength and value != option.default:

@@ -37,12 +37,14 @@ _INPUTS = {
 
 def changed_inputs(then: RunPlan, now: RunPlan, sources: Iterable[tuple[str, str]]) -> Iterator[RunChange]:
     """Yield what of config, cards and data is another, for data sets, each with its attribute."""
-    old, new = then.config.plain(), now.config.plain()
+    old = then.config.plain()
+    new = now.config.plain()
     for key in _DECIDING:
         if old.get(key) != new.get(key):  # of what is in the one alone the other has the default
             yield RunChange("config", f"{key} {shown(old.get(key))} → {shown(new.get(key))}")
     for name, attribute in dict.fromkeys(sources):
-        before, after = then.dataset(name, attribute), now.dataset(name, attribute)
+        before = then.dataset(name, attribute)
+        after = now.dataset(name, attribute)
         files = [(one.get("sha256") or {}) | (one.get("test_sha256") or {}) for one in (before, after)]
         yield from _changed_files(name, *files)
         given, found = (one.get("inputs", {}) for one in (before, after))  # old plans have none
@@ -72,8 +74,10 @@ def changed_config(old: Any, new: Any, place: str = "") -> Iterator[RunChange]:
         for key in old | new:
             yield from changed_config(old.get(key), new.get(key), f"{place}.{key}" if place else key)
     elif isinstance(old, list) and isinstance(new, list):
-        gone, come = [one for one in old if one not in new], [one for one in new if one not in old]
-        before, after = _named(gone), _named(come)
+        gone = [one for one in old if one not in new]
+        come = [one for one in new if one not in old]
+        before = _named(gone)
+        after = _named(come)
         both = [name for name in before if name in after]
         for name in both:  # of one entry the options that changed
             yield from changed_config(before[name], after[name], f"{place}.{name}")

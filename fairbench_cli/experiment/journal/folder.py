@@ -171,7 +171,8 @@ def refuse_lost(folder: Path, files: list[journal.JournalFile]) -> None:
         held[file.name] += file.lines
     known = read_manifest(folder) or {}
     for entry in known.get("journals", []):
-        name, before = entry["file"], entry["lines"]
+        name = entry["file"]
+        before = entry["lines"]
         if name not in held:
             raise user_error(f"{folder / name} is gone, and results were made from it", fix)
         if held[name] < before:

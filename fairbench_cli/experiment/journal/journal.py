@@ -227,7 +227,8 @@ class RepeatLine(BaseModel):
 
     def record(self) -> Repeat:
         """Return the repeat."""
-        row, size = vars(self), len(self.counts or ())
+        row = vars(self)
+        size = len(self.counts or ())
         counts = {name: _counts(row[name], size) for name in _COUNTS}
         values = {name: _float(value) for name, value in self.values.items()}
         tuning = None if self.tuning is None else self.tuning.curve()
@@ -236,7 +237,9 @@ class RepeatLine(BaseModel):
 
 def fields_of(repeat: Repeat) -> dict[str, Any]:
     """Return the fields of a `RepeatLine`, which have the names of a repeat's, as plain data."""
-    row, curve, kept = vars(repeat), repeat.tuning, repeat.predictions
+    row = vars(repeat)
+    curve = repeat.tuning
+    kept = repeat.predictions
     tuning = curve and {
         "chosen": curve.chosen,
         "values": [*map(_number, curve.values)],
@@ -361,9 +364,11 @@ class Journal:
                 continue
             found = os.fstat(file.fileno())
             if not found.st_nlink:
-                what, lost = "deleted", "the repeats in it are computed again"
+                what = "deleted"
+                lost = "the repeats in it are computed again"
             elif found.st_size != size:
-                what, lost = "changed by another program", "repeats that are lost are computed again"
+                what = "changed by another program"
+                lost = "repeats that are lost are computed again"
             else:
                 continue
             fix = f"leave the folder alone and run again; {lost}"
@@ -543,7 +548,10 @@ def _walk(
     In brief: nothing of the lines under a header, which are counted.
     """
     for path in sorted(folder.glob("*.jsonl")):
-        name, header, headless, held = f"{folder.name}/{path.name}", None, False, 0
+        name = f"{folder.name}/{path.name}"
+        header = None
+        headless = False
+        held = 0
         for number, line in enumerate(_lines(path), 1):
             headed = headless or header is not None
             if not line:
@@ -558,7 +566,8 @@ def _walk(
                     if held or headed:  # another one, where files were copied into one
                         files.append(JournalFile(name, header, held, headless))
                     header = found if isinstance(found, JournalHeader) else None
-                    headless, held = header is None, 0
+                    headless = header is None
+                    held = 0
                 if not isinstance(found, JournalHeader):
                     yield (len(files), number), found
         files.append(JournalFile(name, header, held, headless))

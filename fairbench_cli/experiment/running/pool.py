@@ -117,7 +117,8 @@ class Worker:
 
     def excess(self, limits: Limits) -> tuple[Status, str] | None:
         """Return the status and the reason where its task takes more than it may, else None."""
-        seconds, memory = limits.seconds, limits.memory
+        seconds = limits.seconds
+        memory = limits.memory
         if seconds is not None and time.monotonic() - self.since > seconds + GRACE:
             return "overtime", overtime(limits)
         if memory is not None and memory_of(self.pid) - self.memory > memory:
@@ -280,7 +281,8 @@ class LocalPool:
             look = now - self._looked >= TICK
             self._looked = now if look else self._looked
             for worker in tuple(self._workers):
-                job, found = worker.job, None
+                job = worker.job
+                found = None
                 if worker.pipe in ready:
                     found = self._received(worker)
                 elif job is not None and look and (excess := worker.excess(self.limits)):

@@ -104,7 +104,8 @@ def read_shard(text: str) -> Shard:
         what = f'"{text}" is no shard: it is written as number/how many'
         fix = f"in a job array of SLURM, {FLAG} $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT"
         raise user_error(what, f"write {FLAG} 0/4, 1/4, 2/4 and 3/4 for four; {fix}", FLAG)
-    index, of = int(parts[1]), int(parts[2])
+    index = int(parts[1])
+    of = int(parts[2])
     if of < 1:
         raise user_error("a run cannot be divided into 0 shards", f"write {FLAG} 0/1, or leave it out", FLAG)
     if index >= of:
@@ -267,7 +268,8 @@ def working_in(
         if journal.list_journals(prepared.folder / "journal") != list(prepared.reading.files):
             prepared = replace(prepared, reading=results.read_repeats(prepared.folder, prepared.plan))
         if prepared.n_left:
-            keys, ours = {cell.key for cell in prepared.distinct}, versions_of_numbers(prepared.config)
+            keys = {cell.key for cell in prepared.distinct}
+            ours = versions_of_numbers(prepared.config)
             mixed = results.mixes_versions(
                 prepared.folder, prepared.reading, keys, ours, allowed=mix_versions
             )

@@ -79,7 +79,9 @@ class ForkServer:
 def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: list[str]) -> None:
     """Be a fork server until the other end of a socket is closed."""
     die_with_parent(parent)  # before anything is loaded, which takes a while
-    known, sys.unraisablehook = sys.unraisablehook, lambda _: None  # of what the alarm left half made
+    # of what the alarm left half made
+    known = sys.unraisablehook
+    sys.unraisablehook = lambda _: None
     with suppress(BaseException):  # a repeat says what is wrong
         if not warm_up(classifiers, techniques):
             # A library whose import was cut off cannot be imported again.
@@ -87,7 +89,8 @@ def fork_workers(handle: int, parent: int, classifiers: list[str], techniques: l
     sys.unraisablehook = known
     die_with_parent(parent, signal.SIGCONT)  # it ends the workers before itself, also if it was stopped
     signal.signal(signal.SIGCHLD, _reap)
-    own, workers = os.getpid(), []
+    own = os.getpid()
+    workers = []
     with socket.socket(fileno=handle) as orders:
         while handles := socket.recv_fds(orders, 4, 1)[1]:
             with suppress(OSError):  # too many processes
@@ -147,7 +150,8 @@ def warm_up(classifiers: list[str], techniques: list[str]) -> bool:
     columns = (Column("a", ("x", "y")), Column("s", ("u", "v")))
     rows = Table(columns, rng.integers(0, 2, (40, 2)).astype(np.int16))
     y, s = (rng.integers(0, 2, 40).astype(np.int8) for _ in range(2))
-    sample, fitted = Sample(rows, "s", y, s), None
+    sample = Sample(rows, "s", y, s)
+    fitted = None
     for name in classifiers:
         fitted = Classifier(CLASSIFIERS[name].load()(), include_protected=False, seed=0)
         fitted.fit(sample)

@@ -135,7 +135,8 @@ def verify(
     UserError
         When the folder holds no results or none that can be computed again; or a card or data are missing.
     """
-    plan, reading = read_plan(folder), journal.read_journals(folder / "journal")
+    plan = read_plan(folder)
+    reading = journal.read_journals(folder / "journal")
     records = reading.records
     used, unnamed = (config, {}) if config is not None else _without_code(plan, records)
     datasets = prepare_datasets(used, data_dir)
@@ -159,7 +160,8 @@ def verify(
         networks = list(changed_networks(folder / "networks", own))
     tasks = [Task(pairs[key], repeat, populations[pairs[key].source]) for key, repeat in picked]
     with LocalPool(used, jobs) as workers:
-        now, found = _compute(tasks, workers), []
+        now = _compute(tasks, workers)
+        found = []
         for place, task in zip(picked, tasks, strict=True):
             record = _with_rows(records[place], folder / "journal")
             header = reading.files[reading.file_number(place)].header
@@ -214,7 +216,8 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
     groups = () if new.counts is None else new.counts.groups
     fields = ["status", "reason", "counts", "facts", "values", "swept", "tuning", "decisions", "predictions"]
     for field in (*fields, "recorded"):
-        was, now = dict(_leaves(before[field])), dict(_leaves(after[field]))
+        was = dict(_leaves(before[field]))
+        now = dict(_leaves(after[field]))
         changed = [place for place in was | now if was.get(place, ...) != now.get(place, ...)]
         if not changed:
             continue
@@ -222,7 +225,8 @@ def differences(old: Repeat, new: Repeat) -> Iterator[str]:
         both = ["none" if leaves.get(first) is None else str(leaves[first]) for leaves in (was, now)]
         if before[field] is None or after[field] is None:
             both = ["none" if row[field] is None else "some" for row in (before, after)]
-            first, changed = (), [()]
+            first = ()
+            changed = [()]
         old_value, new_value = (text or '""' for text in both)
         difference = f"{_place_in_words(field, first, groups)}: {old_value} → {new_value}"
         if len(changed) > 1:

@@ -202,7 +202,8 @@ def limited(limits: Limits) -> Iterator[None]:
     of what the process has now, so that libraries that are loaded already do not count. Whoever had the alarm
     before has it again afterwards.
     """
-    armed, known = True, None
+    armed = True
+    known = None
 
     def ring(*_: object) -> None:
         if armed:

@@ -168,7 +168,8 @@ class SelectionBias:
             levels = world.levels(world.label)
             wanted = self.outcomes == "favourable"
             outcomes = np.array([(level == world.favourable) == wanted for level in levels])
-            columns, mask = (*columns, world.label), mask[..., None] & outcomes
+            columns = (*columns, world.label)
+            mask = mask[..., None] & outcomes
         people.check_somebody(world, columns, mask, "to be left out")
         return world.including(columns, np.where(mask, 1 - self.drop, 1.0))
 
@@ -207,7 +208,8 @@ class MeasurementError:
     @property
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
-        who, what = f"{percent(self.noise)} of {in_words(self.of)}", people.goal(self.towards)
+        who = f"{percent(self.noise)} of {in_words(self.of)}"
+        what = people.goal(self.towards)
         return f"the {self.column} of {who} is recorded as {what}"
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
@@ -222,8 +224,10 @@ class MeasurementError:
             what = f'"{self.column}" is omitted before it is measured, so nothing is changed'
             raise user_error(what, "leave one of the two out")
         columns, mask = people.concerned(world, self.of)
-        column, marginal = world.base.columns[world.base.index(self.column)], world.joint([self.column])
-        same, moved = np.eye(len(column.levels)), people.moves(column, self.towards, marginal)
+        column = world.base.columns[world.base.index(self.column)]
+        marginal = world.joint([self.column])
+        same = np.eye(len(column.levels))
+        moved = people.moves(column, self.towards, marginal)
         changed = mask[..., None] & (np.diag(moved) < 1)
         who = f'{self.of} whose "{self.column}" could be recorded otherwise'
         people.check_somebody(world, (*columns, self.column), changed, who)
@@ -279,8 +283,10 @@ class HistoricalBias:
 
     def apply(self, world: World) -> World:
         """Return the world in which the true column has another CPT."""
-        network, truth = world.network, world.true_name(self.column)
-        j, groups = network.index(truth), [network.index(world.true_name(name)) for name in world.groups]
+        network = world.network
+        truth = world.true_name(self.column)
+        j = network.index(truth)
+        groups = [network.index(world.true_name(name)) for name in world.groups]
         if self.of == "everybody" and self.towards != FAVOURED:
             groups = []
         if any(is_ancestor(network.parents, j, i) for i in groups):
@@ -304,8 +310,10 @@ class HistoricalBias:
         mixed = np.where(who, (1 - self.shift) * cpt + self.shift * new, cpt)
         if np.allclose(mixed, cpt, rtol=0, atol=1e-12):
             raise user_error(f'"{self.column}" stays as it is', "change whom it concerns, or `towards`")
-        parents, cpts = list(network.parents), list(network.cpts)
-        parents[j], cpts[j] = (*groups, *rest), mixed
+        parents = list(network.parents)
+        cpts = list(network.cpts)
+        parents[j] = (*groups, *rest)
+        cpts[j] = mixed
         return replace(world, network=BayesNet(network.columns, tuple(parents), tuple(cpts)))
 
 
@@ -416,7 +424,8 @@ class GroupNoise:
         table = np.eye(recorded.size).reshape(*recorded.shape, *recorded.shape)
         for own, other in (("deprived", "favoured"), ("favoured", "deprived")):
             if self.of in (own, "everybody"):
-                mask, goal = world.of_group(own), np.where(world.of_group(other), recorded, 0)
+                mask = world.of_group(own)
+                goal = np.where(world.of_group(other), recorded, 0)
                 people.check_somebody(world, columns, mask, f"who is {own}")
                 people.check_somebody(world, columns, goal > 0, f"who is {other}")
                 table[mask] = (1 - self.noise) * table[mask] + self.noise * goal / goal.sum()
@@ -461,7 +470,8 @@ class GroupShare:
 
     def apply(self, world: World) -> World:
         """Return the world with one node of inclusion more, which looks at the group alone."""
-        columns, mask = [*world.groups], world.of_group(self.of)
+        columns = [*world.groups]
+        mask = world.of_group(self.of)
         people.check_somebody(world, columns, mask, f"who is {self.of}")
         people.check_somebody(world, columns, ~mask, f"who is not {self.of}")
         now = world.joint(columns)[mask].sum()

@@ -17,7 +17,8 @@ Group = Literal["deprived", "favoured", "everybody"]
 Given = dict[str, Levels]
 """Levels by column, of which a person has one in every column."""
 Strength = Annotated[float, Field(ge=0, le=1)]
-MARGINAL, LOWER = "marginal", "lower"
+MARGINAL = "marginal"
+LOWER = "lower"
 NUMBER = r"-?[0-9]+(\.[0-9]+)?"
 
 

@@ -43,7 +43,8 @@ class LabelShares:
 def labels_of(counts: Counts) -> LabelShares:
     """Return the means over the repeats of counts of shape (repeats, groups, 2, 2), the deprived first."""
     labelled = counts.labelled
-    rows, positive = counts.total, labelled[..., 1]
+    rows = counts.total
+    positive = labelled[..., 1]
     deprived, favoured = np.moveaxis(divide(positive, counts.group_total), -1, 0)
     shares = (divide(counts.group_total[..., 1], rows), divide(positive.sum(-1), rows), favoured - deprived)
     return LabelShares(*(float(np.mean(share)) for share in shares))
@@ -141,7 +142,8 @@ def fixed_rate_kappa(normalised: Floats, labels: LabelShares) -> Floats:
 
 def fixed_rate_cost(labels: LabelShares) -> float:
     """Return (κ₀ − κ) / (δ₀ − δ) = min(α/π₀, (1−α)/(1−π₀)) of the oracle at a fixed acceptance rate."""
-    alpha, base = labels.alpha, labels.base
+    alpha = labels.alpha
+    base = labels.base
     return float(np.minimum(divide(alpha, base), divide(1 - alpha, 1 - base)))
 
 
@@ -192,7 +194,8 @@ def _sweep(run: RunResults, title: str, seen: Sequence[Page]) -> Figure:
     """Draw pages of one β, which differ in the classifier."""
     of_counts = [name for name in run.plan.config.at_hand if name in COUNT_METRICS]
     metrics = [name for name in SHOWN if name in of_counts] or of_counts
-    columns, called = len(seen), names_of(run.plan.config).classifier
+    columns = len(seen)
+    called = names_of(run.plan.config).classifier
     techniques = dict.fromkeys(t for page in seen for t in page.techniques)
     legend: list[tuple[Any, str]] = [(t.dot(5.5) | t.line(1.4), t.label) for t in techniques]
     legend += [(RANDOM, "random classifier")]
@@ -308,7 +311,8 @@ def draw_oracle(run: RunResults) -> dict[str, Figure]:
 
 
 def _oracle(run: RunResults, title: str, points: Points) -> Figure:
-    labels, asked = labels_of(next(iter(points.values()))), run.plan.config.repeats
+    labels = labels_of(next(iter(points.values())))
+    asked = run.plan.config.repeats
     repeats = {len(counts.n) for counts in points.values()}
     shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
     formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}

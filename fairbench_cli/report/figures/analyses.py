@@ -255,7 +255,8 @@ def _representations(run: RunResults, title: str, seen: tuple[Sequence[str], lis
     (first, second), every = seen
     different = [pair for pair in every if not pair.same]
     panels = grouped(different, lambda pair: pair.attribute)
-    metrics, n = two_metrics(run.plan.config)[::-1], len(panels)
+    metrics = two_metrics(run.plan.config)[::-1]
+    n = len(panels)
     columns = n if n > 1 else len(metrics)
     width = 3.2 if columns == 2 else 2.7
     same = ", ".join(dict.fromkeys(pair.mark.label for pair in every if pair.same))
@@ -307,7 +308,8 @@ def draw_combined(run: RunResults) -> dict[str, Figure]:
 
 
 def _combined(run: RunResults, title: str, rows: Rows) -> Figure:
-    attributes, metrics = [name for (name,) in columns_of(rows)], two_metrics(run.plan.config)[::-1]
+    attributes = [name for (name,) in columns_of(rows)]
+    metrics = two_metrics(run.plan.config)[::-1]
     labels = _labels(rows)
     return facet(
         f"Single and combined attributes: {title}",
@@ -355,7 +357,8 @@ def draw_overview(run: RunResults) -> dict[str, Figure]:
 
 def _overview(run: RunResults, title: str, rows: Rows) -> Figure:
     places = [column for column in columns_of(rows) if column in run.with_results]
-    metrics, labels = two_metrics(run.plan.config)[::-1], _labels(rows)
+    metrics = two_metrics(run.plan.config)[::-1]
+    labels = _labels(rows)
     called = names_of(run.plan.config).dataset
     across = min(len(places), MOST_ACROSS)
     widths = (text_width(f"{called(name)},", canvas.NORMAL, "bold") for column in places for name in column)
@@ -389,7 +392,8 @@ def draw_metric_pairs(run: RunResults) -> dict[str, Figure]:
 
 def _metric_pairs(run: RunResults, title: str, seen: Observations) -> Figure:
     every = list(map(str, seen.values))
-    names, own = every[:MOST_METRICS], seen.techniques.groupby(list(TECHNIQUE), sort=False).groups
+    names = every[:MOST_METRICS]
+    own = seen.techniques.groupby(list(TECHNIQUE), sort=False).groups
     looks = pages.technique_looks(run.plan)
     marks = {look: seen.values.loc[own[key]] for key, look in looks.items() if key in own}
     panels = [
@@ -426,7 +430,8 @@ def _dots(
 
 def _attribute_look(k: int) -> Look:
     """Return how the dots of the k-th attribute are drawn."""
-    colour, marker = pages.COLOURS[(k + 1) % len(pages.COLOURS)], pages.MARKERS[k % len(pages.MARKERS)]
+    colour = pages.COLOURS[(k + 1) % len(pages.COLOURS)]
+    marker = pages.MARKERS[k % len(pages.MARKERS)]
     return canvas.dot_look(colour, marker, 5)
 
 

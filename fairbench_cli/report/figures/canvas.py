@@ -22,8 +22,12 @@ from matplotlib.patches import FancyBboxPatch
 from matplotlib.textpath import text_to_path
 from matplotlib.transforms import Bbox
 
-INK, GREY, PALE = "#1a1a1a", "#5c5c5c", "#e3e3e3"
-SMALL, NORMAL, LARGE = 7.5, 8.5, 11.0
+INK = "#1a1a1a"
+GREY = "#5c5c5c"
+PALE = "#e3e3e3"
+SMALL = 7.5
+NORMAL = 8.5
+LARGE = 11.0
 DOTS_PER_INCH = 150
 # By the ending of a file, what says when and by what it was made.
 UNDATED: dict[str, dict[str, None]] = {
@@ -169,7 +173,8 @@ def facet(
     first, last, left, below = room or (TOGETHER if alike else APART)
     width = max(first + columns * (left + size[0]) + 2 * EDGE, 6.0)
     line = width - 2 * EDGE
-    head, under = wrapped(title, line, LARGE, "bold"), wrapped(about, line, NORMAL)
+    head = wrapped(title, line, LARGE, "bold")
+    under = wrapped(about, line, NORMAL)
     foot = [text for note in notes for text in wrapped(note, line, SMALL)]
     across = _legend_columns([text_width(label, NORMAL) for _, label in legend], line, handle)
     keys = -(-len(legend) // across)
@@ -204,7 +209,8 @@ def facet(
         i, j = divmod(k, columns)
         corner = EDGE + first + j * (left + size[0]) + left, height - ends[i] + below
         ax = figure.add_axes((corner[0] / width, corner[1] / height, size[0] / width, size[1] / height))
-        at_left, at_bottom = j == 0 or not alike, k + columns >= len(panels) or not alike
+        at_left = j == 0 or not alike
+        at_bottom = k + columns >= len(panels) or not alike
         ax.tick_params(length=2, labelleft=at_left, labelbottom=at_bottom)
         ax.set_title("\n".join(titles[k]), loc="left", fontsize=named, fontweight="bold", pad=4)
         ax.set_xlabel(panel.x if at_bottom else "")
@@ -261,7 +267,8 @@ def around(values: Any, room: float, least: float = 0.01) -> tuple[float, float]
     ((0.5, 2.5), (-0.1, 1.1))
     """
     finite = np.array([value for value in np.ravel(values) if np.isfinite(value)] or [0.0, 1.0])
-    low, high = float(finite.min()), float(finite.max())
+    low = float(finite.min())
+    high = float(finite.max())
     more = room * max(high - low, least)
     return low - more, high + more
 

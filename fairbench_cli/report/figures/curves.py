@@ -160,7 +160,8 @@ def _tuning(_run: RunResults, title: str, shown: dict[str, TunedCell]) -> Figure
     columns = min(len(shown), COLUMNS)
 
     def panel(upper: bool, label: str) -> Panel:
-        tuned, tuning = shown[label], shown[label].tuning
+        tuned = shown[label]
+        tuning = shown[label].tuning
         if upper:
             return Panel(partial(_over_parameter, tuned), label, tuning.names[0], tuning.metric.name)
         return Panel(partial(_trade, tuned), "", FAIR, "accuracy")
@@ -177,7 +178,8 @@ def _tuning(_run: RunResults, title: str, shown: dict[str, TunedCell]) -> Figure
 
 
 def _over_parameter(tuned: TunedCell, ax: Axes) -> None:
-    x, values = np.array(numbers_of(tuned), dtype=float), _finite(tuned.values(tuned.tuning.metric.name))
+    x = np.array(numbers_of(tuned), dtype=float)
+    values = _finite(tuned.values(tuned.tuning.metric.name))
     metric = METRICS.get(tuned.tuning.metric.name)
     if metric is not None and metric.ideal is not None and metric.direction == "nearer":
         ax.axhline(metric.ideal, **IDEAL)
@@ -195,7 +197,8 @@ def _over_parameter(tuned: TunedCell, ax: Axes) -> None:
 
 
 def _trade(tuned: TunedCell, ax: Axes) -> None:
-    accuracy, fair = _finite(tuned.values("accuracy")), _finite(tuned.values(FAIR))
+    accuracy = _finite(tuned.values("accuracy"))
+    fair = _finite(tuned.values(FAIR))
     x, y = (mean_and_interval(values.T)["mean"] for values in (fair, accuracy))
     ax.axvline(1, **IDEAL)
     ax.plot(x, y, marker=".", ms=4, gid="trade", **MEAN)

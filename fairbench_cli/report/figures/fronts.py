@@ -67,7 +67,8 @@ Point = tuple[Numbers, Numbers, bool]
 
 def points_of(run: RunResults) -> dict[CellKey, Point]:
     """Return the cells that have both metrics in some repeat; keys are values of `CELL_COLUMNS`."""
-    frame, points = pareto_of(run.by_own_groups), {}
+    frame = pareto_of(run.by_own_groups)
+    points = {}
     for *cell, free in frame[[*CELL_COLUMNS, "front"]].itertuples(index=False, name=None):
         gaps, accuracies = (run.found[*cell, name].values for name in PARETO_METRICS)
         points[tuple(cell)] = *means_of_both(np.abs(gaps), accuracies), bool(free)
@@ -128,7 +129,8 @@ def _pareto_panel(
     stairs = staircase([x for x, _ in front], [y for _, y in front], right, low)
     ax.plot(*stairs, color=GREY, lw=1.0, zorder=1.5, gid="front")
     _draw_fairea(ax, run, page, beta, "demographic-parity")
-    named, lines = [], [(*start, *end, 0.8) for start, end in pairwise(zip(*stairs, strict=True))]
+    named = []
+    lines = [(*start, *end, 0.8) for start, end in pairwise(zip(*stairs, strict=True))]
     for t, (x, y, free) in cloud.items():
         place = x["mean"], y["mean"]
         if free:
@@ -184,7 +186,8 @@ def staircase(
     >>> staircase([0.3, 0.1], [0.8, 0.6], right=1.0, bottom=0.0)
     ([0.1, 0.1, 0.3, 0.3, 1.0], [0.0, 0.6, 0.6, 0.8, 0.8])
     """
-    xs, ys = [], [bottom]
+    xs = []
+    ys = [bottom]
     for a, b in sorted(set(zip(x, y, strict=True))):
         xs += [a, a]
         ys += [b, b]
@@ -316,7 +319,8 @@ def _frontier_panel(page: Page, run: RunResults, beta: float, held: Held, reache
             ax.plot(TOLERANCES, line["mean"], gid=f"frontier-{i}", zorder=2, **t.line(0.7))
         if x["n_ok"]:
             dots(ax, x, y, f"own-{i}", t.dot(6.0) | {"clip_on": False})
-    points, lines = _of(ax, "own-"), _of(ax, "frontier-")
+    points = _of(ax, "own-")
+    lines = _of(ax, "frontier-")
     if lines.size or points.size:  # all markers are shown, and the lines as far as the markers go
         right = min(1.0, 1.12 * max(float(points[0].max(initial=0.0)), 0.05))
         seen = [*points[1], *lines[1][lines[0] <= right]]

@@ -18,7 +18,8 @@ from fairbench_cli.report.layers import BETWEEN, HEIGHT, arc_lines, box_top, lay
 from fairbench_cli.report.networks import BIASED, Marks
 from fairbench_cli.report.results import RunResults
 
-GAP, PADDING = 0.24, 0.2
+GAP = 0.24
+PADDING = 0.2
 """Inches: the room between two boxes, and between a box's text and its edge."""
 
 EDITED_ARC = "#B3261E"
@@ -115,12 +116,14 @@ def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
             middle = (layout.x[node], box_top(layout.layer[node]) - HEIGHT / 2)
             _node(ax, middle, widths[node], name, kind, role)
 
-    size, room = (wide + 0.1, tall + 0.1), (0.0, 0.0, 0.0, 0.0)
+    size = (wide + 0.1, tall + 0.1)
+    room = (0.0, 0.0, 0.0, 0.0)
     return facet(title, about, [Panel(drawn)], 1, size, legend, room=room, handle=0.34)
 
 
 def _arc(ax: Axes, line: Any, edited: bool, gid: str) -> None:
-    points, codes = [line[0][0]], [Curve.MOVETO]
+    points = [line[0][0]]
+    codes = [Curve.MOVETO]
     for (x0, y0), (x1, y1) in line:
         if points[-1] != (x0, y0):
             points.append((x0, y0))

@@ -92,11 +92,13 @@ def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]
     families = list(dict.fromkeys(own[0] for own in owns))
     most = max((sum(own[0] == family for own in owns) for family in families), default=0)
     by_family = len(owns) <= 3 * len(families) and len(families) <= len(COLOURS) and most <= len(DASHES)
-    looks, called = {}, names_of(plan.config)
+    looks = {}
+    called = names_of(plan.config)
     for i, own in enumerate(owns):
         tone = families.index(own[0]) if by_family else i
         variant = [other[0] for other in owns[:i]].count(own[0]) if by_family else i // len(COLOURS)
-        marker, dash = MARKERS[(tone + 4 * variant) % len(MARKERS)], DASHES[variant % len(DASHES)]
+        marker = MARKERS[(tone + 4 * variant) % len(MARKERS)]
+        dash = DASHES[variant % len(DASHES)]
         looks[own] = TechniqueLook(own, called.technique(*own), COLOURS[tone % len(COLOURS)], marker, dash)
     return looks
 
@@ -209,7 +211,8 @@ def rows_tested(plan: RunPlan, labels: str | None = None) -> str:
         Which labels of the test rows of a run with worlds are meant, by default those of its config; empty:
         both.
     """
-    worlds, config = plan.has_worlds, plan.config
+    worlds = plan.has_worlds
+    config = plan.config
     sets: dict[str | None, str] = {
         "network": f"sampled from the network {'without bias' if worlds else 'at β = 0'}",
         "holdout": "the rows that are not trained on",

@@ -38,7 +38,8 @@ TARGET: Look = {"color": "#cfcfcf", "lw": 3.4, "solid_capstyle": "butt", "zorder
 CUTS: Look = {"marker": "v", "color": INK, "ms": 4.2, "mfc": "white", "mew": 0.8, "ls": ""}
 PITCH = 0.13
 """Inches between two techniques."""
-NARROW, WIDE = 0.66, 1.1
+NARROW = 0.66
+WIDE = 1.1
 """Inches that a world's panel is wide at least, and at most where its name needs it."""
 IN_THE_MIDDLE = "Behind a world: its strength, of those that were run the one in the middle."
 
@@ -150,7 +151,8 @@ def draw_remedies(run: RunResults) -> dict[str, Figure]:
 def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -> Figure:
     which, _, gap = title.rpartition(", ")  # the representation and the classifier; last the gap
     across = max(map(len, blocks.values()))
-    called, labels = names_of(run.plan.config), [look.label for look in remedies.looks]
+    called = names_of(run.plan.config)
+    labels = [look.label for look in remedies.looks]
     heads = {place: f"{called.dataset(place[0])}, {place[1]}: {ACCURACY}" for place in blocks}
     left = max(
         *(text_width(label, SMALL) for label in labels),
@@ -305,7 +307,8 @@ def draw_recorded_true(run: RunResults) -> dict[str, Figure]:
     differ from the truth. In each a line per technique leads from ``none`` to what it gains on recorded
     labels (across) and on true ones (upwards); up and to the right is nearer to the ideal.
     """
-    frame, found = contrasts_of(run.by_own_groups), {}
+    frame = contrasts_of(run.by_own_groups)
+    found = {}
     frame = frame[frame[["recorded", "true"]].notna().all(axis=1)]
     for names, (place, worlds) in by_place(run).items():
         rows = frame[(frame[BESIDES_WORLD] == list(place)).all(axis=1)]
@@ -323,11 +326,13 @@ def _in_world(frame: pd.DataFrame, world: World) -> pd.DataFrame:
 def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd.DataFrame]) -> Figure:
     """Draw what became of techniques in some worlds; the rows are those of all."""
     worlds, every = found
-    rows, same = every[every["differs"]], every[~every["differs"]]
+    rows = every[every["differs"]]
+    same = every[~every["differs"]]
     owns = set(rows[TECHNIQUE].itertuples(index=False, name=None))
     looks = [one for one in pages.technique_looks(run.plan).values() if one.own in owns]
     numbers = {look.own: str(i) for i, look in enumerate(looks, start=1)}
-    metrics, across = list(dict.fromkeys(rows["metric"])), min(len(worlds), MOST_WORLDS)
+    metrics = list(dict.fromkeys(rows["metric"]))
+    across = min(len(worlds), MOST_WORLDS)
     seen = pd.concat([_in_world(rows, world) for world in worlds])
     rest = (len(worlds) - 1) // across * across
 
@@ -339,7 +344,8 @@ def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd
         up = f"{metric if metric == ACCURACY else f'|{metric}|'},\ngained on truth"
         return Panel(draw, name, right, "" if j % across else up)
 
-    kinds, side = set(seen["contrast"]), SIDES.get(across, 1.4)
+    kinds = set(seen["contrast"])
+    side = SIDES.get(across, 1.4)
     keys = [
         (look | {"ls": ""}, f"{kind}: {words}") for kind, (look, words) in CONTRASTS.items() if kind in kinds
     ]
@@ -403,12 +409,15 @@ def _contrast_panel(own: pd.DataFrame, numbers: Mapping[Any, str], ax: Axes) -> 
     ax.plot(limits, limits, **DIAGONAL[0])
     for line in (ax.axhline, ax.axvline):
         line(0, color=GREY, lw=0.8, zorder=1.6)
-    named, marks = [], []
-    techniques, ends = own[TECHNIQUE].itertuples(index=False, name=None), -own[ENDS].to_numpy(dtype=float)
+    named = []
+    marks = []
+    techniques = own[TECHNIQUE].itertuples(index=False, name=None)
+    ends = -own[ENDS].to_numpy(dtype=float)
     for technique, contrast, (x, right, left, y, top, bottom) in zip(
         techniques, own["contrast"], ends, strict=True
     ):
-        look, number = CONTRASTS[contrast][0], numbers[technique]
+        look = CONTRASTS[contrast][0]
+        number = numbers[technique]
         x, y = (float(np.clip(value, *limits)) for value in (x, y))
         ax.plot([0, x], [0, y], lw=0.6, alpha=0.7, color=look["color"], zorder=3)
         both = {"mean": x, "low": left, "high": right}, {"mean": y, "low": bottom, "high": top}
@@ -452,7 +461,8 @@ def _strength(remedies: Remedies, run: RunResults, title: str, seen: tuple[Place
     (place, lines), looks, gaps = seen, remedies.every_look, remedies.gaps
     across = min(len(looks), MOST_TECHNIQUES)
     worlds = {world: x for own in lines.values() for world, x in own.items()}
-    most, limits = max(worlds.values()) or 1.0, {}
+    most = max(worlds.values()) or 1.0
+    limits = {}
     for metric in (ACCURACY, *gaps):
         means = [row.mean for row in remedies.every(place, worlds, metric) if not row.constant]
         if metric != ACCURACY:
@@ -466,7 +476,8 @@ def _strength(remedies: Remedies, run: RunResults, title: str, seen: tuple[Place
             for line in lines.values()
         ]
         draw = partial(_strength_panel, found, most, limits[metric], metric != ACCURACY)
-        name, below = looks[j].label if metric == ACCURACY else "", CURRENCY if metric == gaps[-1] else ""
+        name = looks[j].label if metric == ACCURACY else ""
+        below = CURRENCY if metric == gaps[-1] else ""
         return Panel(draw, name, below, "" if j % across else metric)
 
     keys: list[tuple[Any, str]] = [(world_look(i), name or NO_BIAS) for i, name in enumerate(lines)]
@@ -498,7 +509,8 @@ def _untouched(lines: Lines) -> list[str]:
 
 def world_look(i: int) -> Look:
     """Return how the line of the i-th world is drawn."""
-    dash, marker = DASHES[i // len(COLOURS) % len(DASHES)], MARKERS[i % len(MARKERS)]
+    dash = DASHES[i // len(COLOURS) % len(DASHES)]
+    marker = MARKERS[i % len(MARKERS)]
     return {"color": COLOURS[i % len(COLOURS)], "ls": dash, "lw": 1.0, "marker": marker, "ms": 4, "mew": 0.8}
 
 
@@ -516,7 +528,8 @@ def _strength_panel(
         ax.axhline(0, **IDEAL)
     for i, points in enumerate(found):
         rows = [(x, row) for x, row in points if row is not None]
-        able, look = [(x, row.mean) for x, row in rows if not row.constant], world_look(i)
+        able = [(x, row.mean) for x, row in rows if not row.constant]
+        look = world_look(i)
         line: Look = look | {"marker": "", "gid": f"world-{i}", "zorder": 2}
         ax.plot([x for x, _ in able], [y for _, y in able], **line)
         for x, row in rows:
