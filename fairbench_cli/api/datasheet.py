@@ -145,7 +145,10 @@ def _opened(
 ) -> tuple[Card, LocatedFiles | None, tuple[BayesNet, Meta] | None]:
     """Return a card, its files if they are here, and its network if one ships; refuse damaged files."""
     card, places = find_places(name, data_dir)
-    network = open_network(card.name) if has_network(card) else None
+    if has_network(card):
+        network = open_network(card.name)
+    else:
+        network = None
     try:
         return card, locate(card, places), network
     except UserError:
@@ -283,7 +286,9 @@ def _called(card: Card, attribute: str, levels: dict[str, tuple[str, ...]]) -> t
         return "all others", f"those favoured by {' and '.join(own.of)}"
     roles = card.roles(attribute, levels)
     few = max(len(roles.deprived), len(roles.favoured)) <= MOST_NAMED
-    return (", ".join(roles.deprived), ", ".join(roles.favoured)) if few else ("the deprived", "the favoured")
+    if few:
+        return (", ".join(roles.deprived), ", ".join(roles.favoured))
+    return ("the deprived", "the favoured")
 
 
 Strata = tuple[Sequence[str], tuple[str, ...], Rows]

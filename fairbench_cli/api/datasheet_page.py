@@ -69,7 +69,10 @@ def _answer(sheet: Datasheet) -> Answer:
     if sheet.everybody is None:
         return Answer(Statement(f"{sheet.card.name}: from its card alone; nothing is measured"))
     share = percent_words(sheet.everybody.rate.value)
-    of = "its network, learned from " if sheet.of == "network" else ""
+    if sheet.of == "network":
+        of = "its network, learned from "
+    else:
+        of = ""
     headline = f"{sheet.card.name}: {of}{sheet.rows:,} rows, {share} with {sheet.card.outcome}"
     return Answer(Statement(headline), tuple(_gap(one, sheet) for one in sheet.attributes))
 
@@ -104,7 +107,10 @@ def _chart(one: AttributeRates, sheet: Datasheet) -> Chart:
     title = f"{one.attribute}: share with {sheet.card.outcome}"
     words = "; ".join(f"{row.name}: {row.said}" for row in rows)
     more = len(ranked) - len(shown)
-    caption = f"the {MOST_BARS} largest groups; {more} more in the table" if more else ""
+    if more:
+        caption = f"the {MOST_BARS} largest groups; {more} more in the table"
+    else:
+        caption = ""
     return Chart(title, row_chart(f"{title}. {words}", axis, rows, "disc: deprived, ring: favoured"), caption)
 
 
@@ -127,14 +133,26 @@ def _provenance(sheet: Datasheet) -> tuple[str, ...]:
     if sheet.of == "files":
         how = "Wilson's for a share, Newcombe's for a difference; rows are taken as independent"
         repeated = [trap.column or "" for trap in card.traps if trap.kind == "repeated-people"]
-        clusters = f", but those with the same {' and '.join(repeated)} are not" if any(repeated) else ""
+        if any(repeated):
+            clusters = f", but those with the same {' and '.join(repeated)} are not"
+        else:
+            clusters = ""
         tested = " and ".join(file.name for file in card.test_files)
-        more = f" Rows of {tested}, the test set, are not counted." if tested else ""
+        if tested:
+            more = f" Rows of {tested}, the test set, are not counted."
+        else:
+            more = ""
         return (f"Square brackets: 95 % intervals, {how}{clusters}.{more}",)
     files = " and ".join(file.name for file in card.files)
-    does = "gets the data" if all(one.url for one in card.files) else "says where to get it"
+    if all(one.url for one in card.files):
+        does = "gets the data"
+    else:
+        does = "says where to get it"
     get = f"`fairbench data fetch {card.reference}` {does}"
-    here = f"{files} {'is' if len(card.files) == 1 else 'are'} not here; {get}." if files else ""
+    if files:
+        here = f"{files} {'is' if len(card.files) == 1 else 'are'} not here; {get}."
+    else:
+        here = ""
     from_network = f"Rates and columns are those of the shipped network, learned from {sheet.rows:,} rows."
     return tuple(filter(None, (here, from_network if sheet.of == "network" else "")))
 
@@ -143,7 +161,8 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     card = sheet.card
     about = sheet.card.about
     told = [f"Who: {about.who}", f"When: {about.when}", f"What for: {about.purpose}"] if about else []
-    told += [card.note] if card.note else []
+    if card.note:
+        told += [card.note]
     yield Section("What it is", tuple(told), notes=(card.outcome_words, *card.group_words))
     yield Section("Outcomes by group", tables=tuple(_group_tables(sheet, view)))
     yield from _traps(sheet, view)
@@ -153,7 +172,10 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     if sheet.intersections:
         names = " × ".join(one.attribute for one in sheet.attributes if one.levels)
         crossed = _rates_table(names, sheet.intersections[:MOST_CROSSED], sheet, view)
-        fine = f"the {MOST_CROSSED:,} largest" if len(sheet.intersections) > MOST_CROSSED else ""
+        if len(sheet.intersections) > MOST_CROSSED:
+            fine = f"the {MOST_CROSSED:,} largest"
+        else:
+            fine = ""
         yield Section("Outcomes by intersection", tables=(crossed,), fine=fine)
     if sheet.unknown:
         yield Section("Unknown outcomes", sections=tuple(_unknown(sheet)))
@@ -191,7 +213,10 @@ def _rates_table(
     known: Mapping[str, float] | None = None,
 ) -> TextTable:
     """Return rows and rates of groups, with those that are known of the data."""
-    everybody = sheet.everybody.rows if sheet.everybody else math.nan
+    if sheet.everybody:
+        everybody = sheet.everybody.rows
+    else:
+        everybody = math.nan
     columns: dict[str, Callable[[GroupRate], TableCell]] = {
         "level": lambda one: TableCell(one.group),
         "group": lambda one: TableCell(one.side or ""),
@@ -317,7 +342,9 @@ def _some(column: Column, most: int) -> str:
         return f"{column.levels[0]} to {column.levels[-1]}"
     shown = ", ".join(level or '""' for level in column.levels[:most])
     more = len(column.levels) - most
-    return f"{shown}, … {more} more" if more > 0 else shown
+    if more > 0:
+        return f"{shown}, … {more} more"
+    return shown
 
 
 def _source(sheet: Datasheet) -> Section:
@@ -327,7 +354,8 @@ def _source(sheet: Datasheet) -> Section:
     for file in card.every_file:
         sha256 = file.sha256 or sheet.sha256.get(file.name)
         lines.append(f"File: {file.name}{f', sha256 {sha256}' if sha256 else ''}")
-        lines += [file.url] if file.url else []
+        if file.url:
+            lines += [file.url]
     return Section("Source", tuple(lines))
 
 
@@ -337,7 +365,10 @@ def as_json(sheet: Datasheet) -> str:
     prose = {"name", "title", "source", "licence", "citation", "note", "about", "label", "protected"}
     prose |= {"left_out", "traps"}
     checked = sheet.checked
-    stand_in = sheet.network.stand_in if sheet.network else None
+    if sheet.network:
+        stand_in = sheet.network.stand_in
+    else:
+        stand_in = None
     found: dict[str, Any] = {
         "format": "fairbench-datasheet/1",
         **card.model_dump(mode="json", include=prose),

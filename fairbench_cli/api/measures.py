@@ -89,7 +89,10 @@ def measure(
     single = isinstance(names, str)
     asked = {name: _known(name) for name in ([names] if single else names)}
     more = (y_pred, groups, reference, favourable, weights)
-    data = y_true if isinstance(y_true, Counts | Rows) else _counted(y_true, *more)
+    if isinstance(y_true, Counts | Rows):
+        data = y_true
+    else:
+        data = _counted(y_true, *more)
     if data is y_true and not all(value is None for value in more):
         what = f"y_pred=, groups=, reference=, favourable= and weights= are part of the {type(data).__name__}"
         raise ArgumentError(Problem(what, "leave them out"))
@@ -98,7 +101,9 @@ def measure(
         what = f'"{comparing[0]}" compares groups, and no reference group is given'
         raise ArgumentError(Problem(what, f"name the favoured group: reference={data.groups[-1]!r}"))
     found = {name: _value(name, metric, data) for name, metric in asked.items()}
-    return found[names] if single else found
+    if single:
+        return found[names]
+    return found
 
 
 def _known(name: Any) -> Metric:
@@ -116,7 +121,9 @@ def _value(name: str, metric: Metric, data: Counts | Rows) -> float | Floats:
         value = of_data(name, data)
     except ValueError as error:
         raise user_error(f"{name}: {error}", "give counts of two groups, or with a reference") from None
-    return float(value) if value.ndim == 0 else value
+    if value.ndim == 0:
+        return float(value)
+    return value
 
 
 def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, favourable: Any, weights: Any) -> Counts:

@@ -122,7 +122,10 @@ class Network:
             For an unknown engine.
         """
         _refuse_unknown("engine", engine, get_args(Engine))
-        asked = [of] if isinstance(of, str) else list(of)
+        if isinstance(of, str):
+            asked = [of]
+        else:
+            asked = list(of)
         known = given or {}
         try:
             found = posterior(self.net, asked, {**self.inclusion(asked, known), **known}, engine)
@@ -137,7 +140,9 @@ class Network:
     def inclusion(self, of: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
         """Return the evidence that `query` assumes of who is in the record: none where inclusion is named."""
         nodes = () if self.biased is None else self.biased.included
-        return {} if {*of, *given} & {*nodes} else dict.fromkeys(nodes, YES)
+        if {*of, *given} & {*nodes}:
+            return {}
+        return dict.fromkeys(nodes, YES)
 
     def to_pomegranate(self) -> Any:
         """Return the network as pomegranate's `BayesianNetwork`: columns in order, values the level codes."""
@@ -272,7 +277,9 @@ class Network:
         differing = {*self.biased.altered, *self.biased.omitted}
         others = [column for column in rows.true.columns if column.name in differing]
         true = [(replace(column, name=f"{column.name}.true"), rows.true[column.name]) for column in others]
-        return with_columns(rows.recorded, true) if true else rows.recorded
+        if true:
+            return with_columns(rows.recorded, true)
+        return rows.recorded
 
     def dataset(self, n: int, seed: int = 0) -> Dataset:
         """Return the rows of `sample` as a data set, which knows the outcome and who is deprived.
@@ -354,7 +361,10 @@ class Network:
         )
         scored = f"{self.meta.learner}, {self.meta.score_name} {self.meta.score:.1f}"
         biases = "".join(f"; {spec.build(MECHANISMS).words}" for spec in self.mechanisms)
-        nodes = "columns" if self.biased is None else "nodes"
+        if self.biased is None:
+            nodes = "columns"
+        else:
+            nodes = "nodes"
         return f"{len(self.net.columns)} {nodes}, {len(self.net.arcs)} arcs, {scored}{tilts}{biases}"
 
     def __repr__(self) -> str:
@@ -465,7 +475,9 @@ def learn(
     net = fit(table, structure.parents)
     facts = source_facts(name, sha256, len(table), settings)
     meta = Meta(learner, score, structure.score, structure.bic, facts)
-    return _with_roles(net, meta, roles) if roles else Network(net, meta, card)
+    if roles:
+        return _with_roles(net, meta, roles)
+    return Network(net, meta, card)
 
 
 def _rows(
@@ -503,7 +515,10 @@ def _with_roles(net: BayesNet, meta: Meta, given: dict[str, Any]) -> Network:
     levels = net.levels_of(attribute) if attribute in net.names else ()
     deprived = _one_or_more(given["deprived"])
     others = [level for level in levels if level not in deprived]
-    favoured = _one_or_more(given["favoured"]) if "favoured" in given else others
+    if "favoured" in given:
+        favoured = _one_or_more(given["favoured"])
+    else:
+        favoured = others
     name = str(meta.source["dataset"])
     card = Card.model_validate(
         {
@@ -527,4 +542,6 @@ def _refuse_unknown(key: str, value: str, known: tuple[str, ...]) -> None:
 
 def _one_or_more(values: Any) -> list[str]:
     many = isinstance(values, Iterable) and not isinstance(values, str)
-    return [str(value) for value in values] if many else [str(values)]
+    if many:
+        return [str(value) for value in values]
+    return [str(values)]

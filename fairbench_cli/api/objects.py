@@ -43,7 +43,9 @@ def plain_config(config: Mapping[Any, Any], folder: Path) -> dict[str, Any]:
             return {of(key) if _is_code(key) else str(key): of(inner) for key, inner in value.items()}
         if isinstance(value, list | tuple):
             return [of(inner) for inner in value]
-        return name_of(value, folder) if _is_code(value) else plain_value(value)
+        if _is_code(value):
+            return name_of(value, folder)
+        return plain_value(value)
 
     def entry(item: Any, kind: Registry) -> Any:
         if isinstance(item, Mapping) and len(item) == 1:
@@ -55,7 +57,9 @@ def plain_config(config: Mapping[Any, Any], folder: Path) -> dict[str, Any]:
         if not _is_object(item):
             return of(item)
         name, given = component_of(item, kind, folder)
-        return {name: in_lists(given)} if given else name
+        if given:
+            return {name: in_lists(given)}
+        return name
 
     return {
         str(key): [entry(item, COMPONENTS[key]) for item in value]
@@ -73,7 +77,9 @@ def plain_value(value: Any) -> Any:
         return [plain_value(inner) for inner in value]
     if isinstance(value, Path):
         return str(value)
-    return value.item() if hasattr(value, "item") and getattr(value, "ndim", 1) == 0 else value
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return value.item()
+    return value
 
 
 def component_of(thing: Any, kind: Registry, folder: Path | None) -> tuple[str, dict[str, Any]]:
@@ -88,7 +94,12 @@ def component_of(thing: Any, kind: Registry, folder: Path | None) -> tuple[str, 
         what = f"{_short(thing)} is for scikit-learn, with an estimator and groups of its own"
         fix = "write its name, and its parameters: {NAME: {PARAMETER: VALUE}}"
         raise ArgumentError(Problem(what, fix))
-    called = thing.func if isinstance(thing, partial) else thing if _is_code(thing) else type(thing)
+    if isinstance(thing, partial):
+        called = thing.func
+    elif _is_code(thing):
+        called = thing
+    else:
+        called = type(thing)
     given = parameters_given(thing)
     odd = [name for name, value in given.items() if not is_plain(value)]
     if odd:
@@ -152,7 +163,10 @@ def name_of(thing: Any, folder: Path | None) -> str:
     file = getattr(sys.modules.get(module), "__file__", None)
     where = "put it into a file, such as mine.py, and import it from there"
     if "<" in name:
-        kind = "a lambda" if "lambda" in name else f"{thing.__name__} is defined within a function"
+        if "lambda" in name:
+            kind = "a lambda"
+        else:
+            kind = f"{thing.__name__} is defined within a function"
         raise ArgumentError(Problem(f"{kind}, which a config cannot name", where))
     if is_installed(module) or (module != "__main__" and "." in module):
         return public_name(thing)
@@ -194,4 +208,6 @@ def _same(value: Any, default: Any) -> bool:
 
 def _short(value: Any) -> str:
     text = " ".join(repr(value).split())
-    return text if len(text) <= 40 else f"{text[:39]}…"
+    if len(text) <= 40:
+        return text
+    return f"{text[:39]}…"

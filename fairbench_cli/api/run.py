@@ -156,7 +156,12 @@ class RunFrames:
 
         with house_style():
             drawn = DRAW[name].load()(found)
-        chosen = of if of is not None else next(iter(drawn)) if len(drawn) == 1 else None
+        if of is not None:
+            chosen = of
+        elif len(drawn) == 1:
+            chosen = next(iter(drawn))
+        else:
+            chosen = None
         if not drawn:
             raise ArgumentError(
                 Problem(f"there is nothing to draw in the figure {name}", "look at .failures")
@@ -171,7 +176,10 @@ class RunFrames:
     def __repr__(self) -> str:
         done = self.groups.drop_duplicates([*_cell(self.groups), "repeat"])["status"].value_counts().to_dict()
         said = ", ".join(f"{count} {status}" for status, count in done.items()) or "none"
-        where = f"; files in {self.folder}" if self.folder else ""
+        if self.folder:
+            where = f"; files in {self.folder}"
+        else:
+            where = ""
         return f"<Run {self.name}: repeats: {said}; frames: {', '.join(self.frames)}{where}>"
 
     def _repr_html_(self) -> str:

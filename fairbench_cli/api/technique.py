@@ -264,7 +264,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         if len(self.classes_) == 1:
             return np.ones((len(favourable), 1))
         both = np.column_stack([1 - favourable, favourable])
-        return both if self.classes_[-1] == self.favourable_ else both[:, ::-1]
+        if self.classes_[-1] == self.favourable_:
+            return both
+        return both[:, ::-1]
 
     def _scores(self, rows: Sample) -> Floats | None:
         """Return the probability of the favourable label by the model, if it has any."""
@@ -315,7 +317,10 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
 
     def _labels(self, y: Any, rows: int) -> NDArray[np.int8]:
         """Return labels as 1, favourable, and 0; they become `classes_`."""
-        outcomes = tuple(y.cat.categories) if hasattr(y, "cat") else None
+        if hasattr(y, "cat"):
+            outcomes = tuple(y.cat.categories)
+        else:
+            outcomes = None
         given = column_or_1d(y, warn=True)
         assert_all_finite(given, input_name="y")
         check_classification_targets(given)
@@ -337,7 +342,10 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         if given is None:
             return None
         weights = np.asarray(given, dtype=np.float64)
-        weights = np.full(rows, weights) if weights.ndim == 0 else weights
+        if weights.ndim == 0:
+            weights = np.full(rows, weights)
+        else:
+            weights = weights
         if weights.ndim != 1:
             raise ValueError("Sample weights must be 1D array or scalar")
         check_consistent_length(np.empty(rows), weights)
@@ -365,7 +373,10 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         names = [str(own) for own in frame.columns]
         if not isinstance(named, int) and str(named) not in names:
             raise ArgumentError(Problem(f'X has no column "{named}"', suggest(str(named), names)))
-        place = named if isinstance(named, int) else names.index(str(named))
+        if isinstance(named, int):
+            place = named
+        else:
+            place = names.index(str(named))
         if not 0 <= place < frame.shape[1]:
             what = f"sensitive_features is column {named}, and X has {frame.shape[1]}"
             raise ArgumentError(Problem(what, "count from 0"))
@@ -380,7 +391,10 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             if len(groups) != len(frame):
                 what = f"sensitive_features are {len(groups)}, and X has {len(frame)} rows"
                 raise ArgumentError(Problem(what, "give the group of each row"))
-            name = groups.name if isinstance(groups.name, str) else GROUP
+            if isinstance(groups.name, str):
+                name = groups.name
+            else:
+                name = GROUP
             both = pd.concat([frame.reset_index(drop=True), groups.rename(name)], axis=1)
             both.attrs[VALUES] = {**groups.attrs.get(VALUES, {}), **frame.attrs.get(VALUES, {})}
             return both
@@ -401,7 +415,10 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
                 raise ArgumentError(Problem(what, f"name it or them: deprived={min(levels)!r}"))
             return ("0", "0.0", "False")
         one = isinstance(self.deprived, str) or not np.iterable(self.deprived)
-        values = [self.deprived] if one else list(self.deprived)
+        if one:
+            values = [self.deprived]
+        else:
+            values = list(self.deprived)
         if not values:
             raise ArgumentError(Problem("deprived names no group", f"name it or them: {min(levels)!r}"))
         for value in values:
@@ -448,9 +465,13 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         """Return the parameters of the technique by name; None where that is not known."""
         if isinstance(self.technique, str):
             known = self.technique in INTERVENTIONS
-            return parameters_of(INTERVENTIONS[self.technique].load()).types if known else None
+            if known:
+                return parameters_of(INTERVENTIONS[self.technique].load()).types
+            return None
         found = parameters_of(self.technique if callable(self.technique) else type(self.technique))
-        return None if found.open else {**found.types, **INTERVENTIONS.foreign.options_of(self.technique)}
+        if found.open:
+            return None
+        return {**found.types, **INTERVENTIONS.foreign.options_of(self.technique)}
 
     def _classifier(self) -> tuple[Any, ComponentSpec]:
         """Return the classifier, and its name and parameters, of which seeds are made."""
@@ -494,7 +515,10 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
         if more:
             raise ArgumentError(Problem("tune is a key of configs", "search with GridSearchCV"))
         return spec.build(kind), spec
-    made = thing if isinstance(thing, type) or not hasattr(thing, "fit") else type(thing)
+    if isinstance(thing, type) or not hasattr(thing, "fit"):
+        made = thing
+    else:
+        made = type(thing)
     given = ({} if made is thing else parameters_given(thing)) | dict(parameters)
     name, _ = component_of(made, kind, None)
     if name in kind:
@@ -513,5 +537,8 @@ def _series(given: Any) -> "pd.Series[Any]":
         if given.shape[1] != 1:
             what = f"sensitive_features are {given.shape[1]} columns"
             raise ArgumentError(Problem(what, "give one; of several join the texts, such as race + sex"))
-        given = given.iloc[:, 0] if hasattr(given, "iloc") else given[:, 0]
+        if hasattr(given, "iloc"):
+            given = given.iloc[:, 0]
+        else:
+            given = given[:, 0]
     return given.reset_index(drop=True) if hasattr(given, "iloc") else pd.Series(list(given))

@@ -112,7 +112,10 @@ class AuditResult:
         charts = charts_of(self.report)
         if not charts:
             raise ArgumentError(Problem("the audit compares no groups", "look at to_pandas('groups')"))
-        name = next(iter(charts)) if attribute is None else attribute
+        if attribute is None:
+            name = next(iter(charts))
+        else:
+            name = attribute
         if name not in charts:
             raise ArgumentError(Problem(f'the audit has no attribute "{name}"', suggest(name, charts)))
         return ShownChart(charts[name])
@@ -191,15 +194,24 @@ def audit(
         arrays = y_pred is not None or groups is not None
     given = _named(options)
     against = given.get("against")
-    baseline = None if against is None or isinstance(against, str | Path) else against
+    if against is None or isinstance(against, str | Path):
+        baseline = None
+    else:
+        baseline = against
     if against is not None:
         given["against"] = str(against) if baseline is None else FRAME
     if arrays and (y_pred is None or groups is None):
-        missing = "y_pred" if y_pred is None else "groups"
+        if y_pred is None:
+            missing = "y_pred"
+        else:
+            missing = "groups"
         what = f"arrays are audited, and {missing} is missing"
         raise ArgumentError(Problem(what, "call audit(y_true, y_pred, groups), or audit(frame_or_path)"))
     if not arrays and (source is None or weights is not None):
-        what = "there is nothing to audit" if source is None else "weights= is for arrays"
+        if source is None:
+            what = "there is nothing to audit"
+        else:
+            what = "weights= is for arrays"
         fix = "call audit(frame_or_path), or audit(y_true, y_pred, groups)"
         raise ArgumentError(Problem(what, fix if source is None else 'name the column: weight="w"'))
     if arrays and against is not None:
@@ -207,7 +219,10 @@ def audit(
         fix = 'give a frame with both columns of scores: audit(frame, score=["old", "new"])'
         raise ArgumentError(Problem(what, fix))
     try:
-        path = Path(config) if config is not None else None
+        if config is not None:
+            path = Path(config)
+        else:
+            path = None
         settings: AuditConfig = read_config(given, path)
         rows: Any = source
         if arrays:
@@ -313,4 +328,6 @@ def _unindexed(values: Any) -> Any:
 
     if hasattr(values, "iloc"):
         return values.array
-    return values if isinstance(values, list | tuple) else np.asarray(values)
+    if isinstance(values, list | tuple):
+        return values
+    return np.asarray(values)

@@ -107,9 +107,15 @@ class Edges:
             low, high = (low, high - whole) if left else (low + whole, high)
             ends = [f"{end + 0.0:.15g}" for end in (low, high)]
             if not whole:
-                ends = [ends[0], f"under {ends[1]}"] if left else [f"over {ends[0]}", ends[1]]
+                if left:
+                    ends = [ends[0], f"under {ends[1]}"]
+                else:
+                    ends = [f"over {ends[0]}", ends[1]]
             between.append(" to ".join(dict.fromkeys(ends)))
-        names = (f"under {first}", f"{last} and over") if left else (f"{first} and under", f"over {last}")
+        if left:
+            names = (f"under {first}", f"{last} and over")
+        else:
+            names = (f"{first} and under", f"over {last}")
         return (names[0], *between, names[1])
 
 
@@ -157,7 +163,9 @@ def side_of(text: str) -> NumberSide | None:
     (NumberSide(name='age', sign='>=', at=40.0), None, None)
     """
     found = _SIDE.fullmatch(text)
-    return NumberSide(found[1], found[2], float(found[3])) if found else None
+    if found:
+        return NumberSide(found[1], found[2], float(found[3]))
+    return None
 
 
 def _bins(value: Any) -> int | Edges:
@@ -175,7 +183,10 @@ def _bins(value: Any) -> int | Edges:
         closed = value.get("closed", closed)
     if isinstance(listed, str):
         listed = [scalar(part.strip()) for part in listed.split(",") if part.strip()]
-    edges = listed if isinstance(listed, list | tuple) else [listed]
+    if isinstance(listed, list | tuple):
+        edges = listed
+    else:
+        edges = [listed]
     numbers = all(
         isinstance(edge, int | float) and not isinstance(edge, bool) and abs(edge) <= sys.float_info.max
         for edge in edges
@@ -192,7 +203,9 @@ def _written(bins: int | Edges) -> Any:
     if isinstance(bins, int):
         return bins
     edges = [int(edge) if edge == int(edge) else edge for edge in bins.edges]
-    return edges if bins.closed == "left" else {"edges": edges, "closed": bins.closed}
+    if bins.closed == "left":
+        return edges
+    return {"edges": edges, "closed": bins.closed}
 
 
 def _metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
@@ -217,7 +230,9 @@ def _metric_with_tau(name: str) -> str:
 
 
 def _listed(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list | tuple) else (value,)
+    if isinstance(value, list | tuple):
+        return tuple(value)
+    return (value,)
 
 
 LISTED = BeforeValidator(_listed)
@@ -254,7 +269,10 @@ def _by_name(
             names = [name for part in each for name in part]
             for name in names:
                 if names.count(name) > 1:
-                    said = "without a name" if name == alone else f"for {name}"
+                    if name == alone:
+                        said = "without a name"
+                    else:
+                        said = f"for {name}"
                     raise mistake(f"a value {said} is given twice", "leave one of the two out")
             return {name: of for part in each for name, of in part.items()}
         if isinstance(value, str):
@@ -264,7 +282,9 @@ def _by_name(
             if sign or not alone:
                 raise mistake(f"{shown(value)} is not NAME=VALUE", f"write both, such as {example}")
             value = read(name)
-        return {alone: value} if alone else value
+        if alone:
+            return {alone: value}
+        return value
 
     return take
 
@@ -466,7 +486,9 @@ class AuditConfig(StrictModel):
     @property
     def score(self) -> str | None:
         """The first column of scores, if one is named."""
-        return self.scores[0] if self.scores else None
+        if self.scores:
+            return self.scores[0]
+        return None
 
     def spelling(self, column: str) -> Spelling | None:
         """Return the treatment of values of a column that differ in their spelling only; None: not said."""
@@ -535,7 +557,10 @@ class AuditConfig(StrictModel):
         """
         unused = {name for name in ("pooled", "scan") if not getattr(self, name)}
         unused |= {"fail", "failing_metrics", *(() if self.explained_by else ("neighbours", "margin"))}
-        unused |= set() if self.top_k or self.top_share else {"ties"}
+        if self.top_k or self.top_share:
+            unused |= set()
+        else:
+            unused |= {"ties"}
         found = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
         if self.scores and len(self.scores) == 1:
             found["score"] = self.scores[0]
@@ -580,7 +605,10 @@ def meanings(kind: type[AuditConfig] = AuditConfig) -> dict[str, str]:
     """
     found = {}
     for name, field in kind.model_fields.items():
-        default = field.default.get(DEFAULT) if isinstance(field.default, dict) else field.default
+        if isinstance(field.default, dict):
+            default = field.default.get(DEFAULT)
+        else:
+            default = field.default
         unsaid = default is None or isinstance(default, bool | tuple)
         found[field.alias or name] = f"{field.description}{'' if unsaid else f' Default: {default}.'}"
     return found

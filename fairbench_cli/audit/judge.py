@@ -53,7 +53,10 @@ def _compared(tally: Tally, config: AuditConfig) -> Report:
     """Return the report before any part is judged."""
     deciding = deciding_names(tally, config)
     slices = [references.kept(part, config) for part in tally.slices]
-    compared_by = references.common_references(slices, config) if tally.last else config
+    if tally.last:
+        compared_by = references.common_references(slices, config)
+    else:
+        compared_by = config
     report = report_of(
         tally.slices,
         deciding,
@@ -90,7 +93,10 @@ def _notes(tally: Tally, config: AuditConfig) -> list[str]:
     if tally.weighted:
         notes.append("Counts are sums of weights; intervals and tests go by the rows that these are worth.")
     for model, decision in dict.fromkeys((part.model, part.decision) for part in tally.slices):
-        of_model = f' of {config.sliced_by or "model"} "{model}"' if model else ""
+        if model:
+            of_model = f' of {config.sliced_by or "model"} "{model}"'
+        else:
+            of_model = ""
         parts_of = [part for part in tally.slices if (part.model, part.decision) == (model, decision)]
         overall = parts_of[0].counts.overall
         selected = overall.sum(0)[1]
@@ -104,7 +110,10 @@ def _notes(tally: Tally, config: AuditConfig) -> list[str]:
                 f"Everybody{of_model} has the label {label}: rates of those with {1 - label} have no rows."
             )
         if math.isclose(selected, 0) or math.isclose(selected, rows):
-            who = "Nobody" if math.isclose(selected, 0) else "Everybody"
+            if math.isclose(selected, 0):
+                who = "Nobody"
+            else:
+                who = "Everybody"
             notes.append(f"{who} is selected by decision {decision}{of_model}: there is little to compare.")
         notes += [
             f'Attribute "{part.attribute}"{of_model} has one group only: nothing to compare.'

@@ -60,8 +60,13 @@ def canonical(name: str) -> str:
     if name in ROLL_UPS:
         return name
     entry = find(name)
-    rate = entry.alias_of if entry.alias_of in RATES else entry.name
-    return f"{rate}-ratio" if rate in RATES and rate not in COMPARED else rate
+    if entry.alias_of in RATES:
+        rate = entry.alias_of
+    else:
+        rate = entry.name
+    if rate in RATES and rate not in COMPARED:
+        return f"{rate}-ratio"
+    return rate
 
 
 def kind(name: str) -> Literal["rate", "roll-up", "counts", "rows"]:
@@ -78,7 +83,11 @@ def kind(name: str) -> Literal["rate", "roll-up", "counts", "rows"]:
     known = canonical(name)
     if known in ROLL_UPS:
         return "roll-up"
-    return "rate" if known in COMPARED else "counts" if find(known).needs == "counts" else "rows"
+    if known in COMPARED:
+        return "rate"
+    if find(known).needs == "counts":
+        return "counts"
+    return "rows"
 
 
 def can_decide(name: str) -> bool:

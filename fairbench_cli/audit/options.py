@@ -80,7 +80,10 @@ def read_config(
     keys = {key.replace("_", "-"): value for key, value in given.items() if value is not None}
     keys = {usual(key): value for key, value in keys.items()}
     spots: dict[Place, str] = {(key,): before + key for key in keys}
-    file = _spelled(read_mapping(path, "a config", "write `tau: 0.8`")) if path else YamlDocument({}, {}, "")
+    if path:
+        file = _spelled(read_mapping(path, "a config", "write `tau: 0.8`"))
+    else:
+        file = YamlDocument({}, {}, "")
     document = _laid_over(keys, file, spots)
     try:
         config, checks = _with_sides(kind.model_validate(document.data, by_name=False))
@@ -112,7 +115,10 @@ def _with_sides(config: Config) -> tuple[Config, list[Check]]:
             return text
         known = bins.setdefault(side.name, side.edges)
         if isinstance(known, int) or (key != "ref" and known != side.edges):
-            edges = {*known.edges, side.at} if isinstance(known, Edges) else {side.at}
+            if isinstance(known, Edges):
+                edges = {*known.edges, side.at}
+            else:
+                edges = {side.at}
             listed = ",".join(f"{edge:.15g}" for edge in sorted(edges))
             fix = ("name all edges at once: ", Flag("bins", (side.name, listed)))
             checks.append((key, True, f"{text} cuts {side.name}, which is cut otherwise, too", fix))
@@ -122,8 +128,14 @@ def _with_sides(config: Config) -> tuple[Config, list[Check]]:
     crossed = [tuple(cut("intersect", text) for text in parts) for parts in config.intersections]
     references: dict[str, str] = {}
     for text, group in config.references.items():
-        side = None if group else side_of(text)
-        name = cut("ref", text) if side else text
+        if group:
+            side = None
+        else:
+            side = side_of(text)
+        if side:
+            name = cut("ref", text)
+        else:
+            name = text
         edges = bins.get(name)
         references[name] = group
         if side and isinstance(edges, Edges):
@@ -161,7 +173,9 @@ def _merged(under: Any, over: Any, read: Callable[[Any], Any]) -> Any:
         high = read(over)
     except PydanticCustomError:
         return over
-    return {**low, **high} if isinstance(low, dict) and isinstance(high, dict) else over
+    if isinstance(low, dict) and isinstance(high, dict):
+        return {**low, **high}
+    return over
 
 
 def with_preset_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -175,7 +189,10 @@ def with_preset_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
         return dict(data)
     found = {**DEFAULTS[preset], **data}
     given = data.get("exclude", [])
-    given = [given] if isinstance(given, str) else given
+    if isinstance(given, str):
+        given = [given]
+    else:
+        given = given
     if preset in EXCLUDING and isinstance(given, list | tuple):
         found["exclude"] = list(dict.fromkeys((MISSING, *given)))
     pair = data.get("attribute")

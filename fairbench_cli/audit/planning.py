@@ -219,7 +219,10 @@ def plan(
 
     try:
         given = {PLURALS.get(name, name): value for name, value in options.items()}
-        path = Path(config) if config is not None else None
+        if config is not None:
+            path = Path(config)
+        else:
+            path = None
         return make_plan(source, read_config(given, path, kind=PlanConfig))
     except UserError as error:
         raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
@@ -238,7 +241,10 @@ def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConf
         own = list(_pairs(part, chosen if by_rate else config))
         compared += own
         groups = int(references.comparable(part, config).sum())
-        family += groups * (groups - 1) // 2 if by_rate else len(own)
+        if by_rate:
+            family += groups * (groups - 1) // 2
+        else:
+            family += len(own)
     if not compared:
         raise user_error("there is nothing to compare", "give two groups or more", tally.source)
     return AuditPlan(config, tally.source, tally.rows, tuple(compared), config.comparisons or family)
@@ -252,7 +258,10 @@ def _counted(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfi
         return count_groups(source, config)
     nested = any(isinstance(value, Mapping) for value in source.values())
     named = (*(config.attributes or ()), *config.references, "group")
-    sizes = source if nested else {named[0]: source}
+    if nested:
+        sizes = source
+    else:
+        sizes = {named[0]: source}
     unknown = set(config.attributes or ()) - set(sizes)
     for key, given in {"bins": config.bins, "intersect": config.intersections, "attribute": unknown}.items():
         if given:
@@ -292,9 +301,15 @@ def _pairs(part: Slice, config: PlanConfig) -> Iterator[PlannedPair]:
     rows = part.rows.tolist()
     for g in np.flatnonzero(references.comparable(part, config)).tolist():
         if g != at:
-            other = sum(rows) - rows[g] if at == references.REST else rows[at]
+            if at == references.REST:
+                other = sum(rows) - rows[g]
+            else:
+                other = rows[at]
             counted = [max(1, round(config.counted * each)) for each in (rows[g], other)]
-            reference = references.REST_NAME if at == references.REST else part.counts.groups[at]
+            if at == references.REST:
+                reference = references.REST_NAME
+            else:
+                reference = part.counts.groups[at]
             yield PlannedPair(part.attribute, part.counts.groups[g], reference, *counted)
 
 
@@ -329,7 +344,10 @@ def plan_document(plan: AuditPlan) -> Document:
     rule = plan.criterion
     allowed = f"{rule.tau:g} to {1 / rule.tau:.3g}"
     family = counted_words(plan.family, "comparison")
-    counted = f"; the rate counts {writing.percent(config.counted)} of the rows" if config.counted < 1 else ""
+    if config.counted < 1:
+        counted = f"; the rate counts {writing.percent(config.counted)} of the rows"
+    else:
+        counted = ""
     facts = (
         f"{plan.source}: {writing.thousands(plan.total)} rows; allowed: {allowed} times the reference's "
         f"rate; tests at {100 * (1 - rule.confidence):.3g} % after Holm over {family}; "
@@ -352,7 +370,8 @@ def _answer(plan: AuditPlan) -> Answer:
     rate = plan.config.rate[len(plan.config.rate) // 2]
     rows = [row for row in plan.shown if row.rate == rate]
     said = [Statement(_in_words(row)) for row in rows[:MOST_SAID]]
-    said += [Statement(f"and {len(rows) - MOST_SAID} more, below.")] if len(rows) > MOST_SAID else []
+    if len(rows) > MOST_SAID:
+        said += [Statement(f"and {len(rows) - MOST_SAID} more, below.")]
     text = (
         f"With a probability of {writing.percent(plan.config.power)}, where the rate of the reference is "
         f"{writing.percent(rate)}, an audit of these rows would find:"
@@ -363,8 +382,12 @@ def _answer(plan: AuditPlan) -> Answer:
 def _in_words(row: ShownRatios) -> str:
     """Return the sentence on the rows of a group: "race: black against white: fails at 0.68 and less"."""
     ends = [f"of {_down(row.fails_below)} and less"] if not math.isnan(row.fails_below) else []
-    ends += [f"of {_up(row.fails_above)} and more"] if not math.isnan(row.fails_above) else []
-    fails = f"a true ratio {' or '.join(ends)} fails" if ends else "no ratio fails"
+    if not math.isnan(row.fails_above):
+        ends += [f"of {_up(row.fails_above)} and more"]
+    if ends:
+        fails = f"a true ratio {' or '.join(ends)} fails"
+    else:
+        fails = "no ratio fails"
     passes = "none passes"
     if not math.isnan(row.passes_from):
         passes = f"one from {_up(row.passes_from)} to {_down(row.passes_to)} passes"
@@ -377,12 +400,16 @@ def _of_rows(row: PlannedPair) -> str:
 
 def _down(value: float) -> str:
     """Write a ratio rounded down: at most what was found."""
-    return writing.DASH if math.isnan(value) else f"{math.floor(100 * value + 1e-6) / 100:.2f}"
+    if math.isnan(value):
+        return writing.DASH
+    return f"{math.floor(100 * value + 1e-6) / 100:.2f}"
 
 
 def _up(value: float) -> str:
     """Write a ratio rounded up."""
-    return writing.DASH if math.isnan(value) else f"{math.ceil(100 * value - 1e-6) / 100:.2f}"
+    if math.isnan(value):
+        return writing.DASH
+    return f"{math.ceil(100 * value - 1e-6) / 100:.2f}"
 
 
 def _chance_cell(chance: float) -> TableCell:
@@ -442,7 +469,10 @@ def _table_of_needed(plan: AuditPlan) -> TextTable:
 
 
 def _about_rows(plan: AuditPlan) -> tuple[str, ...]:
-    counted = "that the rate counts " if plan.config.counted < 1 else ""
+    if plan.config.counted < 1:
+        counted = "that the rate counts "
+    else:
+        counted = ""
     asked = len(plan.compared) * len(plan.config.rate) * len(plan.config.ratio)
     left_out = "Left out: ratios that are a limit, and those with which the rate would be above 1."
     return (

@@ -107,7 +107,10 @@ class _Text:
 
     def _add_value(self, name: str, value: Any, user: str) -> None:
         """Add what a name stands for in a notebook or script."""
-        value = value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
+        if getattr(value, "ndim", None) == 0 and hasattr(value, "item"):
+            value = value.item()
+        else:
+            value = value
         home = getattr(value, "__module__", None)
         own = getattr(value, "__name__", None)
         known = isinstance(home, str) and own and is_installed(home)
@@ -136,7 +139,9 @@ def _is_literal(value: Any) -> bool:
 
 
 def _renamed(name: str, own: str) -> str:
-    return name if name == own else f"{name} as {own}"
+    if name == own:
+        return name
+    return f"{name} as {own}"
 
 
 def _code(thing: Any) -> FunctionType:

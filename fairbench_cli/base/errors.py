@@ -49,13 +49,20 @@ class Flag:
             return self.python
         if surface == "python":
             given = dict([value]) if isinstance(value, tuple) else value
-            written = "" if given is None else json.dumps(given, ensure_ascii=False)
+            if given is None:
+                written = ""
+            else:
+                written = json.dumps(given, ensure_ascii=False)
             return f"{name.replace('-', '_')}={written}"
         if surface == "file":
             given = f"{{{value[0]}: {value[1]}}}" if isinstance(value, tuple) else value
-            return name if given is None else f"{name}: {given}"
+            if given is None:
+                return name
+            return f"{name}: {given}"
         given = f"{value[0]}={value[1]}" if isinstance(value, tuple) else value
-        return f"--{name}" if given is None else f"--{name} {shlex.quote(str(given))}"
+        if given is None:
+            return f"--{name}"
+        return f"--{name} {shlex.quote(str(given))}"
 
 
 Words = str | Flag | tuple[str | Flag, ...]
@@ -68,7 +75,10 @@ def spelled(words: Words, surface: Surface = "command line") -> str:
     >>> spelled(("use ", Flag("ties", "include"), ", or name fewer"), "python")
     'use ties="include", or name fewer'
     """
-    parts = words if isinstance(words, tuple) else (words,)
+    if isinstance(words, tuple):
+        parts = words
+    else:
+        parts = (words,)
     return "".join(part.spelled(surface) if isinstance(part, Flag) else part for part in parts)
 
 
@@ -136,7 +146,9 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
     """
     by_lower = {name.lower(): name for name in sorted(known, reverse=True)}
     near = difflib.get_close_matches(word.lower(), by_lower, n=1, cutoff=0.6)
-    return by_lower[near[0]] if near else None
+    if near:
+        return by_lower[near[0]]
+    return None
 
 
 def suggest(word: str, known: Iterable[str]) -> str:
@@ -155,7 +167,10 @@ def suggest(word: str, known: Iterable[str]) -> str:
     near = nearest(word, names)
     if near is not None:
         return f'did you mean "{near}"?'
-    more = f", … ({len(names)} in all)" if len(names) > MOST_NAMES else ""
+    if len(names) > MOST_NAMES:
+        more = f", … ({len(names)} in all)"
+    else:
+        more = ""
     return f"use one of: {', '.join(names[:MOST_NAMES])}{more}"
 
 
@@ -166,7 +181,9 @@ def shown(value: Any) -> str:
     null true "x" [1, {"a": 0.5}]
     """
     text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 1]}…"
+    if len(text) <= MOST_SHOWN:
+        return text
+    return f"{text[: MOST_SHOWN - 1]}…"
 
 
 def _one_line(text: str) -> str:

@@ -31,7 +31,9 @@ def shipped(folder: str) -> Path:
     """
     package = Path(__file__).parents[1]
     inside = package / folder
-    return inside if inside.is_dir() else package.parent / folder
+    if inside.is_dir():
+        return inside
+    return package.parent / folder
 
 
 def read_text(path: Path, encoding: str = "utf-8", newline: str | None = None) -> str:
@@ -206,10 +208,15 @@ def keep_inputs(inputs: Iterable[str | Path], outputs: Iterable[str | Path], whe
 def _identity(path: str | Path) -> tuple[int, int] | None:
     """Return the device and inode of a file, whatever its name; None where there is no ordinary file."""
     try:
-        found = os.fstat(0) if str(path) == "-" else Path(path).stat()
+        if str(path) == "-":
+            found = os.fstat(0)
+        else:
+            found = Path(path).stat()
     except (OSError, ValueError):
         return None
-    return (found.st_dev, found.st_ino) if stat.S_ISREG(found.st_mode) else None
+    if stat.S_ISREG(found.st_mode):
+        return (found.st_dev, found.st_ino)
+    return None
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -243,7 +250,10 @@ def scratch_folder(place: Path | None = None) -> Iterator[Path]:
     A lock on a file in it, which the system takes back however the process ends, says that it is in use. The
     folders of ended processes are removed first.
     """
-    place = Path(tempfile.gettempdir()) if place is None else place
+    if place is None:
+        place = Path(tempfile.gettempdir())
+    else:
+        place = place
     sweep(place)
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
     with ExitStack() as held:

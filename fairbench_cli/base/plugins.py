@@ -46,7 +46,9 @@ class CodeOrigin:
     @property
     def path(self) -> Path | None:
         """Return the file, or None for a module."""
-        return _split(self.target)[0] if is_file(self.target) else None
+        if is_file(self.target):
+            return _split(self.target)[0]
+        return None
 
     def load(self) -> Any:
         """Return the class or function; a process runs its code once.
@@ -89,7 +91,9 @@ def short(name: str) -> str:
     >>> short("/home/me/mine.py:Thing"), short("sklearn.svm:SVC"), short("massaging")
     ('mine.py:Thing', 'sklearn.svm:SVC', 'massaging')
     """
-    return f"{_split(name)[0].name}:{_split(name)[1]}" if is_file(name) else name
+    if is_file(name):
+        return f"{_split(name)[0].name}:{_split(name)[1]}"
+    return name
 
 
 def find(name: str, group: str, base: Path) -> CodeOrigin | None:
@@ -128,7 +132,10 @@ def find(name: str, group: str, base: Path) -> CodeOrigin | None:
             return None
         _imported(installed.module)
         package = installed.dist
-        version = f"{package.name} {package.version}" if package else version_of(installed.module)
+        if package:
+            version = f"{package.name} {package.version}"
+        else:
+            version = version_of(installed.module)
         origin = CodeOrigin(f"{installed.module}:{installed.attr}", version)
     origin.load()
     return origin

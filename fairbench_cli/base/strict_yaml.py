@@ -191,7 +191,10 @@ def laid_over(document: YamlDocument, settings: tuple[str, ...]) -> tuple[YamlDo
             continue
         flag = f"--set {key.strip()}"
         try:
-            value = parse_yaml(text, flag).data if text.strip() else None
+            if text.strip():
+                value = parse_yaml(text, flag).data
+            else:
+                value = None
             data = _with(document.data, keys, value)
         except UserError as error:
             problems += [Problem(p.what, p.fix, flag) for p in error.problems]
@@ -224,8 +227,15 @@ class _Dumper(yaml.SafeDumper):
 
 def _quoted_where_needed(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     """Return a text quoted if strict YAML would read it as something else; PyYAML knows the other cases."""
-    style = None if isinstance(scalar(text), str) and text != "<<" else "'"
-    style = '"' if set(text) & set("\n\r\x85\u2028\u2029") else style  # line ends, which escapes keep
+    if isinstance(scalar(text), str) and text != "<<":
+        style = None
+    else:
+        style = "'"
+    # line ends, which escapes keep
+    if set(text) & set("\n\r\x85\u2028\u2029"):
+        style = '"'
+    else:
+        style = style
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -258,7 +268,9 @@ class _Reader:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, place, above)
         text = str(node.value)
-        return scalar(text) if getattr(node, "style", None) is None else text
+        if getattr(node, "style", None) is None:
+            return scalar(text)
+        return text
 
     def _mapping(self, node: yaml.MappingNode, place: Place, above: tuple[yaml.Node, ...]) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
@@ -309,5 +321,8 @@ def _syntax_problem(error: yaml.YAMLError, text: str, name: str) -> Problem:
     ):
         mark = getattr(error, "context_mark", None) or mark  # where it begins, not where it was noticed
     what, fix = _SLIPS.get(problem, (problem, "check indentation, colons, brackets and quotes around here"))
-    where = f"{name}:{mark.line + 1}" if mark is not None else name
+    if mark is not None:
+        where = f"{name}:{mark.line + 1}"
+    else:
+        where = name
     return Problem(f"not YAML: {what}", fix, where)

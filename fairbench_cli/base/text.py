@@ -133,7 +133,9 @@ def inert(cell: str) -> str:
     ("'=1+1", "'@me", '-1.5', '-', 'a-b')
     """
     runs = cell.startswith(_FORMULA) and len(cell) > 1 and not _NUMBER.fullmatch(cell)
-    return f"'{cell}" if runs else cell
+    if runs:
+        return f"'{cell}"
+    return cell
 
 
 def shown_path(path: str | PurePath) -> str:
@@ -166,14 +168,18 @@ def substitute(error: UnicodeError) -> tuple[str, int]:
 
 def _substitute(letter: str, encoding: str) -> str:
     if unicodedata.category(letter) == "Cs":
-        return "\ufffd" if encoding.lower().startswith("utf") else "?"
+        if encoding.lower().startswith("utf"):
+            return "\ufffd"
+        return "?"
     if letter in _PLAIN:
         return _PLAIN[letter]
     if "\u2500" <= letter <= "\u257f":  # corners and crossings of boxes
         return "+"
     kind, _, last = unicodedata.name(letter, "").rpartition(" LETTER ")
     if kind in ("GREEK SMALL", "GREEK CAPITAL") and last.isalpha():
-        return last.lower() if kind == "GREEK SMALL" else last.capitalize()
+        if kind == "GREEK SMALL":
+            return last.lower()
+        return last.capitalize()
     small, _, base = unicodedata.decomposition(letter).rpartition(" ")
     if small in ("<sub>", "<super>") and int(base, 16) < 128:
         return chr(int(base, 16))

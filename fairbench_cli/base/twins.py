@@ -43,7 +43,10 @@ class Twins:
 
     def __str__(self) -> str:
         write = shown if "look alike" not in self.how else json.dumps  # which shows what cannot be seen
-        more = ", …" if len(self.values) > MOST_NAMED else ""
+        if len(self.values) > MOST_NAMED:
+            more = ", …"
+        else:
+            more = ""
         return f"{', '.join(map(write, self.values[:MOST_NAMED]))}{more} {self.how}"
 
 
@@ -116,4 +119,6 @@ def _looks(text: str) -> str:
 
 def _as_latin(text: str) -> str:
     """Return a text with Latin letters for those of Cyrillic and Greek that look the same."""
-    return text if text.isascii() else text.translate(_LATIN)
+    if text.isascii():
+        return text
+    return text.translate(_LATIN)

@@ -75,7 +75,9 @@ Conflict = tuple[Place, Words, Words]
 
 def usual(key: Any) -> Any:
     """Return the name of a key that may be spelled otherwise, too."""
-    return SPELLINGS.get(key, key) if isinstance(key, str) else key
+    if isinstance(key, str):
+        return SPELLINGS.get(key, key)
+    return key
 
 
 class StrictModel(BaseModel):
@@ -109,7 +111,9 @@ class FileModel(StrictModel):
 
     def where(self, *place: str | int) -> str:
         """Return ``file:line`` of a part, for an error message; empty of one that was read from no file."""
-        return "" if self._origin is None else self._origin.document.where(place)
+        if self._origin is None:
+            return ""
+        return self._origin.document.where(place)
 
     def read_from(self, document: YamlDocument) -> Self:
         """Return the same with the file that it was read from."""
@@ -160,7 +164,10 @@ def _with_keys(error: ValidationError, model: type[BaseModel]) -> Iterator[InitE
         if kind == "extra_forbidden":
             key = str(place[-1])
             above = [name for name, field in known.items() if key in _fields(_model_in(field.annotation))]
-            fix = f"write it under `{above[0]}`" if above else suggest(key, known)
+            if above:
+                fix = f"write it under `{above[0]}`"
+            else:
+                fix = suggest(key, known)
             yield from _details(refused((place, Problem(f'unknown key "{key}"', fix))))
         elif not (here and any(nearest(key, [str(place[0])]) for key in unknown)):
             yield finding
@@ -196,10 +203,15 @@ class Several:
 
     def __get_pydantic_json_schema__(self, schema: core_schema.CoreSchema, handler: Any) -> Any:
         found = handler(schema)
-        return {"anyOf": [found["items"], found]} if self.alone else found
+        if self.alone:
+            return {"anyOf": [found["items"], found]}
+        return found
 
     def _read(self, value: Any, handler: Any) -> Any:
-        listed = value if isinstance(value, list | tuple) or not self.alone else [value]
+        if isinstance(value, list | tuple) or not self.alone:
+            listed = value
+        else:
+            listed = [value]
         if not isinstance(listed, list | tuple):
             return handler(listed)
         twice = refused(*self._twice(listed))
@@ -307,7 +319,10 @@ def wording(finding: Any) -> tuple[str, str]:
     if kind in _BOUNDS:
         word, key, range_ = _BOUNDS[kind]
         bound = f"{context[key]:.15g}"
-        fix = f"write {bound} {range_}" if range_ else f"write a number {word} {bound}"
+        if range_:
+            fix = f"write {bound} {range_}"
+        else:
+            fix = f"write a number {word} {bound}"
         return f"must be {word} {bound}, not {given}", fix
     if kind == "string_pattern_mismatch" and context["pattern"] in _PATTERNS:
         what, fix = _PATTERNS[context["pattern"]]
@@ -323,7 +338,9 @@ def in_file_order(problems: Iterable[Problem], name: str) -> list[Problem]:
 
     def line(problem: Problem) -> float:
         file, _, number = str(problem.where).rpartition(":")
-        return int(number) if file == name and number.isdigit() else float("inf")
+        if file == name and number.isdigit():
+            return int(number)
+        return float("inf")
 
     return sorted(dict.fromkeys(problems), key=line)
 
@@ -335,7 +352,10 @@ def _problem(finding: Any, name: str) -> Problem:
     if kind == "refused":
         return Problem(**finding["ctx"])
     if kind == "mistake":
-        of = f"{name}: " if name else ""
+        if name:
+            of = f"{name}: "
+        else:
+            of = ""
         return Problem(f"{of}{finding['ctx']['what']}", finding["ctx"]["fix"])
     what, fix = wording(finding)
     return Problem(f"{name} {what}", fix)
@@ -343,7 +363,9 @@ def _problem(finding: Any, name: str) -> Problem:
 
 def _fields(model: type[BaseModel] | None) -> dict[str, FieldInfo]:
     """Return the fields of a model by the key that a file has."""
-    return {} if model is None else {field.alias or key: field for key, field in model.model_fields.items()}
+    if model is None:
+        return {}
+    return {field.alias or key: field for key, field in model.model_fields.items()}
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:
@@ -353,4 +375,6 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     if get_origin(annotation) in (dict, tuple, list):
         return None
     found = [model for inner in get_args(annotation) if (model := _model_in(inner)) is not None]
-    return found[0] if found else None
+    if found:
+        return found[0]
+    return None

@@ -242,7 +242,9 @@ class Svm:
     @property
     def encoding(self) -> Encoding:
         """One 0/1 column per level, and numbers standardised or not."""
-        return "one-hot" if self.scale else "unscaled"
+        if self.scale:
+            return "one-hot"
+        return "unscaled"
 
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
         """Return an unfitted estimator; nothing in it is random."""
@@ -271,7 +273,9 @@ class LogisticRegression:
     @property
     def encoding(self) -> Encoding:
         """One 0/1 column per level, and numbers standardised or not."""
-        return "one-hot" if self.scale else "unscaled"
+        if self.scale:
+            return "one-hot"
+        return "unscaled"
 
     def build(self, level_counts: tuple[int, ...], seed: int) -> Any:  # noqa: ARG002 - the shape of all builders
         """Return an unfitted estimator; nothing in it is random."""
@@ -367,7 +371,10 @@ class SupportVectors:
     def fit(self, X: Any, y: NDArray[Any], sample_weight: Floats | None = None) -> "SupportVectors":
         """Fit to rows of numbers, shape (rows, columns); those of weight 0 are left out."""
         kept = slice(None) if sample_weight is None else np.flatnonzero(sample_weight > 0)
-        weights = None if sample_weight is None else sample_weight[kept]
+        if sample_weight is None:
+            weights = None
+        else:
+            weights = sample_weight[kept]
         self.machine.fit(with_short_indices(X)[kept], y[kept], weights)
         self.classes_ = self.machine.classes_
         return self
@@ -387,4 +394,6 @@ class SupportVectors:
 
 def with_short_indices(X: Any) -> Any:
     """Return a sparse array with indices of 32 bits, which is all that libsvm takes; another as it is."""
-    return short_csr(X) if isinstance(X, scipy.sparse.csr_array) else X
+    if isinstance(X, scipy.sparse.csr_array):
+        return short_csr(X)
+    return X

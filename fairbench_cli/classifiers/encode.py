@@ -90,7 +90,10 @@ def fit_design(
         When there are no rows, or their weights sum to 0.
     """
     weights = training_weights(sample)
-    features = sample.features if include_protected else sample.features.without(*sample.protected)
+    if include_protected:
+        features = sample.features
+    else:
+        features = sample.features.without(*sample.protected)
     tables = []
     for column in features.columns:
         if column.kind == "number" or (column.kind == "bins" and bins == "number"):
@@ -112,7 +115,10 @@ def training_weights(sample: Sample) -> Floats:
     ValueError
         When there are no rows, or their weights sum to 0.
     """
-    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+    if sample.weights is None:
+        weights = np.ones(len(sample))
+    else:
+        weights = sample.weights
     if weights.sum() <= 0:
         raise ValueError("there is nothing to train on: no rows, or no row with a weight")
     return weights
@@ -174,7 +180,10 @@ def on_line(column: Column, numbers: Floats, other: Column) -> Floats:
     first = column.values[0]
     last = column.values[-1]
     rise = numbers[-1, 0] - numbers[0, 0]
-    slope = rise / (last - first) if last > first else 0.0
+    if last > first:
+        slope = rise / (last - first)
+    else:
+        slope = 0.0
     values = np.asarray(other.values, dtype=np.float64)
     return np.asarray(numbers[0, 0] + slope * (values - first))[:, np.newaxis]
 
@@ -210,16 +219,22 @@ class Encoder:
         """Return the array of a table that has the columns; raises as `pick` does."""
         if self.encoding == "levels" and NUMBER not in self.level_counts:
             shared = not table.codes.flags.writeable
-            return _shared_codes(table, self.columns) if shared else _row_major(table, self.columns)
+            if shared:
+                return _shared_codes(table, self.columns)
+            return _row_major(table, self.columns)
         features = pick(table, self.columns, numbers=True)
         if self.design is not None:
             matrix = self.design.transform(features)
-            return short_csr(matrix) if self.encoding == "unscaled" else matrix
+            if self.encoding == "unscaled":
+                return short_csr(matrix)
+            return matrix
         if self.encoding == "frame":
             return features.to_frame(typed=True)
         if self.encoding in ONE_HOT:
             sparse = one_hot(features.codes, features.level_counts)
-            return sparse.toarray() if self.encoding == "dense" else sparse
+            if self.encoding == "dense":
+                return sparse.toarray()
+            return sparse
         if NUMBER in self.level_counts:
             return with_numbers(features)
         return np.ascontiguousarray(features.codes, dtype=np.float32)  # which is what trees want
@@ -243,7 +258,10 @@ def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) 
     ValueError
         When there are no rows, or their weights sum to 0.
     """
-    features = sample.features if include_protected else sample.features.without(*sample.protected)
+    if include_protected:
+        features = sample.features
+    else:
+        features = sample.features.without(*sample.protected)
     design = None
     if encoding in ONE_HOT and any(column.kind == "number" for column in features.columns):
         scale = encoding != "unscaled"
@@ -308,7 +326,10 @@ def distinct_rows(codes: NDArray[Any], cell: Labels | None = None) -> tuple[Rows
     >>> first.tolist(), group.tolist()
     ([1, 0], [1, 0, 1])
     """
-    key = np.zeros(len(codes), dtype=np.int64) if cell is None else cell.astype(np.int64)
+    if cell is None:
+        key = np.zeros(len(codes), dtype=np.int64)
+    else:
+        key = cell.astype(np.int64)
     top = int(key.max(initial=0)) + 1
     for column in codes.T:
         levels = int(column.max(initial=0)) + 1

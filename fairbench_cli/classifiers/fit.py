@@ -96,7 +96,9 @@ class Model:
         if not hasattr(self.estimator, "scores"):
             return self.predict_proba(sample)
         scores = self.estimator.scores(self.encoder.transform(sample.features))
-        return None if scores is None else as_scores("scores", scores, (len(sample),))
+        if scores is None:
+            return None
+        return as_scores("scores", scores, (len(sample),))
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,10 @@ class Classifier:
         """
         if self.spec.encoding == "frame" and not hasattr(X, "iloc"):
             raise Infeasible("the classifier takes a data frame, and the technique makes a matrix")
-        counts = (NUMBER,) * X.shape[1] if level_counts is None else level_counts
+        if level_counts is None:
+            counts = (NUMBER,) * X.shape[1]
+        else:
+            counts = level_counts
         estimator = self.spec.build(counts, self.seed)
         if self.spec.encoding == "levels" and favourable_first:
             estimator.classes_ = np.array([1, 0])  # C4.5's ties go to the first class

@@ -23,12 +23,16 @@ _LARGEST_SEED = 2**31 - 1  # of libraries that keep it in a C int
 
 def options_of(thing: Any) -> Mapping[str, tuple[Any, Any]]:
     """Return the parameters that are ours and not the class's or function's: type and default by name."""
-    return {} if _is_builder(thing) else OPTIONS
+    if _is_builder(thing):
+        return {}
+    return OPTIONS
 
 
 def filled(thing: Any) -> frozenset[str]:
     """Return the parameters that are given when it is built, if a config does not give them."""
-    return frozenset() if _is_builder(thing) else frozenset({"random_state", "n_jobs"})
+    if _is_builder(thing):
+        return frozenset()
+    return frozenset({"random_state", "n_jobs"})
 
 
 def fault(thing: Any) -> tuple[str, str] | None:
@@ -176,7 +180,9 @@ class WrappedEstimator:
 def _last(estimator: Any) -> Any:
     """Return the last step of a pipeline, or the estimator itself."""
     steps = getattr(estimator, "steps", None)
-    return _last(steps[-1][1]) if steps else estimator
+    if steps:
+        return _last(steps[-1][1])
+    return estimator
 
 
 def _predicts(estimator: Any) -> bool:
@@ -197,7 +203,9 @@ def weight_name(estimator: Any) -> str | None:
     steps = getattr(estimator, "steps", None)
     if steps:
         name = weight_name(steps[-1][1])
-        return None if name is None else f"{steps[-1][0]}__{name}"
+        if name is None:
+            return None
+        return f"{steps[-1][0]}__{name}"
     if "sample_weight" in accepts(getattr(estimator, "fit", None)) or _members(estimator):
         return "sample_weight"
     return None
@@ -217,9 +225,10 @@ def unweighted(estimator: Any) -> str | None:
     if weight_name(model) is None:
         return type(model).__name__
     inner = getattr(model, "estimator", None)
-    within = (
-        [inner] if callable(getattr(inner, "fit", None)) and not _draws_by_weight(model) else _members(model)
-    )
+    if callable(getattr(inner, "fit", None)) and not _draws_by_weight(model):
+        within = [inner]
+    else:
+        within = _members(model)
     for one in within:
         if weight_name(one) != "sample_weight":  # that of a pipeline's step does not get there
             return type(one).__name__

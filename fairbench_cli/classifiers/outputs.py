@@ -59,7 +59,10 @@ def as_probabilities(method: str, values: Any, shape: tuple[int, ...]) -> Floats
     """
     probabilities = as_scores(method, values, shape)
     if not ((probabilities >= -ROUNDING) & (probabilities <= 1 + ROUNDING)).all():
-        other_name = ", or call the method scores" if method == "predict_proba" else ""
+        if method == "predict_proba":
+            other_name = ", or call the method scores"
+        else:
+            other_name = ""
         raise WrongOutput(f"{method} leaves [0, 1]; return probabilities{other_name}")
     return np.clip(probabilities, 0.0, 1.0)
 
@@ -75,7 +78,10 @@ def _as_numbers(method: str, values: Any, shape: tuple[int, ...]) -> NDArray[Any
     except (ValueError, OverflowError):  # lists of different lengths, numbers of hundreds of digits
         raise WrongOutput(f"{method} returns no array of numbers; return a number for each row") from None
     if array.dtype.kind not in "biuf":
-        kind = "text" if array.dtype.kind in "US" else f"values of type {array.dtype}"
+        if array.dtype.kind in "US":
+            kind = "text"
+        else:
+            kind = f"values of type {array.dtype}"
         raise WrongOutput(f"{method} returns {kind}; return numbers")
     if array.shape != shape:
         raise WrongOutput(f"{method} returns shape {array.shape} for {shape[0]} rows; return {shape}")

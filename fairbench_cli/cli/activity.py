@@ -70,8 +70,14 @@ class Activity:
             task = bar.add_task("", total=None, far="")
             while not self._ended.wait(BETWEEN_LOOKS):
                 far = self._per_cent()
-                text = "" if far is None else f"{far:.0f} %"
-                total = None if far is None else 100.0
+                if far is None:
+                    text = ""
+                else:
+                    text = f"{far:.0f} %"
+                if far is None:
+                    total = None
+                else:
+                    total = 100.0
                 bar.update(
                     task, description=printable(self._what), total=total, completed=far or 0.0, far=text
                 )
@@ -79,7 +85,12 @@ class Activity:
     def _per_cent(self) -> float | None:
         far = self._far
         try:
-            found = None if far is None else far()
+            if far is None:
+                found = None
+            else:
+                found = far()
         except Exception:  # what it looks at has just ended
             return None
-        return found if found is not None and 0 <= found <= 100 else None
+        if found is not None and 0 <= found <= 100:
+            return found
+        return None

@@ -125,23 +125,35 @@ def run(arguments: list[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         _complain("interrupted")
         return 130
-    return code if isinstance(code, int) else 0
+    if isinstance(code, int):
+        return code
+    return 0
 
 
 def _usage(error: typer.BadParameter) -> str:
     """Return in two lines what is wrong with a command line; empty where help was shown instead."""
     message = error.format_message().rstrip(".").replace("Value error, ", "")
-    command = error.ctx.command_path if error.ctx else "fairbench"
+    if error.ctx:
+        command = error.ctx.command_path
+    else:
+        command = "fairbench"
     spaced = "extra argument" in message and any(one in message for one in "[]{}")
-    fix = "put quotes around a value with spaces, such as '[label: {flip: 0.5}]'" if spaced else ""
-    return f"error: {' '.join(message.split())}\n  fix: {fix or f'see `{command} --help`'}" if message else ""
+    if spaced:
+        fix = "put quotes around a value with spaces, such as '[label: {flip: 0.5}]'"
+    else:
+        fix = ""
+    if message:
+        return f"error: {' '.join(message.split())}\n  fix: {fix or f'see `{command} --help`'}"
+    return ""
 
 
 def _usual(argument: str) -> str:
     """Return a flag by its usual name where it is spelled otherwise, such as ``--favorable=yes``."""
     flag, equals, value = argument.partition("=")
     name = flag.removeprefix("--")
-    return f"--{SPELLINGS[name]}{equals}{value}" if f"--{name}" == flag and name in SPELLINGS else argument
+    if f"--{name}" == flag and name in SPELLINGS:
+        return f"--{SPELLINGS[name]}{equals}{value}"
+    return argument
 
 
 def _complain(text: str) -> None:

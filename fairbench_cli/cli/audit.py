@@ -89,7 +89,9 @@ def _kind_of(schema: dict[str, Any]) -> Any:
     one = next(part for part in schema.get("anyOf", [schema]) if part.get("type") != "null")
     if one.get("type") == "array":
         return list[KINDS.get(one["items"].get("type"), str)]  # type: ignore[misc]
-    return list[str] if one.get("type") == "object" else KINDS.get(one.get("type", ""), str)
+    if one.get("type") == "object":
+        return list[str]
+    return KINDS.get(one.get("type", ""), str)
 
 
 def audit(
@@ -159,7 +161,10 @@ def audit(
         raise user_error(f"{wrong[0]} has no effect", "give --plan, or leave it out", f"--{wrong[0]}")
     settings: AuditConfig = read_config(given, config, "--")
     folder = results_folder(preds)
-    preds = str(folder) if folder.is_dir() else preds
+    if folder.is_dir():
+        preds = str(folder)
+    else:
+        preds = preds
     _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
     with stoppable() as stopped:
         try:

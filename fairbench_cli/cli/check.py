@@ -39,7 +39,11 @@ def check(
     from fairbench_cli.experiment.config.components import named
     from fairbench_cli.experiment.trial import captured, find_components
 
-    entry = parse_yaml(name, "NAME").data if ": " in name else name  # as in a config, or a name
+    # as in a config, or a name
+    if ": " in name:
+        entry = parse_yaml(name, "NAME").data
+    else:
+        entry = name
     called, options = named(entry)
     given, problems = laid_over(YamlDocument(options, {}, "--set"), tuple(set_ or ()))
     if problems:

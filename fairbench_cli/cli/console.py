@@ -123,7 +123,10 @@ def print_report(written: "WrittenReport", *, tables: bool, folder: Path, time: 
         say("")
         print_tables(written.tables)
     page, *others = written.files
-    took = f" ({time})" if time else ""
+    if time:
+        took = f" ({time})"
+    else:
+        took = ""
     talk(f"{folder / page}: the page; next to it {', '.join(others)}{took}")
 
 
@@ -161,7 +164,10 @@ def _marks(document: Document) -> Marks:
 
 def _marked(text: str, mark: str, style: str, *, bold: bool = False) -> None:
     """Print a paragraph after a symbol, which stands out."""
-    indent = " " * (len(mark) + 1) if mark else ""
+    if mark:
+        indent = " " * (len(mark) + 1)
+    else:
+        indent = ""
     fold(marked(text, mark), style if bold or mark == "?" else "", indent)
 
 
@@ -220,7 +226,9 @@ class _Column(NamedTuple):
 
     def least(self, longest: int) -> int:
         """Return how narrow it may be, if words of more than `longest` letters are cut."""
-        return self.width if self.number and longest else max(1, min(self.word, longest))
+        if self.number and longest:
+            return self.width
+        return max(1, min(self.word, longest))
 
 
 def _print_table(table: TextTable, marks: Marks) -> None:
@@ -253,12 +261,18 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
     columns = []
     for j, (name, number) in enumerate(zip(table.heads, table.numeric, strict=True)):
         folds = stacked and number
-        head = plain(name).replace(" = ", "=") if folds else plain(name)
+        if folds:
+            head = plain(name).replace(" = ", "=")
+        else:
+            head = plain(name)
         cells = [_shown(row[j], marks, stacked=stacked) for row in table.rows]
         lines = [line for text in (head, *(cell.text for cell in cells)) for line in text.split("\n")]
         hang = max((cell.hang for cell in cells), default=0)
         word = hang + max(cell_len(word) for line in lines for word in line.split(" "))
-        widest = word if folds else max(map(cell_len, lines))
+        if folds:
+            widest = word
+        else:
+            widest = max(map(cell_len, lines))
         columns.append(_Column(head, cells, number, widest, word))
     return columns
 
@@ -266,7 +280,10 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
 def _shown(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
     mark, style = marks[cell.verdict] if cell.verdict else ("", "")
     text = plain(cell.text if stacked else cell.whole, "\n").replace(" %", f"{KEPT}%")
-    below = f"\n{plain(cell.fine)}".replace(" ", KEPT) if stacked and cell.fine else ""
+    if stacked and cell.fine:
+        below = f"\n{plain(cell.fine)}".replace(" ", KEPT)
+    else:
+        below = ""
     return _Shown(marked(text, mark) + below, style, len(mark) + 1 if mark else 0)
 
 

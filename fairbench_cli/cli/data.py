@@ -41,9 +41,18 @@ def list_cards(data_dir: DataDir = None) -> None:
             place = "here"
         except UserError:
             here = all(find_file(file, places) for file in card.files)
-            place = "wrong file" if here else "not here"
-        people = f"{card.expected.rows:,}" if card.expected else ""
-        network = "yes" if has_network(card) else "no"
+            if here:
+                place = "wrong file"
+            else:
+                place = "not here"
+        if card.expected:
+            people = f"{card.expected.rows:,}"
+        else:
+            people = ""
+        if has_network(card):
+            network = "yes"
+        else:
+            network = "no"
         protected = ", ".join(attribute for attribute, own in card.protected.items() if own.of is None)
         rows.append([name, card.title, protected, place, network, people])
     print_rows(["name", "title", "protected", "files", "network", "rows"], rows, right=1)
@@ -86,7 +95,10 @@ def show(
 
     kind = format_ or ("console" if output is None else ENDINGS.get(output.suffix.lower(), ""))
     if output is not None and kind in ("", "console"):
-        what = f"no format is known for {shown(str(output))}" if not kind else "the console is no file"
+        if not kind:
+            what = f"no format is known for {shown(str(output))}"
+        else:
+            what = "the console is no file"
         raise user_error(what, f"end its name in {', '.join(ENDINGS)}, or give --format", "--output")
     known = ("console", *FORMATS, "croissant")
     if kind not in known:
@@ -98,7 +110,10 @@ def show(
             text = json_text(croissant_of(name, data_dir))
         else:
             sheet = datasheet(name, data_dir, explain or ())
-            text = "" if kind == "console" else FORMATS[kind](sheet)
+            if kind == "console":
+                text = ""
+            else:
+                text = FORMATS[kind](sheet)
     if kind == "console":
         print_document(datasheet_document(sheet, View(None if everything else SHOWN, brief=True)))
         return
@@ -147,7 +162,10 @@ def verify(
             say(f"{name}: {listed}: not here, {how}")
         found = locate(card, places, files)
         for file, place in zip(files, found.paths, strict=True):
-            checked = "sha256 as on the card" if file.sha256 else "no sha256 on the card"
+            if file.sha256:
+                checked = "sha256 as on the card"
+            else:
+                checked = "no sha256 on the card"
             say(f"{name}: {place}: {checked}")
 
     _each(names or known_cards(), verify_one)
@@ -223,7 +241,8 @@ def check(
     for trap, shown_by in checked.known.items():
         some = [str(one) for one in shown_by[:3]]
         more = len(shown_by) - len(some)
-        some += [f"and {more} more"] if more else []
+        if more:
+            some += [f"and {more} more"]
         fold(f"{trap.kind}: {trap.note.strip()} [{'; '.join(some)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
@@ -243,10 +262,18 @@ def check(
         print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
         lost = checked.kept - checked.rows
         label = card.label
-        why = "missing values" if card.missing_rows == "drop" or not label.unknown else "unknown outcomes"
+        if card.missing_rows == "drop" or not label.unknown:
+            why = "missing values"
+        else:
+            why = "unknown outcomes"
         say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({percent_words(lost / checked.kept)}).")
     number = len(checked.warnings)
-    verdict = "no warning" if not number else "1 warning" if number == 1 else f"{number} warnings"
+    if not number:
+        verdict = "no warning"
+    elif number == 1:
+        verdict = "1 warning"
+    else:
+        verdict = f"{number} warnings"
     columns = f"{checked.used} columns used, {checked.left_out} left out"
     say(f"{card.name}: {checked.rows:,} rows, {columns}: {verdict}")
     if number:

@@ -70,7 +70,10 @@ def init(
     card = card or data.with_name(f"{data.stem}.yaml")
     config = config or card.with_name(f"{card.stem}-run.yaml")
     _refuse(data, card, config, force=force)
-    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    if columns is None:
+        names = None
+    else:
+        names = [name.strip() for name in columns.split(",")]
     layout = layout_of(data, _separator(separator), False if names is not None else header)
     with Activity(f"reading {data}") as activity:
         cells = named_cells(data, layout, names)
@@ -173,7 +176,10 @@ def _ask(question: str, read: Callable[[str], T], default: str | None) -> T:
 def _look_at(data: Path) -> None:
     """Raise a mistake where there is no table."""
     if not data.is_file():
-        what = f"{data} is a folder" if data.is_dir() else f"no such file: {data}"
+        if data.is_dir():
+            what = f"{data} is a folder"
+        else:
+            what = f"no such file: {data}"
         raise user_error(what, "check the path")
     if data.suffix in (".yaml", ".yml"):
         raise user_error(f"{data} is not a table", "give the data file")
@@ -218,7 +224,9 @@ def _relative(target: Path, file: Path) -> str:
     path = Path(os.path.relpath(target.resolve(), file.parent.resolve())).as_posix()
     if path.startswith("../../"):
         return target.resolve().as_posix()
-    return path if path.startswith("../") or target.suffix not in (".yaml", ".yml") else f"./{path}"
+    if path.startswith("../") or target.suffix not in (".yaml", ".yml"):
+        return path
+    return f"./{path}"
 
 
 def _say_layout(data: Path, table: "RawCells", *, asked: bool) -> None:
@@ -231,7 +239,10 @@ def _say_layout(data: Path, table: "RawCells", *, asked: bool) -> None:
     kind = {"csv": cut, "arff": "ARFF", "parquet": "Parquet"}[layout.format]
     named = ""
     if not layout.header:
-        how = "name the columns with --columns a,b,c" if "column1" in cells else "named by --columns"
+        if "column1" in cells:
+            how = "name the columns with --columns a,b,c"
+        else:
+            how = "named by --columns"
         named = f"; no header: {how}"
     talk(f"{data}: {len(cells):,} rows, {cells.shape[1]} columns, {kind}{named}")
     if asked:
@@ -251,7 +262,10 @@ def _say_columns(guessed: "Guessed") -> None:
 
     rows = []
     for column in guessed.columns:
-        cut = f" in bins, {flow(column.entry['bins'])[1:-1]}" if "bins" in column.entry else ""
+        if "bins" in column.entry:
+            cut = f" in bins, {flow(column.entry['bins'])[1:-1]}"
+        else:
+            cut = ""
         rows.append([column.name, f"{column.entry['kind']}{cut}", column.why])
     print_table(plain_table("", ["column", "taken as", "because"], rows, 3))
 

@@ -44,7 +44,10 @@ def list_names(
     if name is not None:
         _explain(str(kind), name)
         return
-    kinds = (kind,) if kind else get_args(Listed)
+    if kind:
+        kinds = (kind,)
+    else:
+        kinds = get_args(Listed)
     sections = [_section(one) for one in kinds if one != "metrics"]
     if sections:
         print_document(Document("", sections=tuple(sections)))
@@ -73,8 +76,14 @@ def _explain(kind: str, name: str) -> None:
         names = [*known, *(named_in_packages(known.group) if known.group else ())]
         raise user_error(f'unknown {known.name} "{name}"', suggest(name, names))
     thing = found.load()
-    foreign = None if name in known else known.foreign
-    fault = None if foreign is None else foreign.fault(thing)
+    if name in known:
+        foreign = None
+    else:
+        foreign = known.foreign
+    if foreign is None:
+        fault = None
+    else:
+        fault = foreign.fault(thing)
     if fault is not None:
         raise user_error(f"{name} {fault[0]}", fault[1])
     print_document(component_page(name, thing, technique=kind == "interventions", foreign=foreign))
@@ -107,7 +116,10 @@ def _section(kind: str) -> Section:
     for name, point in named.items():  # nothing of theirs is run
         if name in entries:  # ours is meant
             continue
-        package = f"{point.dist.name} {point.dist.version}" if point.dist else "an installed package"
+        if point.dist:
+            package = f"{point.dist.name} {point.dist.version}"
+        else:
+            package = "an installed package"
         rows.append([name, f"{point.value}, of {package}"])
     more = f"Each parameter explained: fairbench list {kind} NAME"
     return _table(kind, ["name", "what it does, and its parameters"], rows, more)

@@ -245,10 +245,11 @@ def _biased(
         what = "--card, --attribute and --shift say what --beta edits, but it is 0"
         raise user_error(what, "give --beta or --bias, or none of them")
     network = _opened(net, card)
-    if beta:
-        _check_card(network, "--beta")
+    if not beta:
+        return network
+    _check_card(network, "--beta")
     try:
-        return network.tilt(beta, attribute, both=shift == "both") if beta else network
+        return network.tilt(beta, attribute, both=shift == "both")
     except UserError as error:
         raise UserError(*error.at("--card" if card else "--beta")) from None
 
@@ -315,7 +316,10 @@ def _cpt_rows(frame: "pd.DataFrame", width: int) -> tuple[list[str], list[list[s
     """
     node = str(frame.columns.name)
     parents = [str(name) for name in frame.index.names if name is not None]
-    given = frame.index.to_frame().to_numpy().tolist() if parents else [[]]
+    if parents:
+        given = frame.index.to_frame().to_numpy().tolist()
+    else:
+        given = [[]]
     table = [[f"{p:.6f}" for p in row] for row in frame.to_numpy()]
     heads = [*parents, *(f"{node}={level}" for level in frame.columns)]
     rows = [[*levels, *row] for levels, row in zip(given, table, strict=True)]

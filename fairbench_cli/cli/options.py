@@ -16,7 +16,9 @@ def config_path(name: str) -> Path:
 def results_folder(name: str) -> Path:
     """Return a folder of results, given its path or, where there is no such folder, its name in results/."""
     inside = Path("results") / name
-    return inside if not Path(name).exists() and inside.is_dir() else Path(name)
+    if not Path(name).exists() and inside.is_dir():
+        return inside
+    return Path(name)
 
 
 def config(what: str) -> Any:

@@ -89,7 +89,10 @@ def described(thing: Any) -> dict[str, str]:
             kind = "any value"
         usual = f"default {word(parameter.default)}"
         if parameter.default is parameter.empty:  # the strength of a mechanism may be left to β
-            usual = "default each β" if key == getattr(thing, "strength", None) else "must be given"
+            if key == getattr(thing, "strength", None):
+                usual = "default each β"
+            else:
+                usual = "must be given"
         found[key] = f"{kind}; {usual}"
     return found
 
@@ -108,7 +111,9 @@ def in_words(schema: dict[str, Any]) -> str:
         return str(schema["const"])
     if "enum" in schema:
         *first, last = map(str, schema["enum"])
-        return f"{', '.join(first)} or {last}" if first else last
+        if first:
+            return f"{', '.join(first)} or {last}"
+        return last
     kind = schema.get("type")
     if kind == "array":
         return f"list of: {in_words(schema.get('items', {}))}"
@@ -131,7 +136,9 @@ def _range(schema: dict[str, Any]) -> str:
         for word, bound in (("at least", low), ("above", above), ("at most", high), ("below", below))
         if bound is not None
     ]
-    return f" {' and '.join(said)}" if said else ""
+    if said:
+        return f" {' and '.join(said)}"
+    return ""
 
 
 def docstring(thing: Any) -> tuple[str, list[str], dict[str, str]]:
@@ -192,7 +199,10 @@ def _listed(title: str, heads: list[str], rows: list[list[str]]) -> Section:
 
 
 def _function(metric: Metric) -> list[str]:
-    ideal = "" if metric.ideal is None else number(metric.ideal)
+    if metric.ideal is None:
+        ideal = ""
+    else:
+        ideal = number(metric.ideal)
     return [metric.name, f"{number(metric.low)} to {number(metric.high)}", ideal, metric.formula]
 
 
@@ -226,7 +236,12 @@ def _comparisons() -> Iterator[Section]:
         low = number(one.low)
         high = number(one.high)
         ideal = one.ideal
-        best = "that of the rate" if one.of_rate else "none" if ideal is None else number(ideal)
+        if one.of_rate:
+            best = "that of the rate"
+        elif ideal is None:
+            best = "none"
+        else:
+            best = number(ideal)
         lines = (one.formula, f"range {low} to {high}, ideal {best}", one.undefined)
         yield Section(f"RATE-{one.name}", tuple(filter(None, lines)))
 
@@ -237,8 +252,13 @@ def number(value: float) -> str:
     >>> number(-math.inf), number(0.5)
     ('−∞', '0.5')
     """
-    text = "∞" if math.isinf(value) else f"{abs(value):g}"
-    return f"−{text}" if value < 0 else text
+    if math.isinf(value):
+        text = "∞"
+    else:
+        text = f"{abs(value):g}"
+    if value < 0:
+        return f"−{text}"
+    return text
 
 
 def _gate(metric: Metric) -> Iterator[str]:
@@ -255,9 +275,18 @@ def _gate(metric: Metric) -> Iterator[str]:
 
 
 def _metric(metric: Metric) -> Section:
-    ideal = "" if metric.ideal is None else f", ideal {number(metric.ideal)}"
-    on = "predictions and labels" if metric.on == "both" else metric.on
-    needs = "the rows" if metric.needs == "rows" else metric.needs
+    if metric.ideal is None:
+        ideal = ""
+    else:
+        ideal = f", ideal {number(metric.ideal)}"
+    if metric.on == "both":
+        on = "predictions and labels"
+    else:
+        on = metric.on
+    if metric.needs == "rows":
+        needs = "the rows"
+    else:
+        needs = metric.needs
     lines = (
         *([f"is {metric.alias_of}"] if metric.alias_of else []),
         metric.formula,

@@ -31,7 +31,10 @@ def plan(
 
     with Activity("reading") as activity:
         given = read_config(config, tuple(set_ or ()))
-        part = None if shard is None else read_shard(shard)
+        if shard is None:
+            part = None
+        else:
+            part = read_shard(shard)
         filters = tuple(only or ())
         tell = activity.tell
         prepared = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
@@ -44,7 +47,10 @@ def plan(
     todo = sum(left.values())
     total = prepared.size
     cells = len(prepared.distinct)
-    asked = f" = {total}" if part is None else f", {total} of them in shard {part}"
+    if part is None:
+        asked = f" = {total}"
+    else:
+        asked = f", {total} of them in shard {part}"
     lines.append(f"{cells} cells × {given.repeats} repeats{asked}: {total - todo} done, {todo} to do")
     if len(prepared.selected) > cells:
         lines.append(f"{len(prepared.selected) - cells} more cells share the numbers of one of these")
@@ -54,9 +60,19 @@ def plan(
             about = f"{dataset['sample_size']} of {dataset['rows']} rows a training set, the rest a test set"
         else:
             size = f"{dataset['sample_size']} rows a training set"
-            arc = "" if "worlds" in dataset else f" {arc_in_words(dataset)},"
-            kind = bias_in_words([dataset], shipped=_shipped(prepared)) if any(betas) else ""
-            bic = f"network BIC {dataset['bic']:.3f}," if dataset["bic"] else ""  # not learned
+            if "worlds" in dataset:
+                arc = ""
+            else:
+                arc = f" {arc_in_words(dataset)},"
+            if any(betas):
+                kind = bias_in_words([dataset], shipped=_shipped(prepared))
+            else:
+                kind = ""
+            # not learned
+            if dataset["bic"]:
+                bic = f"network BIC {dataset['bic']:.3f},"
+            else:
+                bic = ""
             about = f"{bic}{arc} {size}".strip() + (f"; β is {kind}" if kind else "")
         lines.append(f"{dataset['dataset']}: {about}")
     kinds = kinds_of(prepared.distinct)
@@ -74,7 +90,10 @@ def bias_lines(prepared: "PreparedRun") -> list[str]:
     from fairbench_cli.experiment.plan import bias_in_words
 
     tilted = any(cell.beta for cell in prepared.selected if not cell.world.mechanisms)
-    kind = bias_in_words(prepared.plan.datasets, brief=True, shipped=_shipped(prepared)) if tilted else ""
+    if tilted:
+        kind = bias_in_words(prepared.plan.datasets, brief=True, shipped=_shipped(prepared))
+    else:
+        kind = ""
     worlds = dict.fromkeys(name for _, name, _, _ in _worlds(prepared))
     return [*([f"β is {kind}"] if kind else []), *([f"worlds: {', '.join(worlds)}"] if worlds else [])]
 
@@ -86,7 +105,10 @@ def _shipped(prepared: "PreparedRun") -> bool:
 def _listed(strengths: list[float]) -> str:
     """Return strengths in words; of many the first ones and the last."""
     texts = [f"{strength:g}" for strength in strengths]
-    more = f", … {texts[-1]} ({len(texts)} values)" if len(texts) > MOST_BETAS else ""
+    if len(texts) > MOST_BETAS:
+        more = f", … {texts[-1]} ({len(texts)} values)"
+    else:
+        more = ""
     return f"{', '.join(texts[:MOST_BETAS])}{more}"
 
 
@@ -101,7 +123,10 @@ def _worlds(prepared: "PreparedRun") -> list[list[str]]:
             if (name, dataset["attribute"], world["world"], world["beta"]) in selected:
                 strengths.setdefault(world["world"], []).append(world)
         for called, same in strengths.items():
-            betas = _listed([world["beta"] for world in same]) if called else ""
+            if called:
+                betas = _listed([world["beta"] for world in same])
+            else:
+                betas = ""
             effect = same[-1]["words"]
             if len(same) > 1:
                 effect = f"at {same[-1]['beta']:g}: {effect}"
@@ -123,7 +148,10 @@ def _rows(prepared: "PreparedRun", left: dict[str, int]) -> list[list[str]]:
         elif both not in labels:
             shown = cell.describe()
             label = technique_label(shown["intervention"], shown["parameters"], shown["include_protected"])
-            label += "" if shown["representation"] == "original" else f", {shown['representation']}"
+            if shown["representation"] == "original":
+                label += ""
+            else:
+                label += f", {shown['representation']}"
             labels[both] = label, classifier_label(shown["classifier"], shown["classifier_parameters"])
         groups.setdefault((*cell.source, *labels[both]), []).append(cell)
     rows = []
@@ -137,4 +165,6 @@ def _rows(prepared: "PreparedRun", left: dict[str, int]) -> list[list[str]]:
 
 
 def _settings(count: int) -> str:
-    return f" ({count} settings)" if count > 1 else ""
+    if count > 1:
+        return f" ({count} settings)"
+    return ""

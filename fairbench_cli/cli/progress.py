@@ -136,7 +136,10 @@ class RunProgress:
         self._bar.longest = ""
         if late:
             task, seconds = max(late, key=lambda one: one[1])
-            limit = "" if self._limit is None else f" of {in_words(self._limit)}"
+            if self._limit is None:
+                limit = ""
+            else:
+                limit = f" of {in_words(self._limit)}"
             self._bar.longest = f"longest: {printable(_task_in_words(task))}: {in_words(seconds)}{limit}"
         self._show()
 
@@ -145,7 +148,10 @@ class RunProgress:
         if self._console.is_terminal:
             if now - self._estimated >= SECONDS_BETWEEN_ESTIMATES or self._done == self._total:
                 self._estimated, self._eta = now, self._time_left(now)
-            failed = f"[red]{self._failed} failed[/] " if self._failed else ""
+            if self._failed:
+                failed = f"[red]{self._failed} failed[/] "
+            else:
+                failed = ""
             self._bar.update(
                 self._task, completed=self._done, failed=failed, rate=self._rate(now), eta=self._eta
             )
@@ -160,11 +166,16 @@ class RunProgress:
 
     def _time_left(self, now: float) -> str:
         seconds = self._estimate.left(self._left, self._under_way(now))
-        return "" if seconds is None or self._done == self._total else f"{in_words(seconds)} left"
+        if seconds is None or self._done == self._total:
+            return ""
+        return f"{in_words(seconds)} left"
 
     def _say(self) -> None:
         self._spoke = time.monotonic()
-        failed = f"{self._failed} failed" if self._failed else ""
+        if self._failed:
+            failed = f"{self._failed} failed"
+        else:
+            failed = ""
         parts = [failed, self._rate(self._spoke), self._time_left(self._spoke), self._bar.longest]
         line = ", ".join([f"{self._done}/{self._total} repeats", *filter(None, parts)])
         self._console.print(line, soft_wrap=True, markup=False)

@@ -93,7 +93,10 @@ def report(
             f"the test rows of {without} repeats are in no journal/*.rows: run them, or copy these files"
         )
     for name in left_out:
-        again = f"./{name}" if is_file(name) else name
+        if is_file(name):
+            again = f"./{name}"
+        else:
+            again = name
         console.talk(f"{name} is left out, as a report runs no code that is not named: -m {again}")
     if versus or table:
         console.print_tables(written.tables)
@@ -161,7 +164,10 @@ def compare(
     if found.floors and tolerance is not None:
         what = f"each value of {paper} has a tolerance of its own"
         raise user_error(what, "leave --tolerance out", "--tolerance")
-    limit = 0.05 if tolerance is None else tolerance
+    if tolerance is None:
+        limit = 0.05
+    else:
+        limit = tolerance
     tables = tuple(one.strip() for text in table or () for one in text.split(","))
     names = _names(results, alone=output is None)
     comparisons = [
@@ -171,7 +177,10 @@ def compare(
     console.talk_of_damage([damage for one in comparisons for damage in one.damages])
     several = len(comparisons) > 1
     for one, folder in zip(comparisons, results, strict=True):
-        name = f"{one.paper.name}-{one.run}" if output is not None and several else one.paper.name
+        if output is not None and several:
+            name = f"{one.paper.name}-{one.run}"
+        else:
+            name = one.paper.name
         page = markdown(comparison_document(one, limit))
         _save(output or folder / "compare", {f"{name}.csv": comma_separated(one), f"{name}.md": page})
     if several:
@@ -182,7 +191,9 @@ def compare(
     else:
         console.print_document(comparison_document(comparisons[0], limit, brief=True))
     enough = [_print_share(one, limit, fail_under) for one in comparisons]
-    return 0 if all(enough) else 1
+    if all(enough):
+        return 0
+    return 1
 
 
 def _save(folder: Path, files: dict[str, str]) -> None:
@@ -270,7 +281,10 @@ def verify(
 
     if set_ and config is None:
         raise user_error("--set changes a config, and none is named", "add --config CONFIG", "--set")
-    given = None if config is None else read_config(config, tuple(set_ or ()))
+    if config is None:
+        given = None
+    else:
+        given = read_config(config, tuple(set_ or ()))
     found = compute(
         results, cells=cells, seed=seed, config=given, data_dir=data_dir, jobs=jobs or default_jobs()
     )
@@ -282,7 +296,9 @@ def verify(
         console.talk(f"{repeats} left out: {name} is no code of fairbench's; name its config: --config")
     for line in _lines(found):
         console.say(line)
-    return 0 if found.good else 1
+    if found.good:
+        return 0
+    return 1
 
 
 def _lines(found: "Verification") -> list[str]:

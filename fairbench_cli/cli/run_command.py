@@ -60,7 +60,10 @@ def run(
     from fairbench_cli.experiment.running.run import prepare, read_shard, working_in, write_manifest
 
     start = time.monotonic()
-    part = None if shard is None else read_shard(shard)
+    if shard is None:
+        part = None
+    else:
+        part = read_shard(shard)
     address = _address(backend, scheduler, jobs)
     given = read_config(config, tuple(set_ or ()))
     local = LocalPool(given, jobs or default_jobs(), talk)
@@ -70,7 +73,10 @@ def run(
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
         with ExitStack() as reading:
-            tell = to_nobody if quiet else reading.enter_context(Activity("reading")).tell
+            if quiet:
+                tell = to_nobody
+            else:
+                tell = reading.enter_context(Activity("reading")).tell
             filters = tuple(only or ())
             checked = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
         prepared = held.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
@@ -78,7 +84,10 @@ def run(
         count = pool.jobs
         todo = prepared.n_left
         if not quiet:
-            of = "" if part is None else f" in shard {part}"
+            if part is None:
+                of = ""
+            else:
+                of = f" in shard {part}"
             workers = counted_words(count, "worker")
             talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {workers}")
             for line in bias_lines(prepared):
@@ -100,7 +109,9 @@ def run(
             talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
         elif not quiet:
             print_report(written, tables=all_, folder=prepared.folder, time=took)
-    return 1 if _say_failures(prepared) else 0
+    if _say_failures(prepared):
+        return 1
+    return 0
 
 
 def _address(backend: str, scheduler: str | None, jobs: int | None) -> str | None:

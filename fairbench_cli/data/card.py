@@ -233,7 +233,9 @@ class Card(FileModel):
     @property
     def reference(self) -> str:
         """The card's name or path, for a command line."""
-        return self.name if self._origin is None else card_reference(Path(self._origin.document.name))
+        if self._origin is None:
+            return self.name
+        return card_reference(Path(self._origin.document.name))
 
     def decisive(self) -> dict[str, Any]:
         """Return the part of the card that decides numbers: no titles, addresses or citations."""
@@ -272,7 +274,9 @@ class Card(FileModel):
             for name, own in self.columns.items()
             if own.network_bins is not None
         }
-        return self.model_copy(update={"columns": {**self.columns, **columns}}) if columns else self
+        if columns:
+            return self.model_copy(update={"columns": {**self.columns, **columns}})
+        return self
 
     def attribute(self, name: str | None) -> str:
         """Return the protected attribute called `name`, or the card's first one.
@@ -409,7 +413,9 @@ class Card(FileModel):
     def drops(self, name: str) -> bool:
         """Return whether a column is left out of the table."""
         column = self.columns.get(name)
-        return self.other_columns == "drop" if column is None else column.kind == "drop"
+        if column is None:
+            return self.other_columns == "drop"
+        return column.kind == "drop"
 
 
 def shipped_cards() -> Path:
@@ -419,7 +425,9 @@ def shipped_cards() -> Path:
 
 def card_reference(path: Path) -> str:
     """Return the name of a card in a config: its own where it comes with fairbench, else its path."""
-    return path.stem if path.resolve().parent == shipped_cards().resolve() else str(path)
+    if path.resolve().parent == shipped_cards().resolve():
+        return path.stem
+    return str(path)
 
 
 def shipped_network(card_path: Path) -> Path:
@@ -528,7 +536,10 @@ def _spelled_out(document: YamlDocument) -> YamlDocument:
 
 def _contradictions(card: Card) -> Iterator[Conflict]:
     """Yield what a card says in one place and makes impossible, or pointless, in another."""
-    kind = "an ARFF file" if card.format == "arff" else "a Parquet file"
+    if card.format == "arff":
+        kind = "an ARFF file"
+    else:
+        kind = "a Parquet file"
     of_text = {"header", "separator", "comment"} & card.model_fields_set
     for key in sorted(of_text) if card.format != "csv" else ():
         yield (key,), f"{key} has no effect on {kind}", "remove it"
@@ -589,7 +600,10 @@ def _joint_contradictions(card: Card) -> Iterator[Conflict]:
     for name, protected in card.protected.items():
         for i, part in enumerate(protected.of or ()):
             if part not in single:
-                joint = "a joint attribute itself" if part in card.protected else "no protected attribute"
+                if part in card.protected:
+                    joint = "a joint attribute itself"
+                else:
+                    joint = "no protected attribute"
                 fix = suggest(part, single)
                 yield ("protected", name, "of", i), f'"{part}" is {joint} of the card', fix
         if protected.of and name in card.columns:

@@ -11,18 +11,24 @@ from fairbench_cli.base.validation import StrictModel, mistake
 
 def as_tuple(value: Any) -> Any:
     """Return a list as a tuple, and anything else as it is."""
-    return tuple(value) if isinstance(value, list) else value
+    if isinstance(value, list):
+        return tuple(value)
+    return value
 
 
 def _one_or_more(value: Any) -> Any:
-    return (value,) if isinstance(value, str | int | float | bool) else as_tuple(value)
+    if isinstance(value, str | int | float | bool):
+        return (value,)
+    return as_tuple(value)
 
 
 def _as_text(value: Any) -> Any:
     """Return a code without quotes as text: a level called 1 is "1"."""
     if isinstance(value, bool):
         return str(value).lower()
-    return str(value) if isinstance(value, int) else value
+    if isinstance(value, int):
+        return str(value)
+    return value
 
 
 def _distinct(values: tuple[str, ...]) -> tuple[str, ...]:

@@ -67,7 +67,10 @@ def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> Cod
     (('f', 'm'), [1, 0, 1])
     """
     first_seen, distinct = _distinct(cells)
-    levels = by_byte_value(distinct) if levels is None else levels
+    if levels is None:
+        levels = by_byte_value(distinct)
+    else:
+        levels = levels
     if len(levels) > MOST_LEVELS:
         what = f"has {len(levels)} levels, more than {MOST_LEVELS}"
         raise Misfit(name, what, "drop it (an identifier?) or cut its values into bins")
@@ -241,7 +244,9 @@ def kind_of(cells: Iterable[str]) -> Literal["nominal", "integer", "real"]:
     distinct = set(cells)
     if not distinct or not all(map(is_number, distinct)):
         return "nominal"
-    return "integer" if all(is_number(cell, whole=True) for cell in distinct) else "real"
+    if all(is_number(cell, whole=True) for cell in distinct):
+        return "integer"
+    return "real"
 
 
 def _no_number(cell: str) -> str:
@@ -311,8 +316,14 @@ def bin_numbers(
         what = "has edges with no number between them"
         fix = "use fewer edges"
     else:
-        low = float(decisive.min()) if bins.low is None else bins.low
-        high = float(decisive.max()) if bins.high is None else bins.high
+        if bins.low is None:
+            low = float(decisive.min())
+        else:
+            low = bins.low
+        if bins.high is None:
+            high = float(decisive.max())
+        else:
+            high = bins.high
         if low >= high:
             what = f"cannot be cut into bins: from {low:g} to {high:g} there is no room"
             raise Misfit(name, what, "drop it, make it nominal, or correct `low` and `high`")
@@ -321,7 +332,10 @@ def bin_numbers(
         else:
             edges = np.linspace(low, high, (bins.count or 0) + 1)
         firsts = np.array([np.ceil(edges[0]), *np.floor(edges[1:]) + 1])
-        labels = _whole_labels(firsts, short=bins.quantiles is not None) if whole else _real_labels(edges)
+        if whole:
+            labels = _whole_labels(firsts, short=bins.quantiles is not None)
+        else:
+            labels = _real_labels(edges)
         what = f"is cut too finely: {len(edges) - 1} bins from {low:g} to {high:g} are too narrow"
         fix = "use fewer bins"
     if labels is None or len(set(labels)) < len(labels):
@@ -359,13 +373,20 @@ def _edge_labels(inner: Floats, *, whole: bool, left: bool) -> list[str] | None:
     else:
         pairs = (f"{edge_word(a)}, {edge_word(b)}" for a, b in pairwise(inner))
         between = [f"[{pair})" if left else f"({pair}]" for pair in pairs]
-    ends = (f"<{first}", f">={last}") if left else (f"<={first}", f">{last}")
-    return None if between is None else [ends[0], *between, ends[1]]
+    if left:
+        ends = (f"<{first}", f">={last}")
+    else:
+        ends = (f"<={first}", f">{last}")
+    if between is None:
+        return None
+    return [ends[0], *between, ends[1]]
 
 
 def edge_word(edge: float) -> str:
     """Return an edge as text, without a needless ``.0``."""
-    return str(int(edge)) if float(edge).is_integer() and abs(edge) < 1e15 else repr(float(edge))
+    if float(edge).is_integer() and abs(edge) < 1e15:
+        return str(int(edge))
+    return repr(float(edge))
 
 
 def cap_numbers(name: str, numbers: Floats, cap: int) -> Coded:
@@ -424,7 +445,10 @@ def _real_labels(edges: Floats) -> list[str]:
     labels: list[str] = []
     for digits in (6, 9, 12, 15):
         written = [f"{edge:.{digits}g}" for edge in edges]
-        first = f"[{written[0]}, {written[1]}]" if edges[0] < edges[1] else written[0]
+        if edges[0] < edges[1]:
+            first = f"[{written[0]}, {written[1]}]"
+        else:
+            first = written[0]
         labels = [first, *(f"({a}, {b}]" for a, b in pairwise(written[1:]))]
         if len(set(written[1:])) == len(edges) - 1:
             break

@@ -160,10 +160,16 @@ def named_columns(card: Card) -> tuple[Column, ...]:
 def _records(card: Card, file: str, columns: Sequence[Column]) -> dict[str, Any]:
     """Return the columns of a file, which has the id `file`."""
     fields = []
-    columns = (*columns, Column(card.counts, ())) if card.counts else columns
+    if card.counts:
+        columns = (*columns, Column(card.counts, ()))
+    else:
+        columns = columns
     for column, at in zip(columns, slugs([column.name] for column in columns), strict=True):
         own = card.column(column.name)
-        kind = "sc:Integer" if column.name == card.counts else TYPES.get(own.kind, "sc:Text")
+        if column.name == card.counts:
+            kind = "sc:Integer"
+        else:
+            kind = TYPES.get(own.kind, "sc:Text")
         found: dict[str, Any] = {"@type": "cr:Field", "@id": f"{file}/rows/{at}", "name": column.name}
         place = {"fileObject": {"@id": file}, "extract": {"column": own.source or column.name}}
         found |= {
@@ -186,7 +192,9 @@ def _described(card: Card, column: Column, own: ColumnCard) -> str:
         said.append(f"Meanings: {', '.join(f'{cell} is {level}' for cell, level in own.recode.items())}")
     elif column.kind == "nominal" and own.kind == "nominal" and 0 < len(column.levels) <= MOST_LEVELS:
         said.append(f"Values: {', '.join(level or 'empty' for level in column.levels)}")
-    return f"{'. '.join(said)}." if said else f"{column.name}."
+    if said:
+        return f"{'. '.join(said)}."
+    return f"{column.name}."
 
 
 def _responsible(card: Card) -> dict[str, str | list[str]]:

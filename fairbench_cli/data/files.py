@@ -111,8 +111,13 @@ def _lines(text: str, separator: str = "") -> Iterator[str]:
 
 def _row_fix(lines: list[str], names: list[str]) -> str:
     """Return the fix for a row of another length; where a semicolon, say, cuts all, it names that."""
-    fitting = separator_of([line for line in lines if line.strip()]) if len(names) == 1 else " "
-    return f"write separator: {shown(fitting)}" if fitting in names[0] and fitting != " " else _EVERY_ROW
+    if len(names) == 1:
+        fitting = separator_of([line for line in lines if line.strip()])
+    else:
+        fitting = " "
+    if fitting in names[0] and fitting != " ":
+        return f"write separator: {shown(fitting)}"
+    return _EVERY_ROW
 
 
 def _places(names: list[str], wanted: Callable[[str], bool] | None) -> list[int]:

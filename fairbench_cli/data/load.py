@@ -182,10 +182,16 @@ def _joined(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
         problems = []
         for name, place in missing.items():
             single = "check `separator`: every row of the file is a single cell"
-            found_in = separator_of([known[0], *frame[known[0]][:100]]) if len(known) == 1 else card.separator
+            if len(known) == 1:
+                found_in = separator_of([known[0], *frame[known[0]][:100]])
+            else:
+                found_in = card.separator
             if found_in != card.separator:
                 single += f"; separator: {shown(found_in)} would fit"
-            fix = suggest(name, known) if len(known) > 1 else single
+            if len(known) > 1:
+                fix = suggest(name, known)
+            else:
+                fix = single
             problems.append(Problem(f'{where} has no column "{name}"', fix, card.where(*place)))
         raise UserError(*problems)
     return frame
@@ -206,7 +212,9 @@ def _recoded(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
 
 def _as_said(recode: dict[str, str], comma: bool, cell: str) -> str:
     cell = recode.get(cell, cell)
-    return cell.replace(",", ".") if comma else cell
+    if comma:
+        return cell.replace(",", ".")
+    return cell
 
 
 def _refuse_points(card: Card, cells: Cells) -> None:
@@ -264,7 +272,10 @@ def _counted(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     for cell in cells.unique():
         whole = is_number(cell, whole=True)
         if not whole or float(cell) < 0:
-            what = f"counts {cell} people" if whole else f'should hold whole numbers but has "{cell}"'
+            if whole:
+                what = f"counts {cell} people"
+            else:
+                what = f'should hold whole numbers but has "{cell}"'
             raise Misfit(name, what, "give whole numbers from 0", cell)
     people = as_numbers(name, cells, whole=True)
     if people.sum() > MOST_PEOPLE:
@@ -292,7 +303,10 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
             what = (
                 f'column "{name}" has {len(numbers)} different numbers{some}, each of which would be a level'
             )
-            level = ", if_missing: level" if len(there) > len(numbers) else ""
+            if len(there) > len(numbers):
+                level = ", if_missing: level"
+            else:
+                level = ""
             fix = f"list it under `columns`: {word}: {{kind: {kind}, bins: {{quantiles: 5}}{level}}}"
             empty = [""] if "" in there and "" not in card.missing else []
             if empty or odd:
@@ -443,7 +457,10 @@ class Dataset:
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
                 raise ArgumentError(Problem(f"{key} is {value!r}", "give a whole number from 0"))
         rows = len(self)
-        size = training_size(rows, train_fraction) if 0 < train_fraction < 1 else 0
+        if 0 < train_fraction < 1:
+            size = training_size(rows, train_fraction)
+        else:
+            size = 0
         if not 0 < size < rows:
             what = f"a train_fraction of {train_fraction!r} of {rows} rows leaves nothing"
             raise ArgumentError(Problem(what, "give one between 0 and 1"))
@@ -451,7 +468,10 @@ class Dataset:
         drawn = split_seed(int(seed), name or self.card.name, int(repeat))
         parts = divided_rows(rows, size, np.random.default_rng(drawn))
         table = with_joint(self.table, roles.attribute, roles.of)
-        frame = self.raw if raw else table.to_frame(typed=True)
+        if raw:
+            frame = self.raw
+        else:
+            frame = table.to_frame(typed=True)
         if raw and roles.of:
             frame = frame.assign(**{roles.attribute: table.to_frame()[roles.attribute].astype(str)})
         frame.attrs[VALUES] = {} if raw else {c.name: list(c.values) for c in table.columns if c.values}
@@ -546,7 +566,10 @@ def load(
     problems += [problem for doubt in doubtful_values(card, frame) for problem in read.placed(doubt)]
     tested = read
     if test is not None and not problems:
-        tested = read if test == found else read_parts(card, test, every=False)
+        if test == found:
+            tested = read
+        else:
+            tested = read_parts(card, test, every=False)
         cells = _with_test_rows(frame, tested, same=test == found)
     columns = []
     for name in frame.columns:
@@ -606,12 +629,21 @@ def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
     name = str(cells.name)
     column = card.column(name)
     gap = cells.isin(card.missing)
-    homeless = cells.isin(GAPS) & ~gap if column.if_missing == "level" else cells.isin(GAPS) | gap
+    if column.if_missing == "level":
+        homeless = cells.isin(GAPS) & ~gap
+    else:
+        homeless = cells.isin(GAPS) | gap
     if not homeless.any():
         return gap
     cell = str(cells[homeless].iloc[0])
-    kind = "whole numbers" if column.kind == "integer" else "numbers"
-    ways = "if_missing: level (or median)" if column.is_cut else "if_missing: median"
+    if column.kind == "integer":
+        kind = "whole numbers"
+    else:
+        kind = "numbers"
+    if column.is_cut:
+        ways = "if_missing: level (or median)"
+    else:
+        ways = "if_missing: median"
     fix = f"give column {name} {ways}, or leave its rows out with missing_rows: drop"
     if cell not in card.missing:
         fix = f"write missing: {shown([*card.missing, cell])} in the card, and {fix}"
@@ -620,7 +652,9 @@ def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
 
 def _gap_level(card: Card, cells: Cells) -> str:
     """Return the name of the level of a column's missing cells."""
-    return UNKNOWN if cells.name == card.label.column and card.label.unknown else MISSING
+    if cells.name == card.label.column and card.label.unknown:
+        return UNKNOWN
+    return MISSING
 
 
 def _rows(read: ReadFiles) -> pd.DataFrame:
@@ -711,12 +745,17 @@ def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Co
         if gap.any():
             column, codes = with_missing(column, codes, gap.to_numpy(dtype=bool), _gap_level(card, cells))
     else:
-        texts = replaced(cells, gap, MISSING) if said.if_missing == "level" else cells
+        if said.if_missing == "level":
+            texts = replaced(cells, gap, MISSING)
+        else:
+            texts = cells
         column, codes = coded(name, texts, _named_levels(card, name, declared, gap=bool(gap.any())))
     if known < len(cells) and column.kind != "number":
         _refuse_new(column, codes, cells, known, (*said.levels, UNKNOWN) if said.levels else ())
     declares = bool(declared) and not said.levels and column.kind == "nominal"
-    return occurring(column, codes, known) if declares else (column, codes)
+    if declares:
+        return occurring(column, codes, known)
+    return (column, codes)
 
 
 def _named_levels(card: Card, name: str, declared: Sequence[str], *, gap: bool) -> tuple[str, ...] | None:
@@ -727,7 +766,10 @@ def _named_levels(card: Card, name: str, declared: Sequence[str], *, gap: bool) 
     if not levels:
         return None
     more = [MISSING] if said.if_missing == "level" and gap else []
-    gone = {*card.missing} if said.if_missing == "level" and not said.levels else set()
+    if said.if_missing == "level" and not said.levels:
+        gone = {*card.missing}
+    else:
+        gone = set()
     if name == label.column and label.unknown:
         gone = {*label.unknown, UNKNOWN}
         more = [UNKNOWN] if label.unknown_as == "level" else []
@@ -765,7 +807,10 @@ def level_texts(card: Card, cells: pd.DataFrame, name: str) -> Cells:
     said = card.column(name)
     if not said.is_number:
         return cells[name]
-    unknown = {UNKNOWN} if name == card.label.column and card.label.unknown else set()
+    if name == card.label.column and card.label.unknown:
+        unknown = {UNKNOWN}
+    else:
+        unknown = set()
     there = ~cells[name].isin({"", *card.missing} | unknown)
     if said.bins is not None and said.bins.edges is None:
         there &= complete_rows(card, cells)  # bins are made from these rows

@@ -55,7 +55,10 @@ def locate(
     for file in card.files if files is None else files:
         try:
             path = find_file(file, places)
-            digest = "" if path is None else file_sha256(path)
+            if path is None:
+                digest = ""
+            else:
+                digest = file_sha256(path)
         except OSError as error:
             fix = "check its name and permissions"
             problems.append(Problem(f"cannot read data file {file.name}: {error.strerror}", fix))
@@ -97,7 +100,10 @@ def file_sha256(path: Path) -> str:
 
 def _missing(card: Card, file: DataFile, places: list[Path], otherwise: str) -> Problem:
     looked = ", ".join(dict.fromkeys(str(folder) for folder in places))
-    fetch = f"run `fairbench data fetch {card.reference}`, or " if file.url else ""
+    if file.url:
+        fetch = f"run `fairbench data fetch {card.reference}`, or "
+    else:
+        fetch = ""
     what = f"data file {file.name} of {card.name} not found (looked in {looked})"
     return Problem(what, f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA{otherwise}")
 
@@ -109,7 +115,10 @@ def has_network(card: Card) -> bool:
 
 def _other(card: Card, file: DataFile, path: Path, digest: str) -> Problem:
     again = f"delete it and run `fairbench data fetch {card.reference}`"
-    fix = again if file.url else "correct the sha256 on the card"
+    if file.url:
+        fix = again
+    else:
+        fix = "correct the sha256 on the card"
     what = f"not the file that card {card.name} describes: sha256 {digest}, expected {file.sha256}"
     return Problem(what, f"{fix}, or name another --data-dir", str(path))
 
@@ -131,7 +140,8 @@ def fetch(card: Card, say: Callable[[str], None], folder: Path | None = None) ->
             say(f"{path}: there already")
         else:
             problem = _fetch_one(card, file, target, say)
-            problems += [problem] if problem else []
+            if problem:
+                problems += [problem]
         paths.append(path)
     if problems:
         raise UserError(*problems)
@@ -158,8 +168,14 @@ def _fetch_one(card: Card, file: DataFile, folder: Path, say: Callable[[str], No
             return _another(card, file, part, digest, otherwise)
         part.replace(path)
     except (requests.RequestException, ValueError) as error:  # an address may be no address at all
-        kept = f"; {part.stat().st_size:,} bytes are kept" if part.is_file() else ""
-        again = "try again when there is a network" if _reason(error) == NO_CONNECTION else "try again"
+        if part.is_file():
+            kept = f"; {part.stat().st_size:,} bytes are kept"
+        else:
+            kept = ""
+        if _reason(error) == NO_CONNECTION:
+            again = "try again when there is a network"
+        else:
+            again = "try again"
         return Problem(f"cannot download {file.url}: {_reason(error)}{kept}", f"{again}, or {otherwise}")
     except OSError as error:
         fix = "make room there, or save it elsewhere by hand and name its folder with --data-dir"
@@ -203,7 +219,10 @@ def _download(url: str, part: Path) -> None:
     """Write what an address gives into `part`, going on with what an earlier try left there."""
     import requests
 
-    have = part.stat().st_size if part.is_file() else 0
+    if part.is_file():
+        have = part.stat().st_size
+    else:
+        have = 0
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as answer:
         if have and answer.status_code == requests.codes.requested_range_not_satisfiable:

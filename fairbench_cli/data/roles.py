@@ -145,11 +145,15 @@ def doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
                 continue
             kept = next((value for value in twins.values if value in known), twins.values[0])
             others = [value for value in twins.values if value != kept]
-            which = "the favourable " if label else ""
+            if label:
+                which = "the favourable "
+            else:
+                which = ""
             what = f"has {counted(others, rows)} next to {which}{counted([kept], rows)}"
-            meant = (
-                "name each of them in the card" if name in card.protected else f"list all: {_levels(rows)}"
-            )
+            if name in card.protected:
+                meant = "name each of them in the card"
+            else:
+                meant = f"list all: {_levels(rows)}"
             fix = f"{recoding(name, others, kept)}; if they are meant to differ, {meant}"
             cell = next(value for value in others if value in new)
             yield Misfit(name, f"{what}: they {twins.how}", fix, cell)
@@ -203,7 +207,10 @@ def counted(values: Iterable[str], rows: Mapping[str, int]) -> str:
 
 def _levels(rows: Mapping[str, int]) -> str:
     some = ", ".join(map(_written, list(rows)[:MOST_NAMED]))
-    more = ", …" if len(rows) > MOST_NAMED else ""
+    if len(rows) > MOST_NAMED:
+        more = ", …"
+    else:
+        more = ""
     return f"all that there are in the card, levels: [{some}{more}]"
 
 

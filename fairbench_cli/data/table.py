@@ -127,7 +127,10 @@ class Table:
             if typed and column.kind == "number":
                 columns[column.name] = np.asarray(column.values, dtype=np.float64)[codes]
             else:
-                levels = pd.Index(column.levels, dtype=object) if typed else pd.Index(column.levels)
+                if typed:
+                    levels = pd.Index(column.levels, dtype=object)
+                else:
+                    levels = pd.Index(column.levels)
                 ordered = typed and column.kind == "bins"
                 columns[column.name] = pd.Categorical.from_codes(codes, levels, ordered=ordered)
         return pd.DataFrame(columns)
@@ -210,7 +213,10 @@ class Sample:
             f"{name} {self.y[self.s == s].mean() if (self.s == s).any() else np.nan:.3f}"
             for s, name in enumerate(("deprived", "favoured"))
         )
-        weighted = "" if self.weights is None else ", weighted"
+        if self.weights is None:
+            weighted = ""
+        else:
+            weighted = ", weighted"
         return (
             f"<Sample: {len(self)} rows, {len(self.features.columns)} features{weighted}; "
             f"favourable by {self.attribute}: {rates}>"
@@ -218,7 +224,10 @@ class Sample:
 
     def take(self, rows: Rows) -> "Sample":
         """Return the given rows, in the order given; a row may be taken several times."""
-        weights = None if self.weights is None else self.weights[rows]
+        if self.weights is None:
+            weights = None
+        else:
+            weights = self.weights[rows]
         return replace(
             self, features=self.features.take(rows), y=self.y[rows], s=self.s[rows], weights=weights
         )
@@ -294,7 +303,10 @@ def read_only(sample: Sample) -> Sample:
     ValueError: assignment destination is read-only
     """
     features = Table(sample.features.columns, locked(sample.features.codes))
-    weights = None if sample.weights is None else locked(sample.weights)
+    if sample.weights is None:
+        weights = None
+    else:
+        weights = locked(sample.weights)
     return replace(sample, features=features, y=locked(sample.y), s=locked(sample.s), weights=weights)
 
 
@@ -348,7 +360,10 @@ def joint_column(table: Table, name: str, of: Sequence[str], levels: Collection[
     every = joint_levels(parts)
     flat = np.ravel_multi_index([table[part] for part in of], [len(part) for part in parts])
     present = {every[code] for code in np.unique(flat)}
-    declared = present if levels is None else set(levels)
+    if levels is None:
+        declared = present
+    else:
+        declared = set(levels)
     if present - declared:
         raise ValueError(f'"{min(present - declared)}" is no level of {name}')
     kept = np.array([level in declared for level in every])
@@ -364,7 +379,9 @@ def with_columns(table: Table, more: Sequence[Coded]) -> Table:
 
 def with_joint(table: Table, name: str, of: Sequence[str]) -> Table:
     """Return a table with the column of a joint attribute, made `of` others; without these as it is."""
-    return with_columns(table, [joint_column(table, name, of)]) if of else table
+    if of:
+        return with_columns(table, [joint_column(table, name, of)])
+    return table
 
 
 def split_seed(seed: int, dataset: str, repeat: int) -> int:

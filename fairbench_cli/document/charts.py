@@ -147,7 +147,10 @@ def ratio_axis(ratios: Sequence[float], limits: Iterable[float], tau: float) -> 
     """Return a log axis around 1 with room for the band [τ, 1/τ], ratios and their limits."""
     finite = (max(x, 1 / x) for x in (*ratios, *limits) if math.isfinite(x) and x > 0)
     unbounded = any(x == 0 or math.isinf(x) for x in ratios)
-    edge = MOST_RATIO if unbounded else min(MOST_RATIO, 1.05 * max(1.25 / tau, 2.0, *finite))
+    if unbounded:
+        edge = MOST_RATIO
+    else:
+        edge = min(MOST_RATIO, 1.05 * max(1.25 / tau, 2.0, *finite))
     return Axis(1 / edge, edge, log=True)
 
 
@@ -170,7 +173,10 @@ def short(*places: float) -> str:
 
 def text(kind: str, x: float, y: float, words: str, anchor: str = "start", *, bold: bool = False) -> str:
     """Return a text."""
-    weight = "bold" if bold else ""
+    if bold:
+        weight = "bold"
+    else:
+        weight = ""
     return element("text", kind, "", escape(words), x=x, y=y, text_anchor=anchor, font_weight=weight)
 
 
@@ -212,7 +218,10 @@ def whisker(axis: Axis, low: float, high: float, said: str, y: float = 0.0) -> s
 def dot(axis: Axis, value: float, look: Look, said: str, y: float = 0.0) -> str:
     """Return the mark of a value: a diamond where it fails, else a disc; hollow where nothing was tested."""
     kind, fill = ("ring", PAPER) if look in HOLLOW else (look, COLOURS.get(look, SOFT))
-    d = DIAMOND if look in ("fail", "outside") else DISC
+    if look in ("fail", "outside"):
+        d = DIAMOND
+    else:
+        d = DISC
     return mark(f"mark {kind}", d, axis.at(value), y, said, fill=fill)
 
 
@@ -255,7 +264,9 @@ def scatter(places: Iterable[Point], look: int) -> str:
 def line(places: Sequence[Point], look: int, said: str) -> str:
     """Return a line through places of a picture."""
     colour, dashes, _ = LINES[look % len(LINES)]
-    return stroke(f"line l{look % len(LINES)}", _through(places), said, colour, 1.8, dashes) if places else ""
+    if places:
+        return stroke(f"line l{look % len(LINES)}", _through(places), said, colour, 1.8, dashes)
+    return ""
 
 
 def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> str:
@@ -263,7 +274,9 @@ def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> st
     way = [(a, low, "") for a, low, _ in limits] + [(a, high, "") for a, _, high in reversed(limits)]
     d = _through(_placed(x, y, way))
     i = look % len(LINES)
-    return element("path", f"area a{i}", said, d=f"{d}z", fill=LINES[i][0], fill_opacity=0.13) if way else ""
+    if way:
+        return element("path", f"area a{i}", said, d=f"{d}z", fill=LINES[i][0], fill_opacity=0.13)
+    return ""
 
 
 def _placed(x: Axis, y: Axis, points: Iterable[Point]) -> list[Point]:
@@ -429,11 +442,17 @@ def forest(
     places = "".join(
         f'<span class="tick" style="left:{short(x)}%">{escape(said)}</span>' for x, said in ticks
     )
-    empty = f'<td colspan="{len(others)}"></td>' if others else ""
+    if others:
+        empty = f'<td colspan="{len(others)}"></td>'
+    else:
+        empty = ""
     body = "".join(_forest_row(row, ideal) for row in rows)
     caption = f'<caption class="unseen">{escape(title)}</caption>'
     longest = max((len(word) for row in rows for word in re.split("[ -]", row.name)), default=0)
-    long = " long" if longest > LONG_WORD else ""
+    if longest > LONG_WORD:
+        long = " long"
+    else:
+        long = ""
     sizes = f"<colgroup>{'<col>' * (2 + len(others))}</colgroup>"
     foot = f'<tr><td></td><td class="plot"><div>{places}</div></td>{empty}</tr>'
     return (
@@ -472,8 +491,13 @@ def key(words: Iterable[tuple[Form, str]]) -> str:
 
 
 def _upright(kind: str, place: float | None) -> str:
-    at = "" if place is None else short(place)
-    return f'<line class="{kind}" x1="{at}%" x2="{at}%" y2="100%"/>' if at else ""
+    if place is None:
+        at = ""
+    else:
+        at = short(place)
+    if at:
+        return f'<line class="{kind}" x1="{at}%" x2="{at}%" y2="100%"/>'
+    return ""
 
 
 def cloud(
@@ -535,7 +559,10 @@ def _way(places: Sequence[Point], look: int | None) -> Iterator[str]:
         yield stroke(f"way {kind}", _through(places), "", colour, 1, dashes)
     last = len(SHADES) - 1
     for k, (x, y, said) in enumerate(places):
-        shade = last if len(places) < 2 else k * last // (len(places) - 1)
+        if len(places) < 2:
+            shade = last
+        else:
+            shade = k * last // (len(places) - 1)
         shown, fill = (f"point {kind}", PAPER) if look is None else (f"point {kind} b{shade}", SHADES[shade])
         yield mark(shown, form, x, y, said, colour, fill)
 
@@ -555,13 +582,19 @@ def _apart(names: Sequence[Point], marks: Iterable[Point], bottom: float) -> Ite
     for x, y, name in sorted(names, key=lambda one: one[1]):
         wide = 6.2 * len(shortened(name))
         for row, left in ((row, left) for row in rows for left in (False, True)):
-            start = x - 7 - wide if left else x + 7
+            if left:
+                start = x - 7 - wide
+            else:
+                start = x + 7
             level = y + LINE * row
             place = start, level - LINE / 2, start + wide, level + LINE / 2
             inside = start >= 2 and place[2] <= WIDTH - 2 and place[1] >= 12 and place[3] <= bottom
             if inside and not any(_overlap(place, other) for other in taken):
                 taken.append(place)
-                near = place[2] if left else start
+                if left:
+                    near = place[2]
+                else:
+                    near = start
                 yield stroke("axis", f"M{short(x, y)}L{short(near, level)}", width=0.6) if row else ""
                 yield text("name", near, level + 4, shortened(name), "end" if left else "start")
                 break
@@ -586,7 +619,9 @@ def picture(title: str, height: float, parts: Iterable[str], width: float = WIDT
 
 def shortened(name: str) -> str:
     """Return a name that fits into a picture."""
-    return name if len(name) <= MOST_NAME else f"{name[: MOST_NAME - 1]}…"
+    if len(name) <= MOST_NAME:
+        return name
+    return f"{name[: MOST_NAME - 1]}…"
 
 
 def _moved(down: float, *parts: str) -> str:
@@ -603,4 +638,8 @@ def below(axis: Axis, y: float) -> str:
 
 def _side(x: float) -> str:
     """Return the side of a text that is at x, such that it stays in the picture."""
-    return "start" if x < SIDE + 14 else "end" if x > WIDTH - SIDE - 14 else "middle"
+    if x < SIDE + 14:
+        return "start"
+    if x > WIDTH - SIDE - 14:
+        return "end"
+    return "middle"

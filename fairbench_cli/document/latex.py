@@ -104,7 +104,10 @@ class _Layout:
         """Lay a table out."""
         names = [j for j, number in enumerate(table.numeric) if not number]
         numbers = [j for j, number in enumerate(table.numeric) if number]
-        by = names.pop() if table.grouped and len(names) > 1 else None
+        if table.grouped and len(names) > 1:
+            by = names.pop()
+        else:
+            by = None
         rows = grouped(table.rows, lambda row: "" if by is None else row[by].whole)
         whole = cls(table, rows, names, [numbers])
         room = TEXT - sum(GAP + whole.name_width(j) for j in names)
@@ -160,7 +163,10 @@ def _pages(
             used += height + over * (head not in pages[-1])
             pages[-1].setdefault(head, []).append(row)
     for i, page in enumerate(pages, start=1):
-        more = f", part {i} of {len(pages)}" if len(pages) > 1 else ""
+        if len(pages) > 1:
+            more = f", part {i} of {len(pages)}"
+        else:
+            more = ""
         yield replace(layout, rows=page), title + more, label + (f"-{i}" if i > 1 else "")
 
 
@@ -223,14 +229,22 @@ def _cell(cell: TableCell) -> str:
     if not found or not (cell.spread or cell.best or cell.against):
         return escaped(cell.whole)
     number, star, rest = found.groups()
-    own = f"$\\mathbf{{{number}}}$" if cell.best else escaped(number)
-    spread = f"\\,{{\\scriptsize$\\pm${escaped(cell.spread)}}}" if cell.spread else ""
+    if cell.best:
+        own = f"$\\mathbf{{{number}}}$"
+    else:
+        own = escaped(number)
+    if cell.spread:
+        spread = f"\\,{{\\scriptsize$\\pm${escaped(cell.spread)}}}"
+    else:
+        spread = ""
     return f"{own}{star}{spread}{escaped(rest)}{SIGNS[cell.against]}"
 
 
 def _said(cell: TableCell) -> str:
     """Return the text of a cell, without the word that its sign takes the place of."""
-    return cell.whole.removesuffix(f" {cell.against}") if cell.against else cell.whole
+    if cell.against:
+        return cell.whole.removesuffix(f" {cell.against}")
+    return cell.whole
 
 
 def column_width(table: TextTable, column: int) -> float:

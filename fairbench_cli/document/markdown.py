@@ -68,7 +68,9 @@ def _table(table: TextTable, marks: Marks) -> str:
 
 def _filled(cell: str, width: int, number: bool) -> str:
     space = " " * (width - _width(cell))
-    return space + cell if number else cell + space
+    if number:
+        return space + cell
+    return cell + space
 
 
 def _width(text: str) -> int:

@@ -23,7 +23,9 @@ def marked(text: str, mark: str) -> str:
     >>> marked("fails", "✗"), marked("fails", "")
     ('✗ fails', 'fails')
     """
-    return f"{mark} {text}" if mark else text
+    if mark:
+        return f"{mark} {text}"
+    return text
 
 
 @dataclass(frozen=True)
@@ -67,8 +69,13 @@ class TableCell:
         >>> TableCell("0.5", "[0.4, 0.6]").whole, TableCell("0.5", "2/4").whole, TableCell("a").whole
         ('0.5 [0.4, 0.6]', '0.5 (2/4)', 'a')
         """
-        fine = f"({self.fine})" if self.fine and not self.fine.startswith(("[", "(")) else self.fine
-        return f"{self.text} {fine}" if fine else self.text
+        if self.fine and not self.fine.startswith(("[", "(")):
+            fine = f"({self.fine})"
+        else:
+            fine = self.fine
+        if fine:
+            return f"{self.text} {fine}"
+        return self.text
 
 
 @dataclass(frozen=True)
@@ -274,5 +281,8 @@ class Document:
     @property
     def marks(self) -> dict[Verdict | None, str]:
         """The symbol of each verdict, and none for no verdict."""
-        marks = SYMBOLS if self.tested else UNTESTED
+        if self.tested:
+            marks = SYMBOLS
+        else:
+            marks = UNTESTED
         return {None: "", "pass": marks["pass"], "fail": marks["fail"], "undecided": marks["undecided"]}

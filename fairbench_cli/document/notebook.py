@@ -17,7 +17,10 @@ Marks = Mapping[Verdict | None, str]  # by verdict, a symbol in its colour
 
 def notebook(document: Document) -> str:
     """Return the answer with its first chart, the facts and all tables; other charts are for pages."""
-    colours = COLOURS if document.tested else dict.fromkeys(COLOURS, COLOURS["undecided"])
+    if document.tested:
+        colours = COLOURS
+    else:
+        colours = dict.fromkeys(COLOURS, COLOURS["undecided"])
     marks = {
         verdict: f'<strong style="color: {colours[verdict]}">{mark}</strong>' if verdict else ""
         for verdict, mark in document.marks.items()
@@ -39,7 +42,10 @@ def notebook(document: Document) -> str:
 
 def figure(chart: Chart) -> str:
     """Return a chart with its title, on white: its ink is dark, and a notebook may be, too."""
-    fine = f"<br><small>{escape(chart.caption)}</small>" if chart.caption else ""
+    if chart.caption:
+        fine = f"<br><small>{escape(chart.caption)}</small>"
+    else:
+        fine = ""
     title = f"<figcaption><strong>{escape(chart.title)}</strong>{fine}</figcaption>"
     look = "margin: 0; padding: 8px; max-width: 420px; background: #fff; color: #222"
     bare = re.sub(r' class="[^"]*"', "", chart.svg)  # which a notebook's own style may know
@@ -82,7 +88,9 @@ class ShownChart:
 
 def _lines(texts: Iterable[str]) -> str:
     joined = "<br>".join(texts)
-    return f"<p>{joined}</p>" if joined else ""
+    if joined:
+        return f"<p>{joined}</p>"
+    return ""
 
 
 def _small(texts: Iterable[str]) -> str:
@@ -91,7 +99,9 @@ def _small(texts: Iterable[str]) -> str:
 
 def _list(notes: Iterable[str]) -> str:
     items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-    return f"<ul>{items}</ul>" if items else ""
+    if items:
+        return f"<ul>{items}</ul>"
+    return ""
 
 
 def _section(section: Section, marks: Marks) -> str:
@@ -113,12 +123,18 @@ def _table(table: TextTable, marks: Marks, above: str) -> str:
         for head, side in zip(table.heads, sides, strict=True)
     )
     rows = "".join(f"<tr>{''.join(_cells(row, sides, marks))}</tr>" for row in table.rows)
-    title = f"<caption>{escape(table.title)}</caption>" if table.title not in ("", above) else ""
+    if table.title not in ("", above):
+        title = f"<caption>{escape(table.title)}</caption>"
+    else:
+        title = ""
     return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>{below}"
 
 
 def _cells(row: Iterable[TableCell], sides: Iterable[str], marks: Marks) -> Iterator[str]:
     for cell, side in zip(row, sides, strict=True):
-        fine = f" <small>{escape(cell.fine)}</small>" if cell.fine else ""
+        if cell.fine:
+            fine = f" <small>{escape(cell.fine)}</small>"
+        else:
+            fine = ""
         text = marked(f"{escape(cell.text)}{fine}", marks[cell.verdict])
         yield f'<td style="text-align: {side}">{text}</td>'

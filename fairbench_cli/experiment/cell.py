@@ -145,11 +145,23 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
 
     # 5. What counts of decisions do not suffice for, if asked for: metrics of rows, every acceptance rate.
     wanted = population.sweep or population.row_metrics.metrics or population.predictions
-    scores = model.scores(shown) if wanted else None
-    twins = in_other_group(record.shown, population.roles.of) if population.row_metrics.of_twins else None
+    if wanted:
+        scores = model.scores(shown)
+    else:
+        scores = None
+    if population.row_metrics.of_twins:
+        twins = in_other_group(record.shown, population.roles.of)
+    else:
+        twins = None
     accepted = _accepted(predicted, chance)
-    changed = None if twins is None else _accepted(*decide(model, represent(twins, *how)))
-    stays = None if changed is None else 1.0 - np.abs(accepted - changed)
+    if twins is None:
+        changed = None
+    else:
+        changed = _accepted(*decide(model, represent(twins, *how)))
+    if changed is None:
+        stays = None
+    else:
+        stays = 1.0 - np.abs(accepted - changed)
     values = population.row_metrics.measure(test, predicted, scores, stays)
     if len(at):
         found = population.row_metrics.measure(record.known, *_some(at, predicted, scores, stays))
@@ -158,10 +170,16 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     swept = None
     if population.sweep:
         none = Counts(counts.groups, np.zeros((0, *counts.n.shape)))
-        swept = none if scores is None else swept_counts(group, test.y, scores, counts.groups)
+        if scores is None:
+            swept = none
+        else:
+            swept = swept_counts(group, test.y, scores, counts.groups)
 
     # 6. Decisions on rows that are the same in every repeat: would a difference be there on others?
-    rows = packed(accepted[row_order(test, population)]) if population.shares_test_rows else None
+    if population.shares_test_rows:
+        rows = packed(accepted[row_order(test, population)])
+    else:
+        rows = None
 
     # 7. The rows themselves, if asked for.
     kept = None
@@ -212,7 +230,10 @@ def tune(
         return cell, None
     fit_to, others = (train, test) if tuning.fraction is None else divide_rows(train, tuning.fraction)
     if not (len(fit_to) and len(others)):
-        part = "to fit to" if len(others) else "to choose on"
+        if len(others):
+            part = "to fit to"
+        else:
+            part = "to choose on"
         raise Infeasible(f"{tuning}: of {len(train)} training rows none are left {part}")
     how = cell.technique.representation, population.favoured
     seen = represent(fit_to, *how)
@@ -263,7 +284,9 @@ def counted(predicted: Labels, chance: Floats | None, rows: Sample, protected: P
 
 def _accepted(predicted: Labels, chance: Floats | None) -> NDArray[Any]:
     """Return the chance with which each row is accepted: 0 or 1 where decisions are not drawn."""
-    return predicted if chance is None else chance
+    if chance is None:
+        return predicted
+    return chance
 
 
 def _some(at: Rows, *of_rows: NDArray[Any] | None) -> list[Any]:
@@ -336,7 +359,9 @@ def _people(population: Population, seed: int) -> Table:
     people = population.people
     network = population.network
     assert network is not None  # noqa: S101 - real rows are divided
-    return sample(network, population.size, seed) if people is None else people
+    if people is None:
+        return sample(network, population.size, seed)
+    return people
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,7 +386,9 @@ class RowsOnRecord:
     @property
     def known(self) -> Sample:
         """What somebody in the world knows of the test rows."""
-        return self.shown if self.rows is None else self.rows
+        if self.rows is None:
+            return self.shown
+        return self.rows
 
 
 def record_of(cell: Cell, population: Population, repeat: int, test: Sample) -> RowsOnRecord:
@@ -378,7 +405,10 @@ def _record(population: Population, name: str, seed: int, test: Sample) -> RowsO
     true = _people(population, 0 if population.shares_test_rows else seed)
     counted_by = {roles.label, *roles.of, *population.protected.names}
     true_counts = not world.included and counted_by.isdisjoint(world.altered)
-    shown = _shared(to_sample(true.without(*world.omitted), roles), population) if world.omitted else test
+    if world.omitted:
+        shown = _shared(to_sample(true.without(*world.omitted), roles), population)
+    else:
+        shown = test
     if true_counts and not population.shows_record:
         return RowsOnRecord(shown)
     found = record(world, true, seed)
@@ -388,7 +418,10 @@ def _record(population: Population, name: str, seed: int, test: Sample) -> RowsO
     if true_counts:
         return RowsOnRecord(shown)
     at = np.flatnonzero(found.included)
-    rows = recorded if len(at) == len(test) else _shared(recorded.take(at), population)
+    if len(at) == len(test):
+        rows = recorded
+    else:
+        rows = _shared(recorded.take(at), population)
     return RowsOnRecord(shown, rows, at)
 
 
@@ -405,7 +438,10 @@ def _divided(population: Population, seed: int) -> tuple[Sample, Sample]:
     rows = population.rows
     assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
     train, rest = _parts(population, seed)
-    tested = rows.take(rest) if population.apart is None else population.apart
+    if population.apart is None:
+        tested = rows.take(rest)
+    else:
+        tested = population.apart
     return _shared(rows.take(train), population), _shared(tested, population)
 
 

@@ -261,7 +261,10 @@ class Station:
         with self._lock:
             if name not in self._populations:
                 self._populations[name] = unpack(population, self._folder)
-            pool = self._idle.pop() if self._idle else None
+            if self._idle:
+                pool = self._idle.pop()
+            else:
+                pool = None
             self._at_work += 1
         try:
             if pool is None:
@@ -571,7 +574,10 @@ def cluster_at(address: str, config: ExperimentConfig, say: Say) -> Iterator[Clu
     except ImportError:
         fix = 'pip install "fairbench-cli[dask]"'
         raise user_error("--backend dask needs distributed, which is not installed", fix, "") from None
-    place = _in_file(Path(address)) if address.endswith(".json") else address
+    if address.endswith(".json"):
+        place = _in_file(Path(address))
+    else:
+        place = address
     with _quiet(), ExitStack() as at_the_end:
         try:
             with warnings.catch_warnings():

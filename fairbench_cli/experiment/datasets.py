@@ -302,7 +302,10 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
         for mechanism, place in zip(world.at(SOME).mechanisms, world.places, strict=True):
             own = mechanism.build(MECHANISMS)
             found = [*own.check(data)]
-            left_out = own.column if mechanism.name == "omission" else None
+            if mechanism.name == "omission":
+                left_out = own.column
+            else:
+                left_out = None
             if not found and left_out in counted:
                 what = f'"{left_out}" is a protected attribute, by which rows are counted'
                 found.append(Problem(what, "leave out another column"))
@@ -447,7 +450,10 @@ def _entry(prepared: PreparedDataset, option: str) -> str:
     name = prepared.spec.card
     path = Path(name)
     if path.is_absolute():
-        name = path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else name
+        if path.is_relative_to(Path.cwd()):
+            name = path.relative_to(Path.cwd()).as_posix()
+        else:
+            name = name
     own = [option]
     if spec.unknown_as is not None:
         own.insert(0, f"unknown_as: {spec.unknown_as}")
@@ -527,12 +533,24 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
     UserError
         When a mechanism does not fit the network, nobody of a group is left, or test rows do not fit.
     """
-    network = None if prepared.network is None else network_of(prepared, networks)
+    if prepared.network is None:
+        network = None
+    else:
+        network = network_of(prepared, networks)
     dataset = prepared.dataset
     balanced = config.sample.balanced
-    real = None if dataset is None or config.test == "network" else dataset.table
-    test = None if dataset is None else dataset.test
-    tested = real if test is None else test
+    if dataset is None or config.test == "network":
+        real = None
+    else:
+        real = dataset.table
+    if dataset is None:
+        test = None
+    else:
+        test = dataset.test
+    if test is None:
+        tested = real
+    else:
+        tested = test
     worlds = {}
     if network is not None:
         given = [world for world in config.worlds(prepared.spec) if world.in_world]
@@ -587,7 +605,9 @@ def rows_to_test(prepared: PreparedDataset, config: ExperimentConfig) -> int:
     if prepared.network is not None:
         return len(dataset)
     rest = len(dataset) - prepared.size
-    return rest if balanced is None else _balanced(balanced, prepared.size, len(dataset))[1]
+    if balanced is None:
+        return rest
+    return _balanced(balanced, prepared.size, len(dataset))[1]
 
 
 def _favoured(prepared: PreparedDataset) -> dict[str, tuple[str, ...]]:
@@ -611,9 +631,14 @@ def damage_of_network(prepared: PreparedDataset, path: Path) -> str | None:
     if content.get(FIELD) is None:
         return "it has no checksum"
     structure = prepared.network
-    parents = structure.parents if isinstance(structure, Structure) else None
+    if isinstance(structure, Structure):
+        parents = structure.parents
+    else:
+        parents = None
     alike = (network.columns, network.parents) == (prepared.columns, parents)
-    return None if alike else "it is the network of other data"
+    if alike:
+        return None
+    return "it is the network of other data"
 
 
 def damaged_networks(datasets: Iterable[PreparedDataset], networks: Path) -> Iterator[str]:

@@ -54,7 +54,10 @@ def packed(accepted: ArrayLike) -> str:
     """
     chance = np.asarray(accepted, dtype=np.float64)
     whole = bool(((chance == 0) | (chance == 1)).all())
-    rows = np.packbits(chance.astype(np.uint8)) if whole else np.rint(STEPS * chance).astype(np.uint8)
+    if whole:
+        rows = np.packbits(chance.astype(np.uint8))
+    else:
+        rows = np.rint(STEPS * chance).astype(np.uint8)
     body = (BITS if whole else BYTES) + rows.tobytes()
     return base64.b64encode(zlib.compress(body, 9)).decode("ascii")
 
@@ -185,7 +188,10 @@ def unpack_rows(packed: bytes, rows: int) -> PredictedRows:
         at += found[name].nbytes
         if kind == "<i4":
             found[name] = np.cumsum(found[name])
-    score = np.frombuffer(body, _SCORE, rows, at) if len(body) > at else None
+    if len(body) > at:
+        score = np.frombuffer(body, _SCORE, rows, at)
+    else:
+        score = None
     return PredictedRows(**found, score=score)
 
 

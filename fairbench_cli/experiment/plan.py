@@ -78,7 +78,9 @@ class Cell:
     def computed(self) -> "Cell":
         """The cell that is computed in its place: without bias where the technique trains on the truth."""
         technique = self.technique.computed
-        return self if technique is self.technique else replace(self, technique=technique, world=UNBIASED)
+        if technique is self.technique:
+            return self
+        return replace(self, technique=technique, world=UNBIASED)
 
     @property
     def in_world(self) -> str:
@@ -262,7 +264,9 @@ class RunPlan:
             for one in self.datasets
             for name in one.get("test_sha256", ())
         )
-        return f"the rows of {', '.join(files)}" if files else "the original data"
+        if files:
+            return f"the rows of {', '.join(files)}"
+        return "the original data"
 
     def held(self, places: Iterable[tuple[str, int]]) -> int:
         """Return how many of some keys and numbers of repeats are of this plan."""
@@ -284,7 +288,9 @@ class RunPlan:
 def edited_columns(source: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the columns that β acts on, of what a plan says about a data set."""
     edited = source["edited_column"]
-    return (edited,) if isinstance(edited, str) else tuple(edited)
+    if isinstance(edited, str):
+        return (edited,)
+    return tuple(edited)
 
 
 def arc_in_words(source: Mapping[str, Any]) -> str:
@@ -363,7 +369,10 @@ def bias_in_words(
         parts.append(clause)
     shifted = len([kind for kind in kinds if kind != LABEL_BIAS])
     if shifted and not (brief and shipped):
-        why = "" if brief else "the outcome has children; "
+        if brief:
+            why = ""
+        else:
+            why = "the outcome has children; "
         remedy = f"`outcome_sink: true` for {LABEL_BIAS}"
         if shipped:
             remedy = f"`from: network` and {remedy}"
@@ -561,7 +570,9 @@ def text_of(value: Any) -> str:
     >>> text_of(0.5), text_of(0.0), text_of(True), text_of("tree")
     ('0.5', '0', 'true', 'tree')
     """
-    return f"{value:.12g}" if isinstance(value, float) else word(value)
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return word(value)
 
 
 def _is(value: Any, text: str) -> bool:

@@ -124,7 +124,10 @@ class Trial:
     def _place(self, title: str, error: BaseException) -> str:
         """Say what was raised, and where: the last line of its own file if it has one; and how to mend it."""
         frames = traceback.extract_tb(error.__traceback__)
-        path = None if self.spec.origin is None else self.spec.origin.path
+        if self.spec.origin is None:
+            path = None
+        else:
+            path = self.spec.origin.path
         own = [frame for frame in frames if frame.filename == str(path)] or frames
         where = f"{Path(own[-1].filename).name}:{own[-1].lineno}"
         what = f"It raises {type(error).__name__}: {error} ({where})."
@@ -141,8 +144,14 @@ class Trial:
     def fit(self, train: Sample) -> Fitted:
         """Fit to a training sample as a repeat does, always with the same seeds."""
         component = self.spec.build(self.kind)
-        chosen = component if self.kind is CLASSIFIERS else Tree()
-        technique = NoIntervention() if self.kind is CLASSIFIERS else component
+        if self.kind is CLASSIFIERS:
+            chosen = component
+        else:
+            chosen = Tree()
+        if self.kind is CLASSIFIERS:
+            technique = NoIntervention()
+        else:
+            technique = component
         classifier = Classifier(chosen, self.include_protected, seed=SEED)
         return check_fitted(technique.fit(train, classifier, np.random.default_rng(SEED)))
 
@@ -284,7 +293,10 @@ def _changes_nothing(trial: Trial) -> None:
 
 
 def _bytes(rows: Sample) -> dict[str, bytes]:
-    weights = np.empty(0) if rows.weights is None else rows.weights
+    if rows.weights is None:
+        weights = np.empty(0)
+    else:
+        weights = rows.weights
     own = {"features.codes": rows.features.codes.tobytes(), "y": rows.y.tobytes(), "s": rows.s.tobytes()}
     return own | {"weights": weights.tobytes()}
 
@@ -405,7 +417,10 @@ def find_components(entry: Any) -> list[Trial]:
     if not is_plugin(name) and not name.endswith(".py"):
         raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, known)))
     origin = find(name, "", Path())
-    thing = None if origin is None else origin.load()
+    if origin is None:
+        thing = None
+    else:
+        thing = origin.load()
     if isinstance(thing, type):
         is_classifier = INTERVENTIONS.foreign.fault(thing) and not CLASSIFIERS.foreign.fault(thing)
         return _trials(CLASSIFIERS if is_classifier else INTERVENTIONS, entry)

@@ -157,4 +157,6 @@ def _plain(value: str | float) -> str | float | None:
     """Return a value as JSON has it, numbers to `DIGITS` decimals; None for one that is no number."""
     if isinstance(value, str):
         return value
-    return round(value, DIGITS) + 0.0 if math.isfinite(value) else None
+    if math.isfinite(value):
+        return round(value, DIGITS) + 0.0
+    return None

@@ -79,7 +79,9 @@ def fault(thing: Any) -> tuple[str, str] | None:
 
 def filled(thing: Any) -> frozenset[str]:
     """Return the parameters that an adapter gives, such as the cell's classifier, if a config does not."""
-    return FILLED if takes(thing) and not is_technique(thing) else frozenset()
+    if takes(thing) and not is_technique(thing):
+        return FILLED
+    return frozenset()
 
 
 def make(thing: Any, parameters: Mapping[str, Any]) -> Any:
@@ -113,17 +115,23 @@ def shape_of(thing: Any) -> Shape | None:
     predicts = hasattr(kind, "predict")
     parts = [] if isinstance(thing, type) else list(getattr(thing, "__dict__", {}).values())
     if "prot_attr" in accepts(kind) or "aif360" in roots or any(hasattr(part, "prot_attr") for part in parts):
-        return "group-index" if predicts or hasattr(kind, "fit_transform") else None
+        if predicts or hasattr(kind, "fit_transform"):
+            return "group-index"
+        return None
     parameters = accepts(fit)
     passes_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values()) and "fairlearn" in roots
     if predicts and ("sensitive_features" in parameters or passes_on):
         return "sensitive-features"
-    return "transformer" if fit is not None and hasattr(kind, "transform") and not predicts else None
+    if fit is not None and hasattr(kind, "transform") and not predicts:
+        return "transformer"
+    return None
 
 
 def takes(thing: Any) -> bool:
     """Return whether a class is of a known shape; True for a function, whose result is not known yet."""
-    return shape_of(thing) is not None if isinstance(thing, type) else callable(thing)
+    if isinstance(thing, type):
+        return shape_of(thing) is not None
+    return callable(thing)
 
 
 def options_of(thing: Any) -> dict[str, tuple[Any, Any]]:

@@ -76,7 +76,9 @@ def targets(n: NDArray[np.int64]) -> NDArray[np.int64]:
 def empty_cells(n: NDArray[np.int64] | Floats, target: NDArray[np.int64] | Floats) -> str:
     """Return a message that names the cells with rows to come and none to draw from; else nothing."""
     empty = [NAMES[cell] for cell in CELLS if n[cell] == 0 and target[cell] > 0]
-    return f"empty cell {', '.join(empty)}" if empty else ""
+    if empty:
+        return f"empty cell {', '.join(empty)}"
+    return ""
 
 
 def label_discrimination(sample: Sample) -> float:

@@ -100,7 +100,10 @@ def minimise_limited(limited: Limited, start: Solution) -> Solution:
             lowest = residual
         stuck = since >= PATIENCE and lowest <= ENOUGH  # all that rounding allows
         if residual <= TOLERANCE or stuck or steps == MOST_STEPS or not np.isfinite(residual):
-            trouble = "" if lowest <= ENOUGH else "the optimum was not reached"
+            if lowest <= ENOUGH:
+                trouble = ""
+            else:
+                trouble = "the optimum was not reached"
             return Solution(best.w, lowest, start.steps + steps, trouble)
         point = _moved(limited, point, missed, gap)
         steps += 1
@@ -269,8 +272,14 @@ def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[
     high = highest
     for _ in range(MOST_SOLUTIONS):
         root = np.sqrt(max(here.value - least, 0.0))
-        slope = abs(here.multiplier) / (2 * root) if root else 0.0
-        guess = c + (root - np.sqrt(target - least)) / slope if slope else high
+        if root:
+            slope = abs(here.multiplier) / (2 * root)
+        else:
+            slope = 0.0
+        if slope:
+            guess = c + (root - np.sqrt(target - least)) / slope
+        else:
+            guess = high
         if not low < guess < high:
             guess = (low + high) / 2
         c = float(guess)
@@ -378,7 +387,9 @@ def covariance_within(trade: Tradeoff, turned: Floats, bounds: Floats) -> float 
         method="highs-ds",
         options={"maxiter": MOST_ITERATIONS},
     )
-    return max(float(found.fun), 0.0) if found.status == 0 else None
+    if found.status == 0:
+        return max(float(found.fun), 0.0)
+    return None
 
 
 Mode = Literal["none", "fairness", "accuracy", "misclassification"]
@@ -478,7 +489,10 @@ class ZafarDI:
         trouble = logistic.quasi_separation(facts["largest_decision"]) or solution.trouble
         if not trouble and solution.residual > logistic.OPTIMAL:
             trouble = "the optimum was not reached"
-        noop = FREE if self.mode != "none" and solution.w is trade.free.w else ""
+        if self.mode != "none" and solution.w is trade.free.w:
+            noop = FREE
+        else:
+            noop = ""
         return settled(LinearModel(design, solution.w), facts, degraded=trouble, noop=noop)
 
     def _solve(self, trade: Tradeoff, rng: np.random.Generator) -> tuple[Solution, dict[str, float | int]]:
@@ -489,8 +503,16 @@ class ZafarDI:
             c = (self.c or 0.0) * (abs(trade.covariance) if self.relative else 1.0)
             solution = least_loss(trade, c)
             return solution, {"c": c, **solution.facts}
-        gamma = self.gamma if self.gamma is not None else 0.5 if self.mode == "accuracy" else 1000.0
-        start = rng.uniform(size=trade.problem.rows.width) if self.optimum == "nearest" else None
+        if self.gamma is not None:
+            gamma = self.gamma
+        elif self.mode == "accuracy":
+            gamma = 0.5
+        else:
+            gamma = 1000.0
+        if self.optimum == "nearest":
+            start = rng.uniform(size=trade.problem.rows.width)
+        else:
+            start = None
         if self.mode == "accuracy":
             solution, c, gamma = least_covariance(trade, gamma, relative=self.relative)
             if start is not None and c == 0 and solution is not trade.free:

@@ -145,10 +145,14 @@ def restored(problem: Mistreatment, w: Floats, threshold: float) -> Floats | Non
             if np.abs(_excess(problem.disparities(d_trial), threshold)).max() < worst:
                 break
         else:
-            return w if worst <= EXACT else None
+            if worst <= EXACT:
+                return w
+            return None
         w = trial
         d = d_trial
-    return w if worst <= EXACT else None
+    if worst <= EXACT:
+        return w
+    return None
 
 
 def polish(
@@ -242,7 +246,10 @@ def _walked(
         if np.linalg.norm(e) <= 1e-11 * max(1.0, float(np.linalg.norm(slope))):
             lam = np.zeros(len(f))
             lam[active] = multipliers[: active.sum()]
-            wrong = active & (lam * np.sign(f) < -1e-12) if threshold > 0 else active & False
+            if threshold > 0:
+                wrong = active & (lam * np.sign(f) < -1e-12)
+            else:
+                wrong = active & False
             if wrong.any():
                 active = active & ~wrong
                 continue
@@ -260,7 +267,10 @@ def _walked(
         towards = kinked & (side * change < -1e-10 * float(np.linalg.norm(e)) * reach)
         with np.errstate(divide="ignore", invalid="ignore"):
             until = np.where(towards, np.maximum(d * side, 0.0) / np.abs(change), np.inf)
-        i = int(np.argmin(until)) if len(until) else -1
+        if len(until):
+            i = int(np.argmin(until))
+        else:
+            i = -1
         slide = rows @ e
         with np.errstate(divide="ignore", invalid="ignore"):
             room = np.where(active | (slide == 0), np.inf, (threshold - np.sign(slide) * f) / np.abs(slide))
@@ -271,7 +281,10 @@ def _walked(
         edge = (-b + math.sqrt(max(b * b - a * c, 0.0))) / a
         t = min(1.0, float(until[i]) if i >= 0 else np.inf, max(float(room[j]), 0.0), edge)
         # Where many kinks meet, the walk can go round them on the spot; `kkt` says whether that was the end.
-        idle = idle + 1 if t * float(np.linalg.norm(e)) <= 1e-12 else 0
+        if t * float(np.linalg.norm(e)) <= 1e-12:
+            idle = idle + 1
+        else:
+            idle = 0
         if idle > PATIENCE:
             return p, side, True
         p = p + t * e
@@ -335,7 +348,10 @@ def direct(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
         w, more = polish(problem, flat, threshold, FAR)
         residual = kkt(problem, w, threshold)
         further = further + more
-    trouble = "" if residual <= OPTIMAL else "no local minimum was reached"
+    if residual <= OPTIMAL:
+        trouble = ""
+    else:
+        trouble = "no local minimum was reached"
     return Solution(w, residual, steps, trouble, polishing=further)
 
 
@@ -405,7 +421,10 @@ def procedure(problem: Mistreatment, start: Floats, threshold: float) -> Solutio
     """Return the end of the convex-concave procedure, moved to the threshold where slacks were left."""
     w, rounds, converged = ccp(problem, start, threshold)
     near = restored(problem, w, threshold)
-    trouble = "" if converged else "the convex-concave procedure did not converge"
+    if converged:
+        trouble = ""
+    else:
+        trouble = "the convex-concave procedure did not converge"
     if near is None:
         near = constant(problem)
         trouble = "the convex-concave procedure kept no constraint: a constant model"
@@ -557,7 +576,10 @@ class ZafarDM:
         before = stated.disparities(stated.x @ free)
         needed = bool((np.abs(before) > self.threshold).any())
         if needed:
-            solve = direct if self.solver == "direct" else procedure
+            if self.solver == "direct":
+                solve = direct
+            else:
+                solve = procedure
             solution = solve(stated, free, self.threshold)
         else:
             residual = kkt(stated, free, self.threshold)

@@ -80,7 +80,10 @@ class Prototypes:
     def unflatten(self, flat: Floats) -> "Prototypes":
         """Return the prototypes that a vector stands for, of the shapes of these."""
         k, width = self.v.shape
-        alpha = None if self.alpha is None else flat[k * (1 + width) :].reshape(2, width)
+        if self.alpha is None:
+            alpha = None
+        else:
+            alpha = flat[k * (1 + width) :].reshape(2, width)
         return Prototypes(flat[:k], flat[k : k * (1 + width)].reshape(k, width), alpha)
 
 
@@ -136,8 +139,14 @@ class PrototypeObjective:
         """
         k, width = at.v.shape
         totals = [float(rows.r.sum()) for rows in self.groups]
-        per_y = 1.0 if self.reduction == "sum" else 1 / sum(totals)
-        per_z = 1 / k if self.reduction == "aif360" else 1.0
+        if self.reduction == "sum":
+            per_y = 1.0
+        else:
+            per_y = 1 / sum(totals)
+        if self.reduction == "aif360":
+            per_z = 1 / k
+        else:
+            per_z = 1.0
         per_x = [1 / (total * width) if self.reduction == "aif360" else per_y for total in totals]
         near = [nearness(rows, at, s, self.distance) for s, rows in enumerate(self.groups)]
 
@@ -147,7 +156,10 @@ class PrototypeObjective:
         gram = at.v @ at.v.T
         g_w = np.zeros(k)
         g_v = np.zeros_like(at.v)
-        g_alpha = None if at.alpha is None else np.zeros_like(at.alpha)
+        if at.alpha is None:
+            g_alpha = None
+        else:
+            g_alpha = np.zeros_like(at.alpha)
         slope_z = self.a_z * per_z * np.divide(delta, size, out=np.zeros(k), where=size > 0)
         for s, (rows, (m, d, products)) in enumerate(zip(self.groups, near, strict=True)):
             r = rows.r
@@ -342,8 +354,14 @@ class FairRepresentations:
         }
         if best.alpha is not None:
             facts["largest_column_weight"] = float(best.alpha.max(initial=0.0))
-        alike = "all training rows get one prediction" if np.ptp(model.predict(train)) == 0 else ""
-        noop = "a_z is 0: nothing is asked of the groups" if self.a_z == 0 else ""
+        if np.ptp(model.predict(train)) == 0:
+            alike = "all training rows get one prediction"
+        else:
+            alike = ""
+        if self.a_z == 0:
+            noop = "a_z is 0: nothing is asked of the groups"
+        else:
+            noop = ""
         return settled(model, facts, degraded=alike, noop=noop)
 
 

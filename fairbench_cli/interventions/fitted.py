@@ -73,7 +73,9 @@ class Fitted:
         try:
             if hasattr(self.model, "scores"):
                 scores = self.model.scores(sample)
-                return None if scores is None else as_scores("scores", scores, (len(sample),))
+                if scores is None:
+                    return None
+                return as_scores("scores", scores, (len(sample),))
             return self.probabilities(sample)
         except Infeasible:  # a classifier without probabilities
             return None
@@ -100,8 +102,13 @@ class Fitted:
 
     def _ask_for_probabilities(self, method_name: str, sample: Sample) -> Floats | None:
         method = getattr(self.model, method_name, None)
-        values = None if method is None else method(sample)
-        return None if values is None else as_probabilities(method_name, values, (len(sample),))
+        if method is None:
+            values = None
+        else:
+            values = method(sample)
+        if values is None:
+            return None
+        return as_probabilities(method_name, values, (len(sample),))
 
 
 def check_fitted(returned: Any) -> Fitted:

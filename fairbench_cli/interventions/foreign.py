@@ -61,7 +61,10 @@ class LibraryRows:
         if hasattr(X, "toarray"):
             return X.toarray()
         shared = isinstance(X, np.ndarray) and not X.flags.writeable
-        return X.copy() if shared else X  # a library may write into what it is given
+        # a library may write into what it is given
+        if shared:
+            return X.copy()
+        return X
 
     def group(self, sample: Sample) -> NDArray[np.str_]:
         """Return the name of each row's group, shape (rows,)."""
@@ -71,9 +74,9 @@ class LibraryRows:
     def indicators(self, sample: Sample) -> Floats:
         """Return the groups as 0/1 columns: one for a pair, else one per level; shape (rows, columns)."""
         codes, names = groups_of(sample, self.groups)
-        return (
-            np.eye(len(names))[codes] if self.groups == "levels" else codes[:, np.newaxis].astype(np.float64)
-        )
+        if self.groups == "levels":
+            return np.eye(len(names))[codes]
+        return codes[:, np.newaxis].astype(np.float64)
 
     def require_known(self, sample: Sample) -> None:
         """Raise `Infeasible` if there are rows of a group that had none in training."""
@@ -160,7 +163,9 @@ def favourable(both: Any) -> Floats:
     [0.75]
     """
     values = np.asarray(both, dtype=np.float64)
-    return values if values.ndim == 1 else values[:, -1]
+    if values.ndim == 1:
+        return values
+    return values[:, -1]
 
 
 def resolved(thing: Any, value: Any) -> Any:
@@ -245,7 +250,10 @@ class Job:
             When there are no rows, or their weights sum to 0.
         """
         usual: Encoding = "one-hot" if one_hot else self.classifier.spec.encoding
-        encoding = usual if self.encoding == "classifier" else self.encoding
+        if self.encoding == "classifier":
+            encoding = usual
+        else:
+            encoding = self.encoding
         if include_protected is None:
             include_protected = self.classifier.include_protected
         encoder = fit_encoder(self.train, encoding, include_protected=include_protected)
@@ -260,7 +268,10 @@ class Job:
         from fairbench_cli.interventions.matrix_classifier import MatrixClassifier
 
         encoded_so = rows.encoder.encoding == self.classifier.spec.encoding
-        level_counts = rows.encoder.level_counts if encoded_so else None
+        if encoded_so:
+            level_counts = rows.encoder.level_counts
+        else:
+            level_counts = None
         estimator = MatrixClassifier(self.classifier, level_counts, self.train.favourable_first)
         known = {"estimator": estimator, "base_estimator": estimator, "prot_attr": self.train.attribute}
         known |= {"random_state": self.seed} | more
@@ -324,11 +335,15 @@ class ForeignModel:
 
     def decision_probability(self, sample: Sample) -> Floats | None:
         """Return each row's probability of being accepted, or None if nothing is drawn; see `predict`."""
-        return np.clip(self.favourable(self.chance, sample), 0.0, 1.0) if self.chance else None
+        if self.chance:
+            return np.clip(self.favourable(self.chance, sample), 0.0, 1.0)
+        return None
 
     def predict_proba(self, sample: Sample) -> Floats | None:
         """Return each row's score, shape (rows,), or None if it has none; see `predict`."""
-        return self.favourable(self.score, sample) if self.score else None
+        if self.score:
+            return self.favourable(self.score, sample)
+        return None
 
     def favourable(self, method: str, sample: Sample) -> Floats:
         """Return the output of a method of the object for the favourable label, shape (rows,)."""
@@ -353,7 +368,9 @@ class ForeignModel:
         frame = indexed_frame(sample, X)
         # Some read the group from a column, and drop it.
         reads_column = hasattr(self.thing, "drop_prot_attr")
-        return frame.assign(**{sample.attribute: sample.s}) if reads_column else frame
+        if reads_column:
+            return frame.assign(**{sample.attribute: sample.s})
+        return frame
 
     def _call(self, name: str, sample: Sample) -> Any:
         if self.needs_group:
@@ -442,7 +459,10 @@ def fit_sensitive(job: Job) -> Fitted:
     few = train.take(np.arange(min(2, len(train))))
     chance, score = (name if model.gives(name, few) else "" for name in ("_pmf_predict", "predict_proba"))
     parameters = accepts(thing.predict)
-    trouble = DRAWN if not chance and "random_state" in parameters else ""
+    if not chance and "random_state" in parameters:
+        trouble = DRAWN
+    else:
+        trouble = ""
     needs_group = "sensitive_features" in parameters
     return fitted(replace(model, chance=chance, score=score, needs_group=needs_group), thing, trouble)
 
@@ -486,7 +506,9 @@ def fit_indexed(job: Job) -> Fitted:
     thing = job.construct(rows)
     if not hasattr(type(thing), "predict"):  # of an object, some hide it until it is fitted
         return _weighted(job, thing, rows)
-    return _post(job, thing, rows) if post_processes(thing) else _model(job, thing, rows)
+    if post_processes(thing):
+        return _post(job, thing, rows)
+    return _model(job, thing, rows)
 
 
 def post_processes(thing: Any) -> bool:
@@ -646,11 +668,15 @@ class TransformedModel:
     def given(self, sample: Sample) -> Any:
         """Return the input of the pre-processor: the features, and the group where it drops that."""
         X = self.rows.matrix(sample)
-        return X if self.means is None else np.column_stack([X, self.rows.indicators(sample) - self.means])
+        if self.means is None:
+            return X
+        return np.column_stack([X, self.rows.indicators(sample) - self.means])
 
     def matrix(self, sample: Sample, made: Any) -> Floats:
         """Return the classifier's matrix, from what the pre-processor made of a sample's rows."""
         X = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
         if X.shape[:1] != (len(sample),) or X.ndim != 2 or not np.isfinite(X).all():
             raise ValueError("a pre-processor must return a finite number for each row and column it leaves")
-        return np.column_stack([X, self.rows.indicators(sample)]) if self.seen else X
+        if self.seen:
+            return np.column_stack([X, self.rows.indicators(sample)])
+        return X

@@ -110,7 +110,10 @@ def grow(train: Sample, criterion: SplitCriterion, min_leaf: float, *, include_p
         counts.append(inside.sum(axis=0))
         if best.feature != LEAF:
             code = table.codes[rows, best.feature]
-            branch = code > best.cut if best.kids == 2 and best.cut >= 0 else code
+            if best.kids == 2 and best.cut >= 0:
+                branch = code > best.cut
+            else:
+                branch = code
             queue.extend(rows[branch == v] for v in range(best.kids))
     feature, threshold, kids = map(np.array, zip(*splits, strict=True))
     estimator: Any = C45Settings().build(encoder.level_counts, 0)
@@ -149,10 +152,16 @@ def _best_split(
         if criterion == "IGC/IGS":
             allowed &= information_gains(branches)[0] >= LEAST_OF_RATIO
         value = np.where(allowed & (value > LEAST), value, 0.0)
-        at = int(value.argmax()) if len(value) else -1
+        if len(value):
+            at = int(value.argmax())
+        else:
+            at = -1
         if at >= 0 and value[at] > best.value + LEAST:
             cut = int(cuts[at])
-            threshold = column.values[cut] if cut >= 0 else np.nan
+            if cut >= 0:
+                threshold = column.values[cut]
+            else:
+                threshold = np.nan
             best = _Split(float(value[at]), j, branches.shape[1], cut, threshold)
     return best
 
@@ -387,8 +396,14 @@ class LeafRelabelling:
         }
         relabelled = Relabelled(model, nodes[chosen])
         labels[chosen] = 1 - labels[chosen]
-        noop = "" if chosen else "the tree discriminates no more than epsilon allows"
-        alike = "all leaves have one label" if chosen and len(set(labels.tolist())) == 1 else ""
+        if chosen:
+            noop = ""
+        else:
+            noop = "the tree discriminates no more than epsilon allows"
+        if chosen and len(set(labels.tolist())) == 1:
+            alike = "all leaves have one label"
+        else:
+            alike = ""
         return settled(relabelled, facts, degraded=alike, noop=noop)
 
 
@@ -403,7 +418,10 @@ def nodes_of(model: Model, sample: Sample) -> NDArray[np.int64]:
     if model.estimator is None:
         return np.zeros(len(sample), dtype=np.int64)
     apply: Any = getattr(model.estimator, "apply", None)
-    found = None if apply is None else np.asarray(apply(model.encoder.transform(sample.features)))
+    if apply is None:
+        found = None
+    else:
+        found = np.asarray(apply(model.encoder.transform(sample.features)))
     if found is None or found.shape != (len(sample),):
         raise Infeasible("the classifier is not one tree: take c45 or tree")
     return found.astype(np.int64)

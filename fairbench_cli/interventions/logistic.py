@@ -75,7 +75,10 @@ class TrainingRows:
         product = np.zeros((self.width, self.width))
         scaled = np.ascontiguousarray((self.numbers * v[:, np.newaxis]).T)
         by_hand = len(self.number_places) <= FEW
-        square = np.einsum("ji,ik->jk", scaled, self.numbers) if by_hand else scaled @ self.numbers
+        if by_hand:
+            square = np.einsum("ji,ik->jk", scaled, self.numbers)
+        else:
+            square = scaled @ self.numbers
         product[np.ix_(self.number_places, self.number_places)] = square
         for j, (codes, start, size) in enumerate(self.blocks):
             block = slice(start, start + size)
@@ -101,7 +104,10 @@ class TrainingRows:
 
 def training_rows(sample: Sample, design: Design) -> TrainingRows:
     """Return the rows of a sample, equal ones merged; rows without weight are left out."""
-    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+    if sample.weights is None:
+        weights = np.ones(len(sample))
+    else:
+        weights = sample.weights
     kept = np.flatnonzero(weights > 0)
     codes = sample.features.codes[:, [sample.features.index(column.name) for column in design.columns]]
     first, group = distinct_rows(codes[kept], sample.s[kept] * 2 + sample.y[kept])
@@ -179,7 +185,9 @@ class Logistic:
     @property
     def stiffness(self) -> Floats:
         """The second derivative of both penalties by each coefficient, shape (width,)."""
-        return self.penalty if self.towards is None else self.penalty + self.pull
+        if self.towards is None:
+            return self.penalty
+        return self.penalty + self.pull
 
     def value(self, w: Floats, d: Floats) -> float:
         """Return f(w)."""
@@ -193,7 +201,9 @@ class Logistic:
         """Return ∇f(w), shape (width,)."""
         slopes = self.rows.share * (expit(d) - self.rows.y)
         gradient: Floats = self.rows.transposed_times(slopes) + self.penalty * w
-        return gradient if self.towards is None else gradient + self.pull * (w - self.towards)
+        if self.towards is None:
+            return gradient
+        return gradient + self.pull * (w - self.towards)
 
     def curvature(self, d: Floats) -> Floats:
         """Return the second derivative of the loss by each row's d, shape (rows,)."""
@@ -259,7 +269,10 @@ def minimise(
     steps : int
         Steps already taken, to count on from.
     """
-    w = start if a is None else _onto(problem, start, a, level)
+    if a is None:
+        w = start
+    else:
+        w = _onto(problem, start, a, level)
     d = problem.rows.times(w)
     value = problem.value(w, d)
     taken = 0
@@ -331,7 +344,10 @@ def _onto(problem: Logistic, start: Floats, a: Floats, level: float) -> Floats:
     d = problem.rows.times(start)
     toward = solver(_hessian(problem, d, a))(a)
     stepped = start + toward * (gap / float(a @ toward))
-    shrunk = start * (level / float(a @ start)) if a @ start else stepped
+    if a @ start:
+        shrunk = start * (level / float(a @ start))
+    else:
+        shrunk = stepped
     return min((stepped, shrunk), key=lambda w: problem.value(w, problem.rows.times(w)))
 
 

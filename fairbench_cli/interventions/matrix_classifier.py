@@ -44,7 +44,10 @@ class MatrixClassifier(ClassifierMixin, BaseEstimator):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to labels 0 and 1; raises `Infeasible` where the classifier takes no weights."""
         X = self._array(X)
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if sample_weight is None:
+            weights = None
+        else:
+            weights = np.asarray(sample_weight, dtype=np.float64)
         labels = np.asarray(y, dtype=np.int8).reshape(-1)
         self.estimator_ = self.classifier.fit_matrix(
             X, labels, weights, self.level_counts, self.favourable_first
@@ -69,4 +72,6 @@ class MatrixClassifier(ClassifierMixin, BaseEstimator):
     def _array(self, X: Any) -> Any:
         """Return the values of a data frame, unless frames are what the classifier takes."""
         frames = self.classifier.spec.encoding == "frame"
-        return X.to_numpy() if hasattr(X, "to_numpy") and not frames else X
+        if hasattr(X, "to_numpy") and not frames:
+            return X.to_numpy()
+        return X

@@ -123,7 +123,10 @@ def problem(
     down = np.zeros_like(up)
     for j, rate in enumerate(rates):
         label = LABEL[rate]
-        of_group = sums.sum(axis=(1, 2)) if average == "group" else by_label[label]
+        if average == "group":
+            of_group = sums.sum(axis=(1, 2))
+        else:
+            of_group = by_label[label]
         slope = (of_group[0] * sums[1, label] - of_group[1] * sums[0, label]) / of_group.sum() ** 2
         if rate == "fpr":
             up[j] = -slope
@@ -187,7 +190,9 @@ def _signs(f: float, threshold: float) -> tuple[int, ...]:
         return (1, -1)
     if abs(f) < threshold - 1e-8:
         return (0,)
-    return (1,) if f > 0 else (-1,)
+    if f > 0:
+        return (1,)
+    return (-1,)
 
 
 def _residual(problem: Mistreatment, d: Floats, g: Floats, signs: Floats) -> float:

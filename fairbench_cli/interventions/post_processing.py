@@ -46,7 +46,10 @@ def scores_of(model: Any, sample: Sample) -> Floats:
 def points_of(sample: Sample, scores: Floats) -> list[thresholds.GroupPoints]:
     """Return the points of the deprived and of the favoured: what each threshold on the scores accepts."""
     of_group = [np.flatnonzero(sample.s == group) for group in (0, 1)]
-    weights = np.ones(len(sample)) if sample.weights is None else sample.weights
+    if sample.weights is None:
+        weights = np.ones(len(sample))
+    else:
+        weights = sample.weights
     return [thresholds.group_points(scores[rows], sample.y[rows], weights[rows]) for rows in of_group]
 
 
@@ -93,7 +96,10 @@ def decided_by(
     }
     fitted = GroupThresholdModel(model, solution.mixtures, int(rng.integers(2**63)))
     constant = all(np.isinf(mixture.thresholds).all() for mixture in solution.mixtures)
-    reason = "the decisions do not depend on the score" if constant else ""
+    if constant:
+        reason = "the decisions do not depend on the score"
+    else:
+        reason = ""
     return settled(fitted, promised | facts, degraded=reason)
 
 
@@ -151,7 +157,10 @@ class EqualisedOdds:
         model, rows = fit_and_hold_out(train, classifier, self.validation)
         scorer = model if self.based_on == "scores" else as_scorer(model, rows)
         solution = equal_odds(points_of(rows, scores_of(scorer, rows)), self.objective)
-        facts = chances(scorer, solution) if isinstance(scorer, LabelScorer) else drawn_thresholds(solution)
+        if isinstance(scorer, LabelScorer):
+            facts = chances(scorer, solution)
+        else:
+            facts = drawn_thresholds(solution)
         return decided_by(scorer, solution, facts, rng)
 
 
@@ -323,7 +332,10 @@ class RejectOption:
             facts = {"accuracy_validation": accuracy, "discrimination_validation": d}
             reached = self.target == 0 or abs(d) <= self.target + TIED
         missed = f"no theta leaves a difference of at most {self.target} on the validation rows"
-        noop = "with theta 0.5 no row is critical" if theta == 0.5 else ""
+        if theta == 0.5:
+            noop = "with theta 0.5 no row is critical"
+        else:
+            noop = ""
         fitted = RejectOptionModel(model, theta)
         return settled(fitted, facts | {"theta": theta}, degraded="" if reached else missed, noop=noop)
 

@@ -78,8 +78,14 @@ class PrejudiceRemover:
             "gradient": residual,
             "steps": steps,
         }
-        missed = "the minimum was not reached" if residual > 1e-6 else ""
-        noop = "eta is 0: a logistic regression per group" if self.eta == 0 else ""
+        if residual > 1e-6:
+            missed = "the minimum was not reached"
+        else:
+            missed = ""
+        if self.eta == 0:
+            noop = "eta is 0: a logistic regression per group"
+        else:
+            noop = ""
         return settled(LinearModel(design, w), facts, degraded=missed, noop=noop)
 
 
@@ -117,7 +123,10 @@ class PrejudiceObjective:
         )
         q = self.rates(w)
         r = float(self.totals @ q / self.totals.sum())
-        index = float(self.totals @ (xlogy(q, q / r) + xlogy(1 - q, (1 - q) / (1 - r)))) if 0 < r < 1 else 0.0
+        if 0 < r < 1:
+            index = float(self.totals @ (xlogy(q, q / r) + xlogy(1 - q, (1 - q) / (1 - r))))
+        else:
+            index = 0.0
         return loss, index, 0.5 * float((w**2).sum())
 
     def value(self, w: Floats) -> float:
@@ -164,7 +173,10 @@ class PrejudiceObjective:
         for s, (rows, own) in enumerate(zip(self.groups, w, strict=True)):
             p = expit(rows.times(own))
             bend = 1 + self.eta * slopes[s] * (1 - 2 * p)
-            bend = np.maximum(bend, 0.05) if convex else bend
+            if convex:
+                bend = np.maximum(bend, 0.05)
+            else:
+                bend = bend
             place = slice(s * width, (s + 1) * width)
             hessian[place, place] = rows.total * rows.gram(rows.share * p * (1 - p) * bend)
             toward[s, place] = rows.transposed_times(rows.share * p * (1 - p))

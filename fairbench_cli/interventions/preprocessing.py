@@ -25,7 +25,9 @@ def scores(train: Sample, ranker: Ranker) -> Floats:
     """
     # The techniques of a repeat share rows that nobody can write.
     shared = not train.features.codes.flags.writeable
-    return _scores_of_shared(train, ranker) if shared else _scores(train, ranker)
+    if shared:
+        return _scores_of_shared(train, ranker)
+    return _scores(train, ranker)
 
 
 def _scores(train: Sample, ranker: Ranker) -> Floats:
@@ -43,7 +45,10 @@ def ranked(rows: Rows, score: Floats, tiebreak: Rows, *, highest_first: bool) ->
     >>> ranked(np.arange(4), score, tiebreak, highest_first=True).tolist()
     [2, 1, 3, 0]
     """
-    key = -score[rows] if highest_first else score[rows]
+    if highest_first:
+        key = -score[rows]
+    else:
+        key = score[rows]
     return rows[np.lexsort((tiebreak[rows], key))]
 
 
@@ -75,8 +80,14 @@ class Massaging:
         cells.require_no_weights(train)
         massaged, m = massage(train, self.ranker, rng)
         facts = {"M": m, **discriminations(train, massaged)}
-        little = "too little" if facts["discrimination_before"] > 0 else "no"
-        noop = "" if m else f"{little} discrimination against the deprived group"
+        if facts["discrimination_before"] > 0:
+            little = "too little"
+        else:
+            little = "no"
+        if m:
+            noop = ""
+        else:
+            noop = f"{little} discrimination against the deprived group"
         return settled(classifier.fit(massaged), facts, noop=noop)
 
 
@@ -117,7 +128,10 @@ class Reweighing:
         before = cells.weight_sums(train)
         w = cell_weights(before)
         # An empty cell has no weight, and no row that needs it.
-        old = np.ones(len(train)) if train.weights is None else train.weights
+        if train.weights is None:
+            old = np.ones(len(train))
+        else:
+            old = train.weights
         weighted = replace(train, weights=old * np.nan_to_num(w)[train.s, train.y])
         facts = {f"w{s}{y}": float(w[s, y]) for s, y in CELLS} | discriminations(train, weighted)
         empty = cells.empty_cells(before, expected(before))
@@ -231,5 +245,8 @@ def _fit_rows(train: Sample, rows: Rows, classifier: Classifier) -> Fitted:
     n = cells.sizes(chosen)
     facts = {f"n{s}{y}": int(n[s, y]) for s, y in CELLS} | discriminations(train, chosen)
     same = np.array_equal(rows, np.arange(len(train)))
-    noop = "every cell has its expected size already" if same else ""
+    if same:
+        noop = "every cell has its expected size already"
+    else:
+        noop = ""
     return settled(classifier.fit(chosen), facts, noop=noop)

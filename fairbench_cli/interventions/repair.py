@@ -366,7 +366,9 @@ def nothing_to_do(rows: Sample, level: float, groups: Groups = "pair") -> str:
     """Return why rows need no repair; empty if they do."""
     if level == 0:
         return "level 0 repairs nothing"
-    return "all rows are of one group" if len(np.unique(groups_of(rows, groups)[0])) < 2 else ""
+    if len(np.unique(groups_of(rows, groups)[0])) < 2:
+        return "all rows are of one group"
+    return ""
 
 
 def repair_features(sample: Sample, how: Repair, seed: int) -> tuple[Sample, dict[str, ColumnMap]]:
@@ -418,7 +420,10 @@ def on_levels(sample: Sample, learned: dict[str, ColumnMap]) -> Sample:
     """Return the rows with numbers on the levels of the repaired training rows: each becomes the nearest."""
 
     def moved(column: Column, codes: Codes) -> tuple[Column, Codes]:
-        after = learned[column.name].column if column.name in learned else column
+        if column.name in learned:
+            after = learned[column.name].column
+        else:
+            after = column
         if column.kind != "number" or after == column:
             return column, codes
         return after, nearest(after, np.array(column.values)[codes])
@@ -534,7 +539,10 @@ class Auditor:
         fitted = classifier.fit(repaired)
         own = RepairedModel(fitted, partial(self.to_predict, seed=seed))
         model: Predictor = own if self.test_repair == "own" else fitted
-        same = "the repaired labels are all the same" if changed and np.ptp(repaired.y) == 0 else ""
+        if changed and np.ptp(repaired.y) == 0:
+            same = "the repaired labels are all the same"
+        else:
+            same = ""
         return settled(model, facts, degraded=same)
 
     def to_predict(self, sample: Sample, seed: int) -> Sample:
@@ -558,7 +566,10 @@ class Auditor:
                 codes[:, j] = repair_by_distinct_values(codes[:, j], s, numbers, self.level)
             else:
                 counts = group_counts(codes[:, j], s, len(column.levels), len(names))
-                plan = obscuring(counts, self.level) if is_s else make_plan(counts, self.level)
+                if is_s:
+                    plan = obscuring(counts, self.level)
+                else:
+                    plan = make_plan(counts, self.level)
                 codes[:, j] = plan.carry_out(codes[:, j], s, stream_of(seed, column.name))
         numbers = label_values(train)
         if self.label or (self.label is None and numbers is None):
@@ -591,7 +602,9 @@ def as_written(column: Column) -> Floats | None:
     """
     if column.kind == "number":
         return np.array(column.values)
-    return np.array([float(level) for level in column.levels]) if are_numbers(column.levels) else None
+    if are_numbers(column.levels):
+        return np.array([float(level) for level in column.levels])
+    return None
 
 
 def label_values(train: Sample) -> Floats | None:

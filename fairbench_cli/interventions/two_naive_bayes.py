@@ -77,7 +77,10 @@ class TwoNaiveBayes:
         prior = np.array([log_odds(*counts, self.alpha) for counts in last.n])
         model = TwoModels(features.columns, tables, prior)
         used_up = "a count of rows is used up before the groups are accepted equally often"
-        noop = "the first predictions do not favour the favoured group" if steps == 0 else ""
+        if steps == 0:
+            noop = "the first predictions do not favour the favoured group"
+        else:
+            noop = ""
         return settled(model, facts, degraded=used_up if last.discrimination > 0 else "", noop=noop)
 
 
@@ -127,7 +130,10 @@ def moves(train: Sample, ratio: Floats, delta: float, alpha: float) -> Iterator[
     delta, alpha : float
         See `TwoNaiveBayes`.
     """
-    weights = np.ones(len(train)) if train.weights is None else train.weights
+    if train.weights is None:
+        weights = np.ones(len(train))
+    else:
+        weights = train.weights
     mass = weight_sums(train)
     positives = float(mass[:, 1].sum())
     totals = mass.sum(axis=1).tolist()
@@ -142,7 +148,10 @@ def moves(train: Sample, ratio: Floats, delta: float, alpha: float) -> Iterator[
         discrimination = accepted[1] / totals[1] - accepted[0] / totals[0]
         promote = sum(accepted) < positives
         amount = delta * (n10 if promote else n01)
-        source = n00 if promote else n11
+        if promote:
+            source = n00
+        else:
+            source = n11
         move: Move = "promote" if promote else "demote"
         if discrimination <= 0 or amount <= 0 or source - amount < 0:
             move = "stop"

@@ -174,7 +174,10 @@ def defined(alias: Alias, known: Mapping[str, Metric]) -> Metric:
 
 
 def _value(alias: Alias, parts: list[Metric], counts: Counts) -> Floats:
-    given = counts.swapped if alias.how == "swapped" else counts
+    if alias.how == "swapped":
+        given = counts.swapped
+    else:
+        given = counts
     return _COMBINE[alias.how](np.stack([part.function(given) for part in parts]))
 
 
@@ -184,7 +187,9 @@ def _formula(alias: Alias, parts: list[Metric]) -> str:
     text = parts[0].formula
     if alias.how == "swapped":
         text = text.replace("X(g)", "X(§)").replace("X(r)", "X(g)").replace("X(§)", "X(r)")
-    return f"1 + {text}" if alias.how == "one plus" else text
+    if alias.how == "one plus":
+        return f"1 + {text}"
+    return text
 
 
 SUFFIX = "-legacy"

@@ -47,7 +47,9 @@ class TwoSides:
     def halves(self, cells: Floats) -> tuple[Floats, Floats]:
         """Return `n`, `rows` or `squares` before and after: each of shape (groups, label, decision)."""
         each = cells.reshape(-1, 2, 2, 2)
-        return (each.sum(3), each.sum(2)) if self.paired else (each[:, 0], each[:, 1])
+        if self.paired:
+            return (each.sum(3), each.sum(2))
+        return (each[:, 0], each[:, 1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +201,10 @@ def _squares(sides: TwoSides, counted: Floats) -> list[Floats]:
     counts: the first misses heavy rows that a small group did not happen to have, the second does not see
     weights that go with the outcome.
     """
-    halves = [slice(None)] if sides.paired else [slice(0, 4), slice(4, 8)]
+    if sides.paired:
+        halves = [slice(None)]
+    else:
+        halves = [slice(0, 4), slice(4, 8)]
     alike = np.zeros((*sides.n.shape, counted.shape[1]))
     pooled = np.zeros_like(sides.n)
     for half in halves:

@@ -194,7 +194,10 @@ def metric_of(rate: Rate) -> Metric:
 def composed(rate: Rate, comparison: Comparison) -> Metric:
     """Return ``RATE-COMPARISON`` as a metric."""
     ideal = rate.ideal if comparison.of_rate else comparison.ideal
-    who = "a group" if comparison.groups == "pair" else "too few groups are left: one is left out when it"
+    if comparison.groups == "pair":
+        who = "a group"
+    else:
+        who = "too few groups are left: one is left out when it"
     undefined = rate.undefined(who)
     return Metric(
         name=f"{rate.name}-{comparison.name}",
@@ -225,7 +228,9 @@ def compositions() -> list[Metric]:
 def _on(rate: Rate) -> Literal["predictions", "labels", "both"]:
     if not rate.needs_labels:
         return "both"
-    return "predictions" if rate.needs_predictions else "labels"
+    if rate.needs_predictions:
+        return "predictions"
+    return "labels"
 
 
 def _test(counts: Counts, rate: str) -> tuple[Floats, Floats]:

@@ -185,7 +185,10 @@ def count(
             numbers = part.astype(np.float64)
             if not (np.isfinite(numbers) & (numbers == np.floor(numbers))).all():
                 raise ValueError(f"a {name} is missing or is not a whole number")
-    mass = None if weights is None else np.asarray(weights, dtype=np.float64)
+    if weights is None:
+        mass = None
+    else:
+        mass = np.asarray(weights, dtype=np.float64)
     if mass is not None and not (np.isfinite(mass) & (mass >= 0)).all():
         raise ValueError("a weight is negative or not a number")
     sizes = (len(groups), 2, 2)

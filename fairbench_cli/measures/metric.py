@@ -96,7 +96,9 @@ class Metric:
             return "rate"
         if self.direction in ("higher", "lower"):
             return "limit"
-        return "ideal" if self.direction == "nearer" else "nothing"
+        if self.direction == "nearer":
+            return "ideal"
+        return "nothing"
 
     @property
     def direction(self) -> Literal["higher", "lower", "nearer", "none"]:
@@ -105,7 +107,9 @@ class Metric:
             return "none"
         if self.ideal == self.high:
             return "higher"
-        return "lower" if self.ideal == self.low else "nearer"
+        if self.ideal == self.low:
+            return "lower"
+        return "nearer"
 
     @property
     def ratio(self) -> bool:

@@ -94,9 +94,13 @@ class Rate:
             return f"NaN when {who or 'everybody'} has labels of one kind only"
         lacking = _LACKING.get(self.below)
         if lacking is None:
-            return f"NaN when {who} is empty" if who else "NaN when there are no rows"
+            if who:
+                return f"NaN when {who} is empty"
+            return "NaN when there are no rows"
         kind, what = lacking.split()
-        return f"NaN when {who} has no {lacking}" if who else f"NaN when no {what} is {kind}"
+        if who:
+            return f"NaN when {who} has no {lacking}"
+        return f"NaN when no {what} is {kind}"
 
 
 RATES: dict[str, Rate] = {

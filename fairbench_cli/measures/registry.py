@@ -256,7 +256,10 @@ def measure(name: str | Metric, data: Counts | Rows) -> Floats:
     >>> float(measure("accuracy", some)), float(measure("discrimination-of-labels", some))
     (0.75, 0.2333333333333334)
     """
-    metric = find(name) if isinstance(name, str) else name
+    if isinstance(name, str):
+        metric = find(name)
+    else:
+        metric = name
     given: Counts | Rows = data.counts() if metric.needs == "counts" and isinstance(data, Rows) else data
     if metric.needs != "counts" and isinstance(given, Counts):
         raise ValueError(f"{metric.name} needs rows, not counts")
@@ -364,7 +367,10 @@ def own_metric(name: str, function: Callable[[Any], Any]) -> Metric:
         raise ValueError(f"{type(error).__name__} on a few {metric.needs}: {error}") from None
     shape = () if of_rows else (3,)
     if value.shape != shape:
-        what = "rows" if of_rows else f"counts of shape {_COUNTS.n.shape}"
+        if of_rows:
+            what = "rows"
+        else:
+            what = f"counts of shape {_COUNTS.n.shape}"
         raise ValueError(f"returned shape {value.shape} for {what}, not {shape}")
     return metric
 

@@ -71,7 +71,9 @@ class Rows:
     @property
     def mass(self) -> Floats:
         """The weights; one each where there are none."""
-        return np.ones(len(self.s)) if self.weights is None else self.weights
+        if self.weights is None:
+            return np.ones(len(self.s))
+        return self.weights
 
     def of_labels(self) -> "Rows":
         """Return the rows with their labels for predictions, so that a measure speaks of the labels."""
@@ -155,7 +157,10 @@ def ranges(values: ArrayLike, parts: int, weights: Floats | None = None) -> tupl
     if not numbers.size:
         return np.zeros(0, dtype=np.intp), np.zeros(0)
     at = np.arange(1, parts) / parts
-    cuts = np.quantile(numbers, at, weights=weights, method="inverted_cdf") if parts > 1 else np.zeros(0)
+    if parts > 1:
+        cuts = np.quantile(numbers, at, weights=weights, method="inverted_cdf")
+    else:
+        cuts = np.zeros(0)
     tops = np.unique(np.append(cuts, numbers.max()))
     return np.searchsorted(tops, numbers).astype(np.intp), tops
 
@@ -180,7 +185,10 @@ def clusters(matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None
     """
     from sklearn.cluster import KMeans
 
-    heavy = matrix if weights is None else matrix[np.asarray(weights) > 0]
+    if weights is None:
+        heavy = matrix
+    else:
+        heavy = matrix[np.asarray(weights) > 0]
     different = len(np.unique(heavy.round(DECIMALS), axis=0))
     if not different:  # no rows, or none of any weight
         return np.zeros(len(matrix), dtype=np.intp)
@@ -236,7 +244,10 @@ def counted(rows: Rows, strata: NDArray[Any] | None = None) -> Counts:
     ValueError
         When there are no strata.
     """
-    of = rows.strata if strata is None else strata
+    if strata is None:
+        of = rows.strata
+    else:
+        of = strata
     if of is None:
         raise ValueError("needs strata")
     found, code = np.unique(of, return_inverse=True)

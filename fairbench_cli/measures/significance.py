@@ -269,12 +269,16 @@ def slope_p(rows: Rows) -> float:
 
 def slope_t_of_scores(rows: Rows) -> float:
     """As slope-t, with scores instead of ŷ."""
-    return math.nan if rows.score is None else _slope(rows, rows.score)[0]
+    if rows.score is None:
+        return math.nan
+    return _slope(rows, rows.score)[0]
 
 
 def slope_p_of_scores(rows: Rows) -> float:
     """P(|T| ≥ |t|) of slope-t-of-scores, two-sided."""
-    return math.nan if rows.score is None else _student_p(*_slope(rows, rows.score))
+    if rows.score is None:
+        return math.nan
+    return _student_p(*_slope(rows, rows.score))
 
 
 def mann_whitney_u_of_scores(rows: Rows) -> float:

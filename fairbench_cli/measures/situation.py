@@ -75,7 +75,10 @@ def look_up(
     if k < 1:
         raise ValueError(f"{k} neighbours are none")
     matrix = distance_matrix(rows)
-    given = rows.predicted[:, None] if outcomes is None else outcomes
+    if outcomes is None:
+        given = rows.predicted[:, None]
+    else:
+        given = outcomes
     order = np.argsort(rows.s, kind="stable")  # the deprived first
     split = int(np.sum(rows.s == 0))
     places = np.arange(len(order))

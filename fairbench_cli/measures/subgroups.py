@@ -73,7 +73,9 @@ class Extremes:
     def limit(self, share: float) -> float:
         """Return the likelihood ratio that a share of deals exceeds at most; infinite where no deal tells."""
         at = int(np.ceil((1 - share) * (1 + len(self.null)) - TIED))
-        return float(np.sort(self.null)[at - 1]) if at <= len(self.null) else np.inf
+        if at <= len(self.null):
+            return float(np.sort(self.null)[at - 1])
+        return np.inf
 
 
 def subgroups(codes: Ints) -> Subgroups:
@@ -133,7 +135,10 @@ def search(some: Subgroups, above: Floats, below: Floats, deals: Iterator[Floats
     best: list[int | None] = []
     ratios = []
     for side in (~higher & (found > TIED), higher & (found > TIED)):
-        at = _first_of_largest(np.where(side, found, -np.inf), some, rows) if side.any() else None
+        if side.any():
+            at = _first_of_largest(np.where(side, found, -np.inf), some, rows)
+        else:
+            at = None
         best.append(at)
         ratios.append(0.0 if at is None else float(found[at]))
     most = [np.empty(0)]

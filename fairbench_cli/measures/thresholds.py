@@ -156,7 +156,10 @@ def group_points(score: ArrayLike, y: ArrayLike, weights: ArrayLike | None = Non
         raise ValueError("a group has no rows")
     if not np.isfinite(score).all():
         raise ValueError("a score is not a finite number")
-    mass = np.ones(len(score)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if weights is None:
+        mass = np.ones(len(score))
+    else:
+        mass = np.asarray(weights, dtype=np.float64)
     distinct, level = np.unique(score, return_inverse=True)
     # Summed by score first, so that the order of the rows matters to rounding alone.
     fp, tp = (

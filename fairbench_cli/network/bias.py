@@ -58,7 +58,9 @@ def bias_kind(
     own = {name: j for j, name in enumerate(names)}[outcome]
     if not any(own in nodes for nodes in parents):
         return "label bias"
-    return "prior shift" if {names[i] for i in parents[own]} <= set(edited) else "mixture"
+    if {names[i] for i in parents[own]} <= set(edited):
+        return "prior shift"
+    return "mixture"
 
 
 def shift(
@@ -114,7 +116,10 @@ def shift(
         below = _levels(source, deprived)
         above = _levels(source, favoured)
         if not below.any() or (both and not above.any()):
-            group = "favoured" if below.any() else "deprived"
+            if below.any():
+                group = "favoured"
+            else:
+                group = "deprived"
             raise user_error(f'no level of "{name}" is named as {group}', f"name at least one {group} level")
         if np.any(below & above):
             raise user_error(f'a level of "{name}" is both deprived and favoured', "name it once")

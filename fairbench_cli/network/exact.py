@@ -233,7 +233,9 @@ class _People:
     def of_seen(self) -> tuple[GroupPoints, ...]:
         """What thresholds on p' accept of each group that a rule sees."""
         same = np.array_equal(self.seen, self.group)
-        return self.of_group if same else replace(self, group=self.seen).of_group
+        if same:
+            return self.of_group
+        return replace(self, group=self.seen).of_group
 
     def batches(self, g: int) -> list[Rows]:
         """Return which people of a group are in each batch."""
@@ -281,7 +283,10 @@ def facts_of(
     view = _view(world, unseen, features, sums)
     truth = _people(view, "true", view.judged)
     unbiased = world.network is world.base and not world.included and not world.omitted
-    record = learned = truth if unbiased else _people(view, "recorded", world.network)
+    if unbiased:
+        record = learned = truth
+    else:
+        record = learned = _people(view, "recorded", world.network)
     if any(name != node for name, node in view.shown.items()):
         learned = _people(_view(world, unseen, "recorded", sums), "recorded", world.network)
     recorded = record
@@ -339,7 +344,10 @@ def _people(view: _View, labels: Labels, net: BayesNet) -> _People:
     given = view.given if recorded else {}
     own = world.label
     true = world.true_name(world.label)
-    outcome = own if recorded else true
+    if recorded:
+        outcome = own
+    else:
+        outcome = true
     groups = tuple(name if recorded else world.true_name(name) for name in world.groups)
     true_groups = tuple(world.true_name(name) for name in world.groups)
     of_truth = markov_boundary(view.judged, true, view.best)
@@ -347,7 +355,10 @@ def _people(view: _View, labels: Labels, net: BayesNet) -> _People:
     nodes = tuple(dict.fromkeys([*groups, *true_groups, *view.shown.values(), *of_truth]))
     cells = _cells(view, net, nodes, outcome, given)
     codes, mass = cells or _drawn(view, net, nodes, outcome, given)
-    batch = np.zeros(len(mass), np.intp) if cells else _batches(len(mass))
+    if cells:
+        batch = np.zeros(len(mass), np.intp)
+    else:
+        batch = _batches(len(mass))
     if not cells:
         mass = mass / np.bincount(batch)[batch, np.newaxis]
     deprived = world.of_group("deprived")
@@ -360,7 +371,10 @@ def _people(view: _View, labels: Labels, net: BayesNet) -> _People:
     score = np.where(never, view.fallback[seen], score)
     truth = chances(view.judged, true, world.favourable, view.best, codes)
     sizes = [len(net.levels_of(name)) for name in rows]
-    row = np.ravel_multi_index([codes[name] for name in rows], sizes) if rows else np.zeros(len(mass), int)
+    if rows:
+        row = np.ravel_multi_index([codes[name] for name in rows], sizes)
+    else:
+        row = np.zeros(len(mass), int)
     how: How = "exact" if cells else "draws"
     return _People(how, mass, batch, group, seen, owner, score, truth, never, row.astype(np.intp), rows)
 
@@ -557,7 +571,9 @@ def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
         moved[start[line] + np.where(upper == 1, zeros + ones - 1, place - ones)] = np.arange(len(q))
         q = q[moved]
         w = w[moved]
-    return float(found / differ) if differ > EQUAL * w.sum() ** 2 else 0.0
+    if differ > EQUAL * w.sum() ** 2:
+        return float(found / differ)
+    return 0.0
 
 
 def _ranks(values: Floats, nearest: float) -> Rows:

@@ -77,7 +77,9 @@ def family_counts(
         keys += columns[j]
         size *= levels[j]
     r = levels[node]
-    return _count_dense(keys, size // r, r) if dense else _count_sparse(keys, r)
+    if dense:
+        return _count_dense(keys, size // r, r)
+    return _count_sparse(keys, r)
 
 
 def _renumber(keys: Keys) -> tuple[Keys, int]:
@@ -131,7 +133,10 @@ def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> Lo
         raise user_error(f"iss is {iss}, not a positive number", "give an imaginary sample size above 0")
     columns = [np.ascontiguousarray(codes, np.int64) for codes in table.codes.T]
     levels = table.level_counts
-    penalty = log(len(table)) / 2 if score == "bic" else 1.0
+    if score == "bic":
+        penalty = log(len(table)) / 2
+    else:
+        penalty = 1.0
 
     @cache
     def local(node: int, parents: tuple[int, ...]) -> float:

@@ -95,7 +95,9 @@ def open_network(name: str) -> tuple[BayesNet, Meta]:
 def card_of_network(meta: Meta) -> Card | None:
     """Return the card of the network's data set if it is a shipped one."""
     name = str(meta.source.get("dataset", ""))
-    return read_card(find_card(name)) if name in known_cards() else None
+    if name in known_cards():
+        return read_card(find_card(name))
+    return None
 
 
 def to_json(net: BayesNet, meta: Meta) -> str:
@@ -154,7 +156,9 @@ def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
 
 def _column(column: Column) -> dict[str, Any]:
     own: dict[str, Any] = {"name": column.name, "levels": list(column.levels)}
-    return own if column.kind == "nominal" else {**own, "kind": column.kind, "values": list(column.values)}
+    if column.kind == "nominal":
+        return own
+    return {**own, "kind": column.kind, "values": list(column.values)}
 
 
 class _ColumnEntry(StrictModel):

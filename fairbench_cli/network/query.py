@@ -163,7 +163,8 @@ def _sum_out(factors: Sequence[Factor], gone: Collection[int], net: BayesNet) ->
             if top == 0:
                 return [((), np.zeros(()))], 0.0
             exponent += log(top)
-            kept += [(columns, table / top)] if columns else []
+            if columns:
+                kept += [(columns, table / top)]
         if not left:
             return kept, exponent
         scopes = {j: set().union(*(columns for columns, _ in kept if j in columns)) for j in left}

@@ -207,7 +207,10 @@ def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobod
     else:
         graph = best_graph(search, start, 1, 0, tell)
     parents = tuple(tuple(sorted(own)) for own in graph)
-    bic = local if score == "bic" else local_scores(table, "bic")
+    if score == "bic":
+        bic = local
+    else:
+        bic = local_scores(table, "bic")
     return Structure(parents, network_score(local, parents), network_score(bic, parents))
 
 
@@ -259,7 +262,10 @@ def _best(table: Table, allowed: Constraints) -> Graph:
 
 def _constraints(names: Sequence[str], settings: LearnSettings) -> Constraints:
     """Return the constraints with indices for names, checked against the columns and each other."""
-    limit = len(names) if settings.max_parents is None else settings.max_parents
+    if settings.max_parents is None:
+        limit = len(names)
+    else:
+        limit = settings.max_parents
     if limit < 0:
         raise user_error(f"max_parents is {limit}", "give 0 or more, or leave it out for no limit")
     required = _indices(names, settings.whitelist, "whitelist")

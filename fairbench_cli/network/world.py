@@ -131,7 +131,10 @@ class World:
         for i, j in enumerate(at):
             column = network.columns[j]
             chain = self.chain(column.name)
-            older = f"{column.name}.{len(chain) - 1}" if len(chain) > 1 else f"{column.name}.true"
+            if len(chain) > 1:
+                older = f"{column.name}.{len(chain) - 1}"
+            else:
+                older = f"{column.name}.true"
             _check_free(older, self.network)
             nodes[j] = replace(column, name=older)
             # The chain rule: one node after another, each given those before it.
@@ -159,7 +162,10 @@ class World:
             When next to nobody is left, or the network has a column of such a name.
         """
         network = self.network
-        own = f"included.{len(self.included) + 1}" if self.included else "included"
+        if self.included:
+            own = f"included.{len(self.included) + 1}"
+        else:
+            own = "included"
         _check_free(own, network)
         node = Column(own, (NO, YES))
         cpt = np.stack([1 - chance, chance], axis=-1)
@@ -171,7 +177,10 @@ class World:
         found = replace(self, network=more, included=(*self.included, own))
         share = found.share_included
         if share < FEWEST_INCLUDED:
-            what = f"{share:.2g} of all people are included" if share else "nobody is included in the record"
+            if share:
+                what = f"{share:.2g} of all people are included"
+            else:
+                what = "nobody is included in the record"
             raise user_error(what, WEAKER)
         return found
 
@@ -425,7 +434,10 @@ def draw(world: World, n: int, seed: int) -> WorldRows:
     found = 0
     tried = 0
     while found < n:
-        most = ceil((n - found) * (tried + 1) / (found + 1)) if at else n - found
+        if at:
+            most = ceil((n - found) * (tried + 1) / (found + 1))
+        else:
+            most = n - found
         block: Codes = np.zeros((min(most, BLOCK), len(names)), dtype=np.int16, order="F")
         fill(block)
         tried += len(block)

@@ -74,12 +74,16 @@ class Reproduction:
     def scored(self) -> pd.DataFrame:
         """The covered values that a run is judged by: of the scored metrics, without a flag."""
         values = self.unflagged
-        return values[values["metric"].isin(self.paper.scored)] if self.paper.scored else values
+        if self.paper.scored:
+            return values[values["metric"].isin(self.paper.scored)]
+        return values
 
     @property
     def unflagged(self) -> pd.DataFrame:
         """The covered values that nothing is known to be wrong with."""
-        return self.covered[self.covered["flags"] == ""] if "flags" in self.values else self.covered
+        if "flags" in self.values:
+            return self.covered[self.covered["flags"] == ""]
+        return self.covered
 
     @property
     def flagged(self) -> pd.DataFrame:
@@ -193,7 +197,10 @@ def _ours(run: RunResults, cell: dict[str, Any], metric: str) -> tuple[Any, ...]
     found = run.get(key, metric)
     mean = found.mean
     values = found.values[np.isfinite(found.values)]
-    sd = float(np.std(values, ddof=1)) if len(values) > 1 else np.nan
+    if len(values) > 1:
+        sd = float(np.std(values, ddof=1))
+    else:
+        sd = np.nan
     technique = technique_label(cell["intervention"], cell["parameters"], cell["include_protected"])
     classifier = classifier_label(cell["classifier"], cell["classifier_parameters"])
     name = f"{cell['dataset']}, {cell['attribute']}, β = {cell['beta']:g}, {technique}, {classifier}"
@@ -235,7 +242,9 @@ def judge(
     if shown == "…":
         return NOT_RUN, ""
     if math.isnan(theirs):
-        return (BOTH, "") if shown == "-" else (OFF, 'theirs is "-"')
+        if shown == "-":
+            return (BOTH, "")
+        return (OFF, 'theirs is "-"')
     if math.isnan(ours):
         return OFF, f'ours is "{shown}"'
     gap = abs(ours - theirs)
@@ -372,7 +381,10 @@ def _ambiguous(what: str, cells: Sequence[Facts], run: str) -> UserError:
         parts.append(f"{key} ({', '.join(found)})")
         # Naming the one data set or intervention to keep would leave out those of all other values.
         keeps = key not in ("dataset", "intervention")
-        filters += [f"{key}={found[0]}"] if keeps else [f"{key}!={one}" for one in found[1:]]
+        if keeps:
+            filters += [f"{key}={found[0]}"]
+        else:
+            filters += [f"{key}!={one}" for one in found[1:]]
     return user_error(
         f"{len(cells)} cells of the run fit {what}; they differ in {' and '.join(parts)}",
         f"choose, such as --only {','.join(filters)}",

@@ -111,14 +111,19 @@ def share_line(comparison: Reproduction, tolerance: float) -> tuple[str, float]:
     """Return in words how many values agree, and their share; NaN of none."""
     k, n = agreed(comparison.paper, comparison.scored, tolerance)
     scored = ", ".join(comparison.paper.scored)
-    values = f"unflagged values of {scored}" if scored else "values"
+    if scored:
+        values = f"unflagged values of {scored}"
+    else:
+        values = "values"
     within = limit_name(comparison.paper, tolerance)
     return f"{comparison.run}, {within}: {k} of {n} {values} = {share(k, n)}", k / n if n else np.nan
 
 
 def limit_name(paper: Paper, tolerance: float) -> str:
     """Say within what a value of a paper is taken to agree."""
-    return "within two published sd or the floor" if paper.floors else f"within {tolerance:g}"
+    if paper.floors:
+        return "within two published sd or the floor"
+    return f"within {tolerance:g}"
 
 
 def share(part: int, whole: int) -> str:
@@ -127,7 +132,9 @@ def share(part: int, whole: int) -> str:
     >>> share(3, 4), share(0, 0)
     ('0.750', '-')
     """
-    return f"{part / whole:.3f}" if whole else "-"
+    if whole:
+        return f"{part / whole:.3f}"
+    return "-"
 
 
 def coverage(comparison: Reproduction) -> str:
@@ -217,7 +224,10 @@ def _by_measure(
     rows = [row(str(metric), part) for metric, part in values.groupby("metric", sort=False)]
     if total:
         rows.append(row("all", values))
-    heads = [f"({i})" for i in range(1, len(names) + 1)] if brief else names
+    if brief:
+        heads = [f"({i})" for i in range(1, len(names) + 1)]
+    else:
+        heads = names
     return _table(title, ["measure", *heads, "all"], rows, 1)
 
 
@@ -306,8 +316,14 @@ def _blocks(comparison: Reproduction) -> Iterator[Section]:
 
 
 def _both(row: Row) -> str:
-    mark = f" {OFF_MARK}" if row["verdict"] == OFF else ""
-    flag = f" {FLAG_MARK}" if row.get("flags") else ""
+    if row["verdict"] == OFF:
+        mark = f" {OFF_MARK}"
+    else:
+        mark = ""
+    if row.get("flags"):
+        flag = f" {FLAG_MARK}"
+    else:
+        flag = ""
     return f"{row['shown']} / {_printed(row['theirs'])}{flag or mark}"
 
 
@@ -320,7 +336,9 @@ def _own_columns(comparison: Reproduction) -> list[str]:
 
 def _printed(value: float) -> str:
     """Write a published value as a table does."""
-    return "-" if pd.isna(value) else f"{value:.3f}"
+    if pd.isna(value):
+        return "-"
+    return f"{value:.3f}"
 
 
 LEGEND = (

@@ -76,7 +76,9 @@ class Paper:
 
     def tolerance(self, row: Mapping[Any, Any]) -> float:
         """Return how far off our mean may be from a row's value: two sd, or the floor; NaN without an sd."""
-        return max(2 * float(row["sd"]), self.floor(row)) if self.floors else nan
+        if self.floors:
+            return max(2 * float(row["sd"]), self.floor(row))
+        return nan
 
 
 PAPERS: dict[str, Paper] = {
@@ -210,6 +212,9 @@ def read_published(paper: Paper, tables: tuple[str, ...] = ()) -> "pd.DataFrame"
             raise user_error(
                 f'{paper.name} has no values of table "{table}"', suggest(table, known), "--table"
             )
-    wanted = text[text["table"].isin(tables)] if tables else text
+    if tables:
+        wanted = text[text["table"].isin(tables)]
+    else:
+        wanted = text
     numbers = {name: pd.to_numeric(wanted[name]) for name in ("value", "sd") if name in wanted}
     return wanted.assign(**numbers).reset_index(drop=True)

@@ -336,7 +336,9 @@ class Correlations:
     @property
     def clustered(self) -> int:
         """How many metrics have some correlation with another one."""
-        return len(self.tree) + 1 if len(self.tree) else 0
+        if len(self.tree):
+            return len(self.tree) + 1
+        return 0
 
     def clusters(self, count: int | None = None) -> NDArray[np.int64]:
         """Return the cluster of each metric of the matrix, from 1 on in its order; 0: in none.

@@ -325,7 +325,10 @@ def answer_of(run: RunResults) -> RunAnswer:
         frame[frame["metric"].isin((metric.name, ACCURACY))] for frame in (own_of(run), paired_of(run))
     )
     paired = paired.assign(kind=kinds(paired, own))
-    pareto = pareto_of(run) if metric.name == FAIRNESS else pareto_frame(results, (metric.name, ACCURACY))
+    if metric.name == FAIRNESS:
+        pareto = pareto_of(run)
+    else:
+        pareto = pareto_frame(results, (metric.name, ACCURACY))
     found = CellRows(
         _by_cell(own, "metric"),
         _by_cell(paired, "metric"),
@@ -397,7 +400,10 @@ def _settings(
         repeats = run.plan.config.repeats
         findings = [_finding(cell, compared, metric.name, repeats, found, called) for cell in own]
         plain = next((one for one in findings if one.plain), None)
-        seen = None if plain is None else bool(plain.key[SEEN])
+        if plain is None:
+            seen = None
+        else:
+            seen = bool(plain.key[SEEN])
         truths = [one for one in findings if one.intervention == TRUTH]
         truth = next((one for one in truths if one.key[SEEN] == seen), next(iter(truths), None))
         constant = {one.technique for one in findings if one.constant}
@@ -408,14 +414,20 @@ def _settings(
         )
         labels = np.nan
         if data is not None:
-            counts = data.labels if run.labels == "true" else data.labels_at(world, beta)
+            if run.labels == "true":
+                counts = data.labels
+            else:
+                counts = data.labels_at(world, beta)
             of_labels = labels_measured(metric.name, data.levels(counts, compared))
             labels = float(mean_and_interval(of_labels)["mean"])
         of_plain = () if plain is None else (*plain.key, compared, ACCURACY, "true")
         lost = _estimate(found.remedies.get(of_plain, _NO_ROW), _LOST)
         # What is known to rules that see as much as the plain model, else to others.
         at = *place, world, beta
-        exact = (facts.at(*at, include_protected=seen) or facts.at(*at)) if world else None
+        if world:
+            exact = facts.at(*at, include_protected=seen) or facts.at(*at)
+        else:
+            exact = None
         outcome, best = _outcome(plain, others, metric)
         named = (*place, compared, world, representation, classifier, parameters, beta)
         shown = called.dataset(place[0]), called.classifier(classifier, parameters), *groups
@@ -470,7 +482,11 @@ def _kind_alone(own: Mapping[Any, Any]) -> Kind | Literal[""]:
     """Return the kind of what is not compared with anything, such as a plain model."""
     if not own.get("n", 0):
         return "no value"
-    return "constant" if own["constant"] else "untested" if np.isnan(own["side"]) else ""
+    if own["constant"]:
+        return "constant"
+    if np.isnan(own["side"]):
+        return "untested"
+    return ""
 
 
 _NO_ROW: Mapping[Any, Any] = {}
@@ -497,7 +513,9 @@ def _outcome(
     if not better:
         over = tuple(one.technique for one in findings if one.kind == "overshoots")
         if over or plain.kind != "untested":
-            return ("overshoots", over) if over else ("nothing shown" if plain.shown else "no gap shown", ())
+            if over:
+                return ("overshoots", over)
+            return ("nothing shown" if plain.shown else "no gap shown", ())
         return "untested", ()
     better.sort(key=lambda one: abs(one.value.mean - (metric.ideal or 0.0)))
     ahead = [one for one in better if not one.dominated_by] or better
@@ -526,7 +544,10 @@ def groups_in_words(protected: ProtectedAttributes, compared: str) -> tuple[str,
     if len(own) == 1:
         one = own[0]
         favoured = one.favoured_called or " or ".join(one.favoured)
-        alone = one.deprived[0] if len(one.deprived) == 1 else f"everybody but {favoured}"
+        if len(one.deprived) == 1:
+            alone = one.deprived[0]
+        else:
+            alone = f"everybody but {favoured}"
         return one.deprived_called or alone, favoured
     favoured = CROSS.join(" or ".join(one.favoured) for one in own)
     return f"everybody but {favoured}", favoured

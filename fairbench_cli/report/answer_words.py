@@ -95,7 +95,10 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
     constant = _constants_of_all(answer)
     found = []
     if len(main) <= FEW and len({one.beta for one in main}) == 1:
-        where = f"β = {main[0].beta:g}: " if betas else ""
+        if betas:
+            where = f"β = {main[0].beta:g}: "
+        else:
+            where = ""
         long, short = (f"{where}{_together(main, answer, given)}." for given in (reading, None))
         if _ALL_CONSTANT in short:
             constant = ""
@@ -107,7 +110,9 @@ def headline_of(answer: RunAnswer, reading: MetricReading) -> str:
 
 def _begun(text: str) -> str:
     """Return a sentence with a capital letter, unless it begins with a name."""
-    return f"{text[0].upper()}{text[1:]}" if text.startswith(_FIXED) else text
+    if text.startswith(_FIXED):
+        return f"{text[0].upper()}{text[1:]}"
+    return text
 
 
 _FIXED = ("the ", "no ", "every ", "nothing ")
@@ -123,8 +128,16 @@ def _together(main: Sequence[RunSetting], answer: RunAnswer, reading: MetricRead
     for one in (each for each in main if each.outcome in NARROWED):
         on = f"on {_place(one, answer, _from_to(one, reading) if reading else '')}"
         best = one.outcome == "best"
-        who = one.best[0] if best else f"{sum(each.better for each in one.findings)} techniques"
-        does = "" if narrower else " narrows the gap" if best else " narrow the gap"
+        if best:
+            who = one.best[0]
+        else:
+            who = f"{sum(each.better for each in one.findings)} techniques"
+        if narrower:
+            does = ""
+        elif best:
+            does = " narrows the gap"
+        else:
+            does = " narrow the gap"
         narrower.append(on if best and who == last else f"{who}{does} {on}")
         last = who
     clauses = []
@@ -142,7 +155,9 @@ def _from_to(setting: RunSetting, reading: MetricReading) -> str:
     """Return the gap of the plain model and that of the first of the best: "15.8 to 3.4 points"."""
     best = setting.finding(setting.best[0])
     plain = setting.plain_of(best)
-    return f"{reading.text(plain.value.mean)} to {_left(best, plain, reading)}" if plain else ""
+    if plain:
+        return f"{reading.text(plain.value.mean)} to {_left(best, plain, reading)}"
+    return ""
 
 
 def _what_else(setting: RunSetting) -> str:
@@ -157,7 +172,9 @@ def _what_else(setting: RunSetting) -> str:
         return f"{_ALL_CONSTANT}{_in_some(tried)}"
     if not tried and setting.plain is not None and setting.plain.n:
         others = [one for one in setting.findings if not one.plain]
-        return "no technique gave a value" if others else "the plain model alone was run"
+        if others:
+            return "no technique gave a value"
+        return "the plain model alone was run"
     return _WITHOUT[setting.outcome]
 
 
@@ -201,7 +218,10 @@ def _constants_of_all(answer: RunAnswer) -> str:
     if len(some) == 1:
         setting, one = some[0]
         betas = len({each.beta for each in answer.settings}) > 1
-        at = f"At β = {setting.beta:g} " if betas else ""
+        if betas:
+            at = f"At β = {setting.beta:g} "
+        else:
+            at = ""
         return f" {at}{one.technique} {_does_to_all(one, brief=True)} on {setting.dataset_label}."
     n = len({id(setting) for setting, _ in some})
     same = f"a technique decides the same for everybody{_in_some(one for _, one in some)}"
@@ -225,7 +245,10 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
     blocks = answer.blocks
     if detail > 0 and len(blocks) <= FEW:
         return [_of_block(settings, answer, reading, detail) for settings in blocks]
-    width = 1 if detail < 0 else 3
+    if detail < 0:
+        width = 1
+    else:
+        width = 3
     together = groupby(answer.settings, lambda one: (one.dataset, one.attribute, one.compared)[:width])
     groups = [list(group) for _, group in together]
     found = [_of_many(own, answer, reading, detail) for own in groups if any(one.tried for one in own)]
@@ -239,14 +262,19 @@ def statements_of(answer: RunAnswer, reading: MetricReading, detail: int = 3) ->
 def _untried(settings: Iterable[RunSetting]) -> str:
     """Return why nothing can be said of settings without a plain model that has a value."""
     missing = {one.plain.missing for one in settings if one.plain is not None}
-    return NOT_RUN if missing == {NOT_RUN} else _WITHOUT["no value" if missing else "no baseline"]
+    if missing == {NOT_RUN}:
+        return NOT_RUN
+    return _WITHOUT["no value" if missing else "no baseline"]
 
 
 def _of_block(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
     """Return the statement on the settings of a block, which differ in β alone."""
     main = _main(settings)
     others = [one for one in settings if one is not main]
-    at = f", β = {main.beta:g}" if others else ""
+    if others:
+        at = f", β = {main.beta:g}"
+    else:
+        at = ""
     text = f"{_place(main, answer)}{at}: {said(main, reading, detail)}"
     exceptions = ((one.beta, _exceptions(one, reading, brief=detail < 2)) for one in others)
     return " ".join([text, *(f"At β = {beta:g}: {said}" for beta, said in exceptions if said)])
@@ -258,13 +286,18 @@ def _exceptions(setting: RunSetting, reading: MetricReading, *, brief: bool) -> 
     plain = [setting.plain] if setting.plain is not None and not setting.plain.n else []
     failed = [f"the plain model gave no value ({_why(one, brief=brief)})" for one in plain]
     parts = [*failed, *_constants(setting), *over, *_without_value(setting, brief=brief)]
-    return f"{'; '.join(parts)}." if parts else ""
+    if parts:
+        return f"{'; '.join(parts)}."
+    return ""
 
 
 def _of_many(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading, detail: int) -> str:
     """Return counts of the settings of the same groups compared, or of a data set."""
     first = settings[0]
-    most = 99 if detail > 2 else 1
+    if detail > 2:
+        most = 99
+    else:
+        most = 1
     pairs = len({(one.attribute, one.compared) for one in settings})
     if pairs > 1:
         head = f"{first.dataset_label}, {pairs} pairs of groups"
@@ -320,9 +353,14 @@ def _signed_gap(value: float, reading: MetricReading) -> str:
     if reading.form != "points" or not reading.signed:
         return reading.size(value)
     event = EVENTS.get(reading.rate, ("", ""))[0]
-    ways = ("less often", "as often", "more often") if event else ("lower", "the same", "higher")
+    if event:
+        ways = ("less often", "as often", "more often")
+    else:
+        ways = ("lower", "the same", "higher")
     side = reading.side(value)
-    return f"{reading.size(value)} {ways[side + 1]}" if side else ways[1]
+    if side:
+        return f"{reading.size(value)} {ways[side + 1]}"
+    return ways[1]
 
 
 # A setting -------------------------------------------------------------------------------------------------
@@ -347,21 +385,29 @@ def _most(detail: int) -> int:
 def gap_of(setting: RunSetting, reading: MetricReading) -> str:
     """Return the gap of the plain model and that of the labels."""
     plain = setting.plain
-    side = reading.side(plain.value.mean) if plain is not None and plain.n else None
+    if plain is not None and plain.n:
+        side = reading.side(plain.value.mean)
+    else:
+        side = None
     text = _labels(setting.labels, side, reading)
     if plain is None:
         return f"no plain model to compare with{text}"
     if not plain.n:
         return f"the plain model gave no value ({_why(plain)}){text}"
     gap = f"{reading.gap(plain.value.mean, setting.deprived, setting.favoured)}{text}"
-    return gap if plain.shown else f"{_nothing(plain, reading)}: {gap}"
+    if plain.shown:
+        return gap
+    return f"{_nothing(plain, reading)}: {gap}"
 
 
 def _labels(labels: float, side: int | None, reading: MetricReading) -> str:
     """Return the gap of the labels in brackets: the number alone where the model's is on the same side."""
     if math.isnan(labels):
         return ""
-    said = reading.text(labels) if side == reading.side(labels) else _signed_gap(labels, reading)
+    if side == reading.side(labels):
+        said = reading.text(labels)
+    else:
+        said = _signed_gap(labels, reading)
     return f" (labels: {said})"
 
 
@@ -369,11 +415,15 @@ def _nothing(plain: TechniqueFinding, reading: MetricReading) -> str:
     """Return that the plain model has no gap that is shown, that it is shown to have none, or no test."""
     if plain.kind == "untested":
         return "not tested"
-    return f"no gap, shown to be less than {_margin(reading)}" if plain.ideal else "no gap is shown"
+    if plain.ideal:
+        return f"no gap, shown to be less than {_margin(reading)}"
+    return "no gap is shown"
 
 
 def _margin(reading: MetricReading) -> str:
-    return "1 point" if reading.form == "points" else "0.01"
+    if reading.form == "points":
+        return "1 point"
+    return "0.01"
 
 
 def _best(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]:
@@ -382,20 +432,27 @@ def _best(setting: RunSetting, reading: MetricReading, detail: int) -> list[str]
     most = _most(detail)
     if plain is None or not plain.n:
         texts = [_value(one, reading) for one in setting.findings if one.n and not one.constant]
-        return [listed(texts, most)] if texts else []
+        if texts:
+            return [listed(texts, most)]
+        return []
     better = [one for one in setting.findings if one.better]
     if not better:
         tested = [one for one in setting.findings if one.n and not one.plain and one.kind not in _UNTESTED]
         shown = plain.shown or any(one.kind == "worse" for one in setting.findings)
         nothing = f"No technique is shown to {'narrow' if shown else 'change'} it"
-        return [nothing] if tested and setting.outcome != "overshoots" else []
+        if tested and setting.outcome != "overshoots":
+            return [nothing]
+        return []
     first = [_with_numbers(setting.finding(name), setting, reading) for name in setting.best]
     others = [_with_numbers(one, setting, reading) for one in better if one.technique not in setting.best]
     if setting.outcome == "best":
         best = setting.finding(setting.best[0])
         found = f"Best: {best.technique}, {_numbers(best, setting, reading)}"
     elif setting.outcome == "front":
-        worth = "; which one is a matter of what accuracy is worth" if detail > 1 else ""
+        if detail > 1:
+            worth = "; which one is a matter of what accuracy is worth"
+        else:
+            worth = ""
         found = f"On the front: {listed(first, most)}{worth}"
     else:
         found = f"{listed(first, most)} narrow it; none of them is shown to be ahead of the others on both"
@@ -406,7 +463,10 @@ _UNTESTED = ("constant", "untested")
 
 
 def _value(one: TechniqueFinding, reading: MetricReading) -> str:
-    accuracy = f", accuracy {100 * one.accuracy.mean:.1f} %" if not math.isnan(one.accuracy.mean) else ""
+    if not math.isnan(one.accuracy.mean):
+        accuracy = f", accuracy {100 * one.accuracy.mean:.1f} %"
+    else:
+        accuracy = ""
     return f"{one.technique} {_signed_gap(one.value.mean, reading)}{accuracy}"
 
 
@@ -426,7 +486,10 @@ def _numbers(one: TechniqueFinding, setting: RunSetting, reading: MetricReading)
         left = f"no gap shown: {left}"
     elif one.better and reading.form == "points" and not left.endswith("way"):
         left = f"{left} left"
-    some = "" if one.n == one.repeats else f", {one.n} of {one.repeats} repeats"
+    if one.n == one.repeats:
+        some = ""
+    else:
+        some = f", {one.n} of {one.repeats} repeats"
     return f"{left}{_cost(one)}{some}"
 
 
@@ -496,7 +559,10 @@ def _others(setting: RunSetting, reading: MetricReading, detail: int) -> list[st
         if found and (kind != "not shown" or detail > 2 or setting.best):
             numbers = kind in ("worse", "untested")
             texts = [_with_numbers(one, setting, reading) if numbers else one.technique for one in found]
-            limit = _margin(reading) if kind == "same" else ""
+            if kind == "same":
+                limit = _margin(reading)
+            else:
+                limit = ""
             parts.append(f"{what}{limit}: {listed(texts, _most(detail))}")
     plains = [
         f"{one.technique} {_signed_gap(one.value.mean, reading)}" for one in setting.findings if one.plain
@@ -524,7 +590,10 @@ def _why(one: TechniqueFinding, *, brief: bool = False) -> str:
         others = " (and 1 more reason)"
     elif more:
         others = f" (and {more} more reasons)"
-    text = words.get(status, status) if status != one.missing else text
+    if status != one.missing:
+        text = words.get(status, status)
+    else:
+        text = text
     return f"{text} in {n} of {one.repeats} repeats, {reason}{others}"
 
 
@@ -564,15 +633,24 @@ def _table(settings: Sequence[RunSetting], labels: str, reading: MetricReading) 
         for one in (setting.plain, setting.truth, *setting.findings)
         if one is not None and (one.n or one is not setting.truth)
     ]
-    own = "gap" if reading.shift else reading.name
+    if reading.shift:
+        own = "gap"
+    else:
+        own = reading.name
     gap = {"points": f"{own}, points", "times": "ratio", "number": reading.name}[reading.form]
-    sign = -1 if reading.turned and reading.form == "points" else 1  # as `shown` has it
+    # as `shown` has it
+    if reading.turned and reading.form == "points":
+        sign = -1
+    else:
+        sign = 1
 
     def turn(value: float) -> float:
         return sign * reading.shown(value)
 
     def change(value: float) -> float:
-        return math.nan if reading.turned and reading.form == "times" else reading.change(value)
+        if reading.turned and reading.form == "times":
+            return math.nan
+        return reading.change(value)
 
     columns: dict[str, Callable[[tuple[RunSetting, TechniqueFinding]], TableCell]] = {
         "β": lambda row: TableCell(f"{row[0].beta:g}", value=row[0].beta),
@@ -585,7 +663,10 @@ def _table(settings: Sequence[RunSetting], labels: str, reading: MetricReading) 
         "on true labels": lambda row: _estimate(row[1].true, _percent, plus="+"),
         "what": lambda row: TableCell(_what(row[1])),
     }
-    shown = {"true": "on recorded labels", "recorded": "on true labels"}[labels] if settings[0].world else ""
+    if settings[0].world:
+        shown = {"true": "on recorded labels", "recorded": "on true labels"}[labels]
+    else:
+        shown = ""
     columns = {head: cell for head, cell in columns.items() if not head.startswith("on ") or head == shown}
     return table_of("", columns, rows)
 
@@ -594,7 +675,10 @@ def _estimate(one: Estimate, said: Callable[[float], float], digits: int = 1, pl
     mean, *ends = (said(value) for value in (one.mean, one.low, one.high))
     if math.isnan(mean):
         return TableCell("–")
-    fine = "" if math.isnan(ends[0]) else f"[{', '.join(signed(end, digits, '') for end in sorted(ends))}]"
+    if math.isnan(ends[0]):
+        fine = ""
+    else:
+        fine = f"[{', '.join(signed(end, digits, '') for end in sorted(ends))}]"
     return TableCell(signed(mean, digits, plus), fine, mean)
 
 
@@ -610,8 +694,14 @@ def _what(one: TechniqueFinding) -> str:
         return _does_to_all(one)
     if one.plain:
         return one.kind or ("" if one.shown else "no gap shown")
-    some = "" if one.n == one.repeats else f" ({one.n} of {one.repeats} repeats)"
-    front = ", on the front" if one.front and one.better else ""
+    if one.n == one.repeats:
+        some = ""
+    else:
+        some = f" ({one.n} of {one.repeats} repeats)"
+    if one.front and one.better:
+        front = ", on the front"
+    else:
+        front = ""
     return f"{one.kind}{front}{some}"
 
 
@@ -640,7 +730,9 @@ def _place(setting: RunSetting, answer: RunAnswer, more: str = "") -> str:
     }
     varied = [text for key, text in parts.items() if text and len({getattr(one, key) for one in mine}) > 1]
     inside = ": ".join(filter(None, [", ".join(varied), more]))
-    return f"{setting.dataset_label} ({inside})" if inside else setting.dataset_label
+    if inside:
+        return f"{setting.dataset_label} ({inside})"
+    return setting.dataset_label
 
 
 def limits_of(answer: RunAnswer, plan: RunPlan) -> tuple[str, ...]:
@@ -672,10 +764,16 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
         return f"Test rows: {plan.test_rows}."
     if config.sample.source == "data":
         return f"Test rows: those of {config.repeats} random splits that are not trained on."
-    drawn = "drawn from the same network, without bias" if config.test == "network" else plan.test_rows
+    if config.test == "network":
+        drawn = "drawn from the same network, without bias"
+    else:
+        drawn = plan.test_rows
     text = f"Test rows: {drawn}."
     if plan.has_worlds and brief:
-        gaps = "" if config.test_labels == "true" else ", gaps on recorded labels and groups"
+        if config.test_labels == "true":
+            gaps = ""
+        else:
+            gaps = ", gaps on recorded labels and groups"
         return f"Points of accuracy on true labels{gaps}; test rows {drawn}."
     if plan.has_worlds:
         what = {"true": "true labels", "recorded": "labels and groups as recorded, of the rows included"}
@@ -686,10 +784,15 @@ def _rows_and_beta(plan: RunPlan, *, brief: bool = False) -> str:
         share = "the share of its favourable outcomes that the deprived group loses in training"
         text += f" β: {kinds if brief and kinds else share}"
         both = _those(plan, lambda one: one.get("bias_direction") == "both")
-        text += f" (on {both} the favoured group of the other one)." if both else "."
-        text += f" It is {kinds}." if kinds and not brief else ""
+        if both:
+            text += f" (on {both} the favoured group of the other one)."
+        else:
+            text += "."
+        if kinds and not brief:
+            text += f" It is {kinds}."
         idle = _those(plan, lambda one: not one["arc_to_outcome"])
-        text += f" It changes nothing on {idle}." if idle else ""
+        if idle:
+            text += f" It changes nothing on {idle}."
     return text
 
 
@@ -704,7 +807,10 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
     if n < 2:
         return "One repeat: nothing can be said of chance, and no difference is shown."
     if answer is None:
-        rows = "" if plan.has_worlds else "training and test "
+        if plan.has_worlds:
+            rows = ""
+        else:
+            rows = "training and test "
         return f"Shown: beyond chance, for other {rows}rows too (5 %, Holm; {n} repeats)."
     tables = len(answer.blocks)
     family = "data set, attribute and classifier"
@@ -718,7 +824,10 @@ def _chance(plan: RunPlan, answer: RunAnswer | None = None) -> str:
             "a technique is an artefact. Thresholds gain x of y points: y is what Bayes' rule of the record "
             "lacks to the best thresholds of the truth, all of which is known of the world without training."
         )
-    many = f" Of {tables} of these one in twenty may show what is not there." if tables > FEW else ""
+    if tables > FEW:
+        many = f" Of {tables} of these one in twenty may show what is not there."
+    else:
+        many = ""
     less = _margin(reading_of(answer.metric))
     return (
         "Narrower, wider, best, overshoots, no change: shown beyond chance, for other training sets and "

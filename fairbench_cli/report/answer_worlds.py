@@ -95,7 +95,9 @@ def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
         n = len(settings_with(settings, WHICH[ARTEFACT]))
         if n > 0 and detail == 0:
             parts.append(f"artefact in {n}")
-        return f"{world}: {'; '.join(parts)}." if world and parts else ""
+        if world and parts:
+            return f"{world}: {'; '.join(parts)}."
+        return ""
     several = len(settings) > 1
     for what, chosen in WHICH.items():
         often = how_often(settings, chosen)
@@ -106,7 +108,9 @@ def _of_world(world: str, settings: Sequence[RunSetting], detail: int) -> str:
                 heading += f" in {len(settings_with(settings, chosen))}"
             parts.append(f"{heading}: {listed(names, _most(detail))}")
     if not parts:
-        return f"{world}: nothing is shown." if world else ""
+        if world:
+            return f"{world}: nothing is shown."
+        return ""
     first, *others = parts
     head = world or NO_BIAS
     if several:
@@ -122,9 +126,17 @@ def _cost(settings: Sequence[RunSetting], detail: int) -> str:
     shown = [-100 * one.mean for one in known if one.kind == "worse"]
     if not shown:
         tested = any(one.kind != "untested" for one in known)
-        nothing = "no cost shown" if detail < 1 else "No cost of the bias is shown"
-        untested = "cost not tested" if detail < 1 else "What the bias costs is not tested"
-        return nothing if tested else untested
+        if detail < 1:
+            nothing = "no cost shown"
+        else:
+            nothing = "No cost of the bias is shown"
+        if detail < 1:
+            untested = "cost not tested"
+        else:
+            untested = "What the bias costs is not tested"
+        if tested:
+            return nothing
+        return untested
     if detail < 0:
         return f"costs up to {signed(max(shown), plus='')}"
     several = len(settings) > 1
@@ -152,7 +164,9 @@ def _gained(settings: Sequence[RunSetting], detail: int) -> str:
     if not found:
         if not any(one.lost.kind == "worse" for one in settings):
             return ""
-        return "nothing gained" if detail < 1 else "No technique is shown to gain any"
+        if detail < 1:
+            return "nothing gained"
+        return "No technique is shown to gain any"
     ordered = sorted(found, key=lambda name: (-len(found[name]), -max(one.mean for one in found[name])))
     if detail < 0:
         gain = f"{ordered[0]} gains"
@@ -198,7 +212,12 @@ def _thresholds(settings: Sequence[RunSetting], detail: int) -> str:
         if detail < 1:
             return ""
         return f"Bayes' rule of the record lacks nothing{_ranking(settings)}"
-    share = "all" if thresholds >= truth or gained == lacking else "none" if gained == NONE else gained
+    if thresholds >= truth or gained == lacking:
+        share = "all"
+    elif gained == NONE:
+        share = "none"
+    else:
+        share = gained
     if detail < 1:
         return f"thresholds gain {share} of {lacking}"
     where = ""
@@ -216,7 +235,12 @@ def _ranking(settings: Sequence[RunSetting]) -> str:
         return ""
     broken = [one for one in exact if not one.kept()]
     n = len(exact) - len(broken)
-    some = "not kept" if not n else f"kept in {n} of {len(exact)}" if broken else "kept"
+    if not n:
+        some = "not kept"
+    elif broken:
+        some = f"kept in {n} of {len(exact)}"
+    else:
+        some = "kept"
     ranking = f"the ranking within groups is {some}"
     if any(not one.include_protected for one in broken):
         ranking = f"to rules that do not see the group {ranking}"
@@ -229,7 +253,9 @@ def exact_accuracy(setting: RunSetting) -> tuple[float, float, float] | None:
     None where they are not known.
     """
     bayes, thresholds, truth = map(setting.exact.accuracy, ("bayes", "oracle-thresholds", "truth"))
-    return None if math.isnan(bayes + thresholds + truth) else (bayes, thresholds, truth)
+    if math.isnan(bayes + thresholds + truth):
+        return None
+    return (bayes, thresholds, truth)
 
 
 _COSTS = {
@@ -247,7 +273,10 @@ def _cost_in_numbers(setting: RunSetting) -> str:
     lost = setting.lost
     sign, plus = {"worse": (-1, ""), "better": (1, "")}.get(lost.kind, (1, "+"))
     ends = [signed(100 * end, plus=plus) for end in sorted((sign * lost.low, sign * lost.high))]
-    fine = "" if math.isnan(lost.low) else f" ({' to '.join(ends)})"
+    if math.isnan(lost.low):
+        fine = ""
+    else:
+        fine = f" ({' to '.join(ends)})"
     size = signed(100 * sign * lost.mean, plus=plus)
     return f"{_COSTS.get(lost.kind, _APART)} {size} points of accuracy{fine}"
 

@@ -73,7 +73,9 @@ class Baselines:
     @property
     def constant(self) -> str:
         """The constant that is right more often on the test rows: `ACCEPT` or `REFUSE`."""
-        return ACCEPT if self.majority else REFUSE
+        if self.majority:
+            return ACCEPT
+        return REFUSE
 
     @property
     def constants(self) -> dict[str, Counts]:
@@ -216,7 +218,10 @@ def distances_of(run: RunResults) -> pd.DataFrame:
     """
     parts = [part for data in run.datasets for part in _distances(run, data)]
     empty = pd.DataFrame(columns=DISTANCE_COLUMNS)
-    frame = pd.concat(parts, ignore_index=True) if parts else empty.assign(mean=0.0, constant_mean=0.0)
+    if parts:
+        frame = pd.concat(parts, ignore_index=True)
+    else:
+        frame = empty.assign(mean=0.0, constant_mean=0.0)
     for prefix in ("", "constant_"):
         own = adjusted(frame, frame[f"{prefix}p"].to_numpy(dtype=float), BLOCK)
         change = frame[f"{prefix}difference"].to_numpy(dtype=float)
@@ -257,7 +262,9 @@ def region_of(gap: str, accuracy: str, line: str) -> str:
         for name, needed in REGIONS.items()
         if all(one in ("", SAME, NEITHER, need) for one, need in zip(found, needed, strict=True))
     ]
-    return " or ".join(left) if 1 <= len(left) <= 2 else OPEN
+    if 1 <= len(left) <= 2:
+        return " or ".join(left)
+    return OPEN
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,7 +356,10 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
     of_labels: dict[tuple[str, float], list[tuple[int, int]]] = {}
     for i, (cell, base) in enumerate(zip(data.cells, data.untouched(), strict=True)):
         if base is not None and not is_baseline(cell["intervention"], cell["parameters"]):
-            labels = ("", 0.0) if run.labels == "true" else (cell["world"], cell["beta"])
+            if run.labels == "true":
+                labels = ("", 0.0)
+            else:
+                labels = (cell["world"], cell["beta"])
             of_labels.setdefault(labels, []).append((i, base))
     for tested, compared in product(of_labels.values(), data.asked(run.attributes)):
         cells, bases = np.array(tested).T
@@ -367,7 +377,10 @@ def _distances(run: RunResults, data: DatasetRepeats) -> Iterator[pd.DataFrame]:
             known = np.isfinite(found.excess)
             rows, basis = population.of_two_models(data, compared, tested, known, *found.slopes)
         else:
-            each = population.FRESH if data.design.kind == "drawn" else population.SPLITS
+            if data.design.kind == "drawn":
+                each = population.FRESH
+            else:
+                each = population.SPLITS
             rows = None
             basis = np.full(len(cells), each, dtype=object)
         everywhere = paired_test(differences, data.design.ratio, rows)

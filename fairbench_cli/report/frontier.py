@@ -379,7 +379,10 @@ def frontier_table(name: str, run: RunResults) -> Document:
     for row in distance_frame(run).to_dict("records"):
         place, technique, beta = place_of(row)
         own = run.cell(key_of(row)).statuses
-        word = row["verdict"] if row["verdict"] in (ABOVE, BELOW) else ""
+        if row["verdict"] in (ABOVE, BELOW):
+            word = row["verdict"]
+        else:
+            word = ""
         lines = {_SHORT[row["constraint"]]: written(row["difference"], word=word)}
         if row["constraint"] == "demographic-parity":
             lines = {
@@ -417,7 +420,10 @@ def _caption(run: RunResults) -> tuple[str, ...]:
         f"Thresholds are tried at {len(RATES)} acceptance rates and where the classifier itself decides; "
         "those between them may be better by some thousandths.",
     )
-    design = run.datasets[0].design.kind if run.datasets else "drawn"
+    if run.datasets:
+        design = run.datasets[0].design.kind
+    else:
+        design = "drawn"
     if design == "shared":
         lines += ("At the odds gap nothing is said of the population: all repeats share their test rows.",)
     if run.plan.config.sample.source != "data":
@@ -434,4 +440,6 @@ def _cells(moved: MovedThresholds) -> pd.DataFrame:
 
 def _together(parts: list[pd.DataFrame], columns: list[str]) -> pd.DataFrame:
     some = [part for part in parts if len(part)]
-    return pd.concat(some, ignore_index=True) if some else pd.DataFrame(columns=columns)
+    if some:
+        return pd.concat(some, ignore_index=True)
+    return pd.DataFrame(columns=columns)

@@ -276,7 +276,10 @@ def slopes(metric: Metric | str | Callable[[Counts], Floats], counts: Counts) ->
     >>> slopes("selection-rate-difference", Counts(("g", "f"), n))[:, 0].round(2).tolist()
     [[-0.06, 0.19], [0.25, -0.25]]
     """
-    of = metric if callable(metric) else partial(measure, metric)
+    if callable(metric):
+        of = metric
+    else:
+        of = partial(measure, metric)
     now = of(counts)
     found = np.zeros_like(counts.n)
     for at in np.ndindex(counts.n.shape[-3:]):
@@ -315,7 +318,9 @@ class Decided:
     def of(self, repeats: NDArray[Any]) -> "Decided":
         """Return the decisions in some of the repeats, by a mask or by their places."""
         n = self.n[repeats]
-        return Decided(n) if self.rows is None else _in_runs(n, self.rows[:, repeats], self.starts)
+        if self.rows is None:
+            return Decided(n)
+        return _in_runs(n, self.rows[:, repeats], self.starts)
 
 
 _CHANCES = (np.arange(STEPS + 1, dtype=np.uint8) / np.float32(STEPS)).astype(np.float64)

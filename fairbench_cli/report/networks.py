@@ -67,12 +67,17 @@ def _fitting(path: Path, source: dict[str, Any]) -> BayesNet | None:
     # The network's file has the card's name, the plan the name that the config gives the data set.
     facts = {key: value for key, value in meta.source.items() if key != "dataset"}
     same = all(canonical(source.get(key)) == canonical(value) for key, value in facts.items())
-    return net if same else None
+    if same:
+        return net
+    return None
 
 
 def about_network(net: BayesNet, source: dict[str, Any]) -> str:
     """Return in words how large a network is and where it is from."""
-    how = "shipped with fairbench" if "network" in source else "learned from the data"
+    if "network" in source:
+        how = "shipped with fairbench"
+    else:
+        how = "learned from the data"
     return f"{len(net.columns)} nodes, {len(net.arcs)} arcs, {how} (BIC {source['bic']:,.0f})."
 
 
@@ -227,9 +232,20 @@ def role_of(name: str, marks: Marks) -> tuple[str, ...]:
     ('protected', 'edited by β')
     """
     added = marks.added.get(name, "")
-    column = name.removesuffix(".true") if added else name
-    whose = "outcome" if column == marks.outcome else "protected" if column == marks.protected else ""
-    edited = "edited by β" if name in marks.edited and whose != "outcome" else ""
+    if added:
+        column = name.removesuffix(".true")
+    else:
+        column = name
+    if column == marks.outcome:
+        whose = "outcome"
+    elif column == marks.protected:
+        whose = "protected"
+    else:
+        whose = ""
+    if name in marks.edited and whose != "outcome":
+        edited = "edited by β"
+    else:
+        edited = ""
     return tuple(filter(None, (whose, added or edited)))
 
 

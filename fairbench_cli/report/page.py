@@ -105,7 +105,10 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         whole.append(PanelParts(number, [(panels[k], drawn[k]) for k in places], first, beta, shown))
     sections = [one for one in _sections(run, whole) if one.sections or one.tables or one.charts]
     sections += [*([compared] if compared else []), provenance_of(run)]
-    named_beta = "β" if strengths_are_beta(whole) else "Strength"
+    if strengths_are_beta(whole):
+        named_beta = "β"
+    else:
+        named_beta = "Strength"
     answer = answer_document(run)
     return Document(
         config.name,
@@ -183,7 +186,10 @@ def facts_of(run: RunResults) -> str:
     if plan.has_worlds and len(worlds) > 1:
         parts.append(f"{len(worlds)} worlds")
     if len(betas) > 1:
-        strengths = "strengths" if plan.has_worlds else "β"
+        if plan.has_worlds:
+            strengths = "strengths"
+        else:
+            strengths = "β"
         parts.append(f"{strengths} {', '.join(f'{beta:g}' for beta in sorted(betas))}")
     words = [
         " × ".join(parts),
@@ -278,8 +284,14 @@ def _sections(run: RunResults, panels: Sequence[PanelParts]) -> Iterator[Section
     yield Section(UNDONE, ABOUT_WORLDS, sections=worlds, tiled=True, anchor="worlds")
     planes = tuple(map(_clouds, panels))
     several = tuple(_curves(one) for one in panels if any(len(own.betas) > 1 for own, _ in one.worlds))
-    over = "β" if strengths_are_beta(panels) else "the strength"
-    key = f"{PLANES} {WAYS.format(over)}" if several else PLANES
+    if strengths_are_beta(panels):
+        over = "β"
+    else:
+        over = "the strength"
+    if several:
+        key = f"{PLANES} {WAYS.format(over)}"
+    else:
+        key = PLANES
     yield Section("Fairness and accuracy", (key,), sections=planes, tiled=True, anchor="planes")
     yield Section(f"Over {over}", (CURVES,), sections=several, tiled=True, anchor="curves")
     each = [(one, panel) for one in panels for panel, _ in one.worlds]
@@ -440,7 +452,9 @@ def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
 
 
 def _share(rate: int | None) -> TableCell:
-    return TableCell("-") if rate is None else TableCell(SHARE.written(rate), value=rate)
+    if rate is None:
+        return TableCell("-")
+    return TableCell(SHARE.written(rate), value=rate)
 
 
 def _numbers(parts: Sequence[PanelParts]) -> tuple[TextTable, ...]:
@@ -465,10 +479,14 @@ def _numbers(parts: Sequence[PanelParts]) -> tuple[TextTable, ...]:
             for t, technique in enumerate(panel.names):
                 named = *place, TableCell(f"{beta:g}", value=beta), TableCell(technique)
                 rows.append((*named, *page_charts.number_cells(drawn, shown, t, k)))
-    strength = "β" if strengths_are_beta(parts) else "strength"
+    if strengths_are_beta(parts):
+        strength = "β"
+    else:
+        strength = "strength"
     heads = (*left, strength, "technique", "value", "difference", "verdict", "accuracy", "repeats")
     title = "The metric that is chosen, against the technique that is chosen"
-    title += f", on {whole[0][1].on} labels" if whole and whole[0][1].on else ""
+    if whole and whole[0][1].on:
+        title += f", on {whole[0][1].on} labels"
     return (TextTable(title, heads, tuple(rows), key="numbers"),)
 
 
@@ -480,7 +498,9 @@ def _switch(
     options = [(value, value) for value in known]
     if every:
         options.insert(0, ("", every))
-    return (Switch(name, title, tuple(options), chosen),) if len(known) > 1 else ()
+    if len(known) > 1:
+        return (Switch(name, title, tuple(options), chosen),)
+    return ()
 
 
 def _differences(
@@ -503,7 +523,10 @@ def _differences(
     size = int((within * (within - 1)).sum())
     few = dict.fromkeys((metric, *FIRST))
     shared = any(data.design.kind == "shared" for data in run.datasets)
-    asked = run.asked(tuple(few)) if shared or size > most else results
+    if shared or size > most:
+        asked = run.asked(tuple(few))
+    else:
+        asked = results
     if others and 0 < size * len(metrics_of(asked)) <= most * len(metrics_of(results)):
         each = paired_with_each(asked, others)
         called = {one.label: (one.intervention, one.parameters) for one in others}

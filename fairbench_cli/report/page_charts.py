@@ -78,14 +78,19 @@ class Shown:
     @property
     def words(self) -> dict[str, str]:
         """What letters of the metric that is chosen say."""
-        return GAP_WORDS if self.scale.gap else WORDS
+        if self.scale.gap:
+            return GAP_WORDS
+        return WORDS
 
     def aside(self, mean: Whole, change: Whole = None) -> list[tuple[str, str]]:
         """Return an accuracy and how much it differs, as a forest of another metric has them at its side."""
         if self.metric == ACCURACY:
             return []
         scale = self.scales[self.accuracy]
-        small = "" if mean is None or change is None else scale.written(change, "+")
+        if mean is None or change is None:
+            small = ""
+        else:
+            small = scale.written(change, "+")
         return [("-" if mean is None else f"{scale.written(mean)} %", small)]
 
 
@@ -115,7 +120,10 @@ def drawn_forest(panel: Data, shown: Shown, beta: int) -> str:
         heads.append(ACCURACY)
     seen = scale.ideal is not None and scale.axis[0] <= scale.ideal <= scale.axis[1]
     title = f"{panel['name']}: {scale.name} against {shown.base}{_at_strength(panel, beta, ' at ')}"
-    ideal = scale.place(scale.ideal) if seen and scale.ideal is not None else None
+    if seen and scale.ideal is not None:
+        ideal = scale.place(scale.ideal)
+    else:
+        ideal = None
     return which(panel, beta) + charts.forest(title, heads, rows, ideal, scale.ticks)
 
 
@@ -127,7 +135,10 @@ def forest_row(panel: Data, shown: Shown, t: int, beta: int) -> ForestRow:
     name = panel["techniques"][t]
     mean = at(panel["mean"][m], i)
     against = panel["against"].get(shown.base)
-    change = None if against is None else at(against["difference"][shown.accuracy], i)
+    if against is None:
+        change = None
+    else:
+        change = at(against["difference"][shown.accuracy], i)
     side = shown.aside(_accuracy(panel, shown, i), change)
     if mean is None:
         why = panel["why"].get(str(i), "no finite value")
@@ -137,14 +148,25 @@ def forest_row(panel: Data, shown: Shown, t: int, beta: int) -> ForestRow:
     same = panel["same"].get(str(i), "")
     note = same or (f"{n} of {repeats}" if n < repeats else "")
     said = f"{name}: {scale.with_unit(mean)}{f', {same}' if same else ''}"
-    difference = None if against is None else at(against["difference"][m], i)
+    if against is None:
+        difference = None
+    else:
+        difference = at(against["difference"][m], i)
     if against is None or difference is None:
         is_base = against is not None and t in against["base"]
         place = scale.place(mean)
-        letter = "B" if is_base else "c" if same else "."
+        if is_base:
+            letter = "B"
+        elif same:
+            letter = "c"
+        else:
+            letter = "."
         texts = [(scale.written(mean), ""), *side]
         said = f"{said}; {n} of {repeats} repeats"
-        base = place if is_base else None
+        if is_base:
+            base = place
+        else:
+            base = None
         return ForestRow(name, FORM_OF[letter][1], said, texts, note, place, base=base)
     letter = against["kind"][m][i]
     other = against["base"][t]
@@ -174,15 +196,24 @@ def number_cells(panel: Data, shown: Shown, t: int, beta: int) -> list[TableCell
         why = panel["why"].get(str(i), "no finite value")
         return [*map(TableCell, ("-", "", why, "")), of]
     against = panel["against"].get(shown.base)
-    difference = None if against is None else at(against["difference"][m], i)
+    if against is None:
+        difference = None
+    else:
+        difference = at(against["difference"][m], i)
     change = TableCell("")
-    letter = "-" if against is None else against["kind"][m][i]
+    if against is None:
+        letter = "-"
+    else:
+        letter = against["kind"][m][i]
     if against is not None and difference is not None:
         span = _span(scale, against, m, i, "+")
         change = TableCell(scale.written(difference, "+"), span, difference)
     elif against is not None and t in against["base"]:
         letter = "B"
-    words = "" if letter == "-" else shown.words[letter]
+    if letter == "-":
+        words = ""
+    else:
+        words = shown.words[letter]
     own = _accuracy(panel, shown, i)
     return [
         TableCell(scale.written(mean), _span(scale, panel, m, i), mean),
@@ -200,35 +231,51 @@ def _accuracy(panel: Data, shown: Shown, i: int) -> Whole:
 def _span(scale: Scale, numbers: Data, m: int, i: int, sign: str = "") -> str:
     low = at(numbers["low"][m], i)
     high = at(numbers["high"][m], i)
-    return "" if low is None or high is None else f"[{scale.written(low, sign)}, {scale.written(high, sign)}]"
+    if low is None or high is None:
+        return ""
+    return f"[{scale.written(low, sign)}, {scale.written(high, sign)}]"
 
 
 def at(numbers: Sequence[Whole], i: int) -> Whole:
     """Return a number of a list that may be empty."""
-    return numbers[i] if numbers else None
+    if numbers:
+        return numbers[i]
+    return None
 
 
 def of_beta(values: Any, beta: int) -> Any:
     """Return the value of a β, of one value for all or of a list."""
-    return values[beta] if isinstance(values, list) else values
+    if isinstance(values, list):
+        return values[beta]
+    return values
 
 
 def which(panel: Data, beta: int | None = None) -> str:
     """Return a line on the world, its strength and the labels of a chart; nothing in a run without worlds."""
-    return f'<p class="which">{escape(which_words(panel, beta))}</p>\n' if panel["which"] else ""
+    if panel["which"]:
+        return f'<p class="which">{escape(which_words(panel, beta))}</p>\n'
+    return ""
 
 
 def which_words(panel: Data, beta: int | None = None) -> str:
     """Return the world, its strength at a β, and the labels of a panel."""
     world, _, labels = panel["which"].partition(" · ")
-    strength = "" if beta is None else _at_strength(panel, beta)
-    named = "" if strength and world == panel["strength"] else world
+    if beta is None:
+        strength = ""
+    else:
+        strength = _at_strength(panel, beta)
+    if strength and world == panel["strength"]:
+        named = ""
+    else:
+        named = world
     return " · ".join(filter(None, (named, strength, labels)))
 
 
 def _at_strength(panel: Data, beta: int, before: str = "") -> str:
     """Return the value of β, by the name that it has in a world. Empty where the world has no strength."""
-    return f"{before}{panel['strength']} = {panel['betas'][beta]:g}" if panel["strength"] else ""
+    if panel["strength"]:
+        return f"{before}{panel['strength']} = {panel['betas'][beta]:g}"
+    return ""
 
 
 def key_of_forests(*, known: bool = False) -> str:
@@ -274,7 +321,10 @@ def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequ
             if a is not None and b is not None:
                 said = f"{name}{_at_strength(panel, k, ', ')}: "
                 said += f"{across.name} {across.written(a)}, {up.name} {up.written(b)}"
-                more = f", {same[k]}" if same and same[k] else ""
+                if same and same[k]:
+                    more = f", {same[k]}"
+                else:
+                    more = ""
                 points.append((across.value(a), up.value(b), said + more))
         return ChartLine(name, points)
 
@@ -402,8 +452,14 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
         x = around([*across, 0.0] if zero else across, LEFT, WIDTH - 4 * SIDE, least=0.01)
         y = around(up, PLOT + 16, 20, least=0.01)
         drawn = charts.cloud(title, x, y, tracks, answer.metric.name, "accuracy, %", zero=zero)
-        more = "" if len(answer.blocks) == 1 else f"; the first of {len(answer.blocks)}, report.html has all"
-        betas = "; from light to dark: β" if len(own) > 1 else ""
+        if len(answer.blocks) == 1:
+            more = ""
+        else:
+            more = f"; the first of {len(answer.blocks)}, report.html has all"
+        if len(own) > 1:
+            betas = "; from light to dark: β"
+        else:
+            betas = ""
         return Chart(title, drawn, f"means over the repeats{betas}{more}")
     return None
 

@@ -91,12 +91,16 @@ class Scale:
     @property
     def times(self) -> int:
         """How many of its unit are 1."""
-        return 100 if self.unit else 1
+        if self.unit:
+            return 100
+        return 1
 
     @property
     def named(self) -> str:
         """The metric and its unit."""
-        return f"{self.name}, {self.unit}" if self.unit else self.name
+        if self.unit:
+            return f"{self.name}, {self.unit}"
+        return self.name
 
     @property
     def step(self) -> int:
@@ -111,7 +115,12 @@ class Scale:
         """
         last = (2 * abs(grains) + self.step) // (2 * self.step)
         whole, rest = divmod(last, 10**self.digits)
-        before = "" if last == 0 else "−" if grains < 0 else sign
+        if last == 0:
+            before = ""
+        elif grains < 0:
+            before = "−"
+        else:
+            before = sign
         return f"{before}{whole}.{rest:0{self.digits}d}"
 
     def with_unit(self, grains: int) -> str:
@@ -147,7 +156,9 @@ def unit_of(metric: Metric) -> str:
     base = metric.alias_of or metric.name
     if "difference" in base or "spread" in base:
         return "points"
-    return "%" if metric.section == "rate" or base == "selection-rate" else ""
+    if metric.section == "rate" or base == "selection-rate":
+        return "%"
+    return ""
 
 
 def grains(values: Any, scale: Scale | None = None) -> list[Whole]:
@@ -259,7 +270,9 @@ class PanelNumbers:
     @property
     def which(self) -> str:
         """Which world and which labels its numbers are of; empty in a run without worlds."""
-        return f"{self.world} · {self.on} labels" if self.on else ""
+        if self.on:
+            return f"{self.world} · {self.on} labels"
+        return ""
 
     @property
     def name(self) -> str:
@@ -430,16 +443,27 @@ def scale_of(metric: Metric, panels: Sequence[PanelNumbers], m: int) -> Scale:
     ends = [metric.ideal] if metric.ideal is not None and np.isfinite(metric.ideal) else []
     if metric.direction in ("higher", "lower") and unit == "%":
         ends = []  # an accuracy of 1 is far from all others
-    most = np.quantile(means, [0.02, 0.98]) if metric.ratio and len(means) else means
+    if metric.ratio and len(means):
+        most = np.quantile(means, [0.02, 0.98])
+    else:
+        most = means
     low = min([*ends, *most], default=0.0)
     high = max([*ends, *most], default=1.0)
     room = 0.06 * (high - low) or 0.05
     low = low - room
     high = high + room
     step = round_step((high - low) / 4)
-    ideal = None if metric.ideal is None or not np.isfinite(metric.ideal) else round(metric.ideal * GRAIN)
+    if metric.ideal is None or not np.isfinite(metric.ideal):
+        ideal = None
+    else:
+        ideal = round(metric.ideal * GRAIN)
     axis = math.floor(low * GRAIN), math.ceil(high * GRAIN), max(1, round(step * GRAIN))
-    digits = 1 if unit else 2 if metric.ratio or metric.is_test else 3
+    if unit:
+        digits = 1
+    elif metric.ratio or metric.is_test:
+        digits = 2
+    else:
+        digits = 3
     gap = unit == "points" and metric.ideal == 0
     return Scale(metric.name, unit, digits, ideal, gap, axis)
 
@@ -519,7 +543,9 @@ def _once(values: list[Any]) -> Any:
     >>> _once([1, 1]), _once([1, None])
     (1, [1, None])
     """
-    return values[0] if all(value == values[0] for value in values) else values
+    if all(value == values[0] for value in values):
+        return values[0]
+    return values
 
 
 SHARE = Scale(FAVOURABLE, "%", 1, None, False, (0, GRAIN, GRAIN))
@@ -563,4 +589,6 @@ def _groups(panel: PanelNumbers) -> Data:
 
 def _each(of_betas: list[list[Whole]]) -> list[list[Whole]]:
     """Return lists by β; one list alone where all are the same."""
-    return of_betas[:1] if all(one == of_betas[0] for one in of_betas) else of_betas
+    if all(one == of_betas[0] for one in of_betas):
+        return of_betas[:1]
+    return of_betas

@@ -66,7 +66,10 @@ def _table(
     known = [*(() if again else _of_record(groups, worlds)), *_of_rules(groups, worlds)]
     rows = [(TableCell(name), *cells) for name, cells in known if any(cell.text != "-" for cell in cells)]
     title = f"{rules[:1].upper()}{rules[1:]}"
-    how = EXACT if all(one.how == "exact" for one in worlds) else DRAWN
+    if all(one.how == "exact" for one in worlds):
+        how = EXACT
+    else:
+        how = DRAWN
     return TextTable(title, (strength or "what", *heads), tuple(rows), how, words=1)
 
 
@@ -77,7 +80,10 @@ def _done(source: Mapping[str, Any], world: str) -> str:
         return ""
     one = own[len(own) // 2]
     strength = strength_of(source, world)
-    at = f"At {strength} = {one['beta']:g}: " if strength and len(own) > 1 else ""
+    if strength and len(own) > 1:
+        at = f"At {strength} = {one['beta']:g}: "
+    else:
+        at = ""
     words = one["words"]
     return f"{at}{words if at else words[:1].upper() + words[1:]}."
 
@@ -119,7 +125,10 @@ def undone(worlds: Sequence[ExactWorld], groups: tuple[str, str], strength: str,
     words = f"To {rules} the record ranks {' and '.join(where)} otherwise than the truth"
     if most < NOTHING_LOST:
         return f"{words}; the best thresholds lose no accuracy all the same."
-    end = f" at {strength} = {at:g}" if strength and len(known) > 1 else ""
+    if strength and len(known) > 1:
+        end = f" at {strength} = {at:g}"
+    else:
+        end = ""
     return f"{words}: no thresholds recover it, the best lose {_percent(most)} of accuracy{end}."
 
 
@@ -195,7 +204,10 @@ def _cells(
     """
     cells = []
     for one in worlds:
-        named = one.constant("true") if rule == "constant" else rule
+        if rule == "constant":
+            named = one.constant("true")
+        else:
+            named = rule
         number, *others = (one.number(quantity, on, group, named) for on in labels)
         if number is None:
             cells.append(TableCell("-"))
@@ -203,7 +215,10 @@ def _cells(
         fine = []
         if number.error:
             fine.append(f"± {times * number.error:.{digits}f}")
-        word = "truth" if labels == RECORD else "record"
+        if labels == RECORD:
+            word = "truth"
+        else:
+            word = "record"
         fine += [f"{word} {signed(times * other.value, digits, '')}" for other in others if other is not None]
         text = f"{before}{signed(times * number.value, digits, '')}"
         if times == 100:
@@ -218,7 +233,10 @@ def _order(world: ExactWorld, group: str) -> TableCell:
     apart = world.number("discordant", "", group)
     if kept is None:
         return TableCell("-")
-    share = "" if kept or apart is None else signed(100 * apart.value, 1, "")
+    if kept or apart is None:
+        share = ""
+    else:
+        share = signed(100 * apart.value, 1, "")
     fine = ""
     if share == "0.0":
         fine = "under 0.1 %"

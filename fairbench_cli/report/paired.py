@@ -125,9 +125,14 @@ def paired_frame(results: Results, versus: str | None = None) -> pd.DataFrame:
     UserError
         When no technique, or more than one, is called so.
     """
-    baseline = Baseline() if versus is None else find_baseline(results, versus)
+    if versus is None:
+        baseline = Baseline()
+    else:
+        baseline = find_baseline(results, versus)
     frame = paired_with_each(results, [baseline])
-    return frame.drop(columns="baseline") if versus is None else frame
+    if versus is None:
+        return frame.drop(columns="baseline")
+    return frame
 
 
 def paired_with_each(results: Results, baselines: Sequence[Baseline]) -> pd.DataFrame:
@@ -217,8 +222,14 @@ def paired_table(name: str, run: RunResults, versus: str | None = None) -> Docum
     shown = [metric for table in run.plan.config.tables for metric in TABLES[table].metrics]
     metrics = tuple(dict.fromkeys(shown)) or TABLES["difference-to-none"].metrics
     results = run.asked(metrics)
-    baseline = Baseline() if versus is None else find_baseline(results, versus)
-    frame = paired_of(run) if versus is None else paired_frame(results, versus)
+    if versus is None:
+        baseline = Baseline()
+    else:
+        baseline = find_baseline(results, versus)
+    if versus is None:
+        frame = paired_of(run)
+    else:
+        frame = paired_frame(results, versus)
     frame = frame[frame["metric"].isin(metrics)]
     frame = frame.sort_values("metric", key=lambda names: names.map(metrics.index), kind="stable")
     constant = results.rows[COMPARED][results.constant.any(axis=1)].itertuples(index=False, name=None)
@@ -268,7 +279,9 @@ def written(value: float, form: str = "+.3f", word: str = "") -> str:
     >>> written(-0.0001, word="worse"), written(0.5, ".2f"), written(np.nan, word="worse")
     ('+0.000 worse', '0.50', '-')
     """
-    return "-" if np.isnan(value) else f"{value:{form}}".replace("-0.000", "+0.000") + f" {word}".rstrip()
+    if np.isnan(value):
+        return "-"
+    return f"{value:{form}}".replace("-0.000", "+0.000") + f" {word}".rstrip()
 
 
 def _techniques(rows: pd.DataFrame) -> list[tuple[Any, ...]]:

@@ -155,7 +155,9 @@ def numbers_tex(run: RunResults) -> str:
 
 def _plain(number: float) -> str:
     """Write a number for a formula; ``--`` where there is none."""
-    return "--" if np.isnan(number) else f"{number:.3f}".replace("-0.000", "0.000")
+    if np.isnan(number):
+        return "--"
+    return f"{number:.3f}".replace("-0.000", "0.000")
 
 
 def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:

@@ -103,7 +103,10 @@ def over_population(
     found = tested(slice(None))
     basis = np.full(len(ours), FRESH, dtype=object)
     on_rows = PairedTest(**{name: own.copy() for name, own in vars(found).items()})
-    of_dataset = results.place[ours, 0] if len(results.place) else np.zeros(0)
+    if len(results.place):
+        of_dataset = results.place[ours, 0]
+    else:
+        of_dataset = np.zeros(0)
     for number, data in enumerate(results.datasets):
         at = np.flatnonzero(of_dataset == number)
         rows = None
@@ -127,7 +130,10 @@ def _share_of_repeats(data: DatasetRepeats, n: Floats) -> Floats:
     """Return in which share of n repeats a row of the data set is tested, shape (pairs,)."""
     if data.design.kind == "shared":
         return np.ones(len(n))
-    left_out = data.design.ratio / (1 + data.design.ratio) if data.design.kind == "split" else 0.0
+    if data.design.kind == "split":
+        left_out = data.design.ratio / (1 + data.design.ratio)
+    else:
+        left_out = 0.0
     return np.maximum(left_out, 1 / np.maximum(n, 1))
 
 

@@ -129,7 +129,9 @@ def _mark(database: "DuckDBPyConnection", path: Path) -> str:
         found = database.execute(query, [str(path), MARK]).fetchall() if path.is_file() else []
     except duckdb.Error:
         return ""
-    return bytes(found[0][0]).decode("utf-8", "replace") if found else ""
+    if found:
+        return bytes(found[0][0]).decode("utf-8", "replace")
+    return ""
 
 
 def _frame(record: Repeat, place: RowsPlace, protected: ProtectedAttributes, journals: Path) -> pd.DataFrame:

@@ -58,7 +58,9 @@ class MetricReading:
         if self.form == "points":
             return (value - self.shift) * (-100 if self.turned else 100)
         if self.form == "times" and self.turned:
-            return math.inf if value <= 0 else 1 / value
+            if value <= 0:
+                return math.inf
+            return 1 / value
         return value
 
     def change(self, change: float) -> float:
@@ -108,7 +110,10 @@ class MetricReading:
         'of women against men, phi is 0.050'
         """
         number = self.text(value)
-        label = RATES[self.rate].label if self.rate else ""
+        if self.rate:
+            label = RATES[self.rate].label
+        else:
+            label = ""
         event = EVENTS.get(self.rate, ("", ""))[0]
         if self.form == "points" and not self.signed:
             return f"the {label}s of {deprived} and {favoured} are {number} points apart"
@@ -122,11 +127,17 @@ class MetricReading:
             return f"of {deprived} against {favoured}, {self.name} is {number}"
         side = self.side(value)
         if not event:
-            way = "higher" if side > 0 else "lower"
+            if side > 0:
+                way = "higher"
+            else:
+                way = "lower"
             return f"the {label} of {deprived} is {number} points {way} than that of {favoured}"
         if not side:
             return f"{deprived} are {event} as often as {favoured} (0.0 points apart)"
-        way = "more" if side > 0 else "less"
+        if side > 0:
+            way = "more"
+        else:
+            way = "less"
         return f"{deprived} are {event} {number} points {way} often than {favoured}"
 
 
@@ -171,7 +182,9 @@ def signed(value: float, digits: int = 1, plus: str = "+") -> str:
     if math.isnan(value):
         return NO_NUMBER
     if math.isinf(value):
-        return "∞" if value > 0 else "−∞"
+        if value > 0:
+            return "∞"
+        return "−∞"
     text = f"{abs(value):.{digits}f}"
     if not float(text):
         return text

@@ -117,7 +117,10 @@ class DatasetRepeats:
         done = self.done[cells]
         own = self.counts.n[cells]
         nothing = np.full(own.shape[1:], np.nan)
-        n = own[done.argmax(axis=0), np.arange(done.shape[1])] if len(own) else nothing
+        if len(own):
+            n = own[done.argmax(axis=0), np.arange(done.shape[1])]
+        else:
+            n = nothing
         return Counts(self.counts.groups, n).of_labels()
 
     @property
@@ -179,7 +182,10 @@ class DatasetRepeats:
             for r, one in self.records[cell].items()
             if one.swept is not None and len(one.swept.n)
         }
-        n = np.array([*found.values()]) if found else np.zeros((0, 0, *self.counts.n.shape[2:]))
+        if found:
+            n = np.array([*found.values()])
+        else:
+            n = np.zeros((0, 0, *self.counts.n.shape[2:]))
         return np.array([*found], dtype=np.intp), self.levels(Counts(self.counts.groups, n), compared)
 
     @cached_property
@@ -214,7 +220,9 @@ class DatasetRepeats:
         """Return the decisions of a cell's models in some of the repeats that are done."""
         at = (np.cumsum(self.done[cell]) - 1)[repeats]
         model = self._decided(cell)
-        return model if len(at) == len(model.n) else model.of(at)
+        if len(at) == len(model.n):
+            return model
+        return model.of(at)
 
     @cached_property
     def _decided(self) -> Callable[[int], Decided]:
@@ -285,7 +293,9 @@ def groups_frame(datasets: Sequence[DatasetRepeats]) -> pd.DataFrame:
         parts.append(frame[frame["status"] != ""])
     frame = pd.concat(parts, ignore_index=True)
     whole = (frame[COUNT_COLUMNS].dropna() % 1 == 0).all(axis=None)
-    return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64")) if whole else frame
+    if whole:
+        return frame.astype(dict.fromkeys(COUNT_COLUMNS, "Int64"))
+    return frame
 
 
 def collect_cells(
@@ -323,7 +333,10 @@ def collect_cells(
             if record.counts is not None:
                 n[i, repeat] = record.counts.n
             for name, values in row_values.items():
-                kept = on_record(recorded_as[name]) if recorded[i] else recorded_as[name]
+                if recorded[i]:
+                    kept = on_record(recorded_as[name])
+                else:
+                    kept = recorded_as[name]
                 values[i, repeat] = record.values.get(kept, np.nan)
     known = cells[0]["attribute"], protected, list(cells), status, reason, Counts(protected.groups, n)
     return DatasetRepeats(*known, row_values, held, design, recorded)

@@ -65,12 +65,17 @@ class Results:
 
     def take(self, at: NDArray[Any]) -> "Results":
         """Return some of the rows, by a mask or by their places."""
-        place = self.place[at] if len(self.place) else self.place
+        if len(self.place):
+            place = self.place[at]
+        else:
+            place = self.place
         return Results(self.rows.iloc[at], self.values[at], self.status[at], self.own, self.datasets, place)
 
     def metric(self, name: str) -> Metric:
         """Return a metric, registered or not."""
-        return self.own[name] if name in self.own else find(name)
+        if name in self.own:
+            return self.own[name]
+        return find(name)
 
     @cached_property
     def ideals(self) -> Floats:
@@ -144,7 +149,9 @@ def labels_measured(name: str, levels: Counts) -> Floats:
         Of the labels of the test rows, as `DatasetRepeats.labels` has them, by the groups compared.
     """
     own = METRICS.get(name + OF_LABELS)
-    return measure(own, levels) if own is not None and own.needs == "counts" else np.full(1, np.nan)
+    if own is not None and own.needs == "counts":
+        return measure(own, levels)
+    return np.full(1, np.nan)
 
 
 def results_frame(results: Results) -> pd.DataFrame:
@@ -248,7 +255,9 @@ class RunResults:
             return self
         keys = {cell["key"] for cell in self.plan.cells}  # journals may have worlds of another config
         recorded = any(one.recorded is not None for (key, _), one in self.records.items() if key in keys)
-        return self._on_others if recorded else None
+        if recorded:
+            return self._on_others
+        return None
 
     @property
     def on_all(self) -> "list[RunResults]":
@@ -279,7 +288,9 @@ class RunResults:
     @cached_property
     def by_own_groups(self) -> "RunResults":
         """The same run on the groups of each cell's own attribute, whatever groups are asked for."""
-        return replace(self, attributes=()) if self.attributes else self
+        if self.attributes:
+            return replace(self, attributes=())
+        return self
 
     @property
     def with_results(self) -> set[tuple[str, str]]:

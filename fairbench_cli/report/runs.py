@@ -185,7 +185,9 @@ def _design(source: tuple[str, str], plans: Plans) -> RowDesign:
         for plan in plans
     ]
     alike = ours == theirs and (ours.kind == "drawn" or inputs[0] == inputs[1])
-    return ours if alike else RowDesign("apart")
+    if alike:
+        return ours
+    return RowDesign("apart")
 
 
 def _frame(results: Results, plans: Plans) -> pd.DataFrame:
@@ -258,9 +260,15 @@ def _document(
     for row in part.to_dict("records"):
         place, technique, beta = tables.place_of(row)
         low, high, verdict = (row[f"population_{name}"] for name in ("low", "high", "verdict"))
-        interval = "" if brief or np.isnan(low) else f"[{low:+.3f}, {high:+.3f}]"
+        if brief or np.isnan(low):
+            interval = ""
+        else:
+            interval = f"[{low:+.3f}, {high:+.3f}]"
         word = f"{interval} {'' if verdict == 'no difference' else verdict}".strip()
-        text = IDENTICAL if verdict == IDENTICAL else written(row["difference"], word=word)
+        if verdict == IDENTICAL:
+            text = IDENTICAL
+        else:
+            text = written(row["difference"], word=word)
         texts[place, (technique, row["metric"]), beta] = text
     cells = frame.drop_duplicates(COMPARED)
     other = int((cells["same_key"] & (cells["pairing"] != SAME_KEY)).sum())

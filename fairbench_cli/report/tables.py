@@ -85,9 +85,16 @@ def blocks_of(
         heads = (*columns, *(f"β = {beta:g}" for beta in betas))
         keys = (*columns, *(f"beta={beta:g}" for beta in betas))
         title = f"{names.dataset(dataset)}, {attribute}, {names.classifier(name, parameters)}"
-        title += f", {world or NO_BIAS}" if run.plan.has_worlds else ""
-        title += "" if representation == "original" else f", {representation}"
-        title += "" if compared == attribute else f": groups of {compared}"
+        if run.plan.has_worlds:
+            title += f", {world or NO_BIAS}"
+        if representation == "original":
+            title += ""
+        else:
+            title += f", {representation}"
+        if compared == attribute:
+            title += ""
+        else:
+            title += f": groups of {compared}"
         texts = []
         for technique, same in grouped((labels for _, labels in own), lambda labels: labels[0]).items():
             called = names.techniques.get(technique, technique)
@@ -125,7 +132,10 @@ def group_rates_table(name: str, run: RunResults) -> Document:
                 for metric, numbers in found.items():
                     mean = float(numbers["mean"][row, i, g])
                     n = int(numbers["n_ok"][row, i, g])
-                    form = ".6g" if metric == "rows" else ".3f"
+                    if metric == "rows":
+                        form = ".6g"
+                    else:
+                        form = ".3f"
                     text = show_cell(mean, n, run.plan.config.repeats, statuses, form)
                     texts[place, (technique if row else LABELS, group, metric), beta] = text
     columns = ("technique", "group", "metric")
@@ -147,13 +157,17 @@ def spread_of(values: Floats) -> str:
     ('.071', '')
     """
     known = values[np.isfinite(values)]
-    return f"{np.std(known, ddof=1):.3f}".removeprefix("0") if len(known) > 1 else ""
+    if len(known) > 1:
+        return f"{np.std(known, ddof=1):.3f}".removeprefix("0")
+    return ""
 
 
 def spread_mark(run: RunResults) -> tuple[str, ...]:
     """Say what ± is in print; nothing of a run of one repeat."""
     n = run.plan.config.repeats
-    return (f"±: standard deviation over {n} repeats.",) if n > 1 else ()
+    if n > 1:
+        return (f"±: standard deviation over {n} repeats.",)
+    return ()
 
 
 def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
@@ -163,7 +177,9 @@ def mean_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCel
 
 def labels_of(run: RunResults, data: DatasetRepeats, cell: Mapping[str, Any]) -> Counts:
     """Return the labels of the test rows of a cell, taken for decisions; recorded ones are of its world."""
-    return data.labels if run.labels == "true" else data.labels_at(cell["world"], cell["beta"])
+    if run.labels == "true":
+        return data.labels
+    return data.labels_at(cell["world"], cell["beta"])
 
 
 def labels_cell(run: RunResults, cell: Mapping[str, Any], metric: str) -> TableCell:
@@ -194,7 +210,9 @@ def show_cell(mean: float, n_ok: int, n: int, statuses: Sequence[str], form: str
     if not n_ok:
         return _MARK_OF[why_nothing(statuses, n)]
     shown = f"{mean:{form}}".replace("-0.000", "0.000") + (DEGRADED if "degraded" in statuses else "")
-    return shown if n_ok == n else f"{shown} ({n_ok}/{n})"
+    if n_ok == n:
+        return shown
+    return f"{shown} ({n_ok}/{n})"
 
 
 _MARK_OF = {"infeasible": "-", "undefined (0/0)": "n/a", "failed": "failed", "not run yet": NOT_RUN}
@@ -206,7 +224,9 @@ def why_nothing(statuses: Sequence[str], n: int) -> str:
         return "failed"
     if set(statuses) == {"infeasible"}:
         return "infeasible"
-    return "not run yet" if len(statuses) < n else "undefined (0/0)"
+    if len(statuses) < n:
+        return "not run yet"
+    return "undefined (0/0)"
 
 
 def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
@@ -228,7 +248,10 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
         return (f"Means of {splits} into training and test rows.", *_legend(used))
     called = names_of(plan.config).dataset
     networks = ", ".join(dict.fromkeys(called(one["dataset"]) for one in plan.datasets))
-    made = "shipped with fairbench" if source == "shipped" else "learned from the data"
+    if source == "shipped":
+        made = "shipped with fairbench"
+    else:
+        made = "learned from the data"
     bias = "at each β"
     if plan.has_worlds:
         bias = "with the bias that is named; β: the strength of its first mechanism"
@@ -243,7 +266,10 @@ def caption(plan: RunPlan, used: set[str]) -> tuple[str, ...]:
     if plan.has_worlds:
         lines.append(f"Their labels: {LABELS_MEANT[plan.config.test_labels]}.")
     biased = any(cell["beta"] for cell in plan.cells)
-    kinds = bias_in_words(plan.datasets, called, shipped=source == "shipped") if biased else ""
+    if biased:
+        kinds = bias_in_words(plan.datasets, called, shipped=source == "shipped")
+    else:
+        kinds = ""
     if kinds:
         lines.append(f"β: {kinds}.")
     idle = [one for one in plan.datasets if not one["arc_to_outcome"] and "worlds" not in one]
@@ -370,10 +396,15 @@ def named(name: str, parameters: str, registry: Registry) -> str:
     """Name a registry's entry by the parameters (JSON text) that differ from its defaults."""
     given: dict[str, Any] = json.loads(parameters)
     tune = given.pop("tune", None)
-    default = registry[name].load() if name in registry else None
+    if name in registry:
+        default = registry[name].load()
+    else:
+        default = None
     odd = {
         key: value for key, value in given.items() if default is None or getattr(default, key, None) != value
     }
     said = [f"{key}={value if isinstance(value, str) else json.dumps(value)}" for key, value in odd.items()]
     inside = ", ".join([*said, *([] if tune is None else [str(tuning_of(tune))])])
-    return f"{name} ({inside})" if inside else name
+    if inside:
+        return f"{name} ({inside})"
+    return name

@@ -167,4 +167,6 @@ def _untuned(tuned: TunedCell) -> tuple[Any, ...] | None:
     if len(found) > 1 and entry is not None:
         defaults = {name: getattr(entry.load(), name, None) for name in names}
         found = [one for one in found if {name: one[name] for name in names} == defaults]
-    return key_of(found[0]["cell"]) if len(found) == 1 else None
+    if len(found) == 1:
+        return key_of(found[0]["cell"])
+    return None

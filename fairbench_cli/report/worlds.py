@@ -78,19 +78,25 @@ class ExactWorld:
     @property
     def how(self) -> str:
         """``draws`` where some number is the mean of draws, else ``exact``."""
-        return "draws" if any(one.how == "draws" for one in self.numbers.values()) else "exact"
+        if any(one.how == "draws" for one in self.numbers.values()):
+            return "draws"
+        return "exact"
 
     def number(
         self, quantity: str, labels: Labels = "", group: str = "", rule: str = ""
     ) -> ExactNumber | None:
         """Return a number; None where it is not known."""
         found = self.numbers.get((rule, quantity, labels, group))
-        return None if found is None or math.isnan(found.value) else found
+        if found is None or math.isnan(found.value):
+            return None
+        return found
 
     def value(self, quantity: str, labels: Labels = "", group: str = "", rule: str = "") -> float:
         """Return the value of a number; NaN where it is not known."""
         found = self.number(quantity, labels, group, rule)
-        return math.nan if found is None else found.value
+        if found is None:
+            return math.nan
+        return found.value
 
     def accuracy(self, *rules: str) -> float:
         """Return the highest accuracy on true labels of some rules; NaN where it is not known."""
@@ -102,12 +108,16 @@ class ExactWorld:
         None where it is not known.
         """
         found = [self.value("kept", group=group) for group in groups or PAIR]
-        return None if any(map(math.isnan, found)) else all(found)
+        if any(map(math.isnan, found)):
+            return None
+        return all(found)
 
     def counts(self, rule: str, labels: Labels) -> Counts | None:
         """Return the probabilities of group, label and decision of a rule; None where they are not known."""
         values = [self.value(cell, labels=labels, group=group, rule=rule) for group in PAIR for cell in CELLS]
-        return None if np.isnan(values).any() else Counts(PAIR, np.array(values).reshape(2, 2, 2))
+        if np.isnan(values).any():
+            return None
+        return Counts(PAIR, np.array(values).reshape(2, 2, 2))
 
     def constant(self, labels: Labels) -> str:
         """Return the rule that decides the same for everybody and is the more accurate one."""
@@ -272,7 +282,9 @@ _KINDS = {"beta": float, "include_protected": bool, "value": float, "error": flo
 def worlds_frame(run: RunResults) -> pd.DataFrame | None:
     """Return worlds.csv; None where nothing is known."""
     known = facts_of_run(run)
-    return known.frame if known else None
+    if known:
+        return known.frame
+    return None
 
 
 DOES = {
@@ -422,6 +434,9 @@ def _reached(known: ExactWorld, cells: pd.DataFrame, called: Callable[..., str])
         yield from ("-", "-")
         return
     best: Any = able.loc[able["mean"].idxmax()]
-    word = best["kind"] if best["kind"] in SIDES else ""
+    if best["kind"] in SIDES:
+        word = best["kind"]
+    else:
+        word = ""
     yield TableCell(written(best["mean"], ".3f", word), against=SIDES.get(word, ""))
     yield called(*best[TECHNIQUE])

@@ -163,7 +163,10 @@ def comma_separated(frame: pd.DataFrame, plan: RunPlan) -> str:
     numbers of both labels.
     """
     alike = [name for name in OF_WORLDS if name in frame and frame[name].nunique() < 2]
-    frame = frame if plan.has_worlds else frame.drop(columns=alike)
+    if plan.has_worlds:
+        frame = frame
+    else:
+        frame = frame.drop(columns=alike)
     if "world" in frame:
         config = plan.config
         at = [*frame.columns].index("world") + 1
@@ -254,7 +257,10 @@ def redo_report(
     reading = read_repeats(folder, plan)
     there = plan.held(reading.records)
     if not there:
-        damaged = f", and {len(reading.damages)} lines are damaged" if reading.damages else ""
+        if reading.damages:
+            damaged = f", and {len(reading.damages)} lines are damaged"
+        else:
+            damaged = ""
         what = f"no repeat of the plan is in {folder / 'journal'}{damaged}; no file was replaced"
         raise user_error(what, "put its journals there, or run the experiment")
     named = find_metrics(metrics, Path(), "--metric")

@@ -78,7 +78,9 @@ class Range(StrictModel):
 
 def _spread_out(value: Any) -> Any:
     """Return the numbers of a range; anything else as it is."""
-    return Range.model_validate(value).numbers() if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return Range.model_validate(value).numbers()
+    return value
 
 
 class Simulation(StrictModel):

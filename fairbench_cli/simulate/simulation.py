@@ -256,14 +256,23 @@ def _range(means: "pd.Series[float]") -> str:
         return ""
     low = _number(float(known.min()))
     high = _number(float(known.max()))
-    return low if low == high else f"{low} … {high}"
+    if low == high:
+        return low
+    return f"{low} … {high}"
 
 
 def _number(value: float) -> str:
     if np.isinf(value):
-        return "−∞" if value < 0 else "∞"
-    text = f"{value:.3f}" if abs(value) < 1000 else f"{value:.4g}"
-    return "0.000" if text == "-0.000" else text.replace("-", "−")
+        if value < 0:
+            return "−∞"
+        return "∞"
+    if abs(value) < 1000:
+        text = f"{value:.3f}"
+    else:
+        text = f"{value:.4g}"
+    if text == "-0.000":
+        return "0.000"
+    return text.replace("-", "−")
 
 
 def check_folder(folder: Path) -> None:

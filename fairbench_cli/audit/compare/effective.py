@@ -55,7 +55,10 @@ class RateRows:
     def take(self, groups: Ints) -> "RateRows":
         """Return the rows of other groups: one for each place, or for each place and rate."""
         columns = np.arange(self.above.shape[1])
-        at = groups if groups.ndim == 2 else groups[:, None]
+        if groups.ndim == 2:
+            at = groups
+        else:
+            at = groups[:, None]
         return RateRows(*(side[at, columns] for side in vars(self).values()))
 
     def scale(self, by: Floats) -> "RateRows":
@@ -93,11 +96,17 @@ def rate_rows(
     """
     own = own_rows(part, names)
     rest = bool((at == REST).all())
-    ref = _worth(part, names, rest=True) if rest else own.take(np.broadcast_to(at, own.above.shape))
+    if rest:
+        ref = _worth(part, names, rest=True)
+    else:
+        ref = own.take(np.broadcast_to(at, own.above.shape))
     if part.clusters is None:
         return own, ref
     factor = factor_together(part.clusters, names, at, own.above.shape)
-    factor = factor if matched else np.minimum(factor, 1.0)
+    if matched:
+        factor = factor
+    else:
+        factor = np.minimum(factor, 1.0)
     return own.scale(factor), ref.scale(factor)
 
 

@@ -166,7 +166,9 @@ class Compared:
         config = self.config
         compared = known[:, None] & ~self.itself
         found = tests_of(self.names, self.at, *self.rows, compared, self.taus, config.confidence)
-        return with_pairs(found, known, self.taus) if references.chosen_by_rate(self.part, config) else found
+        if references.chosen_by_rate(self.part, config):
+            return with_pairs(found, known, self.taus)
+        return found
 
     @cached_property
     def taus(self) -> Floats:
@@ -407,7 +409,9 @@ def ruled(
     if config.rule == "point" or g == tests.at[m]:
         return point, ""
     if point == "pass":
-        return ("pass", "") if tests.within[g, m] else ("undecided", "wide")
+        if tests.within[g, m]:
+            return ("pass", "")
+        return ("undecided", "wide")
     if evidence.differs[g, m]:
         return "fail", ""
     return "undecided", "few" if tests.few[g, m] else "chance"

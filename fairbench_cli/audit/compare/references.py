@@ -45,7 +45,10 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     may = next(some for some in (known & large & share, known & share, share, share | True) if some.any())
     if config.ref_method in ("minimum", "maximum"):
         rates = divide(*parts(part.counts.n, names))
-        down = rates if config.ref_method == "minimum" else -rates
+        if config.ref_method == "minimum":
+            down = rates
+        else:
+            down = -rates
         undefined = np.where(may, 1e300, np.inf)[:, None]  # the first that may be is taken when all are
         return np.asarray(np.argmin(np.where(may[:, None] & ~np.isnan(down), down, undefined), axis=0))
     return np.full(len(names), np.argmax(np.where(may, part.counts.group_total, -1.0)), dtype=np.intp)
@@ -168,7 +171,10 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         given = _given(part, config)
         out = excluded(part, config)
         if out.all():
-            of_model = f" in {config.sliced_by or 'model'} {shown(part.model)}" if part.model else ""
+            if part.model:
+                of_model = f" in {config.sliced_by or 'model'} {shown(part.model)}"
+            else:
+                of_model = ""
             what = f"all groups of {shown(part.attribute)}{of_model} are left out"
             raise user_error(what, "leave out fewer groups, or audit other attributes", Flag("exclude"))
         if given is not None and out[part.counts.groups.index(given)]:
@@ -190,9 +196,14 @@ def _given(part: Slice, config: AuditConfig) -> str | None:
     if name is None:
         attributes = part.attribute.split(CROSS)
         name = CROSS.join(config.references.get(attribute, "") for attribute in attributes)
-        return name if part.intersection and name in groups else None
+        if part.intersection and name in groups:
+            return name
+        return None
     if name not in groups:
         what = f"attribute {shown(part.attribute)} has no group {shown(name)}"
-        of_model = f" in model {shown(part.model)}" if part.model else ""
+        if part.model:
+            of_model = f" in model {shown(part.model)}"
+        else:
+            of_model = ""
         raise user_error(what + of_model, suggest(name, groups), Flag("ref"))
     return name

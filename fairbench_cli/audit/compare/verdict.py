@@ -94,7 +94,9 @@ def decide(above: float, below: float, ref_above: float, ref_below: float, tau: 
     low = Fraction(str(tau))
     if any(value.denominator > 1 for value in exact):
         low *= 1 - Fraction(TOLERANCE)
-    return "pass" if low * theirs <= mine and low * mine <= theirs else "fail"
+    if low * theirs <= mine and low * mine <= theirs:
+        return "pass"
+    return "fail"
 
 
 def decide_metric(
@@ -123,11 +125,17 @@ def decide_metric(
     high = limits[1] + TOLERANCE * abs(limits[1])
     inside = low <= known.value <= high
     if config.rule == "point":
-        return "pass" if inside else "fail"
+        if inside:
+            return "pass"
+        return "fail"
     if inside:
         sure = not entry.p_value and low <= known.low and known.high <= high
-        return "pass" if sure else "undecided"
-    return "fail" if p_holm < config.alpha else "undecided"
+        if sure:
+            return "pass"
+        return "undecided"
+    if p_holm < config.alpha:
+        return "fail"
+    return "undecided"
 
 
 def all_of(values: Iterable[Verdict]) -> Verdict:
@@ -139,7 +147,9 @@ def all_of(values: Iterable[Verdict]) -> Verdict:
     seen = set(values)
     if "fail" in seen:
         return "fail"
-    return "undecided" if "undecided" in seen or not seen else "pass"
+    if "undecided" in seen or not seen:
+        return "undecided"
+    return "pass"
 
 
 def roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:

@@ -108,7 +108,11 @@ class _Tested:
     @property
     def member(self) -> float:
         """The p-value in its family: 1 where there is no test, NaN where there is no value."""
-        return math.nan if math.isnan(self.known.value) else 1.0 if math.isnan(self.p) else self.p
+        if math.isnan(self.known.value):
+            return math.nan
+        if math.isnan(self.p):
+            return 1.0
+        return self.p
 
 
 def requested(_: tuple[()], base: Report) -> Requested:
@@ -129,7 +133,8 @@ def requested(_: tuple[()], base: Report) -> Requested:
         pairs = _tested_pairs(part, dict.fromkeys((*columns, *names)), config)
         found += pairs
         # A reference that the data chose is the extreme one of all pairs: the others count as tests, too.
-        others += math.comb(len(pairs), 2) if references.chosen_by_rate(part, config) else 0
+        if references.chosen_by_rate(part, config):
+            others += math.comb(len(pairs), 2)
     p = np.array([[values[name].member for name in columns] for _, values in found])
     p = p.reshape(len(found), len(columns))
     (adjusted,) = adjust([p], pairs=[np.ones((others, len(columns)))])[0]
@@ -172,10 +177,21 @@ def _decided(
     if verdict == "undecided" and math.isnan(known.value):
         reason = "no rows"
     elif verdict == "undecided" and decide_metric(judged, known, tau, POINT) == "fail":
-        reason = "few" if math.isnan(tested.p) else "chance"
+        if math.isnan(tested.p):
+            reason = "few"
+        else:
+            reason = "chance"
     elif verdict == "undecided":
-        reason = "chance" if judged.p_value else "few" if math.isnan(known.low) else "wide"
-    p_holm = math.nan if math.isnan(tested.p) else p_holm
+        if judged.p_value:
+            reason = "chance"
+        elif math.isnan(known.low):
+            reason = "few"
+        else:
+            reason = "wide"
+    if math.isnan(tested.p):
+        p_holm = math.nan
+    else:
+        p_holm = p_holm
     return RequestedTest(
         **vars(pair),
         metric=name,
@@ -198,7 +214,10 @@ def _tested_pairs(
     groups = part.counts.groups
     at = references.references(part, ("selection-rate",), config)
     reference = int(at[0])
-    against = REST_NAME if reference == REST else groups[reference]
+    if reference == REST:
+        against = REST_NAME
+    else:
+        against = groups[reference]
     others = [g for g in np.flatnonzero(references.comparable(part, config)).tolist() if g != reference]
     n, worth = _counted(part, others, reference)
     rows = n * worth[..., None, None]
@@ -266,8 +285,14 @@ def _farthest(entry: Metric, value: float, parts: Sequence[_Tested]) -> _Tested:
     if np.isnan(ends).any():
         return _Tested(Interval(value, math.nan, math.nan))
     within = (ends[:, 0] <= ideal) & (ideal <= ends[:, 1])
-    folded = np.minimum(ends, divide(1.0, ends)) if ideal else np.abs(ends)
-    pick = (np.min, np.max) if ideal else (np.max, np.min)
+    if ideal:
+        folded = np.minimum(ends, divide(1.0, ends))
+    else:
+        folded = np.abs(ends)
+    if ideal:
+        pick = (np.min, np.max)
+    else:
+        pick = (np.max, np.min)
     far = pick[0](folded, axis=1)
     near = np.where(within, ideal, pick[1](folded, axis=1))
     known = Interval(value, *sorted((float(pick[0](near)), float(pick[0](far)))))
@@ -296,7 +321,12 @@ def _of_rate(table: Compared, comparison: str, g: int) -> _Tested:
 
 def _enough(entry: Metric, rows: Floats) -> bool:
     """Return whether each of the counts behind a metric of a pair has rows enough, and it is no test."""
-    behind = rows.sum(-1) if entry.on == "labels" else rows if needs_labels(entry.name) else rows.sum(-2)
+    if entry.on == "labels":
+        behind = rows.sum(-1)
+    elif needs_labels(entry.name):
+        behind = rows
+    else:
+        behind = rows.sum(-2)
     is_test = entry.is_test or math.isinf(entry.low)  # t is without end
     return bool(behind.min() >= ENOUGH) and not is_test
 
@@ -321,7 +351,10 @@ def _of_draws(entry: Metric, value: float, drawn: Floats, tau: float, confidence
             scale = np.log if entry.ratio else np.asarray
             spread = np.nanstd(scale(drawn)[np.isfinite(scale(drawn))]) if np.isfinite(drawn).any() else 0.0
             away = float(scale(np.float64(value)) - scale(np.float64(target)))
-        p = float(normal_p(away / spread)) if spread > 0 and math.isfinite(away) else math.nan
+        if spread > 0 and math.isfinite(away):
+            p = float(normal_p(away / spread))
+        else:
+            p = math.nan
     return _Tested(Interval(value, float(low), float(high)), p, drawn=True)
 
 
@@ -365,13 +398,17 @@ def _allowed(found: Requested, config: AuditConfig) -> str:
             high = min(limits[1], entry.high)
             known.setdefault(f"from {low:.3g} to {high:.3g}", []).append(entry.name)
     said = "; ".join(f"{listed(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items())
-    return f" Allowed: {said}." if said else ""
+    if said:
+        return f" Allowed: {said}."
+    return ""
 
 
 def _intervals(found: Requested, level: str) -> str:
     """Return how the intervals were made, if there are any."""
     how = INTERVALS.get((found.closed, found.drawn))
-    return f"Brackets hold {level} {how}. " if how else ""
+    if how:
+        return f"Brackets hold {level} {how}. "
+    return ""
 
 
 INTERVALS = {  # by whether some are in closed form, and some drawn
@@ -395,11 +432,20 @@ def _table(
             entry = find(name)
             tested = tests.get((*row.place, row.group, name), [])
             verdict = row.verdicts.get(name)
-            reasons = {test.reason for test in tested} if verdict == "undecided" else set()
+            if verdict == "undecided":
+                reasons = {test.reason for test in tested}
+            else:
+                reasons = set()
             reason: Reason = next((one for one in writing.REASONS if one in reasons), "")
             least_p = min((test.p_holm for test in tested if not math.isnan(test.p_holm)), default=math.nan)
-            value = writing.p_cell(known.value) if entry.p_value else writing.fine_cell(known)
-            best = NOTHING if entry.ideal is None else TableCell(f"{entry.ideal:g}", "", entry.ideal)
+            if entry.p_value:
+                value = writing.p_cell(known.value)
+            else:
+                value = writing.fine_cell(known)
+            if entry.ideal is None:
+                best = NOTHING
+            else:
+                best = TableCell(f"{entry.ideal:g}", "", entry.ideal)
             parts = tested if entry.tested == "parts" else []
             p = _p_cells(tested[0] if tested and not parts else None)
             lines.append(
@@ -414,7 +460,10 @@ def _table(
     if view.brief:
         heads = _without_best(heads)
         lines = [_without_best(line) for line in lines]
-    where = f" ({writing.place(first.model, first.decision)})" if report.several else ""
+    if report.several:
+        where = f" ({writing.place(first.model, first.decision)})"
+    else:
+        where = ""
     title = f"{first.attribute}, against {first.reference}{where}"
     shown, more = view.cut(lines)
     return TextTable(title, heads, tuple(shown), more)
@@ -434,7 +483,10 @@ def _p_cells(test: RequestedTest | None) -> tuple[TableCell, TableCell]:
 
 def _verdict(verdict: Verdict | None, reason: Reason, p_holm: float, report: Report) -> TableCell:
     why = writing.reason_words(reason, p_holm, report.config.confidence)
-    words = VERDICTS[verdict] + (f": {why}" if why else "") if verdict else writing.DASH
+    if verdict:
+        words = VERDICTS[verdict] + (f": {why}" if why else "")
+    else:
+        words = writing.DASH
     return TableCell(words, verdict=verdict)
 
 

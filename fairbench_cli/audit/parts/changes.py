@@ -226,7 +226,10 @@ def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditCo
         reason = reasons[g][m]
         ratio_before, ratio_after = (each[g, m] for each in ratios)
         difference_before, difference_after = (each[g, m] for each in differences)
-        times = math.nan if reason == "no rows" else math.log(ratio_after.value / ratio_before.value)
+        if reason == "no rows":
+            times = math.nan
+        else:
+            times = math.log(ratio_after.value / ratio_before.value)
         log = _interval(times, float(spread[g, m]), config.confidence)
         moved_by = difference_after.value - difference_before.value
         yield Change(
@@ -283,7 +286,10 @@ def _decided(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]
 
 def _interval(value: float, variance: float, confidence: float) -> Interval:
     """Return a value with the normal interval; a variance of 0, of nothing that moved, says nothing."""
-    half = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance) if variance > 0 else math.nan
+    if variance > 0:
+        half = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(variance)
+    else:
+        half = math.nan
     return Interval(value, value - half, value + half)
 
 
@@ -299,7 +305,10 @@ def _rate_changes(joint: BeforeAfter, config: AuditConfig) -> Iterator[RateChang
         for m, name in enumerate(names):
             change = _rate_interval(own, g, m, config.confidence)
             enough = own.moved[g, m] >= FEW_MOVED and own.points[g, m] > 0
-            p = float(normal_p(change.value / math.sqrt(own.points[g, m]))) if enough else math.nan
+            if enough:
+                p = float(normal_p(change.value / math.sqrt(own.points[g, m])))
+            else:
+                p = math.nan
             values = float(own.before[g, m]), float(own.after[g, m])
             yield RateChange(joint.before, joint.after, joint.attribute, group, name, *values, change, p)
 
@@ -368,7 +377,8 @@ def _pair(before: str, after: str, found: Changes, report: Report, view: View) -
         tables.append(make(title, ordered, found, report, view))
     if not view.brief:
         title = "Other metrics, which do not decide"
-        tables += [_table(title, _worst_first(others), found, report, view)] if others else []
+        if others:
+            tables += [_table(title, _worst_first(others), found, report, view)]
         of_groups = [row for row in rates if row.attribute != ALL]
         tables += [
             _rate_table("All rows", overall, ()),
@@ -396,7 +406,10 @@ def in_short(found: Changes, report: Report) -> str:
     if len(pairs) == 1:
         where = f"From {_called(before, report)} to {_called(after, report)}"
     else:
-        where = f"From one {sliced} to the next" if sliced else f"Compared with {_called(before, report)}"
+        if sliced:
+            where = f"From one {sliced} to the next"
+        else:
+            where = f"Compared with {_called(before, report)}"
     return f"{where}: {_title([row for row in found.changes if row.deciding])}."
 
 
@@ -410,17 +423,26 @@ def _counted(rows: Sequence[Change]) -> str:
     """Return how many disparities became better, worse, or are not decided."""
     words = [row.word for row in rows]
     better, worse, still = (words.count(word) for word in WORDS)
-    verb = "is" if still == 1 else "are"
+    if still == 1:
+        verb = "is"
+    else:
+        verb = "are"
     if not better + worse:
         return f"No disparity became larger or smaller by more than chance: {still} {verb} not decided."
-    rest = f"; {still} {verb} not decided" if still else ""
+    if still:
+        rest = f"; {still} {verb} not decided"
+    else:
+        rest = ""
     many = f"{len(rows)} {'disparity' if len(rows) == 1 else 'disparities'}"
     return f"Of {many} {worse} became larger and {better} smaller by more than chance{rest}."
 
 
 def _sentence(row: Change, report: Report) -> str:
     """Return the sentence on a disparity's change: who is treated more, or less, equally, and by how much."""
-    more = "more" if row.word == "better" else "less"
+    if row.word == "better":
+        more = "more"
+    else:
+        more = "less"
     who = f"{writing.named(row.group)} ({row.attribute})"
     if report.config.sliced_by:
         first = f"In {_called(row.after, report)} {who} is treated {more} equally than in {row.before}"
@@ -440,15 +462,22 @@ def _all_rows(rows: Sequence[RateChange]) -> tuple[str, ...]:
     parts = []
     for row in (known[name] for name in OVERALL if name in known):
         change = f"{row.change.value:+.3f}, {row.change.low:+.3f} to {row.change.high:+.3f}"
-        moved = change if math.isfinite(row.change.low) else "no row moved"
+        if math.isfinite(row.change.low):
+            moved = change
+        else:
+            moved = "no row moved"
         before, after = (writing.number(value) for value in (row.value_before, row.value_after))
         parts.append(f"{RATES[row.metric].label} {before} → {after} ({moved})")
-    return (f"All rows: {', '.join(parts)}.",) if parts else ()
+    if parts:
+        return (f"All rows: {', '.join(parts)}.",)
+    return ()
 
 
 def _references(rows: Sequence[Change]) -> str:
     names = list(dict.fromkeys(writing.named(row.reference) for row in rows))
-    return names[0] if len(names) == 1 else "the reference of each"
+    if len(names) == 1:
+        return names[0]
+    return "the reference of each"
 
 
 def _worst_first(rows: Sequence[Change]) -> list[Change]:
@@ -458,7 +487,10 @@ def _worst_first(rows: Sequence[Change]) -> list[Change]:
 
 def _reason(row: Change, found: Changes, report: Report) -> str:
     """Return why a change is not decided; of chance, whether it alone would be."""
-    of = writing.among(row.p, found.family, report.config.confidence) if row.deciding else ""
+    if row.deciding:
+        of = writing.among(row.p, found.family, report.config.confidence)
+    else:
+        of = ""
     return REASONS[row.reason] + (of if row.reason == "chance" else "")
 
 
@@ -482,7 +514,10 @@ def _table(title: str, rows: Sequence[Change], found: Changes, report: Report, _
     """Return the changes with all their numbers."""
 
     def word(row: Change) -> TableCell:
-        reason = f": {_reason(row, found, report)}" if row.reason else ""
+        if row.reason:
+            reason = f": {_reason(row, found, report)}"
+        else:
+            reason = ""
         return TableCell(WORDS[row.word] + reason, verdict=LOOKS[row.word])
 
     columns: dict[str, Callable[[Change], TableCell]] = {

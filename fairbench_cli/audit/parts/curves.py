@@ -197,7 +197,12 @@ def _curves(
     groups = part.counts.groups
     many = len(groups)
     alone = bool((reference[:many] == np.arange(many)).all())
-    name = REST_NAME if len(reference) > many else "" if alone else groups[reference[0]]
+    if len(reference) > many:
+        name = REST_NAME
+    elif alone:
+        name = ""
+    else:
+        name = groups[reference[0]]
     estimates = _values(scores, config.confidence)
     values = {measure: intervals(*each) for measure, each in estimates.items()}
     apart = {
@@ -207,7 +212,10 @@ def _curves(
         for measure, (value, low, high) in estimates.items()
         if measure != TO_REFERENCE
     }
-    bins = _bins(scores, config.confidence) if part.labelled else [()] * many
+    if part.labelled:
+        bins = _bins(scores, config.confidence)
+    else:
+        bins = [()] * many
     rows = []
     for g in np.flatnonzero(~excluded(part, config)).tolist():
         itself = bool(reference[g] == g)
@@ -329,7 +337,10 @@ def calibration_figure(curves: ScoreCurves) -> str:
         high = high + 0.5
     axis = Axis(low, high, charts.LEFT)
     ends = f"M{charts.short(axis.at(0), SHARES.at(0))}L{charts.short(axis.at(1), SHARES.at(1))}"
-    equal = charts.stroke("axis", ends, "as many as the score says", dashes="1 4") if probabilities else ""
+    if probabilities:
+        equal = charts.stroke("axis", ends, "as many as the score says", dashes="1 4")
+    else:
+        equal = ""
     about = f"mean score, of ranges with {ENOUGH} rows and more"
     return _plot("Calibration", about, curves, lines, axis, equal)
 
@@ -339,7 +350,10 @@ def _plot(
 ) -> str:
     """Draw a line for each group, in a plot with shares on its vertical axis."""
     left_out = len(curves.groups) - len(lines)
-    key = f"{left_out} more groups in the table" if left_out else ""
+    if left_out:
+        key = f"{left_out} more groups in the table"
+    else:
+        key = ""
     said = f"{curves.attribute}: {title}; the numbers are in the table"
     return charts.plot(said, x, SHARES, lines, about, key, under)
 
@@ -414,7 +428,10 @@ def curve_sections(found: Sequence[ScoreCurves], report: Report, view: View) -> 
     sections: list[Section] = []
     by_model = grouped(found, lambda each: each.model)
     for i, (model, curves) in enumerate(by_model.items()):
-        where = f" (model {model})" if len(by_model) > 1 else ""
+        if len(by_model) > 1:
+            where = f" (model {model})"
+        else:
+            where = ""
         sections.append(_thresholds(curves, where, f"m{i}", report))
         sections += [_worth(each, where, report, view) for each in curves]
     known = {name for each in found for row in each.groups for name in row.values}
@@ -443,7 +460,10 @@ def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Re
             audited = ", ".join(f"here: {row.decision}" for row in run if row.decision)
             most = writing.percent(first.selected)
             least = writing.percent(last.selected)
-            by = f"by {', '.join(failing)}" if failing else ""
+            if failing:
+                by = f"by {', '.join(failing)}"
+            else:
+                by = ""
             lines.append(
                 (
                     TableCell(each.attribute),
@@ -464,7 +484,9 @@ def span(low: float, high: float, digits: int = 6) -> str:
     >>> span(2.0, 4.0), span(0.25, 0.25), span(0.123456, 0.5, 3)
     ('2 to 4', '0.25', '0.123 to 0.5')
     """
-    return f"{low:.{digits}g}" if low == high else f"{low:.{digits}g} to {high:.{digits}g}"
+    if low == high:
+        return f"{low:.{digits}g}"
+    return f"{low:.{digits}g} to {high:.{digits}g}"
 
 
 def _passes(curves: ScoreCurves) -> str:
@@ -481,7 +503,10 @@ def _passes(curves: ScoreCurves) -> str:
             parts += [f"passes at none of {many} thresholds"] if verdict == "pass" else []
             continue
         where = " and ".join(span(run[0].threshold, run[-1].threshold, 4) for run in own)
-        all_of_them = "" if any(" at " in part for part in parts) else f" of {many} thresholds"
+        if any(" at " in part for part in parts):
+            all_of_them = ""
+        else:
+            all_of_them = f" of {many} thresholds"
         parts.append(f"{words} at {count}{all_of_them}" + (f" ({where})" if len(own) <= 2 else ""))
     return f"{curves.attribute} {', '.join(parts)}."
 
@@ -500,7 +525,10 @@ def _worth(curves: ScoreCurves, where: str, report: Report, view: View) -> Secti
     bins = [(row, each) for row in curves.groups for each in row.bins]
     left_out = [f"{len(lines) - len(kept)} more"] if len(kept) < len(lines) else []
     left_out += ["the calibration curve"] if bins and view.shown is not None else []
-    more = f"and {' and '.join(left_out)}: see --all" if left_out else ""
+    if left_out:
+        more = f"and {' and '.join(left_out)}: see --all"
+    else:
+        more = ""
     tables = [table_of("Scores by group", columns, kept, more)]
     if bins and view.shown is None:
         tables.append(_bin_table(bins))
@@ -546,7 +574,9 @@ def _bin_table(lines: Sequence[tuple[ScoreRow, CalibrationBin]]) -> TextTable:
 def _difference(row: ScoreRow, name: str) -> TableCell:
     if row.is_reference:
         return TableCell("reference")
-    return writing.fine_cell(row.differences[name]) if name in row.differences else TableCell(writing.DASH)
+    if name in row.differences:
+        return writing.fine_cell(row.differences[name])
+    return TableCell(writing.DASH)
 
 
 def score_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:

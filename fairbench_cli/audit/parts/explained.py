@@ -174,12 +174,16 @@ def _explanations(
     own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
     other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
     notes = [f"{listed(own)}: {few}"] if own else []
-    notes += [f"{listed(other)}: the reference has {few}"] if other else []
+    if other:
+        notes += [f"{listed(other)}: the reference has {few}"]
     enough = [pair for pair, rows in pairs.items() if min(rows) >= least]
     largest = [max(pairs, key=lambda pair: pairs[pair][0])] if pairs else []
     worth = float(rows_per_weight(part, range(len(part.rows))))
     for g, at in enough or largest:  # where none has rows enough, the difference of the largest alone
-        reference = REST_NAME if at == REST else names[at]
+        if at == REST:
+            reference = REST_NAME
+        else:
+            reference = names[at]
         named = (part.attribute, names[g], reference, *pairs[g, at])
         found = Explanation(*named, _difference(part, g, at, config), notes=(*notes, *behind.notes))
         if not enough:
@@ -224,10 +228,16 @@ def _with_people(
         Rows that a unit of weight is worth.
     """
     people = behind.people
-    hidden = {found.attribute} if config.attributes is None else set(behind.strata)
+    if config.attributes is None:
+        hidden = {found.attribute}
+    else:
+        hidden = set(behind.strata)
     groups = people.groups[found.attribute]
     deprived = groups == found.group
-    favoured = ~deprived if rest else groups == found.reference
+    if rest:
+        favoured = ~deprived
+    else:
+        favoured = groups == found.reference
     both = deprived | favoured
     shown = [name not in hidden for name in people.names]
     decision = people.decision[both]
@@ -242,7 +252,10 @@ def _with_people(
     features = tuple(dict.fromkeys(compress(people.names, shown)))
     notes = [*found.notes, *people.notes]
     if min(deprived.sum(), favoured.sum()) < FEWEST_ROWS or not features:
-        why = "too few of the rows that were read" if features else "no column is left to describe a person"
+        if features:
+            why = "too few of the rows that were read"
+        else:
+            why = "no column is left to describe a person"
         notes.append(f"No propensity, neighbours or redlining: {why}.")
         return replace(found, features=features, notes=tuple(notes))
     chances = propensity(rows).round(DECIMALS)
@@ -394,7 +407,9 @@ def _about(value: float, half: float) -> Interval:
 
 def _no_dust(value: float) -> float:
     """Return a difference; 0 for what is but rounding."""
-    return 0.0 if abs(value) < DUST else value
+    if abs(value) < DUST:
+        return 0.0
+    return value
 
 
 def of_decisions(n: Floats) -> Counts:
@@ -421,7 +436,8 @@ def explanation_section(
     few = [part for part in each.parts if part.compared < FEW_COMPARED]
     some = [part for part in each.parts if FEW_COMPARED <= part.compared < 1]
     tables = [_parts_table(each), _belift(each, config)] if each.parts else []
-    tables += [_row_metrics(each, config)] if each.metrics else []
+    if each.metrics:
+        tables += [_row_metrics(each, config)]
     tables += [_strata_table(part, view) for part in each.parts]
     both = f"{each.group} ({each.rows} rows) and {each.reference} ({each.reference_rows})"
     return Section(
@@ -440,7 +456,10 @@ def _overall_words(each: Explanation, selected: str) -> str:
     said = writing.with_interval(each.difference)
     if value == writing.number(0.0):
         return f"{each.group} {selected} as often as {each.reference}: the difference is {said}."
-    often = "less" if each.difference.value < 0 else "more"
+    if each.difference.value < 0:
+        often = "less"
+    else:
+        often = "more"
     return f"{each.group} {selected} {often} often than {each.reference}: the difference is {said}."
 
 
@@ -491,7 +510,9 @@ def _parts_table(each: Explanation) -> TextTable:
 
 def _belift(each: Explanation, config: AuditConfig) -> TextTable:
     def least(part: Stratified) -> Stratum:
-        return NO_STRATUM if part.least_belift is None else part.strata[part.least_belift]
+        if part.least_belift is None:
+            return NO_STRATUM
+        return part.strata[part.least_belift]
 
     columns: dict[str, Callable[[Stratified], TableCell]] = {
         "explained by": lambda part: TableCell(part.by),

@@ -21,7 +21,9 @@ def differs(row: Disparity, confidence: float) -> Differs:
     """Return whether the rates are shown to differ, over all comparisons that decide."""
     if math.isnan(row.p) or row.reason == "few":
         return "untested"
-    return "shown" if row.p_holm < alpha_of(confidence) else "open"
+    if row.p_holm < alpha_of(confidence):
+        return "shown"
+    return "open"
 
 
 def beyond(row: Disparity) -> Beyond:
@@ -31,7 +33,9 @@ def beyond(row: Disparity) -> Beyond:
     """
     if row.shown_outside:
         return "shown"
-    return "within" if row.verdict == "pass" else "open"
+    if row.verdict == "pass":
+        return "within"
+    return "open"
 
 
 def allowed(tau: float) -> str:
@@ -47,11 +51,19 @@ def too_far(row: Disparity) -> str:
     """Return on which side of the limits the ratio is, or may be: "less than the 0.8 allowed"."""
     low = row.ratio.low
     high = row.ratio.high
-    less = row.ratio.value < row.tau if row.point == "fail" else low < row.tau
-    more = row.ratio.value > 1 / row.tau if row.point == "fail" else high > 1 / row.tau
+    if row.point == "fail":
+        less = row.ratio.value < row.tau
+    else:
+        less = low < row.tau
+    if row.point == "fail":
+        more = row.ratio.value > 1 / row.tau
+    else:
+        more = high > 1 / row.tau
     if less == more:
         return f"less than {row.tau:g} or more than the {1 / row.tau:.3g} allowed"
-    return f"less than the {row.tau:g} allowed" if less else f"more than the {1 / row.tau:.3g} allowed"
+    if less:
+        return f"less than the {row.tau:g} allowed"
+    return f"more than the {1 / row.tau:.3g} allowed"
 
 
 def finding(row: Disparity, report: Report) -> str:
@@ -61,7 +73,10 @@ def finding(row: Disparity, report: Report) -> str:
     to contradict each other, it is said what holds alone.
     """
     if report.config.rule == "point" and row.verdict != "undecided":
-        within = ", within what is allowed" if row.verdict == "pass" else ", more than is allowed"
+        if row.verdict == "pass":
+            within = ", within what is allowed"
+        else:
+            within = ", more than is allowed"
         return f"{within}: {VERDICTS[row.verdict]}, chance not looked at"
     if row.reason == "no rows":
         return f"; {writing.REASONS['no rows']}: {VERDICTS['undecided']}"
@@ -86,8 +101,12 @@ def _difference(row: Disparity, report: Report) -> str:
     if row.p < report.config.alpha:
         of = f"not among {report.family:,} comparisons (p {writing.p_value(row.p_holm)})"
         return f", more than chance would do taken alone (p {alone}), {of}, so it could be chance"
-    by = " by Fisher's exact test" if row.test == "fisher" else ""
-    by += ", which few rows mislead less than the interval" if by and not _holds_1(row) else ""
+    if row.test == "fisher":
+        by = " by Fisher's exact test"
+    else:
+        by = ""
+    if by and not _holds_1(row):
+        by += ", which few rows mislead less than the interval"
     return f", which could be chance (p {alone}{by})"
 
 
@@ -112,4 +131,6 @@ def _limit(row: Disparity, report: Report) -> str:
 
 
 def _and(row: Disparity) -> str:
-    return "," if row.value == row.reference_value else ", and"
+    if row.value == row.reference_value:
+        return ","
+    return ", and"

@@ -191,15 +191,27 @@ def _impact_table(
     may = comparable(part, config)
     with np.errstate(invalid="ignore"):
         rates = selected / rows
-    top = int(np.argmax(np.where(may & (rows > 0), rates, -1.0))) if may.any() else -1
+    if may.any():
+        top = int(np.argmax(np.where(may & (rows > 0), rates, -1.0)))
+    else:
+        top = -1
     all_known = int(rows[known].sum())
     found = []
     for g in np.flatnonzero(known).tolist():
         against = may[g] and g != top
         counted = (int(selected[g]), int(rows[g]), int(selected[top]), int(rows[top]))
-        chance = _chance(counted, tests[min(g, top), max(g, top)], config) if against else None
-        rule = _four_fifths(*counted) if against and config.preset == "eeoc" else None
-        ratio = float(rates[g] / rates[top]) if may[g] and rates[top] > 0 else math.nan
+        if against:
+            chance = _chance(counted, tests[min(g, top), max(g, top)], config)
+        else:
+            chance = None
+        if against and config.preset == "eeoc":
+            rule = _four_fifths(*counted)
+        else:
+            rule = None
+        if may[g] and rates[top] > 0:
+            ratio = float(rates[g] / rates[top])
+        else:
+            ratio = math.nan
         found.append(
             ImpactRow(
                 group=part.counts.groups[g],
@@ -214,13 +226,19 @@ def _impact_table(
                 four_fifths=rule,
             )
         )
-    highest = part.counts.groups[top] if top >= 0 else ""
+    if top >= 0:
+        highest = part.counts.groups[top]
+    else:
+        highest = ""
     return ImpactTable(*part.place, highest, int(rows[~known].sum()), family, tuple(found))
 
 
 def _chance(counted: Sequence[int], test: tuple[float, float, bool], config: AuditConfig) -> Chance:
     above, below, ref_above, ref_below = counted
-    value = above * ref_below / (ref_above * below) if ref_above else math.nan
+    if ref_above:
+        value = above * ref_below / (ref_above * below)
+    else:
+        value = math.nan
     low, high = ratio_interval(above, below, ref_above, ref_below, config.confidence)
     z, _ = two_proportions(*counted)
     p, p_holm, exact = test
@@ -261,7 +279,9 @@ def summary(found: Sequence[ImpactTable], report: Report) -> str:
             )
     more = len(parts) - MOST_NAMED
     said = "; ".join(parts[:MOST_NAMED]) + (f"; and {more} more tables" if more > 0 else "")
-    return f"Lowest impact ratios: {said}." if parts else "There are no impact ratios to show."
+    if parts:
+        return f"Lowest impact ratios: {said}."
+    return "There are no impact ratios to show."
 
 
 def _alone(found: Sequence[ImpactTable], report: Report) -> str:
@@ -281,7 +301,10 @@ def _alone(found: Sequence[ImpactTable], report: Report) -> str:
 def impact_sections(found: Sequence[ImpactTable], report: Report, view: View) -> tuple[Section, ...]:
     """Return the tables of the rule, and how they are to be read."""
     pairs = counted_words(found[0].family, "pair")
-    make = _law_sections if report.without_verdict else _guideline_sections
+    if report.without_verdict:
+        make = _law_sections
+    else:
+        make = _guideline_sections
     return tuple(make(found, pairs, report, view))
 
 
@@ -396,7 +419,10 @@ def _counted(category: str, people: str, selected: str, rate: str) -> Columns:
 
 def _rates(table: ImpactTable, title: str, view: View) -> TextTable:
     """Return the law's table."""
-    heads = ("above the median", "scoring rate") if _scored(table) else ("selected", "selection rate")
+    if _scored(table):
+        heads = ("above the median", "scoring rate")
+    else:
+        heads = ("selected", "selection rate")
     columns = _counted("category", "applicants", *heads)
     columns["impact ratio"] = lambda row: writing.number_cell(row.ratio)
     return table_of(title, columns, *view.cut(table.rows))
@@ -460,7 +486,9 @@ def _yes(value: bool | None) -> TableCell:
 
 
 def _limits(row: ImpactRow) -> str:
-    return writing.interval(row.chance.ratio, 2) if row.chance else ""
+    if row.chance:
+        return writing.interval(row.chance.ratio, 2)
+    return ""
 
 
 def impact_rows(found: Sequence[ImpactTable], report: Report) -> Iterable[Row]:

@@ -43,7 +43,10 @@ class View:
         (('ab', 'and 1 more: see --all'), ('a', 'and 2 more (bc): see --all'))
         """
         left_out = [] if self.shown is None else rows[self.shown :]
-        of = f" ({kinds(left_out)})" if kinds and left_out else ""
+        if kinds and left_out:
+            of = f" ({kinds(left_out)})"
+        else:
+            of = ""
         return rows[: self.shown], f"and {len(left_out):,} more{of}: see --all" if left_out else ""
 
 

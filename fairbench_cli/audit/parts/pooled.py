@@ -82,7 +82,9 @@ def pooled_sections(found: Sequence[PooledRate], report: Report, view: View) -> 
         "of all groups, and of fewer of those that are unlike the others. These rates decide nothing.",
     )
     tables = tuple(_table(rows, report, view) for rows in places.values())
-    return (Section("Rates of groups, pooled in part", sentences, tables, notes),) if tables else ()
+    if tables:
+        return (Section("Rates of groups, pooled in part", sentences, tables, notes),)
+    return ()
 
 
 def _table(rows: Sequence[PooledRate], report: Report, view: View) -> TextTable:

@@ -51,7 +51,9 @@ def group_table_rows(_: None, report: Report) -> Iterable[Row]:
 
 def disparity_rows(_: None, report: Report) -> Iterable[Row]:
     """Yield every comparison; an interval takes three columns."""
-    return () if report.without_verdict else map(writing.flat, report.disparities)
+    if report.without_verdict:
+        return ()
+    return map(writing.flat, report.disparities)
 
 
 def verdict_rows(_: None, report: Report) -> Iterable[Row]:
@@ -74,7 +76,10 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
     found = attribute_sections(report, view, "a")
     if view.brief:
         return found
-    found = [replace(section, folded=True) for section in found] if sliced else found
+    if sliced:
+        found = [replace(section, folded=True) for section in found]
+    else:
+        found = found
     named = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
     others = [name for name in named if name not in report.deciding]
     if others:
@@ -122,7 +127,9 @@ def verdict_table(
 
 
 def _verdict_cell(verdict: Verdict | None) -> TableCell:
-    return TableCell(VERDICTS[verdict], verdict=verdict) if verdict else TableCell("")
+    if verdict:
+        return TableCell(VERDICTS[verdict], verdict=verdict)
+    return TableCell("")
 
 
 def where(at: Place, report: Report) -> str:
@@ -132,7 +139,9 @@ def where(at: Place, report: Report) -> str:
 
 def in_brackets(at: Place, report: Report) -> str:
     """Name them in brackets after a blank, where there are several."""
-    return f" ({where(at, report)})" if report.several else ""
+    if report.several:
+        return f" ({where(at, report)})"
+    return ""
 
 
 def _brief_section(verdict: AttributeVerdict, report: Report, view: View) -> Section:
@@ -148,7 +157,10 @@ def judged_section(
     rows = decisive(verdict, report)
     every, _ = of_attribute(verdict, report)
     references = list(dict.fromkeys(row.reference for row in every if row.metric in report.deciding))
-    against = f", against {references[0]}" if len(references) == 1 else ""
+    if len(references) == 1:
+        against = f", against {references[0]}"
+    else:
+        against = ""
     title = f"{verdict.attribute}: {VERDICTS[verdict.verdict]}{against}{in_brackets(verdict, report)}"
     return Section(title, (failures(rows),) if rows else (), tables, notes, verdict.verdict)
 
@@ -158,7 +170,10 @@ def _whole_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Se
     rows, groups = of_attribute(verdict, report)
     compared = decisive(verdict, report)
     others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
-    name = f"{verdict.attribute}, {where(verdict, report)}" if report.several else verdict.attribute
+    if report.several:
+        name = f"{verdict.attribute}, {where(verdict, report)}"
+    else:
+        name = verdict.attribute
     tables = (
         _comparison_table(f"{name}: comparisons, worst first", compared, groups, report),
         _comparison_table(f"{name}: other metrics, which do not decide", others, groups, report),
@@ -206,11 +221,18 @@ def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow], report: R
         values.append(Bar(name, said, own.metrics[metric], look, symbol))
         ratios.append(Bar(name, _ratio_text(row), row.ratio, look, symbol))
     references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
-    line = references.pop() if len(references) == 1 else math.nan
+    if len(references) == 1:
+        line = references.pop()
+    else:
+        line = math.nan
     label = RATES[metric].label
     left_out = len(rows) - len(shown)
-    caption = label if label != metric else ""
-    caption += f" ({left_out} more groups in the table)" if left_out else ""
+    if label != metric:
+        caption = label
+    else:
+        caption = ""
+    if left_out:
+        caption += f" ({left_out} more groups in the table)"
     return (
         Chart(metric, value_panel(f"{label} by group", values, line), caption.strip()),
         Chart(metric, ratio_panel(f"{label}, ratio to the reference", ratios, rows[0].tau), caption.strip()),
@@ -310,7 +332,9 @@ def _ratio_text(row: Disparity) -> str:
     if row.is_reference:
         return "reference"
     if math.isnan(row.ratio.value):
-        return "not decided" if row.verdict == "undecided" else "both 0"
+        if row.verdict == "undecided":
+            return "not decided"
+        return "both 0"
     return f"{writing.ratio(row.ratio.value, row.tau)} {writing.interval(row.ratio, 2)}".strip()
 
 
@@ -322,8 +346,10 @@ def failures(rows: Sequence[Disparity]) -> str:
     kinds = [row.verdict for row in rows]
     failing, passing, still = (kinds.count(kind) for kind in ("fail", "pass", "undecided"))
     parts = [f"{failing} of {len(rows)} comparisons {'fails' if failing == 1 else 'fail'}"]
-    parts += [f"{passing} {'passes' if passing == 1 else 'pass'}"] if passing else []
-    parts += [f"{still} {'is' if still == 1 else 'are'} not decided"] if still else []
+    if passing:
+        parts += [f"{passing} {'passes' if passing == 1 else 'pass'}"]
+    if still:
+        parts += [f"{still} {'is' if still == 1 else 'are'} not decided"]
     return ", ".join(parts) + "."
 
 
@@ -336,7 +362,10 @@ def _in_words(row: Disparity, report: Report) -> str:
 
 def reason_words(row: Disparity, report: Report) -> str:
     """Return why a comparison is not decided; of chance, whether it alone would be."""
-    of = writing.among(row.p, report.family, report.config.confidence) if row.deciding else ""
+    if row.deciding:
+        of = writing.among(row.p, report.family, report.config.confidence)
+    else:
+        of = ""
     why = writing.reason_words(row.reason, row.p_holm, report.config.confidence)
     return why + (of if row.reason == "chance" else "")
 
@@ -346,8 +375,12 @@ def rank(row: Disparity) -> int:
     if row.is_reference:
         return 4
     if row.verdict == "fail":
-        return 0 if row.shown_outside else 1
-    return 2 if row.verdict == "undecided" else 3
+        if row.shown_outside:
+            return 0
+        return 1
+    if row.verdict == "undecided":
+        return 2
+    return 3
 
 
 def minor_groups(groups: Iterable[GroupRow]) -> frozenset[str]:
@@ -360,7 +393,11 @@ def minor_words(groups: Iterable[str], report: Report) -> str:
     missing = [MISSING in group.split(CROSS) for group in groups]
     few = f"of fewer than {report.config.min_group:,} rows"
     none = "without a value"
-    return none if all(missing) else f"{few} or {none}" if any(missing) else few
+    if all(missing):
+        return none
+    if any(missing):
+        return f"{few} or {none}"
+    return few
 
 
 def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[Disparity]:
@@ -386,7 +423,11 @@ def _log(value: float) -> float:
     """Return the logarithm; 0 where there is no number."""
     if math.isnan(value):
         return 0.0
-    return -math.inf if value <= 0 else math.inf if math.isinf(value) else math.log(value)
+    if value <= 0:
+        return -math.inf
+    if math.isinf(value):
+        return math.inf
+    return math.log(value)
 
 
 def of_attribute(at: Place, report: Report) -> tuple[list[Disparity], list[GroupRow]]:
@@ -410,7 +451,9 @@ def _comparison_table(
     def verdict(row: Disparity) -> TableCell:
         decides = row.deciding or row.is_reference
         words = _in_words(row, report)
-        return TableCell(words, verdict=row.verdict) if decides else TableCell(f"({words})")
+        if decides:
+            return TableCell(words, verdict=row.verdict)
+        return TableCell(f"({words})")
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
         "group": lambda row: writing.group_cell(row.group, row.group in small, muted=row.group in minor),

@@ -281,9 +281,14 @@ def in_short(found: Sequence[Subgroup], report: Report) -> str:
     """Return which subgroup stands out most, if one does."""
     standing = [one for one in found if one.stands_out]
     if not standing:
-        return "No subgroup stands out by more than chance." if found else ""
+        if found:
+            return "No subgroup stands out by more than chance."
+        return ""
     first = min(standing, key=lambda one: (one.p_adjusted, -one.likelihood_ratio))
-    often = "more" if first.side == "higher" else "less"
+    if first.side == "higher":
+        often = "more"
+    else:
+        often = "less"
     return (
         f"Of {writing.thousands(first.searched)} subgroups, {writing.named(first.subgroup)} stands out most"
         f"{in_brackets(first, report)}: {RATES[first.metric].label} {percent_words(first.value)}, "
@@ -307,8 +312,14 @@ def subgroup_sections(found: Sequence[Subgroup], report: Report, view: View) -> 
     names = found[0].attribute
     many = max(one.searched for one in found)
     tests = len({(one.model, one.decision, one.metric) for one in found})
-    who = f"people, among those of as many rows, by {config.cluster}" if config.cluster else "rows"
-    whom = "All combinations" if CROSS in names else "All groups"
+    if config.cluster:
+        who = f"people, among those of as many rows, by {config.cluster}"
+    else:
+        who = "rows"
+    if CROSS in names:
+        whom = "All combinations"
+    else:
+        whom = "All groups"
     sentences = (
         f"{whom} of {names} were searched, up to {writing.thousands(many)} subgroups of at least "
         f"{least}, for the one whose rate is most clearly below, or above, that of all other rows.",
@@ -327,7 +338,9 @@ def subgroup_sections(found: Sequence[Subgroup], report: Report, view: View) -> 
 
 
 def _over(tests: int) -> str:
-    return f"all {tests} searches of a rate, " if tests > 1 else ""
+    if tests > 1:
+        return f"all {tests} searches of a rate, "
+    return ""
 
 
 def _few_draws(tests: int, report: Report) -> Iterator[str]:
@@ -353,7 +366,10 @@ def _table(rows: Sequence[Subgroup], report: Report, view: View) -> TextTable:
     if not view.brief:
         columns["difference"] = lambda one: writing.fine_cell(one.difference)
     columns["p"] = lambda one: writing.p_cell(one.p_adjusted)
-    title = where(rows[0], report) if report.several else ""
+    if report.several:
+        title = where(rows[0], report)
+    else:
+        title = ""
     return table_of(title, columns, *view.cut(rows))
 
 

@@ -108,7 +108,9 @@ def times(names: Sequence[str]) -> list[float] | None:
             found = [many * float(one[1]) + float(one[2]) - 1 for one in each if one]
             break
     rising = found is not None and all(a < b for a, b in pairwise(found))
-    return found if rising else None
+    if rising:
+        return found
+    return None
 
 
 def _numbers(names: Sequence[str]) -> list[float] | None:
@@ -116,7 +118,9 @@ def _numbers(names: Sequence[str]) -> list[float] | None:
         found = [float(name) for name in names]
     except ValueError:
         return None
-    return found if all(map(math.isfinite, found)) else None
+    if all(map(math.isfinite, found)):
+        return found
+    return None
 
 
 def _days(names: Sequence[str]) -> list[float] | None:
@@ -132,7 +136,10 @@ def look_over(_: tuple[()], base: Report) -> Over:
     """Return the audit of all slices together, and the trends of the rates that decide."""
     whole = _whole(base)
     names = tuple(dict.fromkeys(part.model for part in base.slices))
-    when = times(names) if len(names) >= LEAST else None
+    if len(names) >= LEAST:
+        when = times(names)
+    else:
+        when = None
     trends = tuple(_trends(whole, base, when)) if when else ()
     return Over(whole, names, trends, when is not None)
 
@@ -185,7 +192,10 @@ def _trends(whole: Report, base: Report, when: Sequence[float]) -> Iterator[Tren
         steady = tested and row.tau <= change.low and change.high <= 1 / row.tau
         word: Word = "steady" if steady else "undecided"
         if tested and adjusted[i] < config.alpha:
-            word = "rises" if change.value > 1 else "falls"
+            if change.value > 1:
+                word = "rises"
+            else:
+                word = "falls"
         yield Trend(
             *(*row.place, row.group, row.reference),
             metric=row.metric,
@@ -214,7 +224,10 @@ def _counted(parts: Sequence[Slice], rows: Sequence[Disparity]) -> Floats:
                 continue
             m = names.index(row.metric)
             at = places.get(row.group)
-            against = (rest, at) if row.reference == REST_NAME else (own, places.get(row.reference))
+            if row.reference == REST_NAME:
+                against = (rest, at)
+            else:
+                against = (own, places.get(row.reference))
             for side, (counted, g) in zip((slice(2), slice(2, 4)), ((own, at), against), strict=True):
                 if g is not None:
                     found[side, i, t] = counted.above[g, m], counted.below[g, m]
@@ -230,9 +243,18 @@ def about(found: Over, report: Report) -> str:
 def in_short(found: Over, report: Report) -> str:
     """Return how many trends are shown, and the verdict on the last slice."""
     last = [row for verdict in report.judged for row in rates.decisive(verdict, report)]
-    by = "by which the gate goes, " if report.config.fail or report.config.failing_metrics else ""
-    said = rates.failures(last) if last else "there is nothing to compare."
-    verdict = "is not decided" if report.verdict == "undecided" else VERDICTS[report.verdict]
+    if report.config.fail or report.config.failing_metrics:
+        by = "by which the gate goes, "
+    else:
+        by = ""
+    if last:
+        said = rates.failures(last)
+    else:
+        said = "there is nothing to compare."
+    if report.verdict == "undecided":
+        verdict = "is not decided"
+    else:
+        verdict = VERDICTS[report.verdict]
     end = f" The last, {report.last}, {by}{verdict}: {said[0].lower()}{said[1:]}"
     if not found.ordered:
         return f"No trend is tested: {_why_not(found, report)}.{end}"
@@ -240,7 +262,10 @@ def in_short(found: Over, report: Report) -> str:
     for word, (one, many) in VERBS.items():
         rows = [row for row in found.trends if row.word == word]
         if rows:
-            which = _those(rows) if word in MOVES else f"{len(rows):,} of {len(found.trends):,}"
+            if word in MOVES:
+                which = _those(rows)
+            else:
+                which = f"{len(rows):,} of {len(found.trends):,}"
             parts.append(f"{which} {one if len(rows) == 1 else many}")
     return f"Trend over the slices: {'; '.join(parts)}.{end}"
 
@@ -302,14 +327,20 @@ def slice_chart(found: Over, report: Report, row: Pair, metric: str, *, rest: bo
     others = [one for one in own if one not in main]
     label = RATES[metric].label
     against = {writing.named(one.reference) for one in own}
-    to = against.pop() if len(against) == 1 else "the reference"
+    if len(against) == 1:
+        to = against.pop()
+    else:
+        to = "the reference"
     title = f"{row.attribute}: {label}, ratio to {to} by {report.config.sliced_by}"
     folded: tuple[Chart, ...] = ()
     head = f"{counted_words(len(others), 'more group')}: "
     head += listed([writing.named(one.group) for one in others])
     if others and rest:
         folded = (Chart(head, _lines(f"{title}; {head}", found, report, others[:MOST_LINES])),)
-    caption = f"not drawn, {head}" if others and not rest else ""
+    if others and not rest:
+        caption = f"not drawn, {head}"
+    else:
+        caption = ""
     return Chart(title, _lines(title, found, report, main), caption, folded=folded)
 
 
@@ -334,7 +365,10 @@ def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -
             points.append((at, known.value, said))
             if not math.isnan(known.low):
                 limits.append((at, known.low, known.high))
-        name = row.group if len(row.group) <= SHORT else f"{row.group[: SHORT - 1]}…"
+        if len(row.group) <= SHORT:
+            name = row.group
+        else:
+            name = f"{row.group[: SHORT - 1]}…"
         lines.append(ChartLine(name, points, limits))
     tau = rows[0].tau
     y = charts.ratio_axis([one.value for one in seen if 0 < one.value < math.inf], [], tau)
@@ -366,7 +400,10 @@ def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]
     if not view.brief:
         tables = [rates.verdict_table("", whole, shown, heads, decides=True, anchor="w")]
         sections = [replace(section, folded=True) for section in sections]
-    place = "below" if view.shown is None else "see --all"
+    if view.shown is None:
+        place = "below"
+    else:
+        place = "see --all"
     return (
         Section(
             f"{about(found, report).capitalize()} together", tables=tuple(tables), sections=tuple(sections)
@@ -426,9 +463,15 @@ def _trend_table(rows: Sequence[Trend], found: Over, view: View) -> TextTable:
 
     def word(row: Trend) -> TableCell:
         why = REASONS[row.reason]
-        words = VERDICTS["undecided"] if row.word == "undecided" else row.word
+        if row.word == "undecided":
+            words = VERDICTS["undecided"]
+        else:
+            words = row.word
         if why:
-            words = why if view.brief else f"{words}: {why}"
+            if view.brief:
+                words = why
+            else:
+                words = f"{words}: {why}"
         return TableCell(words, verdict="undecided" if row.reason else None)
 
     columns: dict[str, Callable[[Trend], TableCell]] = {

@@ -36,7 +36,9 @@ def number(value: float, digits: int = 3) -> str:
     if math.isnan(value):
         return DASH
     if math.isinf(value):
-        return "∞" if value > 0 else "-∞"
+        if value > 0:
+            return "∞"
+        return "-∞"
     return f"{value + 0.0:.{digits}f}"
 
 
@@ -80,7 +82,9 @@ def count(value: float) -> str:
     """
     if value >= LARGE or 0 < value < SMALL:
         return f"{value:.{3 if value >= LARGE else 2}g}".replace("e+", "e")
-    return f"{value:,.0f}" if float(value).is_integer() or value >= 100 else f"{value:.1f}"
+    if float(value).is_integer() or value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}"
 
 
 def thousands(value: float) -> str:
@@ -89,7 +93,9 @@ def thousands(value: float) -> str:
     >>> thousands(61720), thousands(999.6), thousands(1e99)
     ('61,720', '1,000', '1e99')
     """
-    return count(value) if value >= LARGE else f"{value:,.0f}"
+    if value >= LARGE:
+        return count(value)
+    return f"{value:,.0f}"
 
 
 def about(value: float) -> float:
@@ -141,7 +147,9 @@ def p_value(value: float) -> str:
         return DASH
     if value < 1e-300:  # what is smaller still may be 0 by the limits of numbers
         return "<1e-300"
-    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
+    if value >= 0.001:
+        return f"{value:.3f}"
+    return f"{value:.0e}"
 
 
 def rows_words(least: float, most: float) -> str:
@@ -158,11 +166,20 @@ def rows_words(least: float, most: float) -> str:
     """
     if math.isnan(least):
         return ""
-    first = thousands(least) if least < MANY_ROWS else _order_of(least)
+    if least < MANY_ROWS:
+        first = thousands(least)
+    else:
+        first = _order_of(least)
     if math.isnan(most):
         return f"{first} or more"
-    about = "about " if least < MANY_ROWS else ""
-    last = thousands(most) if most < MANY_ROWS else _order_of(most)
+    if least < MANY_ROWS:
+        about = "about "
+    else:
+        about = ""
+    if most < MANY_ROWS:
+        last = thousands(most)
+    else:
+        last = _order_of(most)
     if about and most >= MANY_ROWS:
         return f"{about}{first} for the first rate, {last} for the last"
     return f"{about}{first}" + ("" if last == first else f" to {last}")
@@ -185,7 +202,9 @@ def reason_words(reason: Reason, p_holm: float, confidence: float) -> str:
     >>> reason_words("wide", 0.3, 0.95), reason_words("wide", 0.01, 0.95)
     ('too few rows to tell', 'beyond chance, limit open')
     """
-    return LIMIT_OPEN if reason == "wide" and p_holm < alpha_of(confidence) else REASONS[reason]
+    if reason == "wide" and p_holm < alpha_of(confidence):
+        return LIMIT_OPEN
+    return REASONS[reason]
 
 
 def among(p: float, family: int, confidence: float) -> str:
@@ -194,12 +213,16 @@ def among(p: float, family: int, confidence: float) -> str:
     >>> among(0.02, 1500, 0.95), among(0.2, 15, 0.95)
     (' among 1,500', '')
     """
-    return f" among {family:,}" if p < alpha_of(confidence) else ""
+    if p < alpha_of(confidence):
+        return f" among {family:,}"
+    return ""
 
 
 def percent(share: float) -> str:
     """Write a share in percent."""
-    return DASH if math.isnan(share) else f"{100 * share:.3g} %"
+    if math.isnan(share):
+        return DASH
+    return f"{100 * share:.3g} %"
 
 
 def place(model: str, decision: str, kind: str | None = None) -> str:
@@ -209,8 +232,13 @@ def place(model: str, decision: str, kind: str | None = None) -> str:
 
 def named(group: str) -> str:
     """Return the name of a group in a sentence; a long name is cut."""
-    short = group if len(group) <= MOST_NAME else f"{group[: MOST_NAME - 1]}…"
-    return "everybody else" if group == REST_NAME else short
+    if len(group) <= MOST_NAME:
+        short = group
+    else:
+        short = f"{group[: MOST_NAME - 1]}…"
+    if group == REST_NAME:
+        return "everybody else"
+    return short
 
 
 def group_cell(name: str, small: bool, fine: str = "", *, muted: bool = False) -> TableCell:

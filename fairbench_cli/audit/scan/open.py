@@ -214,7 +214,10 @@ def _counted(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -
                 if after == known:
                     slices = side_slices(scan, names)
                     rows = int(scan.together.rows.sum())
-                    last = slices[-1].model if config.compares else ""
+                    if config.compares:
+                        last = slices[-1].model
+                    else:
+                        last = ""
                     tally = Tally(source.name, rows, slices, weighted=scan.weighted, last=last)
                     scan = replace(scan, tally=tally)
             except TooManyGroups as found:
@@ -349,7 +352,10 @@ def _about_groups(
     merged = [group for group in trimmed if len(written[group]) > 1]
     if trimmed:
         listed = ", ".join(map(shown, merged[:5])) + (", …" if len(merged) > 5 else "")
-        which = f", which merged {listed}" if merged else ""
+        if merged:
+            which = f", which merged {listed}"
+        else:
+            which = ""
         notes.append(f"{name}: blanks around values were trimmed{which}.")
     notes += [
         f"{name}: {shown(group)} ({counted_words(sizes[group], 'row')}) is a group of its own; if it means "
@@ -375,18 +381,33 @@ def _repeats(scan: Scan) -> list[str]:
     names = {name: i for name, i in source.places.items() if i not in used and named_like_identifiers(name)}
     large = rows > MOST_IDENTIFIERS
     estimated = large and source.format in ("parquet", "sqlite", "frame")
-    table = "sample" if large and not estimated else "predictions"
+    if large and not estimated:
+        table = "sample"
+    else:
+        table = "predictions"
     notes = []
     for name, column in names.items():
         key = f"trimmed_{column}"
-        least = 0 if name.lower() in ("id", "entity_id") else MOST_CODES
+        if name.lower() in ("id", "entity_id"):
+            least = 0
+        else:
+            least = MOST_CODES
         if roles.model is not None:
             key = f"({key}, {roles.model_sql})"
         advice = f"; if they are of one person, give --cluster {name}"
-        advice += "" if roles.model is not None else "; if of several models, --model-column"
-        count = f"approx_count_distinct({key})" if estimated else f"count(DISTINCT {key})"
+        if roles.model is not None:
+            advice += ""
+        else:
+            advice += "; if of several models, --model-column"
+        if estimated:
+            count = f"approx_count_distinct({key})"
+        else:
+            count = f"count(DISTINCT {key})"
         seen, known = source.one(f"SELECT count(*), {count} FROM {table} WHERE trimmed_{column} <> ''")
-        which = f"Among the first {seen} rows those" if table == "sample" else "Rows"
+        if table == "sample":
+            which = f"Among the first {seen} rows those"
+        else:
+            which = "Rows"
         many = f"{'some ' if estimated else ''}{seen - known}"
         if least < known < seen and not (estimated and known >= (1 - FEW_REPEATS) * seen):
             notes.append(f"{which} whose {name} an earlier row has: {many}; all are counted{advice}.")

@@ -63,10 +63,19 @@ class _Pairing:
     @property
     def rows(self) -> str:
         """All rows of both in SQL: ``here``, ``there``, or both where they are a pair; what is checked."""
-        key = "" if self.by is None else f", trimmed_{self.by[0]} AS person"
+        if self.by is None:
+            key = ""
+        else:
+            key = f", trimmed_{self.by[0]} AS person"
         mine = "".join(f", {value} AS mine_{at}" for at, (_, value, _) in enumerate(self.checked))
-        joined = "POSITIONAL" if self.by is None else "FULL"
-        on = "" if self.by is None else " ON a.person = b.person"
+        if self.by is None:
+            joined = "POSITIONAL"
+        else:
+            joined = "FULL"
+        if self.by is None:
+            on = ""
+        else:
+            on = " ON a.person = b.person"
         return f"(SELECT true AS here{key}{mine} FROM predictions) a {joined} JOIN baseline b{on}"
 
 
@@ -110,7 +119,10 @@ def pair_up(source: Source, baseline: Source, config: AuditConfig) -> Source:
         pairing = _Pairing(source, baseline, by, _checked(source, baseline, roles, config))
         _keep(pairing, score, config)
     _refuse_strangers(pairing)
-    how = "in their order" if by is None else f"by {shown(source.columns[by[0]])}"
+    if by is None:
+        how = "in their order"
+    else:
+        how = f"by {shown(source.columns[by[0]])}"
     notes = [f"Rows of both files are paired {how}."]
     if not pairing.checked:
         what = "has no label or group that could show that its rows are the same"
@@ -173,15 +185,24 @@ def _checked(
 def _keep(pairing: _Pairing, score: int, config: AuditConfig) -> None:
     """Keep what is needed of the baseline in a table, in the order of its rows; refuse what is no score."""
     baseline = pairing.baseline
-    text = f"trimmed_{score}" if config.favourable else "NULL::VARCHAR"
+    if config.favourable:
+        text = f"trimmed_{score}"
+    else:
+        text = "NULL::VARCHAR"
     parts = [f"number_{score} AS score", f"code_{score} AS code", f"{text} AS value", "true AS there"]
-    parts += [f"trimmed_{pairing.by[1]} AS person"] if pairing.by else []
+    if pairing.by:
+        parts += [f"trimmed_{pairing.by[1]} AS person"]
     parts += [f"{value} AS theirs_{at}" for at, (_, _, value) in enumerate(pairing.checked)]
     with baseline.engine(ordered=True):
         baseline.execute(f"CREATE TABLE baseline AS SELECT {', '.join(parts)} FROM predictions")
     binary = all(decision.kind == "binary" for decision in config.decisions)
     words = binary and config.favourable
-    bad = "coalesce(value, '') = ''" if words else "code IS NULL" if binary else sql.not_finite("score")
+    if words:
+        bad = "coalesce(value, '') = ''"
+    elif binary:
+        bad = "code IS NULL"
+    else:
+        bad = sql.not_finite("score")
     if baseline.one(f"SELECT 1 FROM baseline WHERE {bad} LIMIT 1"):
         if binary:
             refuse_codes(baseline, score, "score")
@@ -195,7 +216,8 @@ def _refuse_strangers(pairing: _Pairing) -> None:
         f"count(*) FILTER (here AND there AND mine_{at} IS DISTINCT FROM theirs_{at})"
         for at in range(len(pairing.checked))
     ]
-    counts += ["count(*) FILTER (here AND coalesce(a.person, '') = '')"] if pairing.by else []
+    if pairing.by:
+        counts += ["count(*) FILTER (here AND coalesce(a.person, '') = '')"]
     found = pairing.source.one(f"SELECT {', '.join(counts)} FROM {pairing.rows}")  # in one scan
     here, there, pairs, *more = found
     if pairing.by is not None:
@@ -246,14 +268,20 @@ def _difference(pairing: _Pairing, at: int) -> UserError:
     """Return the error for pairs of rows that differ in a column, the one checked at place `at`."""
     source = pairing.source
     by = pairing.by
-    key = "row_number() OVER ()" if by is None else "a.person"
+    if by is None:
+        key = "row_number() OVER ()"
+    else:
+        key = "a.person"
     values = f"SELECT {key} AS whose, mine_{at} AS mine, theirs_{at} AS theirs FROM {pairing.rows}"
     first = "count(*), min(whose), arg_min(mine, whose), arg_min(theirs, whose)"
     with source.engine(ordered=True, threads=1):
         count, whose, mine, theirs = source.one(
             f"SELECT {first} FROM ({values}) WHERE mine IS DISTINCT FROM theirs"
         )
-    where = f"row {whose}" if by is None else f"{source.columns[by[0]]} {shown(str(whose))}"
+    if by is None:
+        where = f"row {whose}"
+    else:
+        where = f"{source.columns[by[0]]} {shown(str(whose))}"
     column = shown(source.columns[pairing.checked[at][0]])
     what = (
         f"{column} differs in {counted_words(count, 'row')}, first of {where}: "
@@ -283,7 +311,9 @@ def side_slices(scan: Scan, names: tuple[str, ...] = ()) -> tuple[Slice, ...]:
             replace(part, model=name) for i, name in enumerate(called) for part in make_slices(scan.side(i))
         )
     slices = make_slices(scan)
-    return _in_order(scan.source, slices, scan.config.sliced_by) if scan.config.sliced_by else slices
+    if scan.config.sliced_by:
+        return _in_order(scan.source, slices, scan.config.sliced_by)
+    return slices
 
 
 def read_sides(scan: Scan) -> tuple[BeforeAfter, ...]:

@@ -98,7 +98,9 @@ def settled(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...])
         return decisions
     number = f"number_{roles.score} IS NOT NULL OR ends_with(trimmed_{roles.score}, '%')"
     score = f"({number}) AND {sql.code(roles.score, -1)} < 0"
-    return decisions if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1") else (Decision(),)
+    if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1"):
+        return decisions
+    return (Decision(),)
 
 
 def find_cuts(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> CutsByModel:
@@ -178,7 +180,10 @@ def _count_ranges(source: Source, roles: ColumnRoles) -> dict[str, int]:
     UserError
         For scores that are not finite numbers.
     """
-    model = "" if roles.model is None else f"{roles.model_sql} AS model, "
+    if roles.model is None:
+        model = ""
+    else:
+        model = f"{roles.model_sql} AS model, "
     kept = f"SELECT {model}number_{roles.score} AS score FROM predictions"
     source.execute(f"CREATE OR REPLACE TEMP TABLE scores AS {kept}")
     # Dekker's splitting: c - (c - b) is b rounded to BITS bits, where c = (2^(53 - BITS) + 1) b.
@@ -306,7 +311,10 @@ def bins_note(name: str, asked: int | Edges, bins: NumberBins) -> str:
     """Write where an attribute was cut."""
     if isinstance(asked, Edges):
         return f"{name}: cut into {', '.join(bins.labels)}."
-    fewer = f" ({asked} were asked for; equal values stay together)" if len(bins.labels) < asked else ""
+    if len(bins.labels) < asked:
+        fewer = f" ({asked} were asked for; equal values stay together)"
+    else:
+        fewer = ""
     return f"{name}: cut into {len(bins.labels)} bins{fewer}: {', '.join(bins.labels)}."
 
 
@@ -315,7 +323,9 @@ def _span(low: float, high: float) -> str:
     last = f"{high + 0.0:.15g}"
     if first == last:
         return first
-    return f"{first}-{last}" if low >= 0 else f"{first} to {last}"
+    if low >= 0:
+        return f"{first}-{last}"
+    return f"{first} to {last}"
 
 
 def with_exact_scores(source: Source, columns: Iterable[int]) -> Source:
@@ -387,7 +397,10 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
         if not who:
             continue
         span = f"{name} goes from {scale.low:.6g} to {scale.high:.6g}"
-        meant = threshold * PERCENT if threshold < 1 else threshold / PERCENT
+        if threshold < 1:
+            meant = threshold * PERCENT
+        else:
+            meant = threshold / PERCENT
         fix: Words = "name a threshold between these"
         if scale.mixed:
             fix = "write all scores on one scale: some look like shares, others like percents"
@@ -458,7 +471,10 @@ def read_outcomes(
     outcomes = _outcomes(favourable, {value for counts in words.values() for value in counts})
     if not words:
         listed = " and ".join(names[column] for column in asked)
-        what = f"{listed} {'are' if len(asked) > 1 else 'is'} 0 or 1" if asked else "scores are cut"
+        if asked:
+            what = f"{listed} {'are' if len(asked) > 1 else 'is'} 0 or 1"
+        else:
+            what = "scores are cut"
         raise user_error((FAVOURABLE, f" has no effect: {what}"), "leave it out", FAVOURABLE)
     keys = {column: _spelling_key(source, roles, column) for column in words}
     alike = {column: config.spelling(key) != "keep" for column, key in keys.items()}
@@ -537,7 +553,9 @@ def _counts(source: Source, column: int, favourable: tuple[str, ...]) -> dict[st
     values = {value for value, *_ in found}
     asked = values & set(chain.from_iterable(_outcomes(favourable, values)))
     plain = all(code and (number or not asked) for _, _, code, number in found)
-    return {} if plain else {value: count for value, count, *_ in found}
+    if plain:
+        return {}
+    return {value: count for value, count, *_ in found}
 
 
 def _check(
@@ -601,7 +619,9 @@ def _own_words(
     }
     # Further scores have the words of the first.
     apart = 1 < len(outcomes) == len(set(by_column.values()))
-    return by_column if apart and all(len(own) == 1 for own in by_column.values()) else {}
+    if apart and all(len(own) == 1 for own in by_column.values()):
+        return by_column
+    return {}
 
 
 def _note(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -> str:
@@ -610,11 +630,20 @@ def _note(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -
     listed = ", ".join(
         f"{shown(value)} ({counted_words(count, 'row')})" for value, count in rest[:MOST_LISTED]
     )
-    more = ", …" if len(rest) > MOST_LISTED else ""
-    counted = "counts as 1" if len(favourable) == 1 else "count as 1"
+    if len(rest) > MOST_LISTED:
+        more = ", …"
+    else:
+        more = ""
+    if len(favourable) == 1:
+        counted = "counts as 1"
+    else:
+        counted = "count as 1"
     if len(outcomes) > 1:
         counted = "each counts as 1 against the rest"
-    others = f"; 0 {'are' if len(rest) > 1 else 'is'} {listed}{more}" if rest else ""
+    if rest:
+        others = f"; 0 {'are' if len(rest) > 1 else 'is'} {listed}{more}"
+    else:
+        others = ""
     texts = (" or ".join(map(shown, outcome)) for outcome in outcomes)
     return f"{name}: {', '.join(texts)} {counted}{others}."
 
@@ -627,5 +656,8 @@ def _coded(column: sql.ColumnSql, outcomes: tuple[Outcome, ...]) -> sql.ColumnSq
         f" WHEN {text} IN ({', '.join(map(sql.quoted, outcome))}) THEN {at if several else 1}"
         for at, outcome in enumerate(outcomes)
     )
-    rest = len(outcomes) if several else 0
+    if several:
+        rest = len(outcomes)
+    else:
+        rest = 0
     return replace(column, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {rest} END")

@@ -40,7 +40,10 @@ def reading(source: Source) -> Iterator[None]:
 def broken(source: Source, error: Exception) -> UserError:
     """Return the error that DuckDB's refusal to read on means, with a line number where there is one."""
     with readable(source.name):
-        found = _scan_text(source) if source.format == "csv" else None
+        if source.format == "csv":
+            found = _scan_text(source)
+        else:
+            found = None
     if found is not None:
         return found
     text = str(error)

@@ -113,7 +113,9 @@ class ColumnRoles:
     @property
     def model_sql(self) -> str:
         """The model of a row in SQL."""
-        return "''" if self.model is None else sql.text(self.model)
+        if self.model is None:
+            return "''"
+        return sql.text(self.model)
 
 
 def assign(source: Source, config: AuditConfig, against: Contradicted = Contradicted()) -> ColumnRoles:
@@ -186,9 +188,15 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
         if quantities:
             number = source.columns[quantities[0]]
             fix = ("cut a numeric column, as in ", Flag("bins", (number, 4)), ", or ", *named)
-        why = f". {left_out[0].rstrip('.')}" if left_out else ""
+        if left_out:
+            why = f". {left_out[0].rstrip('.')}"
+        else:
+            why = ""
         raise user_error(f"no attribute column is left to audit{why}", fix, source.name)
-    single = None if "model" in found else source.places.get("model_id")
+    if "model" in found:
+        single = None
+    else:
+        single = source.places.get("model_id")
     if "model" not in found and "model_id" in source.doubled:
         raise _unknown(source, "model_id", "model-column", [])
     scores = [column for role, column in found.items() if role.partition(" ")[0] == "score"]
@@ -217,8 +225,13 @@ def _forgotten_weights(source: Source, config: AuditConfig, used: set[int]) -> l
         return []
     names = [source.columns[i] for i, _, words, _ in _first_values(source, named) if words == 0]
     listed = " and ".join(names)
-    look = "looks like weights and is" if len(names) == 1 else "look like weights and are"
-    return [f"{listed} {look} not used: each row counts once (--weight {names[0]})."] if names else []
+    if len(names) == 1:
+        look = "looks like weights and is"
+    else:
+        look = "look like weights and are"
+    if names:
+        return [f"{listed} {look} not used: each row counts once (--weight {names[0]})."]
+    return []
 
 
 def _usual_label(source: Source) -> str | None:
@@ -230,7 +243,9 @@ def _usual_label(source: Source) -> str | None:
     capitals = [name for name in source.places if name.lower() in LABELS]
     if capitals and not known:
         raise _unknown(source, "label_value", "label", capitals[:1])
-    return known[0] if known else None
+    if known:
+        return known[0]
+    return None
 
 
 def find_column(source: Source, name: str, key: str, taken: Mapping[int, str] | None = None) -> int:
@@ -246,14 +261,20 @@ def find_column(source: Source, name: str, key: str, taken: Mapping[int, str] | 
 
 def _unknown(source: Source, name: str, key: str, names: list[str]) -> UserError:
     """Return the error for a name that no column has, or several have."""
-    where = f"{source.name}:1" if source.format == "csv" else source.name
+    if source.format == "csv":
+        where = f"{source.name}:1"
+    else:
+        where = source.name
     if name in source.doubled:
         return user_error(f"column {shown(name)} appears twice", "rename or remove one of them", where)
     what = f"no column {shown(name)}"
     if len(source.columns) == 1:
         only = shown(source.columns[0])
         return user_error(f"{what}, only {only}", "separate the columns by commas", where)
-    also = "; to audit the labels themselves, name them there too" if key == "score" else ""
+    if key == "score":
+        also = "; to audit the labels themselves, name them there too"
+    else:
+        also = ""
     return user_error(what, (f"{suggest(name, names)} (name it with ", Flag(key), f"{also})"), where)
 
 
@@ -349,7 +370,10 @@ def _likely(
 def _left_out(why: tuple[str, str], names: list[str]) -> str:
     """Write why columns are not audited."""
     how = f"--attribute {names[0]}" + (f", or cut it: --bins {names[0]}=4" if why == NUMBERS else "")
-    how = f"--weight {names[0]}, or {how}" if why == WEIGHTS else how
+    if why == WEIGHTS:
+        how = f"--weight {names[0]}, or {how}"
+    else:
+        how = how
     return f"Not audited, as {why[len(names) > 1]}: {listed(names, MOST_LISTED)} (unless named: {how})."
 
 

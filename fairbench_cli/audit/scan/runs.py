@@ -86,14 +86,20 @@ def rows_of_run(
         When no cell or several are meant, the repeat has no result, or the audit asks for what counts do not
         answer; for filters on what is no folder of results.
     """
-    path = Path(source) if isinstance(source, str | Path) else None
+    if isinstance(source, str | Path):
+        path = Path(source)
+    else:
+        path = None
     if path is not None and path.is_dir() and (path / "plan.json").is_file():
         return _of_cell(path, config, tuple(only), repeat)
     if only:
         what = "cells are those of a folder of results"
         fix = "audit the folder that `fairbench run` wrote"
         raise user_error(what, f"{fix}, or leave it out", Flag("only"))
-    found = _of_predictions(path, config, repeat or 0) if path is not None else None
+    if path is not None:
+        found = _of_predictions(path, config, repeat or 0)
+    else:
+        found = None
     if found is None and repeat is not None:
         what = "only runs have repeats"
         raise user_error(what, "audit a folder of results or a file of its predictions", Flag("repeat"))
@@ -118,7 +124,10 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
     record = records.get(number)
     if record is None or record.counts is None:
         there = [n for n, one in records.items() if one is not None and one.counts is not None]
-        why = "has not been run" if record is None else f"is {record.status}: {record.reason}"
+        if record is None:
+            why = "has not been run"
+        else:
+            why = f"is {record.status}: {record.reason}"
         raise _no_repeat(f"repeat {number} of this cell in {shown_path(folder)} {why}", there)
     protected = plan.protected(cell["dataset"], cell["attribute"])
     frame, drawn = _expanded(record.counts.n, protected)
@@ -136,7 +145,10 @@ def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str,
     from fairbench_cli.experiment.plan import facts_of, select, text_of
 
     facts = [facts_of(cell) for cell in plan.cells]
-    kept = select(facts, only) if only else [True] * len(facts)
+    if only:
+        kept = select(facts, only)
+    else:
+        kept = [True] * len(facts)
     cells = [*compress(plan.cells, kept)]
     facts = [*compress(facts, kept)]
     if len({cell["key"] for cell in cells}) == 1:
@@ -145,7 +157,11 @@ def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str,
     values = {key: dict.fromkeys(text_of(one[key]) for one in facts if key in one) for key in keys}
     everywhere = {key for key in keys if all(key in one for one in facts)}
     open_keys = {key: [*own] for key, own in values.items() if key in everywhere and len(own) > 1}
-    equals = "=" if open_keys else "!="  # a filter keeps those that lack a key
+    # a filter keeps those that lack a key
+    if open_keys:
+        equals = "="
+    else:
+        equals = "!="
     open_keys = open_keys or {key: [*own] for key, own in values.items() if key not in everywhere}
     listed = "; ".join(
         f"{key} {', '.join(own[:MOST_CHOICES])}{', …' if len(own) > MOST_CHOICES else ''}"
@@ -213,5 +229,8 @@ def _note(frame: "pd.DataFrame", repeat: str) -> str:
 
 
 def _no_repeat(what: str, there: list[int]) -> UserError:
-    fix = f"give one of {', '.join(map(str, there[:MOST_CHOICES]))}" if there else "run the cell"
+    if there:
+        fix = f"give one of {', '.join(map(str, there[:MOST_CHOICES]))}"
+    else:
+        fix = "run the cell"
     return user_error(what, fix, Flag("repeat"))

@@ -139,13 +139,21 @@ class Scan:
     def group_sql(self, name: str) -> str:
         """Write what rows of one group of an attribute share in SQL."""
         column = self.roles.attributes[name]
-        return readings.bin_sql(column, self.bins[name]) if name in self.bins else f"group_{column}"
+        if name in self.bins:
+            return readings.bin_sql(column, self.bins[name])
+        return f"group_{column}"
 
     def keys(self, attributes: Iterable[str], table: str = "predictions", more: Sequence[str] = ()) -> str:
         """Write a query of the keys of each row: `key_names`, attribute_0, …, score, weight, tie."""
         roles = self.roles
-        label = "0" if roles.label is None else sql.code(roles.label, roles.bad_label)
-        single = "NULL" if roles.single_model is None else f"trimmed_{roles.single_model}"
+        if roles.label is None:
+            label = "0"
+        else:
+            label = sql.code(roles.label, roles.bad_label)
+        if roles.single_model is None:
+            single = "NULL"
+        else:
+            single = f"trimmed_{roles.single_model}"
         keys = [f"{roles.model_sql} AS model", f"{label} AS label", f"{single} AS single_model"]
         keys += [f"{self.group_sql(name)} AS attribute_{at}" for at, name in enumerate(attributes)]
         if roles.weight is not None:
@@ -168,7 +176,10 @@ class Scan:
             score = f"score_{i}"
             cases = f"CASE WHEN {sql.not_finite(score)} THEN -1"
             for model, cuts in by_model.items():
-                cases += " ELSE" if model is None else f" WHEN model = {sql.quoted(model)} THEN"
+                if model is None:
+                    cases += " ELSE"
+                else:
+                    cases += f" WHEN model = {sql.quoted(model)} THEN"
                 cases += f" {readings.level_sql(score, scores_of(cuts))}"
             yield f"{cases} END AS level_{i}"
 
@@ -541,7 +552,10 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
     source = scan.source
     attributes = list(scan.roles.attributes)
     keys = ["model", "level_0", "label", *(f"attribute_{i}" for i in range(len(attributes))), "person"]
-    sums = ("sum(weight)", "sum(weight * weight)") if scan.weighted else ("count(*)", "count(*)")
+    if scan.weighted:
+        sums = ("sum(weight)", "sum(weight * weight)")
+    else:
+        sums = ("count(*)", "count(*)")
     columns = [f"{of}::DOUBLE AS {name}" for of, name in zip(sums, _WEIGHTS, strict=True)]
     rows = scan.keys(attributes, more=(f"trimmed_{column} AS person",))
     source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {group_by(rows, keys, columns)}")
@@ -558,7 +572,10 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
     (people,) = source.one("SELECT count(DISTINCT person) FROM clustered")
     source.execute("DROP TABLE clustered")
     models = len(models_of(scan))
-    of_models = f" and {models} models" if models > 1 else ""
+    if models > 1:
+        of_models = f" and {models} models"
+    else:
+        of_models = ""
     called = source.columns[column]
     note = f"{called}: the rows are of {people} people{of_models}; intervals and tests go by these."
     return slices, note

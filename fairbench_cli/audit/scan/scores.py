@@ -130,8 +130,14 @@ def _blocks(scan: Scan, first: int, last: int, codes: Sequence[str] = ()) -> Ite
         if kept is not None:
             block = {name: np.concatenate([kept[name], values]) for name, values in block.items()}
         score = block["score"]
-        whole = int(np.searchsorted(score, score[-1])) if end < last else len(score)
-        kept = {name: values[whole:] for name, values in block.items()} if whole < len(score) else None
+        if end < last:
+            whole = int(np.searchsorted(score, score[-1]))
+        else:
+            whole = len(score)
+        if whole < len(score):
+            kept = {name: values[whole:] for name, values in block.items()}
+        else:
+            kept = None
         if whole:
             part = {name: values[:whole] for name, values in block.items()}
             yield part if scan.weighted else part | {"weight": part["n"], "square": part["n"]}
@@ -141,9 +147,14 @@ def _references(groups: int, at: int) -> Ints:
     """Return the reference of each set of rows."""
     if at != REST:
         return np.full(groups, at, dtype=np.int64)
-    rests = groups if 1 < groups <= MOST_RESTS else 0
+    if 1 < groups <= MOST_RESTS:
+        rests = groups
+    else:
+        rests = 0
     own = np.arange(groups + rests)
-    return np.concatenate([own[groups:], own[groups:]]) if rests else own
+    if rests:
+        return np.concatenate([own[groups:], own[groups:]])
+    return own
 
 
 def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
@@ -202,7 +213,9 @@ def _summed(
             yield alike, block["n"]
 
     def of_sets(alike: ScoreCells) -> ScoreCells:
-        return _with_rests(alike, groups) if len(reference) > groups else alike
+        if len(reference) > groups:
+            return _with_rests(alike, groups)
+        return alike
 
     weight, rows, square = part.cells.sum(-1)
     by_label = [rows, weight, square]
@@ -226,7 +239,9 @@ def _summed(
     if part.labelled and span.whole[0] >= 0 and span.whole[1] <= 1:
 
         def again() -> Iterator[ScoreCells]:
-            return iter(kept) if kept else (of_sets(alike) for alike, _ in cells())
+            if kept:
+                return iter(kept)
+            return (of_sets(alike) for alike, _ in cells())
 
         fit = fit_calibration(again, len(reference))
     ends = span.bottoms, span.tops

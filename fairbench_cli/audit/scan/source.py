@@ -146,7 +146,9 @@ class Source:
     def memory(self) -> float:
         """How many MiB a scan may use: more of a wide table."""
         wide = len(self.columns) > FEW_COLUMNS
-        return MEMORY + MEMORY_OF_COLUMN * len(self.columns) if wide else MEMORY
+        if wide:
+            return MEMORY + MEMORY_OF_COLUMN * len(self.columns)
+        return MEMORY
 
     def with_first_rows(self) -> "Source":
         """Keep the first rows of a file for ``sample``; these are read from then on where they are all."""
@@ -155,14 +157,19 @@ class Source:
         limit = f"CREATE TEMP TABLE {self.first} AS SELECT * FROM {self.table} LIMIT {self.first_rows}"
         self.database.execute(limit)
         (rows,) = self.database.execute(f"SELECT count(*) FROM {self.first}").fetchone() or (0,)
-        return replace(self, table=self.first) if rows < self.first_rows else self
+        if rows < self.first_rows:
+            return replace(self, table=self.first)
+        return self
 
     def with_people(self, column: int) -> "Source":
         """Return a row for each person, where a column says how many people a row stands for."""
         times = f"range(CAST({self.in_sql[column].number} AS BIGINT))"
         every, first = (f"(SELECT once.* FROM {of} AS once, {times})" for of in (self.table, self.first))
         names = tuple("" if i == column else name for i, name in enumerate(self.columns))
-        head = first if self.format == "frame" else self.first
+        if self.format == "frame":
+            head = first
+        else:
+            head = self.first
         return replace(self, table=every, first=head, columns=names, once=self.table)
 
     def with_scores_of_1(self) -> "Source":
@@ -190,7 +197,11 @@ class Source:
         """
         import duckdb
 
-        limit = None if memory is None else f"'{memory:.0f}MiB'"  # whole ones can be set back
+        # whole ones can be set back
+        if memory is None:
+            limit = None
+        else:
+            limit = f"'{memory:.0f}MiB'"
         given = {"preserve_insertion_order": ordered, "threads": threads, "memory_limit": limit}
         changed = {name: value for name, value in given.items() if value is not None}
         before = {name: self.one(f"SELECT current_setting('{name}')")[0] for name in changed}
@@ -312,7 +323,9 @@ def open_file(
             with _unzipped(path, zipped) as file:
                 file.seek(len(codecs.BOM_UTF8))
                 found = replace(found, path=_spool(file, folder / "plain", name), zipped=False)
-        return _ndjson(found) if found.format == "ndjson" else _csv(found, head)
+        if found.format == "ndjson":
+            return _ndjson(found)
+        return _csv(found, head)
 
 
 @contextmanager
@@ -350,7 +363,10 @@ def open_frame(database: "DuckDBPyConnection", frame: "Frame") -> Source:
         first = "head"
     kinds = database.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
     columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in kinds]
-    given = [column for column, *_ in kinds] if names is None else names
+    if names is None:
+        given = [column for column, *_ in kinds]
+    else:
+        given = names
     return _view(Source(database, FRAME, (), "frame"), where, given, columns, first)
 
 
@@ -509,7 +525,9 @@ def _format(name: str, zipped: bool, head: bytes) -> Format:
     if name.lower().removesuffix(".gz").endswith((".parquet", ".pq")) and head:
         raise user_error("this is not a Parquet file", "name it after what it is, for instance .csv", name)
     by_name = name.lower().removesuffix(".gz").endswith((".ndjson", ".jsonl"))
-    return "ndjson" if by_name or start.startswith(b"{") else "csv"
+    if by_name or start.startswith(b"{"):
+        return "ndjson"
+    return "csv"
 
 
 def _parquet(source: Source) -> Source:
@@ -587,7 +605,10 @@ def _csv(source: Source, head: bytes) -> Source:
         raise user_error("the first line is blank", "start with the header", f"{name}:1")
     notes: list[str] = []
     tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
-    separator = "\t" if tabs else ","
+    if tabs:
+        separator = "\t"
+    else:
+        separator = ","
     headers = {mark: _header(first, mark) for mark in dict.fromkeys((separator, *";\t|,"))}
     if len(headers[separator]) < 2:
         other = max(headers, key=lambda mark: len(headers[mark]))
@@ -599,7 +620,10 @@ def _csv(source: Source, head: bytes) -> Source:
     if not header:
         raise user_error("the header cannot be read", "check its quotes", f"{name}:1")
     kinds = ", ".join(f"'x{i}': 'VARCHAR'" for i in range(len(header)))
-    mark = "chr(9)" if separator == "\t" else sql.quoted(separator)
+    if separator == "\t":
+        mark = "chr(9)"
+    else:
+        mark = sql.quoted(separator)
     options = (
         f"auto_detect=false, header=true, delim={mark}, quote='\"', escape='\"', strict_mode=true, "
         f"hive_partitioning=false, buffer_size={BUFFER}, max_line_size={LONGEST}, columns={{{kinds}}}"

@@ -162,7 +162,10 @@ def with_spellings(
             merge, keep = (Flag("spellings", (key, choice)) for choice in ("merge", "keep"))
             # Nobody can type what is not seen, and a bar that is part of a value would divide it.
             is_typed = "look alike" not in twins.how and not any("|" in value for value in twins.values)
-            first = given if is_typed else merge
+            if is_typed:
+                first = given
+            else:
+                first = merge
             fix = ("count them as one outcome: ", first, "; or keep them apart: ", keep)
             problems.append(Problem(what, fix))
         complete.append((*outcome, *missed))

@@ -104,7 +104,9 @@ class ColumnSql:
 
     def of(self, kind: str) -> str:
         """Write what queries call text, trimmed, number, code or group."""
-        return trimmed(self.text) if kind == "trimmed" else str(getattr(self, kind))
+        if kind == "trimmed":
+            return trimmed(self.text)
+        return str(getattr(self, kind))
 
 
 def text_column(text: str) -> ColumnSql:
@@ -128,4 +130,6 @@ def typed_column(value: str, kind: str) -> ColumnSql:
         code = f"CASE WHEN {value} = 1 THEN 1 WHEN {value} = 0 THEN 0 END"
         form: Literal["whole", "real"] = "real" if kind == "DOUBLE" else "whole"
         return replace(found, number=f"CAST({value} AS DOUBLE) + 0.0", code=code, form=form)
-    return replace(found, group=value) if kind.startswith("ENUM") else found
+    if kind.startswith("ENUM"):
+        return replace(found, group=value)
+    return found

@@ -64,7 +64,9 @@ def _mode(path: Path) -> str:
     """
     whole = path.resolve()
     still = os.access(whole.parent, os.W_OK) or whole.with_name(f"{whole.name}-wal").exists()
-    return "mode=ro" if still else "immutable=1"
+    if still:
+        return "mode=ro"
+    return "immutable=1"
 
 
 def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
@@ -112,4 +114,6 @@ def _text(value: Any) -> str | None:
     """Return a cell as text; bytes that are none as they can be seen."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
-    return value if value is None or isinstance(value, str) else repr(value)
+    if value is None or isinstance(value, str):
+        return value
+    return repr(value)

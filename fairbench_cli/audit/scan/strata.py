@@ -118,7 +118,8 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
         if numbers and follows(made[0][0], np.asarray(found["score"], dtype=np.float64)):
             scores.append(name)
             continue
-        notes += [note] if note else []
+        if note:
+            notes += [note]
         features += [(name, values, of_levels) for values, of_levels in made]
     notes += [f"{name} holds scores and is no feature." for name in scores]
     groups = {name: np.asarray(found[f"of_{i}"], dtype=object) for i, name in enumerate(attributes)}
@@ -162,7 +163,10 @@ def _decision_sql(scan: Scan) -> str:
     if isinstance(cut.tied, int):
         fix = ("use ", Flag("ties"), " include or exclude")
         raise user_error("ties are drawn, not rows", fix, EXPLAIN)
-    sign = ">=" if cut.tied == "all" else ">"
+    if cut.tied == "all":
+        sign = ">="
+    else:
+        sign = ">"
     return f"CASE WHEN number_{scan.roles.score} {sign} {sql.literal(cut.score)} THEN 1 ELSE 0 END"
 
 
@@ -170,7 +174,9 @@ def _group_sql(scan: Scan, attribute: str) -> str:
     """Write the name of the group of a row in SQL, cut as it was audited."""
     column = scan.roles.attributes[attribute]
     bins = scan.bins.get(attribute)
-    return sql.text(column) if bins is None else _binned_sql(column, bins)
+    if bins is None:
+        return sql.text(column)
+    return _binned_sql(column, bins)
 
 
 def _binned_sql(column: int, bins: NumberBins) -> str:
@@ -212,7 +218,10 @@ def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
 
 def _count_strata(scan: Scan, part: Slice, by: dict[str, str]) -> Strata:
     """Count all rows by stratum (of the columns `by`, as SQL), group and decision."""
-    weight = f"number_{scan.roles.weight}" if scan.weighted else "1::DOUBLE"
+    if scan.weighted:
+        weight = f"number_{scan.roles.weight}"
+    else:
+        weight = "1::DOUBLE"
     keys = {"of": _group_sql(scan, part.attribute), "decision": _decision_sql(scan)}
     keys |= {f"stratum_{i}": value for i, value in enumerate(by.values())}
     columns = ", ".join(f"{value} AS {key}" for key, value in {**keys, "weight": weight}.items())

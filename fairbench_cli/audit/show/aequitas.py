@@ -184,4 +184,6 @@ def _threshold(part: Slice, report: Report) -> str:
             value = int(decision.value) if float(decision.value).is_integer() else decision.value
             value = float(value) if decision.kind == "top-share" else value
             return f"{value}_{_THRESHOLDS[decision.kind]}"
-    return "binary 0/1" if part.decision == "binary" else part.decision
+    if part.decision == "binary":
+        return "binary 0/1"
+    return part.decision

@@ -105,7 +105,9 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
 def _chart(said: Sentence, report: Report) -> Chart:
     """Return the chart of a sentence: of slices over these, else by group."""
     whole = whole_of(report)
-    return whole.drawn(said, said.metric) if whole else rate_chart(said, report)
+    if whole:
+        return whole.drawn(said, said.metric)
+    return rate_chart(said, report)
 
 
 def _sections(report: Report, view: View) -> Iterator[Section]:
@@ -143,15 +145,23 @@ def gate_words(report: Report) -> str:
 
 def source_name(report: Report) -> str:
     """Name the file without its folders."""
-    return "standard input" if report.source == "-" else shown_path(PurePath(report.source).name)
+    if report.source == "-":
+        return "standard input"
+    return shown_path(PurePath(report.source).name)
 
 
 def facts(report: Report) -> str:
     """Return in a line what was audited and how, after the name of the file."""
     many = writing.thousands(report.rows)
-    weighted = ", weighted" if report.weighted else ""
+    if report.weighted:
+        weighted = ", weighted"
+    else:
+        weighted = ""
     names = (RATES[name].label if name in RATES else name for name in report.decided_by)
-    by = "" if report.without_verdict else f"decided by {', '.join(names)}; "
+    if report.without_verdict:
+        by = ""
+    else:
+        by = f"decided by {', '.join(names)}; "
     rows = f"{source_name(report)}: {many} rows{weighted}"
     return f"{rows}; {against(report)}; {by}{level(report)} intervals, each of one comparison alone"
 
@@ -168,7 +178,10 @@ def against(report: Report) -> str:
     if not found:
         return "nobody to compare"
     if config.ref_method in ("minimum", "maximum", "rest") or len(found) > MOST_NAMED:
-        who = ", ".join(found) if len(found) <= MOST_NAMED else f"{len(found)} attributes"
+        if len(found) <= MOST_NAMED:
+            who = ", ".join(found)
+        else:
+            who = f"{len(found)} attributes"
         return f"{who} against {REFERENCES[config.ref_method]}"
     parts = []
     for attribute, rows in found.items():
@@ -186,14 +199,20 @@ def rate_legend(report: Report) -> tuple[str, ...]:
     ]
     labelled = any(RATES[name].needs_labels for name in report.deciding)
     values = " or ".join(("1", *report.config.favourable))
-    should = f"; who should be selected: a label of {values}" if labelled else ""
+    if labelled:
+        should = f"; who should be selected: a label of {values}"
+    else:
+        should = ""
     return (*found, f"selected: a decision of {values}{should}.")
 
 
 def _legend(name: str) -> str:
     """Return a rate with its label, where that is another word, and what it means."""
     label = RATES[name].label
-    more = "" if label.replace(" ", "-") == name else f", {label}"
+    if label.replace(" ", "-") == name:
+        more = ""
+    else:
+        more = f", {label}"
     return f"{name}{more}: {meaning(name)}."
 
 
@@ -226,7 +245,9 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
     )
     if report.config.rule == "point":
         alone = "A verdict is of the measured ratio alone: chance was not looked at (--rule point)."
-        return (alone, outside) if any(row.shown_outside for row in rows) else (alone,)
+        if any(row.shown_outside for row in rows):
+            return (alone, outside)
+        return (alone,)
     found = {
         "fails: the rates differ by more than chance, and the measured gap is larger than allowed; the true "
         "one may not be.": any(row.verdict == "fail" for row in rows),
@@ -248,7 +269,10 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
 
 def _of_numbers(report: Report) -> str:
     """Return the note on what intervals and p-values belong to."""
-    decides = "" if report.config.rule == "point" else ", by which it fails"
+    if report.config.rule == "point":
+        decides = ""
+    else:
+        decides = ", by which it fails"
     return (
         f"Square brackets: the {level(report)} interval of this comparison alone. p: how often rates that "
         "are equal would give numbers like these; p (Holm): adjusted for "
@@ -299,7 +323,10 @@ def rate_chart(said: Sentence, report: Report) -> Chart:
         head = f"{counted_words(len(still), 'group')} not decided: {names}"
         folded = (Chart(head, _drawn(f"{title}: {head}", still, of_group, minor, report)),)
     more = len(shown) - rates.MOST_BARS
-    caption = f"and {counted_words(more, 'more group')} in the table" if more > 0 else ""
+    if more > 0:
+        caption = f"and {counted_words(more, 'more group')} in the table"
+    else:
+        caption = ""
     return Chart(title, _drawn(title, shown, of_group, minor, report), caption, folded=folded)
 
 
@@ -336,12 +363,21 @@ def _row(axis: Axis, row: Disparity, own: GroupRow, report: Report, *, muted: bo
     known = own.metrics[row.metric]
     untested = report.config.rule == "point"
     rate = percent_words(row.value)
-    said = f"{rate}, reference" if row.is_reference else _beside(rate, row)
+    if row.is_reference:
+        said = f"{rate}, reference"
+    else:
+        said = _beside(rate, row)
     look: Look = "reference" if row.is_reference else rates.LOOKS[row.verdict] if untested else row.verdict
-    symbol = "" if row.is_reference else (UNTESTED if untested else SYMBOLS)[row.verdict]
+    if row.is_reference:
+        symbol = ""
+    else:
+        symbol = (UNTESTED if untested else SYMBOLS)[row.verdict]
     ends = f", {percent_words(known.low)} to {percent_words(known.high)}"
     title = f"{row.group}: {RATES[row.metric].label} {rate} ({writing.fraction(row.behind)}){ends}"
-    title += "" if row.is_reference else f"; {verdict_words(row)}"
+    if row.is_reference:
+        title += ""
+    else:
+        title += f"; {verdict_words(row)}"
     marks = []
     reference = row.reference_value
     if math.isfinite(reference) and not row.is_reference:
@@ -360,4 +396,6 @@ def _row(axis: Axis, row: Disparity, own: GroupRow, report: Report, *, muted: bo
 def _beside(rate: str, row: Disparity) -> str:
     """Return a rate with its ratio: "42.3 %, 1.92 times"."""
     times = writing.ratio(row.ratio.value, row.tau, 2)
-    return rate if math.isnan(row.ratio.value) else f"{rate}, {times} times"
+    if math.isnan(row.ratio.value):
+        return rate
+    return f"{rate}, {times} times"

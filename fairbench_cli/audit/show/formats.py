@@ -51,7 +51,9 @@ def file_of(table: str) -> str:
     >>> file_of("scores"), file_of("impact")
     ('scores.csv', 'impact-ratios.csv')
     """
-    return IMPACT if table == "impact" else f"{table}.csv"
+    if table == "impact":
+        return IMPACT
+    return f"{table}.csv"
 
 
 def write_folder(report: "Report", folder: Path) -> list[str]:

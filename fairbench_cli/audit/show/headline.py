@@ -109,7 +109,10 @@ class Headline:
 
     def lines(self, *, everything: bool = False) -> tuple[list[tuple[Verdict, str]], list[str]]:
         """Return the sentences with their verdicts, and what is open; a last line counts what is left out."""
-        most = None if everything else MOST_LINES
+        if everything:
+            most = None
+        else:
+            most = MOST_LINES
         sentences = [(one.verdict, one.text) for one in self.sentences[:most]]
         still = [one.text for one in self.open[:most]]
         if more := len(self.sentences) - len(sentences):
@@ -126,7 +129,9 @@ def headline(report: Report) -> Headline:
     """
     answer = _headline(report)
     warning = label_warning(report)
-    return replace(answer, sentence=f"{warning} {answer.sentence}") if warning else answer
+    if warning:
+        return replace(answer, sentence=f"{warning} {answer.sentence}")
+    return answer
 
 
 def _headline(report: Report) -> Headline:
@@ -170,7 +175,10 @@ def _of_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Repo
     if not behind:
         return first
     more = f"Of {_counted_minor(dict.fromkeys(row.group for row in behind), report)}"
-    verb = "fails" if len(behind) == 1 else "fail"
+    if len(behind) == 1:
+        verb = "fails"
+    else:
+        verb = "fail"
     text = f"{first.text} {more} {counted_words(len(behind), 'comparison')} {verb}."
     return replace(first, text=text, verdict="fail")
 
@@ -185,10 +193,14 @@ def _counted_minor(names: Iterable[str], report: Report) -> str:
 def sentence(row: Disparity, report: Report, more: int = 0, about: str = "") -> Sentence:
     """Return a comparison in words, and how many `more` of the attribute fail; what is said `about` it."""
     harmed = _harmed(row, report.config.effect)
-    who = f", to the disadvantage of {writing.named(harmed)}" if harmed and row.verdict == "fail" else ""
+    if harmed and row.verdict == "fail":
+        who = f", to the disadvantage of {writing.named(harmed)}"
+    else:
+        who = ""
     said = f"{_rates(row)}{_times(row)}{finding(row, report)}{who}"
     text = f"{row.attribute}{in_brackets(row, report)}{about}: {said}."
-    text += f" {more:,} more comparison{'s fail' if more > 1 else ' fails'}." if more else ""
+    if more:
+        text += f" {more:,} more comparison{'s fail' if more > 1 else ' fails'}."
     pair = (*row.place, row.group, row.reference)
     return Sentence(*pair, row.metric, row.verdict, row.shown_outside, harmed, text)
 
@@ -203,7 +215,9 @@ def meaning(name: str) -> str:
         rate = RATES[name]
         return f"P({rate.event}{f' | {rate.given}' if rate.given else ''})"
     event, among = EVENTS[name]
-    return f"{event}, of {among or 'all'}" if event else f"share of {among}"
+    if event:
+        return f"{event}, of {among or 'all'}"
+    return f"share of {among}"
 
 
 def _rates(row: Disparity) -> str:
@@ -220,7 +234,8 @@ def _rates(row: Disparity) -> str:
     event, among = EVENTS[row.metric]
     if not event:
         return f"{group} are {mine} of {among}, {reference} {theirs}"
-    label += f": of {among}" if among else ""
+    if among:
+        label += f": of {among}"
     return f"{group} are {event} in {mine} of cases, {reference} in {theirs} ({label})"
 
 
@@ -233,25 +248,41 @@ def _times(row: Disparity) -> str:
     elif not EVENTS[row.metric][0]:
         often = "as many"
     if math.isnan(known.value):
-        return f": equally {often.removeprefix('as ')}" if row.value == row.reference_value == 0 else ""
+        if row.value == row.reference_value == 0:
+            return f": equally {often.removeprefix('as ')}"
+        return ""
     low, high, value = (
         writing.ratio(part, row.tau, 2 if part == 0 or part >= 0.1 else 3)
         for part in (known.low, known.high, known.value)
     )
     if math.isinf(known.value):
-        return f": at least {low} times {often}" if known.low > 0 else ""
+        if known.low > 0:
+            return f": at least {low} times {often}"
+        return ""
     if known.value == 0:
-        return f": at most {high} times {often}" if math.isfinite(known.high) else ""
-    limits = "" if math.isnan(known.low) else f" ({low} to {high})" if math.isfinite(known.high) else ""
+        if math.isfinite(known.high):
+            return f": at most {high} times {often}"
+        return ""
+    if math.isnan(known.low):
+        limits = ""
+    elif math.isfinite(known.high):
+        limits = f" ({low} to {high})"
+    else:
+        limits = ""
     return f": {value} times {often}{limits}"
 
 
 def _harmed(row: Disparity, effect: Effect | None) -> str:
     """Return which of both groups a gap harms; nobody where that is not known."""
-    higher = HARMED[effect].get(row.metric, 0) if effect else 0
+    if effect:
+        higher = HARMED[effect].get(row.metric, 0)
+    else:
+        higher = 0
     if not higher or not (row.value - row.reference_value):  # also where one of them is NaN
         return ""
-    return row.group if (row.value - row.reference_value) * higher > 0 else row.reference
+    if (row.value - row.reference_value) * higher > 0:
+        return row.group
+    return row.reference
 
 
 def _weight(row: Disparity) -> float:
@@ -260,7 +291,9 @@ def _weight(row: Disparity) -> float:
         return 0.0
     gap = writing.nearest_to(0.0, row.difference) or row.difference.value
     people = abs(gap) * row.behind[1]
-    return 0.0 if math.isnan(people) else people
+    if math.isnan(people):
+        return 0.0
+    return people
 
 
 def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
@@ -276,20 +309,34 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     shown = [(one, _verdicts_of_shown(one, report)) for one in judged if one.verdict != "fail" and tested]
     too_much = _attributes([one for one, kinds_of in shown if "undecided" in kinds_of], report)
     allowed = _attributes([one for one, kinds_of in shown if kinds_of == {"pass"}], report)
-    passing = f" Passes: {by['pass']}." if by["pass"] else ""
-    within = f" In {allowed} rates differ by more than chance, within what is allowed." if allowed else ""
+    if by["pass"]:
+        passing = f" Passes: {by['pass']}."
+    else:
+        passing = ""
+    if allowed:
+        within = f" In {allowed} rates differ by more than chance, within what is allowed."
+    else:
+        within = ""
     if report.verdict == "fail":
-        chance = "rates differ by more than chance, and " if tested else ""
+        if tested:
+            chance = "rates differ by more than chance, and "
+        else:
+            chance = ""
         text = f"Fails: in {by['fail']} {chance}the measured gap is larger than allowed ({limits})."
-        text += _truly_larger(kinds["fail"], report) if tested else ""
+        if tested:
+            text += _truly_larger(kinds["fail"], report)
         text += passing + (f" Not decided: {by['undecided']}." if by["undecided"] else "")
         if too_much:
             text += f" In {too_much}, too, rates differ by more than chance; whether by too much is open."
         text += within
     elif report.verdict == "pass":
-        sure = ", for every value that fits the data" if tested else ""
+        if tested:
+            sure = ", for every value that fits the data"
+        else:
+            sure = ""
         text = f"Passes: in {by['pass']} no gap is larger than allowed{sure} ({limits})."
-        text += (within or " No difference is shown.") if tested else ""
+        if tested:
+            text += within or " No difference is shown."
     else:
         rows = [row for verdict in judged for row in decisive(verdict, report)]
         n = sum(row.verdict == "undecided" for row in rows)
@@ -342,7 +389,10 @@ def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> str:
             audits = f" ({'both' if n == 2 else f'all {n}'} audits)"
         elif len(some) == 1:
             apart = len({one.decision for one in report.judged}) > 1 or not some[0].model
-            decision = some[0].decision if apart else ""
+            if apart:
+                decision = some[0].decision
+            else:
+                decision = ""
             audits = f" ({writing.place(some[0].model, decision, report.config.sliced_by)})"
         names.append(attribute + audits)
     if len(names) > MOST_NAMES:
@@ -372,7 +422,10 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
         if still:
             needed = [_own_rows(row, sizes) for row in still]
             least = min((n for n in needed if not math.isnan(n)), default=math.nan)
-            most = math.nan if any(map(math.isnan, needed)) else max(needed)
+            if any(map(math.isnan, needed)):
+                most = math.nan
+            else:
+                most = max(needed)
             names = tuple(row.metric for row in still)
             groups.append(OpenGroup(group, sizes[group].rows, names, len(rows), least, most))
             apart[group] = sum(differs(row, report.config.confidence) == "shown" for row in still)
@@ -393,9 +446,17 @@ def _own_rows(row: Disparity, sizes: dict[str, GroupRow]) -> float:
     """Return about how many rows of the group itself would decide a comparison, rounded up; or NaN."""
     mine = sizes[row.group].rows
     whole = row.reference not in sizes  # everybody else
-    both = sum(one.rows for one in sizes.values()) if whole else mine + sizes[row.reference].rows
-    needed = row.rows_needed * mine / both if both else math.nan
-    return writing.about(needed) if needed <= MOST_ROWS else math.nan
+    if whole:
+        both = sum(one.rows for one in sizes.values())
+    else:
+        both = mine + sizes[row.reference].rows
+    if both:
+        needed = row.rows_needed * mine / both
+    else:
+        needed = math.nan
+    if needed <= MOST_ROWS:
+        return writing.about(needed)
+    return math.nan
 
 
 def _open_words(one: OpenGroup, apart: int, *, first: bool) -> str:
@@ -403,7 +464,10 @@ def _open_words(one: OpenGroup, apart: int, *, first: bool) -> str:
 
     On how many of these its rates are shown to be `apart` is said: what is open there is the limit alone.
     """
-    rates = " rates" if first else ""
+    if first:
+        rates = " rates"
+    else:
+        rates = ""
     if len(one.metrics) == one.compared == 1:
         on = ""
     elif one.compared == 1 or len(one.metrics) > 1:
@@ -413,6 +477,12 @@ def _open_words(one: OpenGroup, apart: int, *, first: bool) -> str:
     if apart:
         on += ", differing beyond chance" + (f" on {apart}" if apart < len(one.metrics) else "")
     needed = writing.rows_words(one.least_needed, one.most_needed)
-    needed = f"; {needed}" + (" would decide" if first else "") if needed else ""
-    rows = " row" if one.rows == 1 else " rows"
+    if needed:
+        needed = f"; {needed}" + (" would decide" if first else "")
+    else:
+        needed = ""
+    if one.rows == 1:
+        rows = " row"
+    else:
+        rows = " rows"
     return f"{writing.named(one.group)}{on} ({writing.thousands(one.rows)}{rows}{needed})"

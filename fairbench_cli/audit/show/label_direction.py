@@ -30,7 +30,10 @@ def label_warning(report: Report) -> str:
         Sentences, the first that holds for the first decision of which one does.
     """
     whole = whole_of(report)
-    together = whole.report if whole else report
+    if whole:
+        together = whole.report
+    else:
+        together = report
     with_labels = [row for row in together.overall if "tp" in row.counts]
     # A list of the highest scores is as long as it was asked for, and may well disagree with most labels.
     has_lists = not {decision.kind for decision in report.config.decisions} <= {"binary", "threshold"}
@@ -41,7 +44,10 @@ def label_warning(report: Report) -> str:
         shares = f"of those selected {selected} should be, of those not selected {others}"
         return f"The label runs against the score{where}: {shares}. {ADVICE}"
     if curves := next(_models_with_scores_against(report), None):
-        where = f" (model {curves.model})" if curves.model else ""
+        if curves.model:
+            where = f" (model {curves.model})"
+        else:
+            where = ""
         highest = max(group.values["auc"].value for group in curves.groups if "auc" in group.values)
         return f"The label runs against the score{where}: the AUC is at most {highest:.2f}. {ADVICE}"
     disagreeing = [
@@ -83,6 +89,12 @@ def _where(rows: Sequence[GroupRow], every: Sequence[GroupRow], report: Report) 
     if len(rows) == len(every):
         return ""
     first = rows[0]
-    model = first.model if len({row.model for row in every}) > 1 else ""
-    decision = first.decision if len({row.decision for row in every}) > 1 else ""
+    if len({row.model for row in every}) > 1:
+        model = first.model
+    else:
+        model = ""
+    if len({row.decision for row in every}) > 1:
+        decision = first.decision
+    else:
+        decision = ""
     return f" ({writing.place(model, decision, report.config.sliced_by)})"

@@ -87,7 +87,9 @@ def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str]
             return truth[cell]
         if isinstance(cell, str):
             return inert(printable(cell, keep="\t\n"))
-        return None if isinstance(cell, float) and math.isnan(cell) else cell
+        if isinstance(cell, float) and math.isnan(cell):
+            return None
+        return cell
 
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
@@ -116,7 +118,12 @@ def document(report: Report) -> dict[str, Any]:
     if report.without_verdict:
         del found["disparities"], found["verdicts"], found["metrics"]
     for part, of_part in parts_of(report):
-        found |= part.data(of_part) if part.data else {part.key: of_part} if of_part else {}
+        if part.data:
+            found |= part.data(of_part)
+        elif of_part:
+            found |= {part.key: of_part}
+        else:
+            found |= {}
     return {key: _plain(value) for key, value in found.items()}
 
 
@@ -177,8 +184,14 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else "inf" if value > 0 else "-inf"
-    return float(value) if isinstance(value, float) else value
+        if math.isnan(value):
+            return None
+        if value > 0:
+            return "inf"
+        return "-inf"
+    if isinstance(value, float):
+        return float(value)
+    return value
 
 
 def audit_id(report: Report) -> str:
@@ -286,7 +299,9 @@ def _null(cell: Value) -> Value:
     """Return a cell as the driver takes it: NaN is NULL, NUL characters become visible."""
     if isinstance(cell, str):
         return cell.replace("\0", "␀")
-    return None if isinstance(cell, float) and math.isnan(cell) else cell
+    if isinstance(cell, float) and math.isnan(cell):
+        return None
+    return cell
 
 
 def _missing(library: str) -> UserError:

@@ -67,7 +67,9 @@ def rows_of(X: Rows, levels: tuple[int, ...]) -> TreeRows:
     ValueError
         A code that is not declared.
     """
-    return tree.from_codes(X, levels)[0] if X.flags.writeable else _rows_of_shared(_Shared(X), levels)
+    if X.flags.writeable:
+        return tree.from_codes(X, levels)[0]
+    return _rows_of_shared(_Shared(X), levels)
 
 
 @lru_cache(maxsize=4)
@@ -115,7 +117,10 @@ class CodedC45:
         ValueError
             A code that is not declared, a weight that is negative or no number, or none that is positive.
         """
-        weight = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if sample_weight is None:
+            weight = np.ones(len(y))
+        else:
+            weight = np.asarray(sample_weight, dtype=np.float64)
         if not (np.isfinite(weight) & (weight >= 0)).all():
             raise ValueError("a weight is negative or not a number")
         rows = rows_of(X, self.levels)
@@ -137,7 +142,9 @@ class CodedC45:
     def apply(self, X: Rows) -> Ints:
         """Return the node of `tree_` in which each row ends, shape (rows,); raises as `fit`."""
         rows = rows_of(X, self.levels)
-        return self._ends(rows) if rows.all_nominal_and_known else tree.leaf_of(self.tree_, rows)
+        if rows.all_nominal_and_known:
+            return self._ends(rows)
+        return tree.leaf_of(self.tree_, rows)
 
     def _ends(self, rows: TreeRows) -> Ints:
         from fairbench_cli.classifiers.c45 import fast

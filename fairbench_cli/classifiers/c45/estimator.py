@@ -204,13 +204,19 @@ def from_frame(frame: pd.DataFrame, known: Levels | None) -> tuple[TreeRows, Lev
     found: list[tuple[object, ...] | None] = []
     for j, name in enumerate(names):
         column = frame.iloc[:, j]
-        declared = None if known is None else known.levels[j]
+        if known is None:
+            declared = None
+        else:
+            declared = known.levels[j]
         nominal = isinstance(column.dtype, pd.CategoricalDtype)
         if known is not None and nominal != (declared is not None):
             was, now = ("numeric", "categorical") if nominal else ("categorical", "numeric")
             raise ValueError(f'Column "{name}" was {was} when the tree was fitted and is {now} now.')
         if nominal:
-            levels = tuple(column.cat.categories) if declared is None else declared
+            if declared is None:
+                levels = tuple(column.cat.categories)
+            else:
+                levels = declared
             codes[:, j] = _codes(name, column, levels)
             found.append(levels)
         else:

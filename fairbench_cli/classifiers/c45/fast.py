@@ -100,7 +100,10 @@ def drop_damaged(folder: Path, module: str) -> None:
     known = _noted(folder / f"{module}.sums")
     found = _sums(folder, module)
     # One without a sum is of another process, which notes it soon; all are from before there were sums.
-    damaged = [name for name, own in found.items() if known.get(name, own) != own] if known else list(found)
+    if known:
+        damaged = [name for name, own in found.items() if known.get(name, own) != own]
+    else:
+        damaged = list(found)
     for name in damaged:
         with suppress(OSError):
             (folder / name).unlink()
@@ -133,7 +136,9 @@ def _noted(path: Path) -> dict[str, str]:
         noted = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return {}
-    return noted if isinstance(noted, dict) else {}
+    if isinstance(noted, dict):
+        return noted
+    return {}
 
 
 def merge_equal_rows(rows: TreeRows, y: Ints, weight: Floats, classes: int) -> tuple[np.ndarray, Floats]:
@@ -166,7 +171,9 @@ def _ends(feature, first, codes):
 
 @numba.njit(cache=True)
 def _xlogx(x):
-    return 0.0 if x < 1e-6 else x * math.log2(x)
+    if x < 1e-6:
+        return 0.0
+    return x * math.log2(x)
 
 
 @numba.njit(cache=True)

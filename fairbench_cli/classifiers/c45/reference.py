@@ -128,7 +128,9 @@ def _ratio(gain: float, bags: Floats, total: float) -> float:
     sizes = bags.sum(axis=1)
     parts = np.append(sizes, max(total - sizes.sum(), 0.0))
     information = float(_xlogx(np.asarray(total)) - _xlogx(parts).sum())
-    return 0.0 if abs(information) <= EPS else gain / (information / total)
+    if abs(information) <= EPS:
+        return 0.0
+    return gain / (information / total)
 
 
 @dataclass(eq=False)
@@ -204,7 +206,10 @@ class _Maker:
         leaf = self.errors(node.counts)
         below = self.subtree_errors(node)
         largest = node.kids[_last_largest(np.array([kid.counts.sum() for kid in node.kids]))]
-        branch = self.errors_if_sent(largest, rows, weight) if rules.raise_subtrees else np.inf
+        if rules.raise_subtrees:
+            branch = self.errors_if_sent(largest, rows, weight)
+        else:
+            branch = np.inf
         if leaf <= below + 0.1 + EPS and leaf <= branch + 0.1 + EPS:
             node.become_leaf()
         elif branch <= below + 0.1 + EPS:
@@ -261,7 +266,9 @@ def _leaf_errors(node: Node) -> float:
 
 
 def _training_errors(node: Node) -> float:
-    return sum(map(_training_errors, node.kids)) if node.kids else _leaf_errors(node)
+    if node.kids:
+        return sum(map(_training_errors, node.kids))
+    return _leaf_errors(node)
 
 
 def flatten(root: Node) -> FlatTree:

@@ -43,7 +43,10 @@ class TreeRows:
 
     def take(self, rows: Ints) -> "TreeRows":
         """Return the given rows."""
-        numbers = None if self.numbers is None else self.numbers[rows]
+        if self.numbers is None:
+            numbers = None
+        else:
+            numbers = self.numbers[rows]
         return TreeRows(self.levels, self.codes[rows], numbers)
 
     def values(self, feature: int) -> Floats:
@@ -94,13 +97,19 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
         counts = known.counts
         names = known.names
     else:
-        counts = (NUMBER,) * array.shape[1] if known is None else tuple(int(n) for n in known)
+        if known is None:
+            counts = (NUMBER,) * array.shape[1]
+        else:
+            counts = tuple(int(n) for n in known)
         names = tuple(f"x{j}" for j in range(array.shape[1]))
     if len(counts) != array.shape[1]:
         raise ValueError(f"levels has {len(counts)} entries, but X has {array.shape[1]} columns.")
     nominal = np.array(counts) != NUMBER
     own = tuple(None if n == NUMBER else tuple(range(n)) for n in counts)
-    found = known if isinstance(known, Levels) else Levels(names, own)
+    if isinstance(known, Levels):
+        found = known
+    else:
+        found = Levels(names, own)
     if array.dtype.kind in "iu" and nominal.all() and ((array >= 0) & (array < np.array(counts))).all():
         return TreeRows(found.counts, array.astype(np.int32, order="C"), None), found
     numbers = np.asarray(array, dtype=np.float64)
@@ -113,7 +122,10 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
             f'Row {row} of column "{names[j]}" has {numbers[row, j]:g}, which is not a declared level: '
             f"codes go from 0 to {counts[j] - 1}."
         )
-    kept = None if nominal.all() else numbers
+    if nominal.all():
+        kept = None
+    else:
+        kept = numbers
     return TreeRows(found.counts, np.where(nominal, codes, 0).astype(np.int32, order="C"), kept), found
 
 
@@ -341,9 +353,15 @@ def _lines(tree: FlatTree, node: int, indent: str, columns: Levels, classes: Seq
 def _leaf(tree: FlatTree, node: int, classes: Sequence[str]) -> str:
     counts = tree.counts[node]
     weight = float(counts.sum())
-    source = counts if weight > 0 or tree.parent[node] < 0 else tree.counts[tree.parent[node]]
+    if weight > 0 or tree.parent[node] < 0:
+        source = counts
+    else:
+        source = tree.counts[tree.parent[node]]
     wrong = weight - float(counts.max())
-    errors = f"/{_weight(wrong)}" if wrong > EPS else ""
+    if wrong > EPS:
+        errors = f"/{_weight(wrong)}"
+    else:
+        errors = ""
     return f"{classes[int(source.argmax())]} ({_weight(weight)}{errors})"
 
 
@@ -354,4 +372,6 @@ def _weight(value: float) -> str:
 
 def _number(value: float) -> str:
     text = f"{value:.6f}".rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "") else text
+    if text in ("-0", ""):
+        return "0"
+    return text

@@ -79,7 +79,10 @@ def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
         elif how is not None:
             becomes = f"{how} of all rows: {filling(rows.card, rows.cells[name][rows.complete], how)}"
         else:
-            becomes = "row left out" if rows.card.missing_rows == "drop" else "levels as they are"
+            if rows.card.missing_rows == "drop":
+                becomes = "row left out"
+            else:
+                becomes = "levels as they are"
         shares: dict[str, dict[Side, float]] = {
             attribute: {"deprived": float(gap[deprived].mean()), "favoured": float(gap[favoured].mean())}
             for attribute, (deprived, favoured) in sides.items()
@@ -211,7 +214,12 @@ def expectation_findings(rows: RawRows) -> Iterator[Finding]:
     for column, what, place, wanted, is_now in facts:
         whole = isinstance(wanted, int)
         if is_now is None or abs(is_now - wanted) > (0 if whole else HALF):
-            now = "nobody" if is_now is None else f"{is_now:,}" if whole else f"{is_now:.4f}"
+            if is_now is None:
+                now = "nobody"
+            elif whole:
+                now = f"{is_now:,}"
+            else:
+                now = f"{is_now:.4f}"
             said = f"has {what}: {now}; the card expects {wanted:,}"
             fix = "if the card is right, the file is another one: see `fairbench data verify`"
             yield rows.finding("expected", column, said, fix, "expected", *place)
@@ -246,7 +254,9 @@ class VersionGroup:
     @property
     def kept(self) -> float:
         """The rows of the second version per row of the first."""
-        return self.after / self.before if self.before else math.nan
+        if self.before:
+            return self.after / self.before
+        return math.nan
 
 
 @dataclass(frozen=True)

@@ -43,14 +43,23 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
             yield rows.finding("constant", name, what, drop(name))
             continue
         kind = kind_of(filter(None, values)) if rows.card.drops(name) else rows.card.column(name).kind
-        most = len(cells) / 2 if kind == "nominal" else len(cells) - 1
+        if kind == "nominal":
+            most = len(cells) / 2
+        else:
+            most = len(cells) - 1
         if name not in protected and kind in ("nominal", "integer") and len(values) > most:
             what = f"has {len(values):,} different values in {len(cells):,} rows"
-            other = "merge values with recode" if kind == "nominal" else "cut it into bins"
+            if kind == "nominal":
+                other = "merge values with recode"
+            else:
+                other = "cut it into bins"
             fix = f"{drop(name)} if it only names the row; otherwise {other}"
             yield rows.finding("identifier", name, what, fix)
         # Codes are numbered as values appear, so one-to-one columns have the same codes.
-        key = codes.tobytes() if len(values) < len(cells) else repr(_plain(values)).encode()
+        if len(values) < len(cells):
+            key = codes.tobytes()
+        else:
+            key = repr(_plain(values)).encode()
         like = first.setdefault(key, name)
         if like != name and rows.card.made.get(like) != name:
             what = f"is one to one with {like}"
@@ -94,7 +103,10 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
             fix = "rows are not independent: keep one of each, or give `audit` the column as `--cluster`"
             yield rows.finding("repeated-people", name, what, fix, used=True)
             continue
-        columns = {**card.columns, name: ColumnCard()} if name in unlisted else card.columns
+        if name in unlisted:
+            columns = {**card.columns, name: ColumnCard()}
+        else:
+            columns = card.columns
         for one, own in columns.items() if 2 * values < len(gap) else ():
             groups = own.bins.levels or () if own.bins else ()
             levels = own.kind == "nominal" and values > LEVELS
@@ -113,7 +125,10 @@ def _header(rows: RawRows) -> Iterator[Finding]:
     names = [str(name) for name in rows.file.columns if name not in rows.card.made]
     given = not rows.card.header and rows.card.format == "csv"  # the card's own names
     numbers = [name for name in names if is_number(name)]
-    first = int(numbers[0]) if numbers and numbers[0].isdecimal() else 0
+    if numbers and numbers[0].isdecimal():
+        first = int(numbers[0])
+    else:
+        first = 0
     if given or (numbers and numbers == [str(first + i) for i in range(len(numbers))]):
         return  # they are counted, as features without a name are, or years
     values = [name for name in names if name in numbers or (rows.file[name] == name).any()]
@@ -138,7 +153,10 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
     card = rows.card
     for name, own in card.columns.items():
         cells = rows.file[own.source or name]
-        there = {str(value) for value in cells.unique()} if own.codes else set()
+        if own.codes:
+            there = {str(value) for value in cells.unique()}
+        else:
+            there = set()
         if unsaid := sorted(there - {*own.codes, *rows.gaps}):
             counts = {str(value): int(n) for value, n in cells.value_counts().items() if n}
             what = f"has values that its code book does not: {counted(unsaid, counts)}"
@@ -162,7 +180,10 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
             what = f"has levels that are bare numbers: {', '.join(sorted(levels)[:8])}"
             fix = f'say what they are: `{yaml_word(name)}: {{recode: {{"1": WORD, …}}}}` under `columns`'
             yield rows.finding("undocumented", name, what, fix, "protected", name)
-        there = {str(value) for value in rows.file[name].unique()} if own.kind == "nominal" else set()
+        if own.kind == "nominal":
+            there = {str(value) for value in rows.file[name].unique()}
+        else:
+            there = set()
         for value in [value for value in own.recode if there and value not in there]:
             if any(value in twins.values for twins in twins_among([value, *there])):
                 continue  # written otherwise, or in another file
@@ -201,7 +222,10 @@ def value_findings(rows: RawRows) -> Iterator[Finding]:
             kept, *others = twins.values
             what = f"has {counted(twins.values, counts)}, which {twins.how}"
             yield rows.finding("twins", name, what, recoding(name, others, kept), "columns", name)
-        known = {label.favourable, UNKNOWN} if label.unknown else {label.favourable}
+        if label.unknown:
+            known = {label.favourable, UNKNOWN}
+        else:
+            known = {label.favourable}
         rest = [value for value in counts if value not in known]
         if name == label.column and len(rest) > 1:
             what = f"has more than two values; as unfavourable count {counted(rest, counts)}"

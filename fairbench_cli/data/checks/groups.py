@@ -132,7 +132,10 @@ def unknown_findings(rows: RawRows) -> Iterator[Finding]:
             ]
             by_group.append(f"{' and '.join(shares)} ({roles.attribute})")
     what = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({percent_words(unknown.mean())})"
-    what = ": ".join([what, ", ".join(by_group)]) if by_group else what
+    if by_group:
+        what = ": ".join([what, ", ".join(by_group)])
+    else:
+        what = what
     fix = "leaving them out selects people: say what becomes of them with `label.unknown` and `unknown_as`"
     if label.unknown:
         fix = "see with `fairbench data show` what they may hide, and name them among the card's `traps`"

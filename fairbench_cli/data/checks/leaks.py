@@ -150,7 +150,9 @@ def gives_away(gap: Mask, y: Mask) -> bool:
 def _errors_gone(side: Mask, label: Mask) -> float:
     """Return Loevinger's H of "on this side, always this label"; 0 where few errors are expected."""
     expected = side.sum() * (1 - label.mean())
-    return 0.0 if side.all() or expected < EXPECTED else 1 - float((side & ~label).sum() / expected)
+    if side.all() or expected < EXPECTED:
+        return 0.0
+    return 1 - float((side & ~label).sum() / expected)
 
 
 def _pattern(marks: Mask) -> bytes:
@@ -242,13 +244,19 @@ def score_findings(rows: RawRows) -> Iterator[Finding]:
     """
     named = [name for name in rows.codes if named_like_scores(name)]
     for name in rows.codes:
-        why = "is called like a score or a prediction" if name in named else ""
+        if name in named:
+            why = "is called like a score or a prediction"
+        else:
+            why = ""
         mine = rows.codes[name]
         if not why and mine.max() and named and not rows.cells[name].is_unique:
             high = mine > np.median(mine)
             alike = {one: explained_by(rows.codes[one], high) for one in named} if high.any() else {}
             one = max(alike, key=lambda one: alike[one], default="")
-            why = f"says what {one} does, which is called like a score" if alike.get(one, 0) >= COPY else ""
+            if alike.get(one, 0) >= COPY:
+                why = f"says what {one} does, which is called like a score"
+            else:
+                why = ""
         if why:
             fix = f"find out who made it, of what and when; after the outcome, or of it: {drop(name)}"
             used = name in named and not rows.card.drops(name)
@@ -287,7 +295,10 @@ def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[
         if kind == "nominal" and name not in leaking and name not in rows.card.protected:
             cells = rows.cells[name][rows.complete]
             for level, count in cells.value_counts().items():
-                side = (cells == level).to_numpy(dtype=bool) if count >= LEVEL * len(y) else None
+                if count >= LEVEL * len(y):
+                    side = (cells == level).to_numpy(dtype=bool)
+                else:
+                    side = None
                 if side is not None and max(_errors_gone(side, y), _errors_gone(side, ~y)) >= RULE:
                     what = f'settles the label where it is "{level}": {count:,} rows'
                     fix = "leave these rows out, or `drop` it: nobody decided on them"

@@ -51,7 +51,9 @@ class Finding:
     used: bool = True
 
     def __str__(self) -> str:
-        return f'column "{self.column}" {self.what}' if self.column else f"the data set {self.what}"
+        if self.column:
+            return f'column "{self.column}" {self.what}'
+        return f"the data set {self.what}"
 
 
 def drop(name: str) -> str:
@@ -97,7 +99,10 @@ class RawRows:
 
         It is about what the card uses unless the column is left out; at another place it always is.
         """
-        used = bool(place) or not self.card.drops(column) if used is None else used
+        if used is None:
+            used = bool(place) or not self.card.drops(column)
+        else:
+            used = used
         return Finding(kind, column, what, fix, self.card.where(*(place or ("columns", column))), used)
 
     @property
@@ -134,7 +139,9 @@ class RawRows:
         """Return a column of the file, recoded, in all its rows."""
         recode = self.card.column(name).recode
         cells = self.file[name]
-        return relabelled(cells, lambda cell: recode.get(cell, cell)) if recode else cells
+        if recode:
+            return relabelled(cells, lambda cell: recode.get(cell, cell))
+        return cells
 
     @property
     def favourable(self) -> Mask:

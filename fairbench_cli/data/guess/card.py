@@ -90,7 +90,10 @@ def _left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[str, s
         elif pd.Series(map(is_date, cells[~cells.isin(rows.gaps)]), dtype=float).mean() >= DATES:
             found[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
         elif name in findings:
-            known = "" if "one to one" in findings[name] or values == 1 else ", perhaps an identifier"
+            if "one to one" in findings[name] or values == 1:
+                known = ""
+            else:
+                known = ", perhaps an identifier"
             found[name] = findings[name] + known, use
         elif named_like_identifiers(name) and values > SOME * len(cells):
             found[name] = f"{values} different values, and named like an identifier", use
@@ -124,7 +127,10 @@ def _given(table: RawCells, group: Group, what: str, kinds: Mapping[str, str]) -
     """Return the guess for the column of the label or of a protected attribute."""
     known = table.known(group.column)
     missing = len(table.cells) - len(known)
-    left_out = f"; {missing:,} rows have none and are left out" if missing else ""
+    if missing:
+        left_out = f"; {missing:,} rows have none and are left out"
+    else:
+        left_out = ""
     if group.cut is None:
         return ColumnGuess(group.column, NOMINAL, f"{what}, {known.nunique()} levels{left_out}")
     entry = {"kind": kinds[group.column], "bins": group.cut.model_dump(mode="json", exclude_defaults=True)}
@@ -143,7 +149,10 @@ def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
     if kind == "nominal":
         why = f"{len(values)} levels"
     elif len(values) <= FEW:
-        why = f"{len(values)} different numbers, each a level" if len(values) > 1 else "one number alone"
+        if len(values) > 1:
+            why = f"{len(values)} different numbers, each a level"
+        else:
+            why = "one number alone"
         if len(values) > 2 and not missing:
             change.append(f"In order, where the config says `from: data`: {{kind: {kind}}}")
     else:
@@ -176,7 +185,9 @@ def _written(number: float) -> str:
 
 def _short(entry: Mapping[str, Any]) -> str:
     """Return a column's entry as YAML: its kind alone, or a mapping on one line."""
-    return flow(entry) if len(entry) > 1 else str(entry["kind"])
+    if len(entry) > 1:
+        return flow(entry)
+    return str(entry["kind"])
 
 
 def flow(value: object) -> str:
@@ -192,8 +203,12 @@ def flow(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
-        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
-    return yaml_word(value) if isinstance(value, str) else str(value)
+        if value.is_integer() and abs(value) < 1e15:
+            return str(int(value))
+        return repr(value)
+    if isinstance(value, str):
+        return yaml_word(value)
+    return str(value)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +268,10 @@ def card_text(guessed: Guessed) -> str:
         said = _one_line(column.why + (f". {column.change}" if column.change else ""))
         line = f"  {yaml_word(column.name)}: {_short(column.entry)}"
         short = f"{line}  # {said}"
-        lines += [short] if len(short) <= WIDTH else [*_comment(said, "  "), line]
+        if len(short) <= WIDTH:
+            lines += [short]
+        else:
+            lines += [*_comment(said, "  "), line]
     lines += _comment(_about_label(guessed))
     lines.append(f"label: {flow({'column': label.column, 'favourable': label.levels[0]})}")
     lines += _comment("favoured: all other levels, unless listed; `bias` would name a proxy for β to act on")
@@ -318,7 +336,10 @@ def _about_label(guessed: Guessed) -> str:
     members = label.members(guessed.table)
     there = guessed.table.filled(label.column)
     values = guessed.table.cells[label.column][there].nunique()
-    rest = "" if label.cut or values == 2 else f"; the other {values - 1} values are unfavourable"
+    if label.cut or values == 2:
+        rest = ""
+    else:
+        rest = f"; the other {values - 1} values are unfavourable"
     return f"{percent_words(members[there].mean())} of the rows have the favourable outcome{rest}"
 
 
@@ -332,7 +353,10 @@ def _about_groups(guessed: Guessed, group: Group) -> str:
         f"{side.sum():,} rows, {percent_words(rate)} favourable"
         for side, rate in zip(sides, rates, strict=True)
     )
-    doubt = ": are these the deprived?" if rates[0] > rates[1] else ""
+    if rates[0] > rates[1]:
+        doubt = ": are these the deprived?"
+    else:
+        doubt = ""
     return f"deprived: {deprived_words}; the others: {other_words}{doubt}"
 
 

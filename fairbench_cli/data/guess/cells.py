@@ -103,7 +103,10 @@ def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.D
     again = frame.columns.duplicated()
     for name in frame.columns[again]:
         if names is not None or differ(frame, name):
-            where = "--columns" if names is not None else f"{path}:1"
+            if names is not None:
+                where = "--columns"
+            else:
+                where = f"{path}:1"
             raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
     return frame.loc[:, ~again]
 
@@ -189,7 +192,9 @@ def counts_of(cells: pd.DataFrame) -> str | None:
         return None
     whole = all(is_number(cell, whole=True) and float(cell) >= 0 for cell in cells[named[0]])
     crossed = whole and math.prod(others.nunique()) == len(cells)
-    return named[0] if crossed and 0 < cells[named[0]].astype(float).sum() <= MOST_PEOPLE else None
+    if crossed and 0 < cells[named[0]].astype(float).sum() <= MOST_PEOPLE:
+        return named[0]
+    return None
 
 
 def _has_decimal_commas(cells: pd.DataFrame, separator: str) -> bool:

@@ -127,7 +127,10 @@ def _side(column: str, sign: str, number: str, table: RawCells, flag: str) -> Gr
     example = next((value for value in known.unique() if not is_number(value)), None)
     if example is not None:
         what = f'column "{column}" holds text such as "{example}", not numbers'
-        named = f"{column}={example}" if flag == "--protected" else example
+        if flag == "--protected":
+            named = f"{column}={example}"
+        else:
+            named = example
         raise user_error(what, f"name a value, such as {shlex.quote(named)}", flag)
     if not is_number(number):
         fix = f"write one, such as {column}{sign}{_middle(known)}"
@@ -198,7 +201,10 @@ def shares(table: RawCells, name: str, favourable: Mask | None = None) -> str:
             rate = favourable[(table.cells[name] == value).to_numpy()].mean()
             words += f", {percent_words(rate)} favourable"
         said.append(f"{value} ({words})")
-    more = f", … {len(said) - MOST_SHOWN} more" if len(said) > MOST_SHOWN else ""
+    if len(said) > MOST_SHOWN:
+        more = f", … {len(said) - MOST_SHOWN} more"
+    else:
+        more = ""
     return ", ".join(said[:MOST_SHOWN]) + more
 
 
@@ -221,7 +227,10 @@ def roles_given(
             problems.extend(error.problems)
             return None
 
-    outcome = read(partial(label_group, table, favourable, label)) if label else None
+    if label:
+        outcome = read(partial(label_group, table, favourable, label))
+    else:
+        outcome = None
     if favourable and not label:
         problems.append(Problem("--favourable is a value of the outcome", "add --label COLUMN", FAVOURABLE))
     named = [read(partial(group_of, text, table, PROTECTED)) for text in protected]
@@ -235,7 +244,10 @@ def roles_given(
 def left_open(table: RawCells, outcome: Group | None, groups: Sequence[Group]) -> list[Problem]:
     """Return the problems of what has not been said of label and groups, with likely answers."""
     problems = []
-    good = outcome.members(table) if outcome and outcome.levels else None
+    if outcome and outcome.levels:
+        good = outcome.members(table)
+    else:
+        good = None
 
     def likely(names: list[str]) -> str:
         said = [f"{name}: {shares(table, name, good)}" for name in names[:MOST_SHOWN]]

@@ -94,7 +94,10 @@ def _metric(name: str, info: ValidationInfo) -> MetricSpec:
 
 def _tunable(metric: MetricSpec) -> MetricSpec:
     """Check that candidates can be compared by a metric."""
-    entry = metric.entry if metric.is_at_hand else None
+    if metric.is_at_hand:
+        entry = metric.entry
+    else:
+        entry = None
     what = ""
     if entry is not None and entry.needs != "counts":
         what = f"{entry.name} needs rows, and candidates have counts alone"
@@ -179,13 +182,17 @@ class Tuning:
         """Its part of the `parameters` of results."""
         over = {name: list(values) for name, values in self.over}
         own = {"for": self.metric.name, "over": over, "on": self.on}
-        return own if self.fraction is None else own | {"fraction": self.fraction}
+        if self.fraction is None:
+            return own
+        return own | {"fraction": self.fraction}
 
     @property
     def decisive(self) -> dict[str, Any]:
         """Its part of a cell's key."""
         origin = self.metric.origin
-        return self.described if origin is None else self.described | {"code": origin.version}
+        if origin is None:
+            return self.described
+        return self.described | {"code": origin.version}
 
     def plain(self) -> dict[str, Any]:
         """Return it as it is written in a config, from wherever that is read."""
@@ -199,8 +206,14 @@ class Tuning:
         >>> str(Tuning(MetricSpec("impact-ratio"), (("level", (0.0, 1.0)),), "test", None))
         'level tuned on test for impact-ratio'
         """
-        on = " on test" if self.fraction is None else f" on {self.fraction:g} of the training rows"
-        on = "" if self.fraction == FRACTION else on
+        if self.fraction is None:
+            on = " on test"
+        else:
+            on = f" on {self.fraction:g} of the training rows"
+        if self.fraction == FRACTION:
+            on = ""
+        else:
+            on = on
         return f"{' and '.join(self.names)} tuned{on} for {self.metric.name}"
 
 
@@ -292,15 +305,22 @@ class ComponentSpec:
 
     def plain(self, **more: Any) -> Any:
         """Return it as it is written in a config, from wherever that is read."""
-        name = self.name if self.origin is None or self.origin.path is None else self.origin.target
+        if self.origin is None or self.origin.path is None:
+            name = self.name
+        else:
+            name = self.origin.target
         listed = {key: [value] for key, value in self.parameters if isinstance(value, list | tuple)}
         parameters = dict(self.parameters) | listed
         parameters |= more | ({"as": self.alias} if self.alias else {})
-        return {name: parameters} if parameters else name
+        if parameters:
+            return {name: parameters}
+        return name
 
     def __str__(self) -> str:
         listed = ", ".join(f"{key}={word(value)}" for key, value in self.parameters)
-        return f"{self.name}({listed})" if listed else self.name
+        if listed:
+            return f"{self.name}({listed})"
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -318,7 +338,9 @@ class TechniqueSpec:
     @property
     def computed(self) -> "TechniqueSpec":
         """The technique that is computed in its place: of one without bias in its training rows, ``none``."""
-        return self if self.spec.uses("bias", INTERVENTIONS) else replace(self, spec=ComponentSpec("none"))
+        if self.spec.uses("bias", INTERVENTIONS):
+            return self
+        return replace(self, spec=ComponentSpec("none"))
 
     @property
     def described(self) -> dict[str, Any]:
@@ -339,7 +361,9 @@ def word(value: Any) -> str:
     >>> word(True), word(None), word(0.5), word("naive-bayes")
     ('true', 'null', '0.5', 'naive-bayes')
     """
-    return shown(value) if value is None or isinstance(value, bool) else str(value)
+    if value is None or isinstance(value, bool):
+        return shown(value)
+    return str(value)
 
 
 def named(item: Any) -> tuple[str | None, Any]:
@@ -369,7 +393,10 @@ def read_parameters(
     for key in (key for key in types if key in given):
         check = check_of(types[key])
         value = given[key]
-        listed = value if isinstance(value, list | tuple) else [value]
+        if isinstance(value, list | tuple):
+            listed = value
+        else:
+            listed = [value]
         if not listed:
             findings.append(((key,), Problem(f"{name}: {key} must not be empty", "give at least one value")))
         for i, single in enumerate(listed):
@@ -380,7 +407,9 @@ def read_parameters(
                 findings.append(((key, i), Problem(f"{name}: {key} {what}", fix)))
     unknown = [key for key in given if key not in types]
     findings += [((k,), Problem(f'{name} has no parameter "{k}"', suggest(str(k), types))) for k in unknown]
-    return ({}, findings) if findings else (found, [])
+    if findings:
+        return ({}, findings)
+    return (found, [])
 
 
 ONE_CANDIDATE = Problem("tune: over holds one candidate", "give several values, or make it a parameter")
@@ -468,8 +497,14 @@ def _fix_of_entry(kind: Registry, item: Any) -> str:
     """Return the fix for an item that is no component: the text to write in its place."""
     if isinstance(item, dict) and len(item) > 1:
         return f"make each an item of its own: [{', '.join(f'{name}: …' for name in item)}]"
-    name = str(next(iter(item), None)) if isinstance(item, dict) else ""
-    takes = parameters_of(kind[name].load()) if name in kind else None
+    if isinstance(item, dict):
+        name = str(next(iter(item), None))
+    else:
+        name = ""
+    if name in kind:
+        takes = parameters_of(kind[name].load())
+    else:
+        takes = None
     names = [] if takes is None else takes.required or [*takes.defaults][:1]
     if not names:
         return f"use any of: {', '.join(sorted(kind))}"
@@ -540,8 +575,14 @@ def _refusals(kind: Registry, combinations: list[Combination], base: Path | None
             except Exception as error:
                 if spec.origin is None and not isinstance(error, ValueError):
                     raise
-                what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-                fix = "correct the parameters, or its code" if spec.origin else "change one of the two"
+                if isinstance(error, ValueError):
+                    what = str(error)
+                else:
+                    what = f"{type(error).__name__}: {error}"
+                if spec.origin:
+                    fix = "correct the parameters, or its code"
+                else:
+                    fix = "change one of the two"
                 found[what] = Problem(f"{spec.name}: {what}", fix)
     return list(found.values())
 
@@ -576,8 +617,14 @@ def read_entries(
         findings += [((i, *place), problem) for place, problem in wrong]
         for spec, more in combinations:
             same = _hashable((spec, more))
-            named = _hashable((spec, more | {"tune": str(more["tune"])})) if "tune" in more else None
-            path = None if spec.origin is None else spec.origin.path
+            if "tune" in more:
+                named = _hashable((spec, more | {"tune": str(more["tune"])}))
+            else:
+                named = None
+            if spec.origin is None:
+                path = None
+            else:
+                path = spec.origin.path
             if files.setdefault(spec.name, {path}) != {path}:
                 what = f"{kind.name} {spec.name} is in two files of one name"
                 findings.append(((i,), Problem(what, "rename one of the files")))
@@ -587,7 +634,10 @@ def read_entries(
                 what = f"{kind.name} {spec}: {more['tune']} is listed twice, over other values"
                 findings.append(((i,), Problem(what, "keep one")))
             known.add(same)
-            tuned |= set() if named is None else {named}
+            if named is None:
+                tuned |= set()
+            else:
+                tuned |= {named}
         found += combinations
     owners = {name: name for name in files} | {RESERVED_ALIAS: ""}
     for spec, _ in found:
@@ -613,7 +663,9 @@ def _hashable(value: Any) -> Any:
         return tuple(map(_hashable, value))
     if isinstance(value, ComponentSpec | Tuning):
         return tuple(_hashable(getattr(value, one.name)) for one in fields(value) if one.compare)
-    return value if isinstance(value, Hashable) else repr(value)
+    if isinstance(value, Hashable):
+        return value
+    return repr(value)
 
 
 def read_classifiers(value: Any, info: ValidationInfo) -> Any:

@@ -68,7 +68,10 @@ def canonical_attribute(text: str) -> str:
 
 def _shares(value: Any) -> Any:
     """Return names as a mapping to 1."""
-    names = [value] if isinstance(value, str) else value
+    if isinstance(value, str):
+        names = [value]
+    else:
+        names = value
     if names in ([], {}):
         raise mistake("names no attribute", "name one or more, or leave the line out")
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
@@ -95,7 +98,9 @@ def _test_rows(value: Any) -> Any:
 
 def _rows_of(value: Any) -> Any:
     """Return ``true``, which YAML takes for a truth value, as the word."""
-    return "true" if value is True else value
+    if value is True:
+        return "true"
+    return value
 
 
 Beta = Annotated[float, Field(ge=0, le=1)]
@@ -138,10 +143,15 @@ def bytes_of(value: Any) -> Any:
     >>> bytes_of("4GB"), bytes_of("1.5 G"), bytes_of("500MB")
     (4000000000, 1500000000, 500000000)
     """
-    parts = re.fullmatch(SIZE, value) if isinstance(value, str) else None
+    if isinstance(value, str):
+        parts = re.fullmatch(SIZE, value)
+    else:
+        parts = None
     if isinstance(value, str) and parts is None:
         raise mistake("must be a size", "write a size such as 4GB or 500MB")
-    return value if parts is None else round(float(parts[1]) * _UNITS[parts[2]])
+    if parts is None:
+        return value
+    return round(float(parts[1]) * _UNITS[parts[2]])
 
 
 def size_in_words(size: int) -> str:
@@ -186,7 +196,10 @@ class Limits(StrictModel):
         >>> str(Limits()), str(Limits(seconds=None, memory="500MB"))
         ('600 s, 4GB', 'no limit of time, 500MB')
         """
-        seconds = "no limit of time" if self.seconds is None else f"{self.seconds:g} s"
+        if self.seconds is None:
+            seconds = "no limit of time"
+        else:
+            seconds = f"{self.seconds:g} s"
         return f"{seconds}, {'no limit of memory' if self.memory is None else size_in_words(self.memory)}"
 
 
@@ -345,7 +358,10 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
     context = context_of(info)
     if context.base is not None:
         place: tuple[str, ...] = (name,)
-        asked = options.get("attribute") if isinstance(options, dict) else None
+        if isinstance(options, dict):
+            asked = options.get("attribute")
+        else:
+            asked = None
         try:
             path = find_card(name, context.base)
             card = read_card(path)

@@ -41,12 +41,16 @@ class MetricSpec:
     @property
     def entry(self) -> Metric:
         """The metric, which is at hand; a worker imports it when it is first asked for."""
-        return METRICS[self.name] if self.origin is None else _entry(self.name, self.origin)
+        if self.origin is None:
+            return METRICS[self.name]
+        return _entry(self.name, self.origin)
 
     @property
     def plain(self) -> str:
         """The name as it is written in a config, from wherever that is read."""
-        return self.name if self.origin is None or self.origin.path is None else self.origin.target
+        if self.origin is None or self.origin.path is None:
+            return self.name
+        return self.origin.target
 
 
 @cache
@@ -69,7 +73,10 @@ def find_metric(name: str, base: Path | None) -> MetricSpec:
     """
     if name in METRICS or (base is None and (is_plugin(name) or name in known_names())):
         return MetricSpec(short(name))
-    origin = None if base is None else find(name, GROUP, base)
+    if base is None:
+        origin = None
+    else:
+        origin = find(name, GROUP, base)
     if origin is None:
         raise user_error(f'unknown metric "{name}"', suggest(name, known_names()))
     found = MetricSpec(short(name), origin)
@@ -133,7 +140,9 @@ class RequestedRowMetrics:
         if metric.origin is not None:
             return f"{metric.name} {metric.origin.version}"
         of_strata = metric.entry.needs == "strata"
-        return f"{metric.name} by {CROSS.join(self.strata)}" if of_strata else metric.name
+        if of_strata:
+            return f"{metric.name} by {CROSS.join(self.strata)}"
+        return metric.name
 
     @property
     def of_twins(self) -> bool:

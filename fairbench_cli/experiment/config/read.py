@@ -122,7 +122,10 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
         card = Path(document.name)
         own = card.with_name(f"{card.stem}-run.yaml")
         fix = f"name it under a config's datasets: [./{card.name}]"
-        fix = f"run `fairbench run {own}`" if own.is_file() else fix
+        if own.is_file():
+            fix = f"run `fairbench run {own}`"
+        else:
+            fix = fix
         raise user_error("this is a card, not a config", fix, document.where(("files",)))
     document, problems = laid_over(document, overrides)
     config, context, wrong = parse(document, base)
@@ -423,8 +426,14 @@ def _strengths(given: Given) -> Iterator[Conflict]:
                 continue
             for one in found:
                 if (one.name, one.beta) in seen:
-                    at = (*place, *world.places[0]) if world.places else place
-                    called = f"the world {one}" if one.name else "no bias"
+                    if world.places:
+                        at = (*place, *world.places[0])
+                    else:
+                        at = place
+                    if one.name:
+                        called = f"the world {one}"
+                    else:
+                        called = "no bias"
                     fix = "keep one, or give one another name with `as: NAME` in a mechanism"
                     yield at, f"{called} is listed twice", fix
                 seen.add((one.name, one.beta))

@@ -48,7 +48,9 @@ class CellWorld:
     @property
     def in_world(self) -> str:
         """By what populations hold it: what decides numbers, as canonical JSON; empty where nothing does."""
-        return canonical(self.decisive) if self.decisive else ""
+        if self.decisive:
+            return canonical(self.decisive)
+        return ""
 
     @property
     def features(self) -> bool:
@@ -101,7 +103,10 @@ class WorldSpec:
             for spec in self.mechanisms
         )
         strengths = [strength for strength in map(_strength, filled) if strength is not None]
-        usual = ALL if filled else 0.0
+        if filled:
+            usual = ALL
+        else:
+            usual = 0.0
         return CellWorld(str(self), next(iter(strengths), usual) + 0.0, filled)
 
     def __str__(self) -> str:
@@ -114,7 +119,10 @@ class WorldSpec:
         parts = []
         later = False
         for spec in self.mechanisms:
-            strength = _strength(spec) if later else None
+            if later:
+                strength = _strength(spec)
+            else:
+                strength = None
             parts.append(_name(spec) if strength is None else f"{_name(spec)} {strength:g}")
             later = later or _class_of(spec.name).strength is not None
         return " + ".join(parts)
@@ -156,7 +164,10 @@ def read_worlds(value: Any) -> Any:
     """
     if value is None or (isinstance(value, tuple) and all(isinstance(one, WorldSpec) for one in value)):
         return value
-    listed = value if isinstance(value, list) else [value]
+    if isinstance(value, list):
+        listed = value
+    else:
+        listed = [value]
     lists = [isinstance(item, list) for item in listed]
     if any(lists) and not all(lists):
         what = "bias has a mechanism next to a list of mechanisms"
@@ -202,9 +213,15 @@ def _read_mechanism(item: Any) -> tuple[list[ComponentSpec], list[Finding]]:
     name, options = named(item)
     if name is not None and name not in MECHANISMS:
         return [], [((), Problem(f'unknown mechanism "{name}"', suggest(str(name), MECHANISMS)))]
-    own = None if name is None else _class_of(name).strength
+    if name is None:
+        own = None
+    else:
+        own = _class_of(name).strength
     is_left = own is not None and isinstance(options, dict) and own not in options
-    given = {name: options | {own: SOME}} if is_left else item
+    if is_left:
+        given = {name: options | {own: SOME}}
+    else:
+        given = item
     try:
         read = [spec for spec, _ in read_entries(MECHANISMS, [given], {}, ReadContext())]
     except ValidationError as error:
@@ -221,7 +238,9 @@ def _class_of(name: str) -> Any:
 def _strength(spec: ComponentSpec) -> float | None:
     """Return the strength of a mechanism; None where it has none, or leaves it to β."""
     value = dict(spec.parameters).get(_class_of(spec.name).strength or "")
-    return None if value is None else float(value)
+    if value is None:
+        return None
+    return float(value)
 
 
 def _left_to_beta(spec: ComponentSpec) -> bool:
@@ -242,14 +261,19 @@ def _name(spec: ComponentSpec) -> str:
     for option in fields(own):
         value = given.get(option.name, option.default)
         if option.name != own.strength and value != option.default:
-            words += [_text(value)] if option.name == "column" else [option.name, _text(value)]
+            if option.name == "column":
+                words += [_text(value)]
+            else:
+                words += [option.name, _text(value)]
     return " ".join(words)
 
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
         return " & ".join(f"{column}={_text(levels)}" for column, levels in value.items())
-    return "|".join(map(word, value)) if isinstance(value, list | tuple) else word(value)
+    if isinstance(value, list | tuple):
+        return "|".join(map(word, value))
+    return word(value)
 
 
 Worlds = Annotated[

@@ -95,7 +95,9 @@ def _named(items: list[Any]) -> dict[str, Any]:
     if not all(isinstance(item, dict) and len(item) == 1 for item in items):
         return {}
     found = {name: options for item in items for name, options in item.items()}
-    return found if len(found) == len(items) else {}
+    if len(found) == len(items):
+        return found
+    return {}
 
 
 def changed_versions(headers: Iterable[JournalHeader | None], now: Versions) -> Iterator[RunChange]:

@@ -230,7 +230,9 @@ def mixture_in_words(folder: Path) -> list[str]:
     """
     mixed = mixed_versions(journal.list_journals(folder / "journal"))
     listed = "; ".join(f"{name} {', '.join(versions)}" for name, versions in mixed.items())
-    return [f"these results mix versions: {listed}"] if mixed else []
+    if mixed:
+        return [f"these results mix versions: {listed}"]
+    return []
 
 
 # `flock` on files that stay: the system frees it when its holder ends, however that ends. The text in a file

@@ -65,7 +65,10 @@ class JournalHeader(BaseModel):
     def name(self) -> str:
         """Return a name for the file that no other process anywhere gives; by time of its start."""
         started = re.sub(r"[^0-9T]", "", self.started)
-        shard = "" if self.shard is None else f"-shard-{self.shard.replace('/', '-of-')}"
+        if self.shard is None:
+            shard = ""
+        else:
+            shard = f"-shard-{self.shard.replace('/', '-of-')}"
         return f"{started}-{self.host}-{self.pid}-{time.time_ns() % 10**9:09d}{shard}.jsonl"
 
 
@@ -152,11 +155,15 @@ Number = FiniteFloat | Literal["inf", "-inf"] | None
 def _number(value: float) -> float | str | None:
     if math.isnan(value):
         return None
-    return value if math.isfinite(value) else str(value)
+    if math.isfinite(value):
+        return value
+    return str(value)
 
 
 def _float(value: Number) -> float:
-    return math.nan if value is None else float(value)
+    if value is None:
+        return math.nan
+    return float(value)
 
 
 _COUNTS = "counts", "swept", "recorded"  # the fields of a repeat that are `Counts`
@@ -231,7 +238,10 @@ class RepeatLine(BaseModel):
         size = len(self.counts or ())
         counts = {name: _counts(row[name], size) for name in _COUNTS}
         values = {name: _float(value) for name, value in self.values.items()}
-        tuning = None if self.tuning is None else self.tuning.curve()
+        if self.tuning is None:
+            tuning = None
+        else:
+            tuning = self.tuning.curve()
         return Repeat(**row | counts | {"values": values, "tuning": tuning})
 
 
@@ -565,7 +575,10 @@ def _walk(
                 else:
                     if held or headed:  # another one, where files were copied into one
                         files.append(JournalFile(name, header, held, headless))
-                    header = found if isinstance(found, JournalHeader) else None
+                    if isinstance(found, JournalHeader):
+                        header = found
+                    else:
+                        header = None
                     headless = header is None
                     held = 0
                 if not isinstance(found, JournalHeader):

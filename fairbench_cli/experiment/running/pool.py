@@ -146,7 +146,9 @@ class _Pipes(ParallelBackendBase):  # type: ignore[misc]
 
     def effective_n_jobs(self, n_jobs: int) -> int:
         """Return 1, with which joblib runs tasks in this process, only where no worker can be started."""
-        return max(n_jobs, 2) if self._pool.fault is None else 1
+        if self._pool.fault is None:
+            return max(n_jobs, 2)
+        return 1
 
     def submit(self, func: Any, callback: Any = None) -> Any:
         """Take a batch of one task."""
@@ -387,11 +389,16 @@ class LocalPool:
             text = file.read(MOST_PRINTED).decode("utf-8", "replace").rstrip("\n")
             file.truncate(0)
         if self.log is not None:
-            more = f"\n… and {size - MOST_PRINTED} more bytes" if size > MOST_PRINTED else ""
+            if size > MOST_PRINTED:
+                more = f"\n… and {size - MOST_PRINTED} more bytes"
+            else:
+                more = ""
             with self.log.open("ab") as log:
                 log.write(f"== {job.task}\n{text}{more}\n".encode())
 
 
 def default_jobs() -> int:
     """Return the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -112,7 +112,10 @@ def read_shard(text: str) -> Shard:
         what = f"there is no shard {index} of {of}: they are numbered from 0"
         last = of - 1
         fix = f"write one of 0/{of} to {last}/{of}; for a job array of SLURM, --array=0-{last}"
-        fix = fix if of > 1 else "write 0/1, or leave it out"
+        if of > 1:
+            fix = fix
+        else:
+            fix = "write 0/1, or leave it out"
         raise user_error(what, fix, FLAG)
     return Shard(index, of)
 
@@ -154,7 +157,9 @@ class PreparedRun:
     def asked(self, cell: Cell) -> int:
         """Return how many repeats of a cell were asked for."""
         repeats = self.config.repeats
-        return repeats if self.shard is None else self.shard.count(cell.key, repeats)
+        if self.shard is None:
+            return repeats
+        return self.shard.count(cell.key, repeats)
 
     def asks_for(self, key: str, repeat: int) -> bool:
         """Return whether a repeat of a cell was asked for, by the cell's key."""
@@ -236,7 +241,10 @@ def prepare(
     UserError
         Listing every mistake in config, cards and data.
     """
-    given = config if isinstance(config, ExperimentConfig) else read_config(config)
+    if isinstance(config, ExperimentConfig):
+        given = config
+    else:
+        given = read_config(config)
     datasets = prepare_datasets(given, data_dir, tell)
     cells = selected = make_cells(given, datasets)
     plan = make_plan(given, datasets, cells)
@@ -307,7 +315,10 @@ def compute(
     datasets = [dataset for dataset in prepared.datasets if dataset.name in wanted]
     populations = {dataset.name: populate(dataset, prepared.config, networks) for dataset in datasets}
     tasks = (Task(cell, repeat, populations[cell.source]) for cell, repeat in prepared.todo())
-    shard = None if prepared.shard is None else str(prepared.shard)
+    if prepared.shard is None:
+        shard = None
+    else:
+        shard = str(prepared.shard)
     header = journal.new_header(versions_of_numbers(prepared.config), shard, mixed=prepared.mixed)
     kept = journal.Journal(prepared.folder / "journal", header)
 

@@ -57,7 +57,9 @@ def pace_of(looks: Sequence[Look]) -> float:
     from_here = last.worked - RECENT * (last.worked - looks[0].worked)
     first = max((look for look in looks[:-1] if look.worked <= from_here), key=lambda look: look.worked)
     worked = last.worked - first.worked
-    return max((last.spent - first.spent) / worked, 0.5) if worked > 0 else 1.0
+    if worked > 0:
+        return max((last.spent - first.spent) / worked, 0.5)
+    return 1.0
 
 
 def typical_seconds(

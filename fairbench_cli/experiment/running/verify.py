@@ -146,7 +146,10 @@ def verify(
     done = [place for place in product(pairs, repeats) if _is_finished(records, place)]
     if not done:
         raise _nothing(folder, plan, unnamed, config)
-    seed = seed_of("verify", plan.config.name) % 10**6 if seed is None else seed
+    if seed is None:
+        seed = seed_of("verify", plan.config.name) % 10**6
+    else:
+        seed = seed
     picked = pick(done, cells, seed)
     wanted = {pairs[key].source for key, _ in picked}
     swept = any(records[place].swept is not None for place in picked)
@@ -249,7 +252,11 @@ def _with_rows(record: Repeat, journals: Path) -> Repeat:
 def _crc(repeat: Repeat) -> str | None:
     """Return the checksum of the rows that were kept."""
     kept = repeat.predictions
-    return crc_of_rows(kept) if isinstance(kept, bytes) else None if kept is None else kept.crc
+    if isinstance(kept, bytes):
+        return crc_of_rows(kept)
+    if kept is None:
+        return None
+    return kept.crc
 
 
 def _decided(repeat: Repeat) -> str | None:

@@ -191,7 +191,9 @@ def one_line(text: str) -> str:
     'a b'
     """
     line = " ".join(str(text).split()).encode("utf-8", "replace").decode("utf-8")
-    return line if len(line) <= LONGEST_REASON else f"{line[: LONGEST_REASON - 1]}…"
+    if len(line) <= LONGEST_REASON:
+        return line
+    return f"{line[: LONGEST_REASON - 1]}…"
 
 
 @contextmanager

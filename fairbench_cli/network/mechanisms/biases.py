@@ -82,11 +82,17 @@ class LabelBias:
         levels = world.levels(world.label)
         plus = np.array([level == world.favourable for level in levels])
         taken, goal = (plus, ~plus) if self.to == "unfavourable" else (~plus, plus)
-        other = "favourable" if self.to == "unfavourable" else "unfavourable"
+        if self.to == "unfavourable":
+            other = "favourable"
+        else:
+            other = "unfavourable"
         who = f"concerned with the {other} outcome"
         people.check_somebody(world, (*columns, world.label), mask[..., None] & taken, who)
         shares = world.joint([world.label]) * goal
-        shares = shares / shares.sum() if shares.sum() > 0 else goal / goal.sum()
+        if shares.sum() > 0:
+            shares = shares / shares.sum()
+        else:
+            shares = goal / goal.sum()
         same = np.eye(len(levels))
         flips = np.where(taken[:, None], (1 - self.flip) * same + self.flip * shares, same)
         return world.recording([world.label], columns, np.where(mask[..., None, None], flips, same))
@@ -143,7 +149,10 @@ class SelectionBias:
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
         who = in_words(self.whose, self.given, self.outcomes)
-        policy = f", unless their {levels_in_words(self.by)}" if self.by else ""
+        if self.by:
+            policy = f", unless their {levels_in_words(self.by)}"
+        else:
+            policy = ""
         return f"{percent(self.drop)} of {who} are left out of the record{policy}"
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
@@ -270,7 +279,10 @@ class HistoricalBias:
     @property
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
-        new = "as of the favoured" if self.towards == FAVOURED else people.goal(self.towards)
+        if self.towards == FAVOURED:
+            new = "as of the favoured"
+        else:
+            new = people.goal(self.towards)
         return f"the true {self.column} of {percent(self.shift)} of {in_words(self.of)} is {new}"
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
@@ -305,7 +317,10 @@ class HistoricalBias:
         else:
             new = cpt @ people.moves(network.columns[j], self.towards, posterior(network, [truth]).table)
         everybody = np.ones(cpt.shape[: len(groups)], bool)
-        mask = everybody if self.of == "everybody" else world.of_group(self.of)
+        if self.of == "everybody":
+            mask = everybody
+        else:
+            mask = world.of_group(self.of)
         who = mask.reshape(*mask.shape, *(1 for _ in range(cpt.ndim - mask.ndim)))
         mixed = np.where(who, (1 - self.shift) * cpt + self.shift * new, cpt)
         if np.allclose(mixed, cpt, rtol=0, atol=1e-12):

@@ -72,9 +72,17 @@ def in_words(of: Group, given: Mapping[str, Sequence[str]] | None = None, outcom
     >>> in_words("everybody")
     'all people'
     """
-    who = "all people" if of == "everybody" else f"the {of}"
-    who += "" if outcome == "any" else f" with the {outcome} outcome"
-    return f"{who} whose {levels_in_words(given)}" if given else who
+    if of == "everybody":
+        who = "all people"
+    else:
+        who = f"the {of}"
+    if outcome == "any":
+        who += ""
+    else:
+        who += f" with the {outcome} outcome"
+    if given:
+        return f"{who} whose {levels_in_words(given)}"
+    return who
 
 
 def levels_in_words(given: Mapping[str, Sequence[str]]) -> str:
@@ -113,7 +121,10 @@ def column_problems(name: str, data: DataRoles, others: tuple[str, str] = ("", "
         yield Problem(f'column: there is no column "{name}"', suggest(name, usable))
     elif name not in usable:
         which, other = ("outcome", others[0]) if name == data.label else ("protected attribute", others[1])
-        instead = f"use the mechanism `{other}`, or one of" if other else "use one of"
+        if other:
+            instead = f"use the mechanism `{other}`, or one of"
+        else:
+            instead = "use one of"
         yield Problem(f'column: "{name}" is the {which}', f"{instead}: {', '.join(usable)}")
     elif len(data.levels[name]) < 2:
         yield Problem(f'column: "{name}" has one level only, so nothing changes', "name another column")

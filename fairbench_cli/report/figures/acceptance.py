@@ -204,7 +204,10 @@ def _sweep(run: RunResults, title: str, seen: Sequence[Page]) -> Figure:
     legend += [(BASE | LABELS, "the labels themselves, at π₀")]
 
     def panel(metric: str, page: Page) -> Panel:
-        name = called(*page.classifier) if metric == metrics[0] else ""
+        if metric == metrics[0]:
+            name = called(*page.classifier)
+        else:
+            name = ""
         up = metric.replace("normalised-", "normalised\n")
         return Panel(partial(_rates, page, run, metric), name, "acceptance rate π", up)
 
@@ -314,7 +317,10 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     labels = labels_of(next(iter(points.values())))
     asked = run.plan.config.repeats
     repeats = {len(counts.n) for counts in points.values()}
-    shown = f"{min(repeats)}" if len(repeats) == 1 else f"{min(repeats)} to {max(repeats)}"
+    if len(repeats) == 1:
+        shown = f"{min(repeats)}"
+    else:
+        shown = f"{min(repeats)} to {max(repeats)}"
     formula = {"increase-deprived": "1 − α", "both": "2α(1 − α)", "decrease-favoured": "α"}
     legend: list[tuple[Any, str]] = []
     for strategy in STRATEGIES:

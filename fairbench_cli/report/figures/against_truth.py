@@ -40,7 +40,10 @@ def draw_against_truth(frame: pd.DataFrame, metrics: Sequence[str], subtitle: st
 
     def panel(deprived: float, accepted: float) -> Panel:
         here = own[(own["deprived"] == deprived) & (own["accepted"] == accepted)]
-        title = f"P(+) = {accepted:.4g}" if deprived == rows[0] else ""
+        if deprived == rows[0]:
+            title = f"P(+) = {accepted:.4g}"
+        else:
+            title = ""
         draw = partial(_panel, metrics, limits, ratios, here)
         return Panel(draw, title, "true degree", f"P(s=g) = {deprived:.4g}")
 

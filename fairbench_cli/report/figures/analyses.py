@@ -58,7 +58,10 @@ def draw_correlations(run: RunResults) -> dict[str, Figure]:
 def _heat_map(found: Correlations, seen: Observations, name: str) -> Figure:
     names = list(found.matrix.index)
     n = len(names)
-    side = n * (0.31 if n <= MOST_NUMBERS else 0.2) if n > 8 else n * 0.45
+    if n > 8:
+        side = n * (0.31 if n <= MOST_NUMBERS else 0.2)
+    else:
+        side = n * 0.45
     label = max(text_width(name, SMALL) for name in names) + 0.1
     notes = [
         "Tree: average linkage; two clusters join at the mean r between them. Frames: clusters that join at "
@@ -177,7 +180,10 @@ def _stability(run: RunResults, title: str, cells: list[dict[str, Any]]) -> Figu
     }
     x, y = metrics = two_metrics(run.plan.config)
     columns = min(len({attribute for _, attribute in by_panel}), 3)
-    columns = min(len(panels), 3) if columns == 1 else columns
+    if columns == 1:
+        columns = min(len(panels), 3)
+    else:
+        columns = columns
     width = {1: 5.2, 2: 3.7, 3: 3.1}[columns]
     lacking = [
         (mark.label, name, _lacks(run, [key_of(cell)], metrics))
@@ -257,8 +263,14 @@ def _representations(run: RunResults, title: str, seen: tuple[Sequence[str], lis
     panels = grouped(different, lambda pair: pair.attribute)
     metrics = two_metrics(run.plan.config)[::-1]
     n = len(panels)
-    columns = n if n > 1 else len(metrics)
-    width = 3.2 if columns == 2 else 2.7
+    if n > 1:
+        columns = n
+    else:
+        columns = len(metrics)
+    if columns == 2:
+        width = 3.2
+    else:
+        width = 2.7
     same = ", ".join(dict.fromkeys(pair.mark.label for pair in every if pair.same))
     notes = [f"The same model in both, and not drawn: {same}."] if same else []
     lacking = ((pair.mark.label, pair.attribute, _lacks(run, pair.keys, metrics)) for pair in different)

@@ -88,7 +88,10 @@ def figure_bytes(figure: Figure, ending: str, *, titles: bool = True) -> bytes:
     lows = [text.get_position()[1] * height - LINE[float(text.get_fontsize())] for text in heads]
     kept = Bbox([(0, 0), (width, min(height, min(lows, default=height) + EDGE))])
     buffer = BytesIO()
-    box = kept if heads else None
+    if heads:
+        box = kept
+    else:
+        box = None
     figure.savefig(buffer, format=ending, dpi=DOTS_PER_INCH, metadata=UNDATED[ending], bbox_inches=box)
     return buffer.getvalue()
 
@@ -105,7 +108,10 @@ def wrapped(text: str, room: float, size: float, weight: str = "normal") -> list
     """Break a text into lines no wider than `room` inches, at blanks where there are some."""
     lines: list[str] = []
     for word in text.split(" "):
-        longer = f"{lines[-1]} {word}" if lines else word
+        if lines:
+            longer = f"{lines[-1]} {word}"
+        else:
+            longer = word
         if lines and text_width(longer, size, weight) <= room:
             lines[-1] = longer
         else:

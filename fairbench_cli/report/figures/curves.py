@@ -153,7 +153,9 @@ def numbers_of(tuned: TunedCell) -> tuple[float, ...]:
     over = tuned.tuning.over
     values = over[0][1] if len(over) == 1 else ()
     right = all(isinstance(one, int | float) and not isinstance(one, bool) for one in values)
-    return values if right else ()
+    if right:
+        return values
+    return ()
 
 
 def _tuning(_run: RunResults, title: str, shown: dict[str, TunedCell]) -> Figure:

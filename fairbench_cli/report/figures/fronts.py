@@ -265,7 +265,10 @@ def draw_frontier(run: RunResults) -> dict[str, Figure]:
         keys = moved.data.frame[CELL_COLUMNS].itertuples(index=False, name=None)
         for i, key in enumerate(keys):
             scoreless = np.isnan(moved.accuracy[i]).all()
-            line = None if scoreless else mean_and_interval(moved.accuracy[i].T)
+            if scoreless:
+                line = None
+            else:
+                line = mean_and_interval(moved.accuracy[i].T)
             reached[key, moved.held] = line, *means_of_both(moved.own_gap[i], moved.own_accuracy[i])
     scored = {key for (key, _), (line, *_) in reached.items() if line is not None}
     found = {
@@ -285,8 +288,14 @@ def _frontier(reached: Reached, run: RunResults, title: str, page: Page) -> Figu
 
     def panel(held: Held, beta: float) -> Panel:
         draw = partial(_frontier_panel, page, run, beta, held, reached)
-        title = f"β = {beta:g}" if held == "demographic-parity" else ""
-        below = ROWS[held] if beta == page.betas[columns // 2] else ""
+        if held == "demographic-parity":
+            title = f"β = {beta:g}"
+        else:
+            title = ""
+        if beta == page.betas[columns // 2]:
+            below = ROWS[held]
+        else:
+            below = ""
         return Panel(draw, title, below, "accuracy" if beta == page.betas[0] else "")
 
     return facet(

@@ -76,8 +76,14 @@ PLAIN = BoxLook("", "#FFFFFF", GREY, "round,pad=0,rounding_size=0.06", 0.9)
 def look_of(name: str, marks: Marks) -> BoxLook:
     """Return how a column's box looks."""
     if name in (marks.outcome, marks.protected):
-        return OUTCOME if name == marks.outcome else PROTECTED
-    return EDITED if name in marks.edited else RECORDED if marks.added.get(name) in BIASED else PLAIN
+        if name == marks.outcome:
+            return OUTCOME
+        return PROTECTED
+    if name in marks.edited:
+        return EDITED
+    if marks.added.get(name) in BIASED:
+        return RECORDED
+    return PLAIN
 
 
 def draw_network(net: BayesNet, marks: Marks, title: str, about: str) -> Figure:
@@ -151,8 +157,14 @@ def _box(
 def _node(ax: Axes, middle: tuple[float, float], width: float, name: str, kind: BoxLook, role: str) -> None:
     corner = (middle[0] - width / 2, middle[1] - HEIGHT / 2)
     ax.add_patch(_box(corner, width, HEIGHT, kind, zorder=4, gid=f"node-{name}"))
-    lift = 0.075 if role else 0.0
-    weight = "bold" if role else "normal"
+    if role:
+        lift = 0.075
+    else:
+        lift = 0.0
+    if role:
+        weight = "bold"
+    else:
+        weight = "normal"
     text: dict[str, Any] = {"ha": "center", "va": "center_baseline", "zorder": 5}
     ax.text(middle[0], middle[1] + lift, name, fontsize=NORMAL, weight=weight, color=INK, **text)
     if role:
@@ -162,6 +174,9 @@ def _node(ax: Axes, middle: tuple[float, float], width: float, name: str, kind: 
 def _legend(kinds: Sequence[BoxLook], has_edited_arc: bool, has_biased_arc: bool) -> list[tuple[Any, str]]:
     legend: list[tuple[Any, str]] = [(_box((0, 0), 1, 1, kind), kind.name) for kind in kinds]
     if has_edited_arc or has_biased_arc:
-        words = "arc whose probabilities β edits" if has_edited_arc else "arc of the bias"
+        if has_edited_arc:
+            words = "arc whose probabilities β edits"
+        else:
+            words = "arc of the bias"
         legend.append(({"color": EDITED_ARC, "lw": 1.9}, words))
     return legend

@@ -95,8 +95,14 @@ def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]
     looks = {}
     called = names_of(plan.config)
     for i, own in enumerate(owns):
-        tone = families.index(own[0]) if by_family else i
-        variant = [other[0] for other in owns[:i]].count(own[0]) if by_family else i // len(COLOURS)
+        if by_family:
+            tone = families.index(own[0])
+        else:
+            tone = i
+        if by_family:
+            variant = [other[0] for other in owns[:i]].count(own[0])
+        else:
+            variant = i // len(COLOURS)
         marker = MARKERS[(tone + 4 * variant) % len(MARKERS)]
         dash = DASHES[variant % len(DASHES)]
         looks[own] = TechniqueLook(own, called.technique(*own), COLOURS[tone % len(COLOURS)], marker, dash)
@@ -162,7 +168,9 @@ def shortfall(run: RunResults, key: CellKey, drawn: int) -> str:
     repeats = run.plan.config.repeats
     if drawn == repeats:
         return ""
-    return f"{drawn} of {repeats} repeats" if drawn else why_nothing(run.cell(key).statuses, repeats)
+    if drawn:
+        return f"{drawn} of {repeats} repeats"
+    return why_nothing(run.cell(key).statuses, repeats)
 
 
 def missing(found: Iterable[tuple[str, str, str]], where: str, apart: str = ", ") -> list[str]:
@@ -187,7 +195,10 @@ def missing(found: Iterable[tuple[str, str, str]], where: str, apart: str = ", "
             lacking.setdefault((who, why), []).append(place)
     lines: dict[str, list[str]] = {}
     for (who, why), own in lacking.items():
-        text = why if own == places[who] else why + where.format(apart.join(own))
+        if own == places[who]:
+            text = why
+        else:
+            text = why + where.format(apart.join(own))
         lines.setdefault(text, []).append(who)
     return [": ".join(filter(None, (", ".join(who), f"{text}."))) for text, who in lines.items()]
 
@@ -233,9 +244,10 @@ def rows_tested(plan: RunPlan, labels: str | None = None) -> str:
 def means_text(plan: RunPlan, labels: str | None = None) -> str:
     """Say what is drawn of the repeats, and what the classifiers were tested on, as `rows_tested` does."""
     n = plan.config.repeats
-    drawn = (
-        "One repeat, so there are no intervals." if n == 1 else f"Means of {n} repeats with 95 % intervals."
-    )
+    if n == 1:
+        drawn = "One repeat, so there are no intervals."
+    else:
+        drawn = f"Means of {n} repeats with 95 % intervals."
     return f"{drawn} {rows_tested(plan, labels)}"
 
 
@@ -258,7 +270,10 @@ class Mark:
     @property
     def label(self) -> str:
         """Return technique and classifier, for people."""
-        more = f" with {self.classifier}" if self.classifier not in ("", OWN_MODEL) else ""
+        if self.classifier not in ("", OWN_MODEL):
+            more = f" with {self.classifier}"
+        else:
+            more = ""
         return self.technique.label + more
 
 
@@ -299,4 +314,6 @@ def legend_of(marks: Iterable[Mark], *, dots: bool = False) -> list[tuple[Any, s
 
 def fill_of(technique: TechniqueLook) -> str:
     """Return how a technique's dots are filled: hollow where its lines are dashed."""
-    return technique.colour if technique.dash == DASHES[0] else "none"
+    if technique.dash == DASHES[0]:
+        return technique.colour
+    return "none"

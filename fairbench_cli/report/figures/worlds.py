@@ -164,9 +164,15 @@ def _remedies(remedies: Remedies, run: RunResults, title: str, blocks: Blocks) -
         titles.append([title_of(world) for world in worlds])
         for metric in (ACCURACY, gap):
             limits = _limits(remedies, place, worlds, metric)
-            named = titles[-1] if titles[-1] != titles[-2] and metric == ACCURACY else [""] * len(worlds)
+            if titles[-1] != titles[-2] and metric == ACCURACY:
+                named = titles[-1]
+            else:
+                named = [""] * len(worlds)
             for j, (world, name) in enumerate(zip(worlds, named, strict=True)):
-                head = (heads[place] if metric == ACCURACY else gap) if j == 0 else None
+                if j == 0:
+                    head = heads[place] if metric == ACCURACY else gap
+                else:
+                    head = None
                 draw = partial(_remedies_panel, remedies, (place, world, metric), limits, head)
                 panels.append(Panel(draw, name))
             panels += [None] * (across - len(worlds))
@@ -191,7 +197,10 @@ def _limits(remedies: Remedies, place: Place, worlds: Iterable[World], metric: s
     """Return the ends of an axis: around all that does not decide the same for everybody, and no gap."""
     rows = remedies.every(place, worlds, metric)
     values = [end for row in rows if not row.constant for end in (row.mean, row.start, row.end)]
-    values += [remedies.thresholds(place, one) for one in worlds] if metric == ACCURACY else [0.0]
+    if metric == ACCURACY:
+        values += [remedies.thresholds(place, one) for one in worlds]
+    else:
+        values += [0.0]
     return around(values, 0.06)
 
 
@@ -231,7 +240,10 @@ def _remedies_panel(
     ax.set_xticks(*few_ticks(limits, ax.bbox.width / ax.figure.dpi))
     ax.spines["left"].set_visible(False)
     for row in remedies.every(place, [world], metric):
-        lost = row.lost if world[0] and world[1] else 0.0
+        if world[0] and world[1]:
+            lost = row.lost
+        else:
+            lost = 0.0
         if is_baseline(row.intervention, row.parameters) and np.isfinite(lost):
             ax.axvline(row.mean - lost, gid="truth", **TARGET)
     if metric == ACCURACY:
@@ -339,8 +351,14 @@ def _recorded_true(run: RunResults, title: str, found: tuple[Sequence[World], pd
     def panel(metric: str, j: int) -> Panel:
         """Return the panel of a metric and of the j-th world."""
         draw = partial(_contrast_panel, _in_world(rows[rows["metric"] == metric], worlds[j]), numbers)
-        name = title_of(worlds[j]) if metric == metrics[0] else ""
-        right = "gained on record" if metric == metrics[-1] and j >= rest else ""
+        if metric == metrics[0]:
+            name = title_of(worlds[j])
+        else:
+            name = ""
+        if metric == metrics[-1] and j >= rest:
+            right = "gained on record"
+        else:
+            right = ""
         up = f"{metric if metric == ACCURACY else f'|{metric}|'},\ngained on truth"
         return Panel(draw, name, right, "" if j % across else up)
 
@@ -476,8 +494,14 @@ def _strength(remedies: Remedies, run: RunResults, title: str, seen: tuple[Place
             for line in lines.values()
         ]
         draw = partial(_strength_panel, found, most, limits[metric], metric != ACCURACY)
-        name = looks[j].label if metric == ACCURACY else ""
-        below = CURRENCY if metric == gaps[-1] else ""
+        if metric == ACCURACY:
+            name = looks[j].label
+        else:
+            name = ""
+        if metric == gaps[-1]:
+            below = CURRENCY
+        else:
+            below = ""
         return Panel(draw, name, below, "" if j % across else metric)
 
     keys: list[tuple[Any, str]] = [(world_look(i), name or NO_BIAS) for i, name in enumerate(lines)]
@@ -534,7 +558,10 @@ def _strength_panel(
         ax.plot([x for x, _ in able], [y for _, y in able], **line)
         for x, row in rows:
             ax.vlines(x, row.low, row.high, color=look["color"], lw=0.9, zorder=2.5)
-            face = look["color"] if row.kind in SHOWN else "white"
+            if row.kind in SHOWN:
+                face = look["color"]
+            else:
+                face = "white"
             mark: Look = SHOWN["constant"][0] if row.constant else look | {"mfc": face}
             mark = mark | {"ls": "", "zorder": 3, "clip_on": False}
             ax.plot([x], [np.clip(row.mean, *limits)], **mark)
