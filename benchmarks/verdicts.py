@@ -2,7 +2,7 @@
 
 ``python benchmarks/verdicts.py [runs] [part ...]`` simulates audits of worlds whose truth is known: 2,000 per
 point, unless said otherwise. Parts: fair, gap, weights, references, clusters, sizes, matched, odds, gates,
-pooled, scan (all, if none is named). It prints a Markdown table of each, the points next to those of
+scan (all, if none is named). It prints a Markdown table of each, the points next to those of
 ``tests/reference/verdicts`` where the design is the same, and the largest differences from these. Every point
 has a seed of its own.
 """
@@ -30,10 +30,8 @@ from fairbench_cli.audit.parts.subgroups import Joint, Subgroup, find_subgroups
 from fairbench_cli.audit.parts.trends import FEW_OVER
 from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
-from fairbench_cli.measures.pooling import pooled_rates
 from fairbench_cli.measures.rates import parts
 from fairbench_cli.measures.registry import COUNT_METRICS, find, measure
-from fairbench_cli.measures.score_test import wilson
 from fairbench_cli.measures.significance import holm
 from fairbench_cli.measures.trend import ratio_trend
 
@@ -640,88 +638,6 @@ def gates(runs: int) -> None:
 
 
 @dataclass(frozen=True)
-class Rates:
-    """Groups whose rates are pooled: how many, of what sizes, and how their true rates are spread.
-
-    `sizes` is the rows of each, or lognormal around them (σ = 1.2) with 3 at least; `spread` is the standard
-    deviation of the rates (a beta distribution), or "outlier": one group in four has twice the rate.
-    """
-
-    groups: int
-    rows: int
-    lognormal: bool
-    rate: float
-    spread: float | str
-
-    def draw(self, rng: np.random.Generator) -> tuple[NDArray[np.int64], Floats]:
-        """Return the rows and the true rate of each group."""
-        sizes = np.full(self.groups, self.rows)
-        if self.lognormal:
-            sizes = np.maximum(3, np.rint(self.rows * rng.lognormal(0, 1.2, self.groups))).astype(np.int64)
-        if self.spread == "outlier":
-            alone = np.arange(self.groups) < max(1, self.groups // 4)
-            return sizes, np.where(alone, 2 * self.rate, self.rate)
-        if not self.spread:
-            return sizes, np.full(self.groups, self.rate)
-        prior = self.rate * (1 - self.rate) / float(self.spread) ** 2 - 1
-        return sizes, rng.beta(self.rate * prior, (1 - self.rate) * prior, self.groups)
-
-
-def pooled(runs: int) -> None:
-    """Print how often pooled intervals, and Wilson's, hold the true rates, and how wide they are.
-
-    Over sizes of 40, 200, and lognormal around 20, and rates of .1 and .3; true rates are drawn in each run.
-    """
-    _head(
-        *(
-            "groups",
-            "spread",
-            "pooled: holds, mean",
-            "smallest",
-            "the worst group",
-            "Wilson: mean",
-            "smallest",
-        ),
-        *("width, of Wilson's", "error, of the measured rate's"),
-    )
-    for groups, spread in product((2, 6, 12), (0.0, 0.05, 0.15, "outlier")):
-        found = np.array(
-            [
-                _pooled(Rates(groups, *sizes, rate, spread), runs)
-                for sizes, rate in product(((40, False), (200, False), (20, True)), (0.1, 0.3))
-            ]
-        )
-        holds, worst, wilsons, width, error = found.T
-        print(
-            f"| {groups} | {spread} | {holds.mean():.3f} | {holds.min():.3f} | {worst.min():.3f} "
-            f"| {wilsons.mean():.3f} | {wilsons.min():.3f} | {width.mean():.2f} | {error.mean():.2f} |",
-            flush=True,
-        )
-
-
-def _pooled(world: Rates, runs: int) -> tuple[float, float, float, float, float]:
-    """Return how often pooled intervals hold, of all groups and of the worst, and Wilson's; width, error."""
-    rng = np.random.default_rng(zlib.crc32(repr(world).encode()))
-    seen = []
-    for _ in range(runs):
-        sizes, rates = world.draw(rng)
-        hits = rng.binomial(sizes, rates)
-        both = pooled_rates(hits, sizes), (hits / sizes, *wilson(hits, sizes))
-        seen.append(
-            [
-                [(low <= rates) & (rates <= high), high - low, (value - rates) ** 2]
-                for value, low, high in both
-            ]
-        )
-    (inside, width, error), (own_inside, own_width, own_error) = np.mean(np.array(seen, dtype=float), axis=0)
-    return (
-        *(inside.mean(), inside.min(), own_inside.mean()),
-        width.mean() / own_width.mean(),
-        np.sqrt(error.mean() / own_error.mean()),
-    )
-
-
-@dataclass(frozen=True)
 class Searched:
     """Rows of three attributes of 5, 2 and 3 levels of unequal shares, in which subgroups are searched.
 
@@ -856,7 +772,6 @@ PARTS = {
     "matched": matched,
     "odds": odds,
     "gates": gates,
-    "pooled": pooled,
     "scan": scan,
     "trends": trends,
 }

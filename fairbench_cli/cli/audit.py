@@ -23,7 +23,7 @@ PANELS = {
     "Comparison and verdict": "ref ref-method tau metric decision rule preset min-group min-share exclude "
     "fail fail-on",
     "Intervals": "draws seed confidence",
-    "Small groups": "pooled scan",
+    "Small groups": "scan",
     "Explanation": "explain neighbours margin",
     OUTPUT: "title",
     "Planning": "rate ratio power comparisons counted",

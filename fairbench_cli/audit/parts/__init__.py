@@ -10,7 +10,6 @@ from fairbench_cli.audit.parts.curves import CURVES
 from fairbench_cli.audit.parts.explained import EXPLAINED
 from fairbench_cli.audit.parts.guidelines import GUIDELINES
 from fairbench_cli.audit.parts.part import Part, Whole
-from fairbench_cli.audit.parts.pooled import POOLED
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
 from fairbench_cli.audit.parts.subgroups import SUBGROUPS
 from fairbench_cli.audit.parts.trends import TRENDS
@@ -21,7 +20,6 @@ PARTS: tuple[Part[Any, Any], ...] = (
     CHANGES,
     RATES_OF_GROUPS,
     BY_NAME,
-    POOLED,
     SUBGROUPS,
     CURVES,
     EXPLAINED,

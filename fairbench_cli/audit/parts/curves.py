@@ -1,19 +1,16 @@
-"""What the scores of each group are worth, and what a single audit would find at each threshold."""
+"""What the scores of each group are worth, and how many of each a threshold selects."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
+from itertools import pairwise
 
 import numpy as np
 
 from fairbench_cli.audit.compare.effective import own_rows
-from fairbench_cli.audit.compare.kernel import compared, wanted_rates, weigh
 from fairbench_cli.audit.compare.references import REST_NAME, Bools, excluded, kept, usual_reference
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
-from fairbench_cli.audit.compare.verdict import all_of, roll_ups
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.by_name import ENOUGH
 from fairbench_cli.audit.parts.part import Part, Row, View
@@ -22,15 +19,12 @@ from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.document import charts
-from fairbench_cli.document.charts import Axis, ChartLine, ChartRow
+from fairbench_cli.document.charts import Axis, ChartLine
 from fairbench_cli.document.model import (
-    SYMBOLS,
-    VERDICTS,
     Chart,
     Section,
     TableCell,
     TextTable,
-    Verdict,
     table_of,
 )
 from fairbench_cli.measures import scores as measures
@@ -83,7 +77,7 @@ class ScoreRow:
 
 @dataclass(frozen=True)
 class ThresholdRow:
-    """What a single audit at one threshold finds: scores at or above it are selected.
+    """What one threshold selects: scores at or above it.
 
     Parameters
     ----------
@@ -94,26 +88,19 @@ class ThresholdRow:
         Share of all rows that are selected.
     rates : dict of str to float
         Selection rate by group.
-    verdict : {"pass", "fail", "undecided"}
-        On the attribute.
-    failing : tuple of str
-        The rates that decide and fail.
     """
 
     threshold: float
     decision: str
     selected: float
     rates: dict[str, float]
-    verdict: Verdict
-    failing: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class ScoreCurves:
     """The scores of one attribute's groups under one model, whatever the decision.
 
-    `reference` is the name of a group, `REST_NAME`, or empty where there is none; `family` says how many
-    comparisons the verdict at each threshold is adjusted for.
+    `reference` is the name of a group, `REST_NAME`, or empty where there is none.
     """
 
     model: str
@@ -121,42 +108,12 @@ class ScoreCurves:
     reference: str
     groups: tuple[ScoreRow, ...]
     thresholds: tuple[ThresholdRow, ...]
-    family: int
 
 
 def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...]:
-    """Return the curves of every attribute under every model, in the order in which they were read."""
-    found: list[ScoreCurves] = []
-    for of_model in grouped(read, lambda scores: scores.part.model).values():
-        steps = [_at_threshold(of_model, at, base) for at in range(len(of_model[0].thresholds))]
-        family = max((size for _, size in steps), default=0)
-        for i, scores in enumerate(of_model):
-            thresholds = tuple(rows[i] for rows, _ in steps)
-            found.append(_curves(scores, thresholds, family, base.config))
-    return tuple(found)
-
-
-def verdicts_of(
-    slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig
-) -> tuple[list[dict[str, Verdict]], int]:
-    """Return the verdict on every rate and roll-up that decides, by slice, and the size of the family.
-
-    These are the verdicts of an audit of these slices and no others; it has the intervals, too.
-    """
-    wanted = [wanted_rates(part, COMPARED, deciding, config) for part in slices]
-    tables = [
-        compared(part, [name for name in COMPARED if name in some], config)
-        for part, some in zip(slices, wanted, strict=True)
-    ]
-    evidence, family = weigh([table.tests for table in tables], wanted, config)
-    found = []
-    for table, known in zip(tables, evidence, strict=True):
-        by_metric: dict[str, Verdict] = {}
-        for m, name in enumerate(table.names):
-            groups = np.flatnonzero(table.tests.compared[:, m]).tolist()
-            by_metric[name] = all_of(table.ruling(known, g, m)[1] for g in groups)
-        found.append(by_metric | roll_ups(by_metric))
-    return found, family
+    """Return the curves of every attribute under every model, those of a model together."""
+    by_model = grouped(read, lambda scores: scores.part.model)
+    return tuple(_curves(scores, base.config) for of_model in by_model.values() for scores in of_model)
 
 
 def _counted(scores: Scores, ranges: Floats, chosen: Bools) -> Slice:
@@ -165,33 +122,26 @@ def _counted(scores: Scores, ranges: Floats, chosen: Bools) -> Slice:
     return scores.part.with_cells(np.stack([cells[:, ~chosen].sum(1), cells[:, chosen].sum(1)], -1))
 
 
-def _at_threshold(of_model: Sequence[Scores], at: int, base: Report) -> tuple[list[ThresholdRow], int]:
-    """Return the row of each attribute in an audit at a threshold, and the size of its family."""
-    chosen = np.arange(of_model[0].cuts.shape[1]) > at
-    slices = [kept(_counted(scores, scores.cuts, chosen), base.config) for scores in of_model]
-    verdicts, family = verdicts_of(slices, base.decided_by, base.config)
+def _thresholds(scores: Scores, config: AuditConfig) -> tuple[ThresholdRow, ...]:
+    """Return what each threshold selects of the groups that are not left out."""
     rows = []
-    for scores, part, by_metric in zip(of_model, slices, verdicts, strict=True):
-        threshold = float(scores.thresholds[at])
-        selected = part.counts.predicted[:, 1]
-        everybody = part.counts.group_total
-        rates = divide(selected, everybody).tolist()
+    for i, threshold in enumerate(scores.thresholds.tolist()):
+        is_selected = np.arange(scores.cuts.shape[1]) > i
+        counts = kept(_counted(scores, scores.cuts, is_selected), config).counts
+        selected = counts.predicted[:, 1]
+        rates = divide(selected, counts.group_total).tolist()
         rows.append(
             ThresholdRow(
                 threshold,
                 scores.decisions.get(threshold, ""),
-                float(divide(selected.sum(), everybody.sum())),
-                dict(zip(part.counts.groups, rates, strict=True)),
-                all_of(by_metric.get(name, "undecided") for name in base.decided_by),
-                tuple(name for name in by_metric if by_metric[name] == "fail" and name in COMPARED),
+                float(divide(selected.sum(), counts.group_total.sum())),
+                dict(zip(counts.groups, rates, strict=True)),
             )
         )
-    return rows, family
+    return tuple(rows)
 
 
-def _curves(
-    scores: Scores, thresholds: tuple[ThresholdRow, ...], family: int, config: AuditConfig
-) -> ScoreCurves:
+def _curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
     part = scores.part
     reference = scores.reference
     groups = part.counts.groups
@@ -227,7 +177,7 @@ def _curves(
         small = size < config.min_group
         is_reference = itself and not alone
         rows.append(ScoreRow(groups[g], size, small, is_reference, own, differences, bins[g]))
-    return ScoreCurves(part.model, part.attribute, name, tuple(rows), thresholds, family)
+    return ScoreCurves(part.model, part.attribute, name, tuple(rows), _thresholds(scores, config))
 
 
 def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
@@ -276,28 +226,6 @@ def _bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]
 
 MOST_LINES = 6  # groups in a figure; the tables have all
 SHARES = Axis(0.0, 1.0, 10.0 + charts.PLOT, 10.0, percent=True)  # the vertical axis of a plot
-
-
-def strip_figure(curves: Sequence[ScoreCurves], name: str) -> str:
-    """Draw the verdict on each attribute along the thresholds, a strip each; `name` is unique in a page."""
-    rows = curves[0].thresholds
-    edges = _edges([row.threshold for row in rows])
-    axis = Axis(edges[0], edges[-1])
-    strips: list[ChartRow] = []
-    for each in curves:
-        marks = [] if strips else [charts.patterns(name)]
-        first = 0
-        for run in runs(each.thresholds):
-            low = edges[first]
-            high = edges[first + len(run)]
-            said = f"{each.attribute}: {_said(run)}"
-            marks.append(charts.strip(axis, low, high, run[0].verdict, SYMBOLS[run[0].verdict], said, name))
-            first += len(run)
-        strips.append(ChartRow(each.attribute, "", marks))
-    here = [(row.threshold, f"{row.threshold:.4g}: this audit") for row in rows if row.decision]
-    key = ", ".join(f"{SYMBOLS[verdict]} {word}" for verdict, word in VERDICTS.items())
-    found = "; ".join(f"{each.attribute}: {', '.join(map(_said, runs(each.thresholds)))}" for each in curves)
-    return charts.row_chart(f"Verdicts along thresholds. {found}", axis, strips, f"threshold; {key}", here)
 
 
 def rate_figure(curves: ScoreCurves) -> str:
@@ -368,11 +296,6 @@ def _name(row: ScoreRow) -> str:
     return f"{row.group}{'*' if row.small else ''}{' (reference)' if row.is_reference else ''}"
 
 
-def runs(rows: Sequence[ThresholdRow]) -> list[list[ThresholdRow]]:
-    """Return neighbouring thresholds with the same verdict together."""
-    return [list(same) for _, same in groupby(rows, key=lambda row: row.verdict)]
-
-
 def _edges(thresholds: Sequence[float]) -> list[float]:
     """Return where the part of each threshold begins and ends: half way to the next.
 
@@ -385,10 +308,6 @@ def _edges(thresholds: Sequence[float]) -> list[float]:
     first = 2 * thresholds[0] - middles[0]
     last = 2 * thresholds[-1] - middles[-1]
     return [first, *middles, last]
-
-
-def _said(run: Sequence[ThresholdRow]) -> str:
-    return f"{VERDICTS[run[0].verdict]} from {run[0].threshold:.4g} to {run[-1].threshold:.4g}"
 
 
 # By the names in a report: what each is called, and what that means.
@@ -418,64 +337,22 @@ MEASURES = {
     "base-rate": ("share with label 1", "what happened on average"),
 }
 
-MOST_NAMED = 5  # attributes with a sentence; the table has all
-
 
 def curve_sections(found: Sequence[ScoreCurves], report: Report, view: View) -> tuple[Section, ...]:
-    """Return the sections of the curves: of each model one on thresholds, and one an attribute."""
+    """Return the sections of the curves: one an attribute and model, and one on what the measures mean."""
     if not found:
         return ()
     sections: list[Section] = []
     by_model = grouped(found, lambda each: each.model)
-    for i, (model, curves) in enumerate(by_model.items()):
+    for model, curves in by_model.items():
         if len(by_model) > 1:
             where = f" (model {model})"
         else:
             where = ""
-        sections.append(_thresholds(curves, where, f"m{i}", report))
         sections += [_worth(each, where, report, view) for each in curves]
     known = {name for each in found for row in each.groups for name in row.values}
     meanings = (f"{words}: {meaning}." for name, (words, meaning) in MEASURES.items() if name in known)
     return (*sections, Section("What the measures of scores mean", notes=tuple(meanings)))
-
-
-def _thresholds(curves: Sequence[ScoreCurves], where: str, name: str, report: Report) -> Section:
-    """Return the section on the thresholds of one model."""
-    many = len(curves[0].thresholds)
-    how = "by the measured ratios alone"
-    if report.config.rule != "point":
-        how = f"adjusted for the {curves[0].family} comparisons at that threshold"
-    sentences = (
-        *(_passes(each) for each in curves[:MOST_NAMED]),
-        f"This is what an audit of a single decision would find at each of {many} thresholds, {how}, when "
-        "scores at or above it are selected. It is a map and no test over all thresholds: one that was "
-        "chosen because it passes here must be audited on other data.",
-    )
-    lines = []
-    for each in curves:
-        for run in runs(each.thresholds):
-            first = run[0]
-            last = run[-1]
-            failing = dict.fromkeys(name for row in run for name in row.failing)
-            audited = ", ".join(f"here: {row.decision}" for row in run if row.decision)
-            most = writing.percent(first.selected)
-            least = writing.percent(last.selected)
-            if failing:
-                by = f"by {', '.join(failing)}"
-            else:
-                by = ""
-            lines.append(
-                (
-                    TableCell(each.attribute),
-                    TableCell(VERDICTS[first.verdict], by, verdict=first.verdict),
-                    TableCell(span(first.threshold, last.threshold), audited),
-                    TableCell(most if most == least else f"{least} to {most}"),
-                )
-            )
-    title = f"At which thresholds would it pass?{where}"
-    about = "Verdicts along thresholds"
-    table = TextTable(about, ("attribute", "verdict", "thresholds", "selected"), tuple(lines))
-    return Section(title, sentences, (table,), charts=(Chart(about, strip_figure(curves, name)),))
 
 
 def span(low: float, high: float, digits: int = 6) -> str:
@@ -487,28 +364,6 @@ def span(low: float, high: float, digits: int = 6) -> str:
     if low == high:
         return f"{low:.{digits}g}"
     return f"{low:.{digits}g} to {high:.{digits}g}"
-
-
-def _passes(curves: ScoreCurves) -> str:
-    """Return in a sentence at which thresholds an attribute passes."""
-    kinds: dict[Verdict, str] = {"pass": "passes", "fail": "fails", "undecided": "is not decided"}
-    many = len(curves.thresholds)
-    parts = []
-    for verdict, words in kinds.items():
-        own = [run for run in runs(curves.thresholds) if run[0].verdict == verdict]
-        count = sum(map(len, own))
-        if count == many:
-            return f"{curves.attribute} {words} at all {many} thresholds."
-        if not count:
-            parts += [f"passes at none of {many} thresholds"] if verdict == "pass" else []
-            continue
-        where = " and ".join(span(run[0].threshold, run[-1].threshold, 4) for run in own)
-        if any(" at " in part for part in parts):
-            all_of_them = ""
-        else:
-            all_of_them = f" of {many} thresholds"
-        parts.append(f"{words} at {count}{all_of_them}" + (f" ({where})" if len(own) <= 2 else ""))
-    return f"{curves.attribute} {', '.join(parts)}."
 
 
 def _worth(curves: ScoreCurves, where: str, report: Report, view: View) -> Section:
@@ -605,11 +460,11 @@ def _groups(found: Sequence[ScoreCurves]) -> Iterator[tuple[ScoreCurves, ScoreRo
 
 
 def threshold_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
-    """Yield the verdict on every attribute at every threshold, a row a group with its selection rate."""
+    """Yield the selection rate of every group at every threshold."""
     for curves in found:
         for row in curves.thresholds:
             own: Row = {"model": curves.model, "attribute": curves.attribute}
-            own |= {**writing.flat(row), "failing": " ".join(row.failing)}
+            own |= writing.flat(row)
             for group, rate in row.rates.items():
                 yield {**own, "group": group, "selection_rate": rate}
 
