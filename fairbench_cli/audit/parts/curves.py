@@ -123,7 +123,7 @@ def _counted(scores: Scores, ranges: Floats, chosen: Bools) -> Slice:
 
 
 def _thresholds(scores: Scores, config: AuditConfig) -> tuple[ThresholdRow, ...]:
-    """Return what each threshold selects of the groups that are not left out."""
+    """Return the share that each threshold selects, of every group that is not left out."""
     rows = []
     for i, threshold in enumerate(scores.thresholds.tolist()):
         is_selected = np.arange(scores.cuts.shape[1]) > i
@@ -142,19 +142,19 @@ def _thresholds(scores: Scores, config: AuditConfig) -> tuple[ThresholdRow, ...]
 
 
 def _curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
-    part = scores.part
+    group_counts = scores.part
     reference = scores.reference
-    groups = part.counts.groups
-    many = len(groups)
-    alone = bool((reference[:many] == np.arange(many)).all())
-    if len(reference) > many:
+    groups = group_counts.counts.groups
+    n_groups = len(groups)
+    alone = bool((reference[:n_groups] == np.arange(n_groups)).all())
+    if len(reference) > n_groups:
         name = REST_NAME
     elif alone:
         name = ""
     else:
         name = groups[reference[0]]
     estimates = _values(scores, config.confidence)
-    values = {measure: intervals(*each) for measure, each in estimates.items()}
+    values = {measure: intervals(*estimate) for measure, estimate in estimates.items()}
     apart = {
         measure: intervals(
             *measures.minus((value, low, high), (value[reference], low[reference], high[reference]))
@@ -162,22 +162,27 @@ def _curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
         for measure, (value, low, high) in estimates.items()
         if measure != TO_REFERENCE
     }
-    if part.labelled:
+    if group_counts.labelled:
         bins = _bins(scores, config.confidence)
     else:
-        bins = [()] * many
+        bins = [()] * n_groups
     rows = []
-    for g in np.flatnonzero(~excluded(part, config)).tolist():
+    for g in np.flatnonzero(~excluded(group_counts, config)).tolist():
         itself = bool(reference[g] == g)
-        size = int(part.rows[g])
-        own, differences = ({measure: each[g] for measure, each in some.items()} for some in (values, apart))
+        size = int(group_counts.rows[g])
+        group_values, differences = (
+            {measure: of_groups[g] for measure, of_groups in measures_of_groups.items()}
+            for measures_of_groups in (values, apart)
+        )
         if itself:
-            del own[TO_REFERENCE]
+            del group_values[TO_REFERENCE]
             differences = {}
         small = size < config.min_group
         is_reference = itself and not alone
-        rows.append(ScoreRow(groups[g], size, small, is_reference, own, differences, bins[g]))
-    return ScoreCurves(part.model, part.attribute, name, tuple(rows), _thresholds(scores, config))
+        rows.append(ScoreRow(groups[g], size, small, is_reference, group_values, differences, bins[g]))
+    return ScoreCurves(
+        group_counts.model, group_counts.attribute, name, tuple(rows), _thresholds(scores, config)
+    )
 
 
 def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
@@ -187,20 +192,20 @@ def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
     to_reference = measures.ks_from_reference(sums, totals, scores.reference, confidence)
     if not scores.part.labelled:
         return {TO_REFERENCE: to_reference}
-    found = {
+    estimates = {
         "auc": measures.auc(sums, totals, confidence),
         "ks-of-labels": measures.ks_by_label(sums, totals, confidence),
         TO_REFERENCE: to_reference,
     }
     if scores.fit is None:
-        return found
+        return estimates
     slope, intercept = measures.slope_and_intercept(scores.fit, totals, confidence)
     mean = measures.mean_score(sums, totals)
     positive = totals.weight[:, 1]
     weight = totals.weight.sum(-1)
     worth = totals.kish_of_groups
     rate = divide(positive, weight)
-    return found | {
+    return estimates | {
         "brier": measures.brier(sums, totals, confidence),
         "calibration-slope": slope,
         "calibration-intercept": intercept,
@@ -211,17 +216,17 @@ def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
 
 def _bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]:
     """Return the bins of each group."""
-    found: list[list[CalibrationBin]] = [[] for _ in scores.part.counts.groups]
-    for b, (lowest, highest) in enumerate(zip(*(each.tolist() for each in scores.ends), strict=True)):
-        part = _counted(scores, scores.bins, np.arange(scores.bins.shape[1]) == b)
-        rows = own_rows(part, ("ppv",))  # of the rows of the bin, the positive
-        weight, many, _, scored = scores.bins[:, b].sum(-1)
+    bins: list[list[CalibrationBin]] = [[] for _ in scores.part.counts.groups]
+    for b, (lowest, highest) in enumerate(zip(*(limits.tolist() for limits in scores.ends), strict=True)):
+        bin_counts = _counted(scores, scores.bins, np.arange(scores.bins.shape[1]) == b)
+        rows = own_rows(bin_counts, ("ppv",))  # of the rows of the bin, the positive
+        weight, n_rows, _, scored = scores.bins[:, b].sum(-1)
         rate = divide(scores.bins[0, b, :, 1], weight)
         mean = divide(scored, weight)
         observed = intervals(rate, *wilson(rows.above[:, 0], rows.below[:, 0], confidence))
-        for g in np.flatnonzero(many).tolist():
-            found[g].append(CalibrationBin(lowest, highest, int(many[g]), float(mean[g]), observed[g]))
-    return [tuple(each) for each in found]
+        for g in np.flatnonzero(n_rows).tolist():
+            bins[g].append(CalibrationBin(lowest, highest, int(n_rows[g]), float(mean[g]), observed[g]))
+    return [tuple(group_bins) for group_bins in bins]
 
 
 MOST_LINES = 6  # groups in a figure; the tables have all
@@ -250,12 +255,12 @@ def calibration_figure(curves: ScoreCurves) -> str:
     for group in _drawn(curves):
         points = []
         limits = []
-        for each in group.bins:
-            if each.rows >= ENOUGH:
-                x = each.mean_score
-                rate = each.rate
-                words = f"{writing.with_interval(rate)} have label 1 where the mean score is {x:.4g}"
-                points.append((x, rate.value, f"{group.group}: {words}"))
+        for score_bin in group.bins:
+            if score_bin.rows >= ENOUGH:
+                x = score_bin.mean_score
+                rate = score_bin.rate
+                rate_text = f"{writing.with_interval(rate)} have label 1 where the mean score is {x:.4g}"
+                points.append((x, rate.value, f"{group.group}: {rate_text}"))
                 limits += [] if math.isnan(rate.low) else [(x, rate.low, rate.high)]
                 scores.append(x)
         lines.append(ChartLine(_name(group), points, limits))
@@ -269,12 +274,17 @@ def calibration_figure(curves: ScoreCurves) -> str:
         equal = charts.stroke("axis", ends, "as many as the score says", dashes="1 4")
     else:
         equal = ""
-    about = f"mean score, of ranges with {ENOUGH} rows and more"
-    return _plot("Calibration", about, curves, lines, axis, equal)
+    axis_label = f"mean score, of ranges with {ENOUGH} rows and more"
+    return _plot("Calibration", axis_label, curves, lines, axis, equal)
 
 
 def _plot(
-    title: str, about: str, curves: ScoreCurves, lines: Sequence[ChartLine], x: Axis, under: str = ""
+    title: str,
+    axis_label: str,
+    curves: ScoreCurves,
+    lines: Sequence[ChartLine],
+    x: Axis,
+    background: str = "",
 ) -> str:
     """Draw a line for each group, in a plot with shares on its vertical axis."""
     left_out = len(curves.groups) - len(lines)
@@ -282,8 +292,8 @@ def _plot(
         key = f"{left_out} more groups in the table"
     else:
         key = ""
-    said = f"{curves.attribute}: {title}; the numbers are in the table"
-    return charts.plot(said, x, SHARES, lines, about, key, under)
+    tooltip = f"{curves.attribute}: {title}; the numbers are in the table"
+    return charts.plot(tooltip, x, SHARES, lines, axis_label, key, background)
 
 
 def _drawn(curves: ScoreCurves) -> list[ScoreRow]:
@@ -305,9 +315,9 @@ def _edges(thresholds: Sequence[float]) -> list[float]:
     middles = [(a + b) / 2 for a, b in pairwise(thresholds)]
     if not middles:
         return [thresholds[0] - 0.5, thresholds[0] + 0.5]
-    first = 2 * thresholds[0] - middles[0]
-    last = 2 * thresholds[-1] - middles[-1]
-    return [first, *middles, last]
+    lowest = 2 * thresholds[0] - middles[0]
+    highest = 2 * thresholds[-1] - middles[-1]
+    return [lowest, *middles, highest]
 
 
 # By the names in a report: what each is called, and what that means.
@@ -338,20 +348,22 @@ MEASURES = {
 }
 
 
-def curve_sections(found: Sequence[ScoreCurves], report: Report, view: View) -> tuple[Section, ...]:
+def curve_sections(all_curves: Sequence[ScoreCurves], report: Report, view: View) -> tuple[Section, ...]:
     """Return the sections of the curves: one an attribute and model, and one on what the measures mean."""
-    if not found:
+    if not all_curves:
         return ()
     sections: list[Section] = []
-    by_model = grouped(found, lambda each: each.model)
+    by_model = grouped(all_curves, lambda curves: curves.model)
     for model, curves in by_model.items():
         if len(by_model) > 1:
             where = f" (model {model})"
         else:
             where = ""
-        sections += [_worth(each, where, report, view) for each in curves]
-    known = {name for each in found for row in each.groups for name in row.values}
-    meanings = (f"{words}: {meaning}." for name, (words, meaning) in MEASURES.items() if name in known)
+        sections += [_worth(attribute_curves, where, report, view) for attribute_curves in curves]
+    measured = {
+        name for attribute_curves in all_curves for row in attribute_curves.groups for name in row.values
+    }
+    meanings = (f"{label}: {meaning}." for name, (label, meaning) in MEASURES.items() if name in measured)
     return (*sections, Section("What the measures of scores mean", notes=tuple(meanings)))
 
 
@@ -376,15 +388,15 @@ def _worth(curves: ScoreCurves, where: str, report: Report, view: View) -> Secti
     }
     if curves.reference:
         columns["difference from the reference"] = lambda line: _difference(*line)
-    kept = lines[: view.shown]
-    bins = [(row, each) for row in curves.groups for each in row.bins]
-    left_out = [f"{len(lines) - len(kept)} more"] if len(kept) < len(lines) else []
+    shown_lines = lines[: view.shown]
+    bins = [(row, score_bin) for row in curves.groups for score_bin in row.bins]
+    left_out = [f"{len(lines) - len(shown_lines)} more"] if len(shown_lines) < len(lines) else []
     left_out += ["the calibration curve"] if bins and view.shown is not None else []
     if left_out:
-        more = f"and {' and '.join(left_out)}: see --all"
+        remark = f"and {' and '.join(left_out)}: see --all"
     else:
-        more = ""
-    tables = [table_of("Scores by group", columns, kept, more)]
+        remark = ""
+    tables = [table_of("Scores by group", columns, shown_lines, remark)]
     if bins and view.shown is None:
         tables.append(_bin_table(bins))
     figures = [Chart("Selection rate by threshold", rate_figure(curves))]
@@ -401,18 +413,19 @@ def _stand_out(curves: ScoreCurves, report: Report) -> tuple[str, ...]:
     )
     if not curves.reference:
         return (brackets,)
-    found = []
-    for name, (words, _) in MEASURES.items():
-        each = [(row, row.values if name == TO_REFERENCE else row.differences) for row in curves.groups]
-        own = [
-            f"{row.group} {known[name].value:+.3f}"
-            for row, known in each
-            if name in known and (known[name].low > 0 or known[name].high < 0)
+    clauses = []
+    for name, (label, _) in MEASURES.items():
+        compared = [(row, row.values if name == TO_REFERENCE else row.differences) for row in curves.groups]
+        outside = [
+            f"{row.group} {intervals_by_measure[name].value:+.3f}"
+            for row, intervals_by_measure in compared
+            if name in intervals_by_measure
+            and (intervals_by_measure[name].low > 0 or intervals_by_measure[name].high < 0)
         ]
-        found += [f"{words} ({', '.join(own)})"] if own else []
+        clauses += [f"{label} ({', '.join(outside)})"] if outside else []
     against = f"from {curves.reference}"
-    some = f"Differences {against} whose intervals leave out 0: {'; '.join(found)}."
-    return (some if found else f"No difference {against} has an interval that leaves out 0.", brackets)
+    sentence = f"Differences {against} whose intervals leave out 0: {'; '.join(clauses)}."
+    return (sentence if clauses else f"No difference {against} has an interval that leaves out 0.", brackets)
 
 
 def _bin_table(lines: Sequence[tuple[ScoreRow, CalibrationBin]]) -> TextTable:
@@ -434,45 +447,45 @@ def _difference(row: ScoreRow, name: str) -> TableCell:
     return TableCell(writing.DASH)
 
 
-def score_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
+def score_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
     """Yield each measure of the scores of every group, with its difference from the reference's."""
-    for curves, row, own in _groups(found):
-        own |= {"reference": curves.reference, "rows": row.rows, "small": row.small}
-        for measure, known in row.values.items():
+    for curves, row, key_cells in _groups(all_curves):
+        key_cells |= {"reference": curves.reference, "rows": row.rows, "small": row.small}
+        for measure, estimate in row.values.items():
             off = row.differences.get(measure, UNDEFINED)
             ends: Row = {"difference_low": off.low, "difference_high": off.high}
-            yield {**own, "measure": measure, **vars(known), "difference": off.value, **ends}
+            yield {**key_cells, "measure": measure, **vars(estimate), "difference": off.value, **ends}
 
 
-def calibration_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
+def calibration_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
     """Yield the share of label 1 in each range of scores, by group."""
-    for _curves, row, own in _groups(found):
-        for each in row.bins:
-            ends: Row = {"lowest": each.low, "highest": each.high, "rows": each.rows}
-            yield {**own, **ends, "mean_score": each.mean_score, **vars(each.rate)}
+    for _curves, row, key_cells in _groups(all_curves):
+        for score_bin in row.bins:
+            ends: Row = {"lowest": score_bin.low, "highest": score_bin.high, "rows": score_bin.rows}
+            yield {**key_cells, **ends, "mean_score": score_bin.mean_score, **vars(score_bin.rate)}
 
 
-def _groups(found: Sequence[ScoreCurves]) -> Iterator[tuple[ScoreCurves, ScoreRow, Row]]:
+def _groups(all_curves: Sequence[ScoreCurves]) -> Iterator[tuple[ScoreCurves, ScoreRow, Row]]:
     """Yield all groups with their curves, and the columns that name them."""
-    for curves in found:
+    for curves in all_curves:
         for row in curves.groups:
             yield curves, row, {"model": curves.model, "attribute": curves.attribute, "group": row.group}
 
 
-def threshold_rows(found: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
+def threshold_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
     """Yield the selection rate of every group at every threshold."""
-    for curves in found:
+    for curves in all_curves:
         for row in curves.thresholds:
-            own: Row = {"model": curves.model, "attribute": curves.attribute}
-            own |= writing.flat(row)
+            key_cells: Row = {"model": curves.model, "attribute": curves.attribute}
+            key_cells |= writing.flat(row)
             for group, rate in row.rates.items():
-                yield {**own, "group": group, "selection_rate": rate}
+                yield {**key_cells, "group": group, "selection_rate": rate}
 
 
 CURVES = Part[Sequence[Scores], tuple[ScoreCurves, ...]](
     "curves",
     wanted=lambda config: config.curves,
-    read=lambda scan: read_scores(scan, lambda part: usual_reference(part, scan.config)),
+    read=lambda scan: read_scores(scan, lambda group_counts: usual_reference(group_counts, scan.config)),
     judge=judge_curves,
     tables={"scores": score_rows, "calibration": calibration_rows, "thresholds": threshold_rows},
     sections=curve_sections,

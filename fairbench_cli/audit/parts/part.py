@@ -44,10 +44,10 @@ class View:
         """
         left_out = [] if self.shown is None else rows[self.shown :]
         if kinds and left_out:
-            of = f" ({kinds(left_out)})"
+            kinds_text = f" ({kinds(left_out)})"
         else:
-            of = ""
-        return rows[: self.shown], f"and {len(left_out):,} more{of}: see --all" if left_out else ""
+            kinds_text = ""
+        return rows[: self.shown], f"and {len(left_out):,} more{kinds_text}: see --all" if left_out else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +69,9 @@ class Whole:
     drawn: Callable[[Pair, str], Chart]
 
 
-def stream(seed: int, *place: str) -> np.random.Generator:
+def stream(seed: int, *stream_key: str) -> np.random.Generator:
     """Return random numbers of a place's own: one more attribute changes no other's intervals."""
-    key = "\x1f".join([str(seed), *place])
+    key = "\x1f".join([str(seed), *stream_key])
     return np.random.default_rng(int.from_bytes(hashlib.sha256(key.encode()).digest()))
 
 
@@ -120,7 +120,7 @@ class Part(Generic[Seen, Found]):
     tables: Mapping[str, Callable[[Found, Report], Iterable[Row]]] = field(default_factory=dict)
     sections: Callable[[Found, Report, View], Sequence[Section]] = _nothing
     data: Callable[[Found], Mapping[str, Any]] | None = None
-    summary: Callable[[Found, Report], str] = lambda _found, _report: ""
+    summary: Callable[[Found, Report], str] = lambda _findings, _report: ""
     verdicts: Callable[[Found], Iterable[tuple[Place, str, Verdict]]] = _nothing
-    worse: Callable[[Found, Report], str] = lambda _found, _report: ""
-    whole: Callable[[Found, Report], Whole | None] = lambda _found, _report: None
+    worse: Callable[[Found, Report], str] = lambda _findings, _report: ""
+    whole: Callable[[Found, Report], Whole | None] = lambda _findings, _report: None

@@ -45,8 +45,8 @@ def group_table_rows(_: None, report: Report) -> Iterable[Row]:
         own = writing.flat(row)
         for name, value in row.counts.items():
             yield {**own, "metric": name, **vars(UNDEFINED), "value": value}
-        for name, known in row.metrics.items():
-            yield {**own, "metric": name, **vars(known)}
+        for name, estimate in row.metrics.items():
+            yield {**own, "metric": name, **vars(estimate)}
 
 
 def disparity_rows(_: None, report: Report) -> Iterable[Row]:
@@ -73,30 +73,30 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
     sliced = report.config.sliced_by is not None
     if sliced and view.brief and view.shown is not None:
         return ()  # all slices together are shown, and the verdict on each
-    found = attribute_sections(report, view, "a")
+    sections = attribute_sections(report, view, "a")
     if view.brief:
-        return found
+        return sections
     if sliced:
-        found = [replace(section, folded=True) for section in found]
+        sections = [replace(section, folded=True) for section in sections]
     else:
-        found = found
-    named = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
-    others = [name for name in named if name not in report.deciding]
-    if others:
+        sections = sections
+    metrics = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
+    other_metrics = [name for name in metrics if name not in report.deciding]
+    if other_metrics:
         title = "Verdicts by attribute on what does not decide"
-        table = verdict_table(title, report, others, {name: name for name in others})
+        table = verdict_table(title, report, other_metrics, {name: name for name in other_metrics})
         title = "Other metrics and roll-ups, which do not decide"
-        found.append(Section(title, tables=(table,), folded=sliced))
+        sections.append(Section(title, tables=(table,), folded=sliced))
     everybody = group_table("All rows", report.overall)
-    return (*found, Section("All rows", tables=(everybody,), folded=sliced))
+    return (*sections, Section("All rows", tables=(everybody,), folded=sliced))
 
 
 def attribute_sections(report: Report, view: View, anchor: str) -> list[Section]:
     """Return a section an attribute; those of a page have an anchor, with their number."""
     if view.brief:
         return [_brief_section(verdict, report, view) for verdict in report.verdicts]
-    each = enumerate(report.verdicts, start=1)
-    return [_whole_section(f"{anchor}{i}", verdict, report) for i, verdict in each]
+    numbered = enumerate(report.verdicts, start=1)
+    return [_whole_section(f"{anchor}{i}", verdict, report) for i, verdict in numbered]
 
 
 def verdict_table(
@@ -132,15 +132,15 @@ def _verdict_cell(verdict: Verdict | None) -> TableCell:
     return TableCell("")
 
 
-def where(at: Place, report: Report) -> str:
+def where(place: Place, report: Report) -> str:
     """Name the model, or slice, and the decision of an attribute."""
-    return writing.place(at.model, at.decision, report.config.sliced_by)
+    return writing.place(place.model, place.decision, report.config.sliced_by)
 
 
-def in_brackets(at: Place, report: Report) -> str:
+def in_brackets(place: Place, report: Report) -> str:
     """Name them in brackets after a blank, where there are several."""
     if report.several:
-        return f" ({where(at, report)})"
+        return f" ({where(place, report)})"
     return ""
 
 
@@ -155,8 +155,8 @@ def judged_section(
 ) -> Section:
     """Return a section under the verdict on an attribute, with how many of its comparisons fail."""
     rows = decisive(verdict, report)
-    every, _ = of_attribute(verdict, report)
-    references = list(dict.fromkeys(row.reference for row in every if row.metric in report.deciding))
+    all_rows, _ = of_attribute(verdict, report)
+    references = list(dict.fromkeys(row.reference for row in all_rows if row.metric in report.deciding))
     if len(references) == 1:
         against = f", against {references[0]}"
     else:
@@ -169,20 +169,20 @@ def _whole_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Se
     """Return the comparisons and the groups of an attribute, with figures."""
     rows, groups = of_attribute(verdict, report)
     compared = decisive(verdict, report)
-    others = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
+    other_rows = [row for row in rows if row.metric not in report.deciding and not row.is_reference]
     if report.several:
         name = f"{verdict.attribute}, {where(verdict, report)}"
     else:
         name = verdict.attribute
     tables = (
         _comparison_table(f"{name}: comparisons, worst first", compared, groups, report),
-        _comparison_table(f"{name}: other metrics, which do not decide", others, groups, report),
+        _comparison_table(f"{name}: other metrics, which do not decide", other_rows, groups, report),
         group_table(f"{name}: groups", groups),
     )
     panels = [
-        _panel(metric, each, groups, report)
+        _panel(metric, metric_rows, groups, report)
         for metric in report.deciding
-        if (each := [row for row in rows if row.metric == metric])
+        if (metric_rows := [row for row in rows if row.metric == metric])
     ]
     figures = (
         Section("Group metrics", charts=tuple(values for values, _ in panels)),
@@ -206,27 +206,27 @@ def _panel(metric: str, rows: list[Disparity], groups: list[GroupRow], report: R
     untested = report.config.rule == "point"
     minor = minor_groups(groups)
     ordered = worst_first(rows, minor)  # references, which are always shown, and minor groups come last
-    shown = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
+    drawn_rows = [row for i, row in enumerate(ordered) if i < MOST_BARS or row.is_reference]
     values = []
     ratios = []
-    for row in shown:
-        own = of_group[row.group]
-        name = row.group + ("*" if own.small else "")
+    for row in drawn_rows:
+        group_row = of_group[row.group]
+        name = row.group + ("*" if group_row.small else "")
         look: Look = LOOKS[row.verdict] if untested else row.verdict
         symbol = (UNTESTED if untested else SYMBOLS)[row.verdict]
         if row.is_reference:
             look = "reference"
             symbol = ""
-        said = f"{writing.number(row.value)} ({writing.fraction(row.behind)})"
-        values.append(Bar(name, said, own.metrics[metric], look, symbol))
+        value_text = f"{writing.number(row.value)} ({writing.fraction(row.behind)})"
+        values.append(Bar(name, value_text, group_row.metrics[metric], look, symbol))
         ratios.append(Bar(name, _ratio_text(row), row.ratio, look, symbol))
-    references = {row.reference_value for row in shown if not math.isnan(row.reference_value)}
+    references = {row.reference_value for row in drawn_rows if not math.isnan(row.reference_value)}
     if len(references) == 1:
         line = references.pop()
     else:
         line = math.nan
     label = RATES[metric].label
-    left_out = len(rows) - len(shown)
+    left_out = len(rows) - len(drawn_rows)
     if label != metric:
         caption = label
     else:
@@ -282,9 +282,9 @@ def value_panel(title: str, bars: Sequence[Bar], reference: float) -> str:
     return row_chart(_all_bars(title, bars), axis, rows)
 
 
-def rate_axis(known: Iterable[Interval], references: Iterable[float], *, percent: bool = False) -> Axis:
+def rate_axis(estimates: Iterable[Interval], references: Iterable[float], *, percent: bool = False) -> Axis:
     """Return an axis from 0 with room for rates, their intervals and those of references."""
-    ends = [end for one in known for end in (one.value, one.high)]
+    ends = [end for estimate in estimates for end in (estimate.value, estimate.high)]
     return Axis(
         0.0, _round_up(max([0.0, *(x for x in (*ends, *references) if math.isfinite(x))])), percent=percent
     )
@@ -345,12 +345,12 @@ def failures(rows: Sequence[Disparity]) -> str:
         return f"The only comparison {'is ' if only == 'undecided' else ''}{VERDICTS[only]}."
     kinds = [row.verdict for row in rows]
     failing, passing, still = (kinds.count(kind) for kind in ("fail", "pass", "undecided"))
-    parts = [f"{failing} of {len(rows)} comparisons {'fails' if failing == 1 else 'fail'}"]
+    clauses = [f"{failing} of {len(rows)} comparisons {'fails' if failing == 1 else 'fail'}"]
     if passing:
-        parts += [f"{passing} {'passes' if passing == 1 else 'pass'}"]
+        clauses += [f"{passing} {'passes' if passing == 1 else 'pass'}"]
     if still:
-        parts += [f"{still} {'is' if still == 1 else 'are'} not decided"]
-    return ", ".join(parts) + "."
+        clauses += [f"{still} {'is' if still == 1 else 'are'} not decided"]
+    return ", ".join(clauses) + "."
 
 
 def _in_words(row: Disparity, report: Report) -> str:
@@ -363,11 +363,11 @@ def _in_words(row: Disparity, report: Report) -> str:
 def reason_words(row: Disparity, report: Report) -> str:
     """Return why a comparison is not decided; of chance, whether it alone would be."""
     if row.deciding:
-        of = writing.among(row.p, report.family, report.config.confidence)
+        among = writing.among(row.p, report.family, report.config.confidence)
     else:
-        of = ""
+        among = ""
     why = writing.reason_words(row.reason, row.p_holm, report.config.confidence)
-    return why + (of if row.reason == "chance" else "")
+    return why + (among if row.reason == "chance" else "")
 
 
 def rank(row: Disparity) -> int:
@@ -391,13 +391,13 @@ def minor_groups(groups: Iterable[GroupRow]) -> frozenset[str]:
 def minor_words(groups: Iterable[str], report: Report) -> str:
     """Return the reason why groups are minor: "of fewer than 30 rows", "without a value", or either."""
     missing = [MISSING in group.split(CROSS) for group in groups]
-    few = f"of fewer than {report.config.min_group:,} rows"
-    none = "without a value"
+    small_text = f"of fewer than {report.config.min_group:,} rows"
+    missing_text = "without a value"
     if all(missing):
-        return none
+        return missing_text
     if any(missing):
-        return f"{few} or {none}"
-    return few
+        return f"{small_text} or {missing_text}"
+    return small_text
 
 
 def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[Disparity]:
@@ -408,13 +408,13 @@ def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[
     """
 
     def key(row: Disparity) -> tuple[float, ...]:
-        last = not row.is_reference and row.group in minor
+        is_minor = not row.is_reference and row.group in minor
         low, high = (abs(_log(limit)) for limit in (row.ratio.low, row.ratio.high))
         point = abs(_log(row.ratio.value))
         if row.verdict == "undecided":
-            return last, rank(row), 2.0 if math.isnan(row.p) else row.p, -point
+            return is_minor, rank(row), 2.0 if math.isnan(row.p) else row.p, -point
         surely = abs(_log(writing.nearest_to(1.0, row.ratio)))
-        return last, rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
+        return is_minor, rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
 
     return sorted(rows, key=key)
 
@@ -430,14 +430,14 @@ def _log(value: float) -> float:
     return math.log(value)
 
 
-def of_attribute(at: Place, report: Report) -> tuple[list[Disparity], list[GroupRow]]:
+def of_attribute(place: Place, report: Report) -> tuple[list[Disparity], list[GroupRow]]:
     """Return the comparisons and the groups of an attribute under a model and a decision."""
-    return report.by_audit[at.place]
+    return report.by_audit[place.place]
 
 
-def decisive(at: Place, report: Report) -> list[Disparity]:
+def decisive(place: Place, report: Report) -> list[Disparity]:
     """Return the comparisons that decide on an attribute under a model and a decision."""
-    rows, _ = of_attribute(at, report)
+    rows, _ = of_attribute(place, report)
     return [row for row in rows if row.metric in report.deciding and not row.is_reference]
 
 
@@ -450,10 +450,10 @@ def _comparison_table(
 
     def verdict(row: Disparity) -> TableCell:
         decides = row.deciding or row.is_reference
-        words = _in_words(row, report)
+        verdict_text = _in_words(row, report)
         if decides:
-            return TableCell(words, verdict=row.verdict)
-        return TableCell(f"({words})")
+            return TableCell(verdict_text, verdict=row.verdict)
+        return TableCell(f"({verdict_text})")
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
         "group": lambda row: writing.group_cell(row.group, row.group in small, muted=row.group in minor),
@@ -502,15 +502,18 @@ def _brief_table(
             reason_words(row, report) or _in_words(row, report), verdict=row.verdict
         ),
     }
-    shown, more = view.cut(ordered, in_kinds)
-    return table_of("", columns, shown, more if rows else "nothing to compare")
+    shown_rows, remark = view.cut(ordered, in_kinds)
+    return table_of("", columns, shown_rows, remark if rows else "nothing to compare")
 
 
 def in_kinds(rows: Sequence[Disparity]) -> str:
     """Return how many comparisons pass, fail and are not decided: "2 pass, 11 not decided"."""
-    said = {"pass": "pass", "fail": "fail", "undecided": "not decided"}
-    kinds = ((sum(row.verdict == kind for row in rows), words) for kind, words in said.items())
-    return ", ".join(f"{n} {words}" for n, words in kinds if n)
+    verdict_texts = {"pass": "pass", "fail": "fail", "undecided": "not decided"}
+    kinds = (
+        (sum(row.verdict == kind for row in rows), verdict_text)
+        for kind, verdict_text in verdict_texts.items()
+    )
+    return ", ".join(f"{n} {verdict_text}" for n, verdict_text in kinds if n)
 
 
 def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:

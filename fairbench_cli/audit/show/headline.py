@@ -110,16 +110,16 @@ class Headline:
     def lines(self, *, everything: bool = False) -> tuple[list[tuple[Verdict, str]], list[str]]:
         """Return the sentences with their verdicts, and what is open; a last line counts what is left out."""
         if everything:
-            most = None
+            n_shown = None
         else:
-            most = MOST_LINES
-        sentences = [(one.verdict, one.text) for one in self.sentences[:most]]
-        still = [one.text for one in self.open[:most]]
-        if more := len(self.sentences) - len(sentences):
-            sentences.append((self.sentences[len(sentences)].verdict, f"and {more} more, below."))
-        if more := len(self.open) - len(still):
-            still.append(f"and {more} more, below.")
-        return sentences, still
+            n_shown = MOST_LINES
+        sentences = [(sentence.verdict, sentence.text) for sentence in self.sentences[:n_shown]]
+        open_texts = [attribute.text for attribute in self.open[:n_shown]]
+        if n_more := len(self.sentences) - len(sentences):
+            sentences.append((self.sentences[len(sentences)].verdict, f"and {n_more} more, below."))
+        if n_more := len(self.open) - len(open_texts):
+            open_texts.append(f"and {n_more} more, below.")
+        return sentences, open_texts
 
 
 def headline(report: Report) -> Headline:
@@ -135,30 +135,41 @@ def headline(report: Report) -> Headline:
 
 
 def _headline(report: Report) -> Headline:
-    short = " ".join(filter(None, (part.summary(found, report) for part, found in parts_of(report))))
+    summaries = " ".join(
+        filter(None, (part.summary(findings, report) for part, findings in parts_of(report)))
+    )
     if report.without_verdict:
-        return Headline(None, short)
-    if whole := whole_of(report):
-        first = _headline(whole.report)
-        said = tuple(
-            replace(one, text=f"{one.text} {whole.said(one, one.metric)}".rstrip()) for one in first.sentences
+        return Headline(None, summaries)
+    if all_slices := whole_of(report):
+        answer = _headline(all_slices.report)
+        sentences = tuple(
+            replace(sentence, text=f"{sentence.text} {all_slices.said(sentence, sentence.metric)}".rstrip())
+            for sentence in answer.sentences
         )
-        text = first.sentence.replace(":", f", {whole.about} together:", 1)
-        return replace(first, sentence=f"{text} {short}", sentences=said)
-    every = [(at, minor_groups(of_attribute(at, report)[1])) for at in report.verdicts]
-    worst = [(at, minor, rows) for at, minor in every if (rows := worst_first(decisive(at, report), minor))]
+        text = answer.sentence.replace(":", f", {all_slices.about} together:", 1)
+        return replace(answer, sentence=f"{text} {summaries}", sentences=sentences)
+    attributes = [(verdict, minor_groups(of_attribute(verdict, report)[1])) for verdict in report.verdicts]
+    worst = [
+        (verdict, minor, rows)
+        for verdict, minor in attributes
+        if (rows := worst_first(decisive(verdict, report), minor))
+    ]
 
-    def order_of(one: tuple[AttributeVerdict, frozenset[str], list[Disparity]]) -> tuple[Any, ...]:
+    def order_of(judged: tuple[AttributeVerdict, frozenset[str], list[Disparity]]) -> tuple[Any, ...]:
         """Return the sort key: what counts first, what is not of minor groups, what concerns most people."""
-        at, minor, (row, *_) = one
-        return at not in report.judged, row.group in minor, rank(row), -_weight(row)
+        verdict, minor, (row, *_) = judged
+        return verdict not in report.judged, row.group in minor, rank(row), -_weight(row)
 
     worst.sort(key=order_of)
-    found = tuple(_of_attribute(rows, minor, report) for _, minor, rows in worst)
-    order = [at for at, *_ in worst]
-    order += [at for at in report.verdicts if at not in order]
-    still = tuple(one for at in order if (one := open_attribute(at, report)) is not None)
-    return Headline(report.verdict, f"{_overall(report, order)} {short}".rstrip(), found, still)
+    answer_sentences = tuple(_of_attribute(rows, minor, report) for _, minor, rows in worst)
+    order = [verdict for verdict, *_ in worst]
+    order += [verdict for verdict in report.verdicts if verdict not in order]
+    open_attributes = tuple(
+        open_rates for verdict in order if (open_rates := open_attribute(verdict, report)) is not None
+    )
+    return Headline(
+        report.verdict, f"{_overall(report, order)} {summaries}".rstrip(), answer_sentences, open_attributes
+    )
 
 
 def _of_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Report) -> Sentence:
@@ -166,41 +177,41 @@ def _of_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Repo
 
     Where there are other groups, `minor` ones may make its verdict worse than the comparison's.
     """
-    worst, *others = rows
-    failing = [row for row in others if row.verdict == "fail"]
+    worst, *remaining = rows
+    failing = [row for row in remaining if row.verdict == "fail"]
     if worst.group in minor:
         return sentence(worst, report, len(failing), f", all groups {minor_words([worst.group], report)}")
-    behind = [row for row in failing if row.group in minor]
-    first = sentence(worst, report, len(failing) - len(behind))
-    if not behind:
-        return first
-    more = f"Of {_counted_minor(dict.fromkeys(row.group for row in behind), report)}"
-    if len(behind) == 1:
+    minor_failing = [row for row in failing if row.group in minor]
+    answer = sentence(worst, report, len(failing) - len(minor_failing))
+    if not minor_failing:
+        return answer
+    remark = f"Of {_counted_minor(dict.fromkeys(row.group for row in minor_failing), report)}"
+    if len(minor_failing) == 1:
         verb = "fails"
     else:
         verb = "fail"
-    text = f"{first.text} {more} {counted_words(len(behind), 'comparison')} {verb}."
-    return replace(first, text=text, verdict="fail")
+    text = f"{answer.text} {remark} {counted_words(len(minor_failing), 'comparison')} {verb}."
+    return replace(answer, text=text, verdict="fail")
 
 
 def _counted_minor(names: Iterable[str], report: Report) -> str:
     """Return how many minor groups these are, why they are, and which."""
     groups = list(names)
-    which = listed([writing.named(group) for group in groups])
-    return f"{counted_words(len(groups), 'group')} {minor_words(groups, report)} ({which})"
+    names_text = listed([writing.named(group) for group in groups])
+    return f"{counted_words(len(groups), 'group')} {minor_words(groups, report)} ({names_text})"
 
 
-def sentence(row: Disparity, report: Report, more: int = 0, about: str = "") -> Sentence:
-    """Return a comparison in words, and how many `more` of the attribute fail; what is said `about` it."""
+def sentence(row: Disparity, report: Report, n_more: int = 0, addition: str = "") -> Sentence:
+    """Return a comparison in words, with an `addition` to its attribute; `n_more` of this fail, too."""
     harmed = _harmed(row, report.config.effect)
     if harmed and row.verdict == "fail":
         who = f", to the disadvantage of {writing.named(harmed)}"
     else:
         who = ""
-    said = f"{_rates(row)}{_times(row)}{finding(row, report)}{who}"
-    text = f"{row.attribute}{in_brackets(row, report)}{about}: {said}."
-    if more:
-        text += f" {more:,} more comparison{'s fail' if more > 1 else ' fails'}."
+    clause = f"{_rates(row)}{_times(row)}{finding(row, report)}{who}"
+    text = f"{row.attribute}{in_brackets(row, report)}{addition}: {clause}."
+    if n_more:
+        text += f" {n_more:,} more comparison{'s fail' if n_more > 1 else ' fails'}."
     pair = (*row.place, row.group, row.reference)
     return Sentence(*pair, row.metric, row.verdict, row.shown_outside, harmed, text)
 
@@ -241,31 +252,31 @@ def _rates(row: Disparity) -> str:
 
 def _times(row: Disparity) -> str:
     """Return the ratio with its interval: ": 0.38 times as often (0.28 to 0.49)"."""
-    known = row.ratio
+    ratio = row.ratio
     often = "as often"
     if row.metric not in EVENTS:
         often = "as large"
     elif not EVENTS[row.metric][0]:
         often = "as many"
-    if math.isnan(known.value):
+    if math.isnan(ratio.value):
         if row.value == row.reference_value == 0:
             return f": equally {often.removeprefix('as ')}"
         return ""
     low, high, value = (
-        writing.ratio(part, row.tau, 2 if part == 0 or part >= 0.1 else 3)
-        for part in (known.low, known.high, known.value)
+        writing.ratio(limit, row.tau, 2 if limit == 0 or limit >= 0.1 else 3)
+        for limit in (ratio.low, ratio.high, ratio.value)
     )
-    if math.isinf(known.value):
-        if known.low > 0:
+    if math.isinf(ratio.value):
+        if ratio.low > 0:
             return f": at least {low} times {often}"
         return ""
-    if known.value == 0:
-        if math.isfinite(known.high):
+    if ratio.value == 0:
+        if math.isfinite(ratio.high):
             return f": at most {high} times {often}"
         return ""
-    if math.isnan(known.low):
+    if math.isnan(ratio.low):
         limits = ""
-    elif math.isfinite(known.high):
+    elif math.isfinite(ratio.high):
         limits = f" ({low} to {high})"
     else:
         limits = ""
@@ -302,15 +313,21 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     These are two questions: rates may be shown to differ where it is open whether by more than is allowed.
     """
     judged = [verdict for verdict in order if verdict in report.judged]
-    kinds = {kind: [one for one in judged if one.verdict == kind] for kind in VERDICTS}
-    by = {kind: _attributes(some, report) for kind, some in kinds.items()}
+    kinds = {kind: [verdict for verdict in judged if verdict.verdict == kind] for kind in VERDICTS}
+    names = {kind: _attributes(verdicts, report) for kind, verdicts in kinds.items()}
     limits = _limits(report)
     tested = report.config.rule != "point"
-    shown = [(one, _verdicts_of_shown(one, report)) for one in judged if one.verdict != "fail" and tested]
-    too_much = _attributes([one for one, kinds_of in shown if "undecided" in kinds_of], report)
-    allowed = _attributes([one for one, kinds_of in shown if kinds_of == {"pass"}], report)
-    if by["pass"]:
-        passing = f" Passes: {by['pass']}."
+    with_difference = [
+        (verdict, _verdicts_of_shown(verdict, report))
+        for verdict in judged
+        if verdict.verdict != "fail" and tested
+    ]
+    too_much = _attributes(
+        [verdict for verdict, kinds_of in with_difference if "undecided" in kinds_of], report
+    )
+    allowed = _attributes([verdict for verdict, kinds_of in with_difference if kinds_of == {"pass"}], report)
+    if names["pass"]:
+        passing = f" Passes: {names['pass']}."
     else:
         passing = ""
     if allowed:
@@ -322,10 +339,10 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
             chance = "rates differ by more than chance, and "
         else:
             chance = ""
-        text = f"Fails: in {by['fail']} {chance}the measured gap is larger than allowed ({limits})."
+        text = f"Fails: in {names['fail']} {chance}the measured gap is larger than allowed ({limits})."
         if tested:
             text += _truly_larger(kinds["fail"], report)
-        text += passing + (f" Not decided: {by['undecided']}." if by["undecided"] else "")
+        text += passing + (f" Not decided: {names['undecided']}." if names["undecided"] else "")
         if too_much:
             text += f" In {too_much}, too, rates differ by more than chance; whether by too much is open."
         text += within
@@ -334,7 +351,7 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
             sure = ", for every value that fits the data"
         else:
             sure = ""
-        text = f"Passes: in {by['pass']} no gap is larger than allowed{sure} ({limits})."
+        text = f"Passes: in {names['pass']} no gap is larger than allowed{sure} ({limits})."
         if tested:
             text += within or " No difference is shown."
     else:
@@ -366,12 +383,14 @@ def _verdicts_of_shown(verdict: AttributeVerdict, report: Report) -> set[Verdict
 
 def _truly_larger(failing: Sequence[AttributeVerdict], report: Report) -> str:
     """Return of which attributes it is shown that the true gap is larger than allowed, too."""
-    sure = [one for one in failing if any(beyond(row) == "shown" for row in decisive(one, report))]
-    still = [one for one in failing if one not in sure]
+    sure = [
+        verdict for verdict in failing if any(beyond(row) == "shown" for row in decisive(verdict, report))
+    ]
+    still = [verdict for verdict in failing if verdict not in sure]
     if not sure or not still:
         return f" That the true gap is, too, is {'shown' if sure else 'open'}."
-    shown, others = (_attributes(some, report) for some in (sure, still))
-    return f" That the true gap is, too, is shown in {shown} and open in {others}."
+    shown_names, open_names = (_attributes(verdicts, report) for verdicts in (sure, still))
+    return f" That the true gap is, too, is shown in {shown_names} and open in {open_names}."
 
 
 def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> str:
@@ -380,20 +399,22 @@ def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> str:
     They are joined as "race, sex and age"; the last ones are counted where there are many.
     """
     names = []
-    for attribute, some in grouped(verdicts, lambda one: one.attribute).items():
-        n = sum(one.attribute == attribute for one in report.judged)
-        audits = f" ({len(some)} of {n} audits)"
+    for attribute, of_attribute_verdicts in grouped(verdicts, lambda verdict: verdict.attribute).items():
+        n = sum(verdict.attribute == attribute for verdict in report.judged)
+        audits = f" ({len(of_attribute_verdicts)} of {n} audits)"
         if n == 1:
             audits = ""
-        elif len(some) == n:
+        elif len(of_attribute_verdicts) == n:
             audits = f" ({'both' if n == 2 else f'all {n}'} audits)"
-        elif len(some) == 1:
-            apart = len({one.decision for one in report.judged}) > 1 or not some[0].model
+        elif len(of_attribute_verdicts) == 1:
+            apart = (
+                len({verdict.decision for verdict in report.judged}) > 1 or not of_attribute_verdicts[0].model
+            )
             if apart:
-                decision = some[0].decision
+                decision = of_attribute_verdicts[0].decision
             else:
                 decision = ""
-            audits = f" ({writing.place(some[0].model, decision, report.config.sliced_by)})"
+            audits = f" ({writing.place(of_attribute_verdicts[0].model, decision, report.config.sliced_by)})"
         names.append(attribute + audits)
     if len(names) > MOST_NAMES:
         names[MOST_NAMES - 1 :] = [f"{len(names) - MOST_NAMES + 1} more"]
@@ -407,8 +428,8 @@ def _limits(report: Report) -> str:
         return "allowed: four fifths of the highest rate"
     deciding = [row for row in report.disparities if row.metric in report.deciding]
     taus = {row.metric: row.tau for row in deciding if row.tau != config.tau}
-    more = "".join(f", {RATES[name].label} {allowed(tau)}" for name, tau in taus.items())
-    return f"allowed: {allowed(config.tau)} times the reference's rate{more}"
+    other_limits = "".join(f", {RATES[name].label} {allowed(tau)}" for name, tau in taus.items())
+    return f"allowed: {allowed(config.tau)} times the reference's rate{other_limits}"
 
 
 def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute | None:
@@ -420,46 +441,49 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
     for group, rows in grouped(decisive(verdict, report), lambda row: row.group).items():
         still = [row for row in rows if row.verdict == "undecided"]
         if still:
-            needed = [_own_rows(row, sizes) for row in still]
-            least = min((n for n in needed if not math.isnan(n)), default=math.nan)
-            if any(map(math.isnan, needed)):
+            rows_needed = [_own_rows(row, sizes) for row in still]
+            least = min((n for n in rows_needed if not math.isnan(n)), default=math.nan)
+            if any(map(math.isnan, rows_needed)):
                 most = math.nan
             else:
-                most = max(needed)
+                most = max(rows_needed)
             names = tuple(row.metric for row in still)
             groups.append(OpenGroup(group, sizes[group].rows, names, len(rows), least, most))
             apart[group] = sum(differs(row, report.config.confidence) == "shown" for row in still)
     if not groups:
         return None
-    groups.sort(key=lambda one: (one.group in minor, -len(one.metrics) / one.compared, one.rows))
-    major = [one for one in groups if one.group not in minor]
-    parts = [_open_words(one, apart[one.group], first=one is major[0]) for one in major[:MOST_GROUPS]]
+    groups.sort(key=lambda group: (group.group in minor, -len(group.metrics) / group.compared, group.rows))
+    major = [open_group for open_group in groups if open_group.group not in minor]
+    clauses = [
+        _open_words(open_group, apart[open_group.group], first=open_group is major[0])
+        for open_group in major[:MOST_GROUPS]
+    ]
     if len(major) > MOST_GROUPS:
-        parts.append(f"{len(major) - MOST_GROUPS:,} more groups")
-    if few := [one.group for one in groups if one.group in minor]:
-        parts.append(_counted_minor(few, report))
-    text = f"{verdict.attribute}{in_brackets(verdict, report)}: {'; '.join(parts)}."
+        clauses.append(f"{len(major) - MOST_GROUPS:,} more groups")
+    if minor_names := [open_group.group for open_group in groups if open_group.group in minor]:
+        clauses.append(_counted_minor(minor_names, report))
+    text = f"{verdict.attribute}{in_brackets(verdict, report)}: {'; '.join(clauses)}."
     return OpenAttribute(*verdict.place, tuple(groups), text)
 
 
 def _own_rows(row: Disparity, sizes: dict[str, GroupRow]) -> float:
     """Return about how many rows of the group itself would decide a comparison, rounded up; or NaN."""
     mine = sizes[row.group].rows
-    whole = row.reference not in sizes  # everybody else
-    if whole:
-        both = sum(one.rows for one in sizes.values())
+    against_rest = row.reference not in sizes  # everybody else
+    if against_rest:
+        n_both = sum(row_of_group.rows for row_of_group in sizes.values())
     else:
-        both = mine + sizes[row.reference].rows
-    if both:
-        needed = row.rows_needed * mine / both
+        n_both = mine + sizes[row.reference].rows
+    if n_both:
+        n_needed = row.rows_needed * mine / n_both
     else:
-        needed = math.nan
-    if needed <= MOST_ROWS:
-        return writing.about(needed)
+        n_needed = math.nan
+    if n_needed <= MOST_ROWS:
+        return writing.about(n_needed)
     return math.nan
 
 
-def _open_words(one: OpenGroup, apart: int, *, first: bool) -> str:
+def _open_words(open_group: OpenGroup, apart: int, *, first: bool) -> str:
     """Return a group that is open: "Asian on 5 of 5 rates (31 rows; about 220 to 1,600 would decide)".
 
     On how many of these its rates are shown to be `apart` is said: what is open there is the limit alone.
@@ -468,21 +492,22 @@ def _open_words(one: OpenGroup, apart: int, *, first: bool) -> str:
         rates = " rates"
     else:
         rates = ""
-    if len(one.metrics) == one.compared == 1:
-        on = ""
-    elif one.compared == 1 or len(one.metrics) > 1:
-        on = f" on {len(one.metrics)} of {one.compared}{rates}"
+    if len(open_group.metrics) == open_group.compared == 1:
+        on_rates = ""
+    elif open_group.compared == 1 or len(open_group.metrics) > 1:
+        on_rates = f" on {len(open_group.metrics)} of {open_group.compared}{rates}"
     else:
-        on = f" on {RATES[one.metrics[0]].label}"
+        on_rates = f" on {RATES[open_group.metrics[0]].label}"
     if apart:
-        on += ", differing beyond chance" + (f" on {apart}" if apart < len(one.metrics) else "")
-    needed = writing.rows_words(one.least_needed, one.most_needed)
-    if needed:
-        needed = f"; {needed}" + (" would decide" if first else "")
+        on_rates += ", differing beyond chance" + (f" on {apart}" if apart < len(open_group.metrics) else "")
+    needed_text = writing.rows_words(open_group.least_needed, open_group.most_needed)
+    if needed_text:
+        needed_text = f"; {needed_text}" + (" would decide" if first else "")
     else:
-        needed = ""
-    if one.rows == 1:
-        rows = " row"
+        needed_text = ""
+    if open_group.rows == 1:
+        rows_text = " row"
     else:
-        rows = " rows"
-    return f"{writing.named(one.group)}{on} ({writing.thousands(one.rows)}{rows}{needed})"
+        rows_text = " rows"
+    count_text = f"{writing.thousands(open_group.rows)}{rows_text}"
+    return f"{writing.named(open_group.group)}{on_rates} ({count_text}{needed_text})"
