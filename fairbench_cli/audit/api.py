@@ -106,10 +106,10 @@ class AuditResult:
         ArgumentError
             When the answer speaks of no such attribute, or of none at all.
         """
-        from fairbench_cli.audit.show.document import charts_of
+        from fairbench_cli.audit.show.document import attribute_charts
         from fairbench_cli.document.notebook import ShownChart
 
-        charts = charts_of(self.report)
+        charts = attribute_charts(self.report)
         if not charts:
             raise ArgumentError(Problem("the audit compares no groups", "look at to_pandas('groups')"))
         if attribute is None:

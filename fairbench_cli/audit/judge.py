@@ -7,9 +7,15 @@ from types import MappingProxyType
 from typing import Any
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.kernel import report_of
+from fairbench_cli.audit.compare.kernel import compare_slices
 from fairbench_cli.audit.compare.report import Gate, GroupRow, Place, Report
-from fairbench_cli.audit.compare.verdict import all_of, check_names, deciding_names, gate, verdicts_of
+from fairbench_cli.audit.compare.verdict import (
+    check_names,
+    combine_verdicts,
+    decide_attributes,
+    decide_gate,
+    deciding_names,
+)
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.scan.scan import Scan
@@ -22,7 +28,7 @@ EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 def read(scan: Scan) -> dict[str, Any]:
     """Return the data that the parts of an audit need of the rows, by the keys of the parts."""
-    return {part.key: part.read(scan) for part in PARTS if part.wanted(scan.config)}
+    return {part.key: part.read(scan) for part in PARTS if part.is_requested(scan.config)}
 
 
 def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) -> Report:
@@ -45,19 +51,21 @@ def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) ->
     references.check_references(tally, config)
     check_names(tally, config)
     base = _compared(tally, config)
-    found = {part.key: part.judge(seen.get(part.key, ()), base) for part in PARTS if part.wanted(config)}
+    found = {
+        part.key: part.judge(seen.get(part.key, ()), base) for part in PARTS if part.is_requested(config)
+    }
     return _decided(replace(base, found=found))
 
 
 def _compared(tally: Tally, config: AuditConfig) -> Report:
     """Return the report before any part is judged."""
     deciding = deciding_names(tally, config)
-    slices = [references.kept(part, config) for part in tally.slices]
+    slices = [references.without_excluded_groups(part, config) for part in tally.slices]
     if tally.last:
         compared_by = references.common_references(slices, config)
     else:
         compared_by = config
-    report = report_of(
+    report = compare_slices(
         tally.slices,
         deciding,
         config,
@@ -77,14 +85,14 @@ def _decided(report: Report) -> Report:
     for part, found in parts_of(report):
         for at, name, verdict in part.verdicts(found):
             more.setdefault(at, []).append((name, verdict))
-    report = replace(report, verdicts=verdicts_of(report, more))
+    report = replace(report, verdicts=decide_attributes(report, more))
     judged = () if report.without_verdict else report.judged
     last = [row for row in report.disparities if report.last in ("", row.model)]
-    stop = gate(report.judged, last, report.config)
+    stop = decide_gate(report.judged, last, report.config)
     worse = [reason for part, found in parts_of(report) if (reason := part.worse(found, report))]
     if worse and not stop.stops:
         stop = Gate(stops=True, reason=worse[0])
-    return replace(report, verdict=all_of(row.verdict for row in judged), gate=stop)
+    return replace(report, verdict=combine_verdicts(row.verdict for row in judged), gate=stop)
 
 
 def _notes(tally: Tally, config: AuditConfig) -> list[str]:

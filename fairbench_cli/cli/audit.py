@@ -255,7 +255,7 @@ def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str |
 
 def _print(report: "Report", format_: str, everything: bool) -> None:
     """Print the report in a format."""
-    from fairbench_cli.audit.show.document import audit_document, gate_words
+    from fairbench_cli.audit.show.document import audit_document, describe_gate
     from fairbench_cli.audit.show.formats import write
     from fairbench_cli.cli.console import print_document, print_text, talk
 
@@ -264,4 +264,4 @@ def _print(report: "Report", format_: str, everything: bool) -> None:
     else:
         print_text(write(report, format_), format_)
         if report.gate.stops:
-            talk(gate_words(report))
+            talk(describe_gate(report))

@@ -69,14 +69,14 @@ class RateRows:
         )
 
 
-def of_all(names: Sequence[str]) -> Bools:
+def is_share(names: Sequence[str]) -> Bools:
     """Return which rates are shares: what a group has of the sum of all groups."""
     return np.array([RATES[name].of_all for name in names], dtype=bool)
 
 
-def own_rows(group_counts: Slice, names: Sequence[str]) -> RateRows:
+def group_rate_rows(group_counts: Slice, names: Sequence[str]) -> RateRows:
     """Return the rows behind the rates of each group."""
-    return _worth(group_counts, names, of_rest=False)
+    return _effective_rows(group_counts, names, of_rest=False)
 
 
 def rate_rows(
@@ -91,15 +91,15 @@ def rate_rows(
     names : sequence of str
         Rates.
     reference_indices : array of int, shape (rates,)
-        Reference groups, see `judge.references`.
+        Reference groups, see `references.find_references`.
     matched : bool
         Whether rows may be worth more where people who do well in a group do so in its reference, too. They
         are worth it in a comparison with the reference alone.
     """
-    group_rows = own_rows(group_counts, names)
+    group_rows = group_rate_rows(group_counts, names)
     against_rest = bool((reference_indices == REST).all())
     if against_rest:
-        ref = _worth(group_counts, names, of_rest=True)
+        ref = _effective_rows(group_counts, names, of_rest=True)
     else:
         ref = group_rows.take(np.broadcast_to(reference_indices, group_rows.above.shape))
     if group_counts.clusters is None:
@@ -120,7 +120,7 @@ def rows_per_weight(group_counts: Slice, groups: Sequence[int] | None = None) ->
     """
     rates = OF_EVERYBODY if group_counts.clusters is None else (*OF_EVERYBODY, *BY_LABEL)
     names = defined(rates, group_counts.labelled)
-    worth = own_rows(group_counts, names).below
+    worth = group_rate_rows(group_counts, names).below
     everybody = group_counts.counts.group_total[:, None]
     weight = np.where(np.isin(names, BY_LABEL), parts(group_counts.counts.n, names)[1], everybody)
     if groups is not None:
@@ -141,10 +141,10 @@ def _sides(group_counts: Slice, names: Sequence[str], *, of_rest: bool) -> Float
         is_other = 1 - np.eye(cells.shape[1])
         cells = np.stack([np.tensordot(is_other, group_cells, 1) for group_cells in cells])
     above, below = parts(cells, names)
-    return np.stack([above, np.where(of_all(names), 0.0, below - above)], axis=1)
+    return np.stack([above, np.where(is_share(names), 0.0, below - above)], axis=1)
 
 
-def _worth(group_counts: Slice, names: Sequence[str], *, of_rest: bool) -> RateRows:
+def _effective_rows(group_counts: Slice, names: Sequence[str], *, of_rest: bool) -> RateRows:
     """Return effective and plain rows above and below the bar, of each group or of everybody else."""
     of_each = _sides(group_counts, names, of_rest=False)
     weights, rows, squares = _sides(group_counts, names, of_rest=True) if of_rest else of_each
@@ -168,7 +168,7 @@ def _worth(group_counts: Slice, names: Sequence[str], *, of_rest: bool) -> RateR
         worth = np.fmin(worth, people)
     above = np.where(equal, rows[0], rate * worth)
     # Of a share of all selected: what the selected rows are worth, of a number without limit.
-    shares = of_all(names)
+    shares = is_share(names)
     limitless = np.full_like(worth, 0.0 if of_rest and len(worth) == 1 else MANY)
     return RateRows(
         np.where(shares, worth, above),
@@ -200,7 +200,7 @@ def _pooled_variance(of_each: Floats, weights: Floats, rows: Floats) -> Floats:
 def _entries(n: Floats, names: Sequence[str]) -> Floats:
     """Return the weight of each person and group in each numerator, and in all: (2, entries, rates)."""
     above, below = parts(n, names)
-    return np.stack([above, np.where(of_all(names), above, below)])
+    return np.stack([above, np.where(is_share(names), above, below)])
 
 
 def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, of_rest: bool) -> Floats:
@@ -227,7 +227,7 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, of
     sums = np.stack(
         [*_by_group(entries, clusters.group, groups), _by_group(squares[1], clusters.group, groups)]
     )
-    alike = _likeness(entries, squares, divide(sums[0], sums[1]), clusters.group, of_rest=of_rest)
+    alike = _estimate_likeness(entries, squares, divide(sums[0], sums[1]), clusters.group, of_rest=of_rest)
     above, total, square = sums.sum(1, keepdims=True) - sums if of_rest else sums
     moments = _moments(entries, clusters, groups, of_rest=of_rest)
     rate = divide(above, total)
@@ -235,13 +235,15 @@ def rows_of_people(clusters: Clusters, names: Sequence[str], rows: Floats, *, of
     with np.errstate(invalid="ignore"):
         variance = divide(people, people - 1) * divide(_spread(moments, rate), total**2)
     between = np.where(people > 1, divide(rate * (1 - rate), variance), np.nan)  # one person is one row
-    from_sizes = divide(total**2, square + np.where(of_all(names), 1.0, alike) * (second - square))
+    from_sizes = divide(total**2, square + np.where(is_share(names), 1.0, alike) * (second - square))
     n_independent = np.fmin(np.where(np.isfinite(between), between, from_sizes), from_sizes)
     single = divide(total**2, second) >= rows * (1 - EQUAL)  # one row of each
     return np.where(single, rows, np.fmin(n_independent, rows))
 
 
-def _likeness(entries: Floats, squares: Floats, rate: Floats, group: Ints, *, of_rest: bool) -> Floats:
+def _estimate_likeness(
+    entries: Floats, squares: Floats, rate: Floats, group: Ints, *, of_rest: bool
+) -> Floats:
     """Return how alike the rows of a person are, from 0 to 1: of each group, or of everybody else.
 
     The correlation of two rows of one person, as the mean over people with several rows. It is that of all

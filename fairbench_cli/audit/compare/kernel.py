@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.effective import RateRows, of_all, own_rows, rate_rows
+from fairbench_cli.audit.compare.effective import RateRows, group_rate_rows, is_share, rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools, Ints
 from fairbench_cli.audit.compare.report import (
     ALL,
@@ -75,14 +75,14 @@ class Tests:
     """
 
     names: tuple[str, ...]
-    at: Ints
+    reference_indices: Ints
     rows: RateRows
     ref: RateRows
     compared: Bools
     p: Floats
     outside: Floats
     exact: Bools
-    few: Bools
+    too_few: Bools
     within: Bools
     pairs: Floats
     pairs_outside: Floats
@@ -121,32 +121,32 @@ class Compared:
         Its taus, confidence and rule, and how references are chosen.
     """
 
-    part: Slice
+    group_counts: Slice
     names: tuple[str, ...]
-    at: Ints
+    reference_indices: Ints
     config: AuditConfig
 
     @cached_property
-    def counted(self) -> tuple[Floats, Floats, Floats, Floats]:
+    def numerators_and_denominators(self) -> tuple[Floats, Floats, Floats, Floats]:
         """What is over and under the bar of the rates, then of the references'."""
-        return references.both_parts(self.part.counts.n, self.names, self.at)
+        return references.rates_and_references(self.group_counts.counts.n, self.names, self.reference_indices)
 
     @cached_property
     def value(self) -> Floats:
         """The rates."""
-        return divide(*self.counted[:2])
+        return divide(*self.numerators_and_denominators[:2])
 
     @cached_property
     def reference_value(self) -> Floats:
         """The references' rates."""
-        return divide(*self.counted[2:])
+        return divide(*self.numerators_and_denominators[2:])
 
     @cached_property
     def rows(self) -> tuple[RateRows, RateRows]:
         """The rows behind the rates, and behind the references'."""
         # A reference that its rate has chosen is compared by all pairs of groups.
-        matched = not references.chosen_by_rate(self.part, self.config)
-        return rate_rows(self.part, self.names, self.at, matched=matched)
+        matched = not references.is_chosen_by_rate(self.group_counts, self.config)
+        return rate_rows(self.group_counts, self.names, self.reference_indices, matched=matched)
 
     @cached_property
     def ratio_limits(self) -> Limits:
@@ -164,11 +164,13 @@ class Compared:
     @cached_property
     def tests(self) -> Tests:
         """The tests of each group's rates against its reference's."""
-        is_comparable = references.comparable(self.part, self.config)
+        is_comparable = references.comparable(self.group_counts, self.config)
         config = self.config
         compared = is_comparable[:, None] & ~self.itself
-        tests = tests_of(self.names, self.at, *self.rows, compared, self.taus, config.confidence)
-        if references.chosen_by_rate(self.part, config):
+        tests = compute_tests(
+            self.names, self.reference_indices, *self.rows, compared, self.taus, config.confidence
+        )
+        if references.is_chosen_by_rate(self.group_counts, config):
             return with_pairs(tests, is_comparable, self.taus)
         return tests
 
@@ -180,7 +182,9 @@ class Compared:
     @cached_property
     def itself(self) -> Bools:
         """Which groups are the references themselves."""
-        is_reference: Bools = np.arange(len(self.part.counts.groups))[:, None] == self.at
+        is_reference: Bools = (
+            np.arange(len(self.group_counts.counts.groups))[:, None] == self.reference_indices
+        )
         return is_reference
 
     @cached_property
@@ -199,29 +203,33 @@ class Compared:
 
     def pair(self, g: int, m: int) -> Pair:
         """Return the names of a group and of its reference."""
-        groups = self.part.counts.groups
-        reference_index = int(self.at[m])
+        groups = self.group_counts.counts.groups
+        reference_index = int(self.reference_indices[m])
         return Pair(
-            *self.part.place, groups[g], REST_NAME if reference_index == REST else groups[reference_index]
+            *self.group_counts.place,
+            groups[g],
+            REST_NAME if reference_index == REST else groups[reference_index],
         )
 
     def behind(self, g: int, m: int) -> tuple[float, float, float, float]:
         """Return the numerator and denominator of a group's rate, then of its reference's."""
-        above, below, ref_above, ref_below = (float(side[g, m]) for side in self.counted)
+        above, below, ref_above, ref_below = (float(side[g, m]) for side in self.numerators_and_denominators)
         return above, below, ref_above, ref_below
 
-    def ruling(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
+    def decide(self, evidence: Evidence, g: int, m: int) -> tuple[Verdict, Verdict, Reason]:
         """Return whether the ratio itself lies within τ, the verdict, and why it is not decided."""
         point = decide(*self.behind(g, m), float(self.taus[m]))
-        return point, *ruled(point, self.tests, evidence, g, m, self.config)
+        return point, *decide_by_evidence(point, self.tests, evidence, g, m, self.config)
 
 
-def compared(group_counts: Slice, names: Sequence[str], config: AuditConfig) -> Compared:
+def compare_slice(group_counts: Slice, names: Sequence[str], config: AuditConfig) -> Compared:
     """Return the comparisons of some rates of a slice with the references that are given or chosen."""
-    return Compared(group_counts, tuple(names), references.references(group_counts, names, config), config)
+    return Compared(
+        group_counts, tuple(names), references.find_references(group_counts, names, config), config
+    )
 
 
-def wanted_rates(
+def family_rates(
     group_counts: Slice, names: Sequence[str], deciding: Sequence[str], config: AuditConfig
 ) -> frozenset[str]:
     """Return the rates of a slice that the verdict or the gate depends on."""
@@ -255,17 +263,17 @@ def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confi
     ref_below = _below(names, ref, total)
     p = divide(rows.above, below)
     q = divide(ref.above, ref_below)
-    rho = np.where(of_all(names), -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
+    rho = np.where(is_share(names), -np.sqrt(np.minimum(divide(p * q, (1 - p) * (1 - q)), 1)), 0.0)
     rho = np.where(np.isnan(rho), 0.0, rho)
     return score_test.difference_interval(rows.above, below, ref.above, ref_below, confidence, rho)
 
 
 def _below(names: Sequence[str], rows: RateRows, total: Floats) -> Floats:
     """Return the denominator of each rate; of a share of a list, the list."""
-    return np.where(of_all(names) & (rows.below > 0), total, rows.below)
+    return np.where(is_share(names) & (rows.below > 0), total, rows.below)
 
 
-def tests_of(
+def compute_tests(
     names: Sequence[str],
     reference_indices: Ints,
     rows: RateRows,
@@ -275,14 +283,14 @@ def tests_of(
     confidence: float,
 ) -> Tests:
     """Return the tests of rates, given the rows behind them and behind their references."""
-    p, outside, exact, too_few = _tested(rows, ref, taus)
+    p, outside, exact, too_few = _compute_p_values(rows, ref, taus)
     z = NormalDist().inv_cdf((1 + confidence) / 2)
     counted = (rows.above, rows.below, ref.above, ref.below)
     with np.errstate(invalid="ignore"):
         within = (score_test.score_z(*counted, taus) > z) & (score_test.score_z(*counted, 1 / taus) < -z)
     p, outside = (np.where(compared, values, np.nan) for values in (p, outside))
     none = np.empty((0, len(names)))
-    p = p[:, distinct(names, reference_indices)]
+    p = p[:, find_shared_tests(names, reference_indices)]
     return Tests(
         tuple(names), reference_indices, rows, ref, compared, p, outside, exact, too_few, within, none, none
     )
@@ -295,15 +303,21 @@ def with_pairs(tests: Tests, is_comparable: Bools, taus: Floats) -> Tests:
     """
     first_groups, second_groups = np.triu_indices(len(is_comparable), 1)
     is_other_pair = (is_comparable[first_groups] & is_comparable[second_groups])[:, None]
-    is_other_pair = is_other_pair & (first_groups[:, None] != tests.at) & (second_groups[:, None] != tests.at)
-    p, outside, _, too_few = _tested(tests.rows.take(first_groups), tests.rows.take(second_groups), taus)
+    is_other_pair = (
+        is_other_pair
+        & (first_groups[:, None] != tests.reference_indices)
+        & (second_groups[:, None] != tests.reference_indices)
+    )
+    p, outside, _, too_few = _compute_p_values(
+        tests.rows.take(first_groups), tests.rows.take(second_groups), taus
+    )
     pairs, pairs_outside = (
-        np.where(is_other_pair, _or_one(values, too_few), np.nan) for values in (p, outside)
+        np.where(is_other_pair, _p_or_one(values, too_few), np.nan) for values in (p, outside)
     )
     return replace(tests, pairs=pairs, pairs_outside=pairs_outside)
 
 
-def _tested(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats, Bools, Bools]:
+def _compute_p_values(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats, Bools, Bools]:
     """Return p-values of equal rates and of a ratio within τ, which are exact, and where rows are too few."""
     counted = (rows.above, rows.below, ref.above, ref.below)
     unweighted = (rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below)
@@ -361,7 +375,7 @@ def _flat(tables: Sequence[Floats]) -> Floats:
     return np.concatenate([np.empty(0), *map(np.ravel, tables)])
 
 
-def weigh(
+def adjust_tests(
     slices: Sequence[Tests], deciding: Sequence[Collection[str]], config: AuditConfig
 ) -> tuple[list[Evidence], int]:
     """Return the evidence of what is beyond chance on each slice, and the size of the family.
@@ -378,13 +392,13 @@ def weigh(
     """
     equal: list[tuple[Floats, Bools, Floats]] = []
     far: list[tuple[Floats, Bools, Floats]] = []
-    columns = [distinct(tests.names, tests.at) for tests in slices]
+    columns = [find_shared_tests(tests.names, tests.reference_indices) for tests in slices]
     for tests, deciding_names, column in zip(slices, deciding, columns, strict=True):
         decides = np.array([name in deciding_names for name in tests.names], dtype=bool)
         indices = np.arange(len(column))
         has_own_test = column == indices  # the others share its test
         p, outside = (
-            np.where(tests.compared, _or_one(values, tests.few), np.nan)
+            np.where(tests.compared, _p_or_one(values, tests.too_few), np.nan)
             for values in (tests.p, tests.outside)
         )
         pairs = np.where(has_own_test, tests.pairs, np.nan)
@@ -402,7 +416,7 @@ def weigh(
     return all_evidence, family
 
 
-def distinct(names: Sequence[str], reference_indices: Ints) -> Ints:
+def find_shared_tests(names: Sequence[str], reference_indices: Ints) -> Ints:
     """Which column holds each rate's test: complements with the same reference share one.
 
     >>> distinct(["fpr", "tpr", "tnr"], np.array([0, 0, 0])).tolist()
@@ -416,13 +430,13 @@ def distinct(names: Sequence[str], reference_indices: Ints) -> Ints:
     return columns
 
 
-def ruled(
+def decide_by_evidence(
     point: Verdict, tests: Tests, evidence: Evidence, g: int, m: int, config: AuditConfig
 ) -> tuple[Verdict, Reason]:
     """Return the verdict, and why it is not decided."""
     if point == "undecided":
         return "undecided", "no rows"
-    if config.rule == "point" or g == tests.at[m]:
+    if config.rule == "point" or g == tests.reference_indices[m]:
         return point, ""
     if point == "pass":
         if tests.within[g, m]:
@@ -430,15 +444,15 @@ def ruled(
         return ("undecided", "wide")
     if evidence.differs[g, m]:
         return "fail", ""
-    return "undecided", "few" if tests.few[g, m] else "chance"
+    return "undecided", "few" if tests.too_few[g, m] else "chance"
 
 
-def _or_one(p: Floats, too_few: Bools) -> Floats:
+def _p_or_one(p: Floats, too_few: Bools) -> Floats:
     """Return p-values, 1 where there is no test or too little to reject anything."""
     return np.where(np.isnan(p) | too_few, 1.0, p)
 
 
-def report_of(
+def compare_slices(
     slices: Sequence[Slice], deciding: Sequence[str], config: AuditConfig, common: AuditConfig, **extra: Any
 ) -> Report:
     """Return the groups of slices and their comparisons as a report, before anything is judged.
@@ -456,12 +470,13 @@ def report_of(
     extra
         What else the report says.
     """
-    inside = [references.kept(group_counts, config) for group_counts in slices]
+    inside = [references.without_excluded_groups(group_counts, config) for group_counts in slices]
     tables = [
-        compared(group_counts, defined(COMPARED, group_counts.labelled), common) for group_counts in inside
+        compare_slice(group_counts, defined(COMPARED, group_counts.labelled), common)
+        for group_counts in inside
     ]
-    deciding_names = [wanted_rates(table.part, table.names, deciding, common) for table in tables]
-    evidence, family = weigh([table.tests for table in tables], deciding_names, common)
+    deciding_names = [family_rates(table.group_counts, table.names, deciding, common) for table in tables]
+    evidence, family = adjust_tests([table.tests for table in tables], deciding_names, common)
     compared_slices = zip(tables, evidence, deciding_names, strict=True)
     return Report(
         config=config,
@@ -483,11 +498,11 @@ def _disparities(
     """Yield the comparisons of a slice; `family` is how many there are whose p-values are adjusted."""
     tests = table.tests
     indices = np.argwhere(table.itself | tests.compared).tolist()
-    rulings = [table.ruling(evidence, g, m) for g, m in indices]
+    rulings = [table.decide(evidence, g, m) for g, m in indices]
     still = np.zeros(tests.compared.shape, dtype=bool)
     for (g, m), (_, _, reason) in zip(indices, rulings, strict=True):
         still[g, m] = reason in CAN_DECIDE
-    n_needed = _needed(table, still, family)
+    n_needed = _estimate_rows_needed(table, still, family)
     for (g, m), (point, verdict, reason) in zip(indices, rulings, strict=True):
         name = table.names[m]
         itself = bool(table.itself[g, m])
@@ -515,14 +530,14 @@ def _disparities(
         )
 
 
-def _needed(table: Compared, still: Bools, family: int) -> Floats:
+def _estimate_rows_needed(table: Compared, still: Bools, family: int) -> Floats:
     """Return about how many rows of both groups would decide, were the rates as measured, where known."""
-    rows = table.part.rows
+    rows = table.group_counts.rows
     totals = np.full(still.shape, np.nan)
-    still = still & ~of_all(table.names)
+    still = still & ~is_share(table.names)
     for tau in np.unique(table.taus[still.any(0)]).tolist():
         g, m = np.nonzero(still & (table.taus == tau))  # all of them at once
-        reference_indices = table.at[m]
+        reference_indices = table.reference_indices[m]
         x, n, y, k = (side[g, m] for counted in table.rows for side in (counted.above, counted.below))
         rule = Criterion(tau, max(1, family), table.config.confidence)
         n_counted = rows_needed(divide(y, k), divide(x * k, n * y), divide(n, n + k), rule)
@@ -538,9 +553,9 @@ def group_rows(group_counts: Slice, config: AuditConfig) -> list[GroupRow]:
     names = defined(SHOWN, group_counts.labelled)
     above, below = parts(group_counts.counts.n, names)
     rates = divide(above, below)
-    limits = rate_limits(names, own_rows(group_counts, names), config.confidence)
+    limits = rate_limits(names, group_rate_rows(group_counts, names), config.confidence)
     # The share of all rows that the only group has is 1, and no estimate.
-    is_whole = of_all(names) & (len(rates) == 1)
+    is_whole = is_share(names) & (len(rates) == 1)
     metrics = intervals(rates, *(np.where(is_whole, rates, limit) for limit in limits))
     return [
         GroupRow(

@@ -22,7 +22,7 @@ Bools = NDArray[np.bool_]
 Ints = NDArray[np.intp]
 
 
-def references(group_counts: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
+def find_references(group_counts: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     """Index of the reference group for each measure, or `REST`.
 
     A reference given for the attribute (for an intersection: for each of its attributes) comes first; then
@@ -36,7 +36,7 @@ def references(group_counts: Slice, names: Sequence[str], config: AuditConfig) -
         When the reference given is not a group of the attribute.
     """
     groups = group_counts.counts.groups
-    given_reference = _given(group_counts, config)
+    given_reference = _find_named_reference(group_counts, config)
     if given_reference is not None or config.ref_method == "rest":
         return np.full(
             len(names), REST if given_reference is None else groups.index(given_reference), dtype=np.intp
@@ -102,19 +102,21 @@ def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConf
             for group, slices_with_group in indices.items()
         }
         large = [group for group in known_groups if rows[group] >= config.min_group]
-        if known_groups and all(_given(group_counts, config) is None for group_counts in attribute_slices):
+        if known_groups and all(
+            _find_named_reference(group_counts, config) is None for group_counts in attribute_slices
+        ):
             chosen[attribute] = max(large or known_groups, key=weight.__getitem__)
     return config.model_copy(update={"references": {**config.references, **chosen}})
 
 
 def usual_reference(group_counts: Slice, config: AuditConfig) -> int:
     """Return the reference of a slice's selection rate, or `REST`; of scores and plans, too."""
-    return int(references(group_counts, ("selection-rate",), config)[0])
+    return int(find_references(group_counts, ("selection-rate",), config)[0])
 
 
-def chosen_by_rate(group_counts: Slice, config: AuditConfig) -> bool:
+def is_chosen_by_rate(group_counts: Slice, config: AuditConfig) -> bool:
     """Return whether the reference is the group with the highest or lowest rate: one that the data chose."""
-    return config.ref_method in ("minimum", "maximum") and _given(group_counts, config) is None
+    return config.ref_method in ("minimum", "maximum") and _find_named_reference(group_counts, config) is None
 
 
 def excluded(group_counts: Slice, config: AuditConfig) -> Bools:
@@ -131,7 +133,7 @@ def comparable(group_counts: Slice, config: AuditConfig) -> Bools:
     A reference that was named is compared with, whatever its share.
     """
     inside = ~excluded(group_counts, config)
-    given_reference = _given(group_counts, config)
+    given_reference = _find_named_reference(group_counts, config)
     least = Fraction(str(config.min_share)) * int(group_counts.rows[inside].sum())
     enough = [
         group == given_reference or (rows >= least and (rows > 0 or least == 0))
@@ -140,12 +142,12 @@ def comparable(group_counts: Slice, config: AuditConfig) -> Bools:
     return np.asarray(inside & np.array(enough, dtype=bool))
 
 
-def kept(group_counts: Slice, config: AuditConfig) -> Slice:
+def without_excluded_groups(group_counts: Slice, config: AuditConfig) -> Slice:
     """Return a slice without the groups that are left out."""
-    return without(group_counts, excluded(group_counts, config))
+    return without_groups(group_counts, excluded(group_counts, config))
 
 
-def without(group_counts: Slice, out: Bools) -> Slice:
+def without_groups(group_counts: Slice, out: Bools) -> Slice:
     """Return a slice without some of its groups."""
     if not out.any():
         return group_counts
@@ -161,7 +163,7 @@ def without(group_counts: Slice, out: Bools) -> Slice:
     return group_counts.with_cells(group_counts.cells[:, stays], groups, clusters=clusters)
 
 
-def both_parts(
+def rates_and_references(
     n: Floats, names: Sequence[str], reference_indices: Ints
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Return the numerators and denominators of each group's rates, then of its reference's.
@@ -210,7 +212,7 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
     if problems:
         raise UserError(*problems)
     for group_counts in tally.slices:
-        given_reference = _given(group_counts, config)
+        given_reference = _find_named_reference(group_counts, config)
         out = excluded(group_counts, config)
         if out.all():
             if group_counts.model:
@@ -231,7 +233,7 @@ def _levels(group_counts: Slice, group: str) -> set[str]:
     return {text for name, value in names_and_values for text in (value, f"{name}={value}")}
 
 
-def _given(group_counts: Slice, config: AuditConfig) -> str | None:
+def _find_named_reference(group_counts: Slice, config: AuditConfig) -> str | None:
     """Find the reference given for this attribute, or for each attribute of an intersection."""
     groups = group_counts.counts.groups
     name = config.references.get(group_counts.attribute)

@@ -20,7 +20,7 @@ def deciding_names(tally: Tally, config: AuditConfig) -> tuple[str, ...]:
     """Return the rates and roll-ups that decide, or the default ones."""
     if config.measures is not None:
         return tuple(dict.fromkeys(map(metrics.canonical, config.measures)))
-    return metrics.defined(metrics.DEFAULT, _labelled(tally))
+    return metrics.defined(metrics.DEFAULT, _has_labels(tally))
 
 
 def requested_names(config: AuditConfig) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def check_names(tally: Tally, config: AuditConfig) -> None:
         attributes that were not audited.
     """
     problems = []
-    if not _labelled(tally):
+    if not _has_labels(tally):
         gate_names = (name for _, name in config.fail_on)
         names = (*deciding_names(tally, config), *requested_names(config), *gate_names)
         needing = [
@@ -140,7 +140,7 @@ def decide_metric(
     return "undecided"
 
 
-def all_of(values: Iterable[Verdict]) -> Verdict:
+def combine_verdicts(values: Iterable[Verdict]) -> Verdict:
     """Return Kleene's "and": fail if one fails, else undecided if one is (or there is none), else pass.
 
     >>> all_of(["pass", "undecided"]), all_of(["undecided", "fail"]), all_of([])
@@ -154,20 +154,20 @@ def all_of(values: Iterable[Verdict]) -> Verdict:
     return "pass"
 
 
-def roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
+def combine_roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Return the roll-ups of metrics; one with a metric that is not there (no labels) is left out.
 
     >>> roll_ups({"selected-share": "fail", "selection-rate": "pass"})
     {'unsupervised-parity': 'fail'}
     """
     return {
-        name: all_of(by_metric[metric] for metric in members)
+        name: combine_verdicts(by_metric[metric] for metric in members)
         for name, members in metrics.ROLL_UPS.items()
         if all(metric in by_metric for metric in members)
     }
 
 
-def verdicts_of(
+def decide_attributes(
     report: Report, extra_verdicts: Mapping[Place, Sequence[tuple[str, Verdict]]]
 ) -> tuple[AttributeVerdict, ...]:
     """Return the verdict on each attribute: fail if a group fails, else undecided if one is, else pass.
@@ -183,14 +183,16 @@ def verdicts_of(
                 by_metric[row.metric].append(row.verdict)
         for name, verdict in extra_verdicts.get(Place(*key), ()):
             by_metric.setdefault(name, []).append(verdict)
-        decided = {name: all_of(values) for name, values in by_metric.items()}
-        decided |= roll_ups(decided)
-        over_all = all_of(decided.get(name, "undecided") for name in report.decided_by)
+        decided = {name: combine_verdicts(values) for name, values in by_metric.items()}
+        decided |= combine_roll_ups(decided)
+        over_all = combine_verdicts(decided.get(name, "undecided") for name in report.decided_by)
         verdicts.append(AttributeVerdict(*key, by_metric=decided, verdict=over_all))
     return tuple(verdicts)
 
 
-def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity], config: AuditConfig) -> Gate:
+def decide_gate(
+    verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity], config: AuditConfig
+) -> Gate:
     """Return whether to stop: where something fails, or nothing at all could be decided.
 
     With "undecided" among what `fail_on` names, whatever does not pass stops.
@@ -207,7 +209,7 @@ def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity],
             for row in verdicts
             if attribute in ("", row.attribute)
         }
-    combined = all_of(watched.values())
+    combined = combine_verdicts(watched.values())
     failing = [name for name, verdict in watched.items() if verdict == "fail"]
     decided = any(row.deciding and row.verdict != "undecided" for row in disparities)
     reason = ""
@@ -220,5 +222,5 @@ def gate(verdicts: Sequence[AttributeVerdict], disparities: Sequence[Disparity],
     return Gate(stops=bool(reason), reason=reason)
 
 
-def _labelled(tally: Tally) -> bool:
+def _has_labels(tally: Tally) -> bool:
     return all(group_counts.labelled for group_counts in tally.slices)

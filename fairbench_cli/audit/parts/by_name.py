@@ -25,7 +25,7 @@ from fairbench_cli.audit.compare.effective import rows_per_weight
 from fairbench_cli.audit.compare.kernel import Compared, Limits, adjust
 from fairbench_cli.audit.compare.references import REST, REST_NAME
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
-from fairbench_cli.audit.compare.verdict import all_of, decide_metric, requested_names, tau_of
+from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric, requested_names, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts import writing
@@ -115,7 +115,7 @@ class _Tested:
         return self.p
 
 
-def requested(_: tuple[()], base: Report) -> Requested:
+def compute_requested(_: tuple[()], base: Report) -> Requested:
     """Return metrics of every group of each slice but the reference, which is that of the selection rate.
 
     The group is taken for the deprived one and decision 1 for the favourable one. Tests are of the rows that
@@ -125,15 +125,17 @@ def requested(_: tuple[()], base: Report) -> Requested:
     config = base.config
     names = requested_names(base.config)
     deciding = [name for name in names if bounds(find(name), tau_of(name, config), config.confidence)]
-    tests = {name: parts_tested(find(name)) for name in deciding}
+    tests = {name: tested_names(find(name)) for name in deciding}
     columns = list(dict.fromkeys(chain.from_iterable(tests.values())))
     tested_pairs = []
     n_other_pairs = 0
-    for group_counts in (references.kept(compared_slice, config) for compared_slice in base.slices):
+    for group_counts in (
+        references.without_excluded_groups(compared_slice, config) for compared_slice in base.slices
+    ):
         slice_pairs = _tested_pairs(group_counts, dict.fromkeys((*columns, *names)), config)
         tested_pairs += slice_pairs
         # A reference that the data chose is the extreme one of all pairs: the others count as tests, too.
-        if references.chosen_by_rate(group_counts, config):
+        if references.is_chosen_by_rate(group_counts, config):
             n_other_pairs += math.comb(len(slice_pairs), 2)
     p = np.array([[values[name].member for name in columns] for _, values in tested_pairs])
     p = p.reshape(len(tested_pairs), len(columns))
@@ -144,8 +146,10 @@ def requested(_: tuple[()], base: Report) -> Requested:
         p_holm = dict(zip(columns, p_values, strict=True))
         verdicts = {}
         for name in deciding:
-            metric_tests = [_decided(pair, name, test, values, p_holm[test], config) for test in tests[name]]
-            verdicts[name] = all_of(test.verdict for test in metric_tests)
+            metric_tests = [
+                _decide_test(pair, name, test, values, p_holm[test], config) for test in tests[name]
+            ]
+            verdicts[name] = combine_verdicts(test.verdict for test in metric_tests)
             decided += metric_tests
         intervals = {name: values[name].interval for name in names}
         rows.append(RequestedRow(**vars(pair), values=intervals, verdicts=verdicts))
@@ -154,7 +158,7 @@ def requested(_: tuple[()], base: Report) -> Requested:
     return Requested(tuple(rows), tuple(decided), closed=False in bounded, drawn=True in bounded)
 
 
-def parts_tested(entry: Metric) -> tuple[str, ...]:
+def tested_names(entry: Metric) -> tuple[str, ...]:
     """Return the names of what is tested for a metric: its parts, its rate, or the metric itself.
 
     >>> [parts_tested(find(name)) for name in ("equalised-odds", "chi-squared-p", "phi")]
@@ -164,7 +168,7 @@ def parts_tested(entry: Metric) -> tuple[str, ...]:
     return names_by_kind.get(entry.tested, (entry.name,))
 
 
-def _decided(
+def _decide_test(
     pair: Pair, name: str, test: str, values: dict[str, _Tested], p_holm: float, config: AuditConfig
 ) -> RequestedTest:
     """Return the decision of one test on a metric."""
@@ -214,7 +218,7 @@ def _tested_pairs(
     In `names` a metric that is the farthest of several parts comes after these.
     """
     groups = group_counts.counts.groups
-    reference_indices = references.references(group_counts, ("selection-rate",), config)
+    reference_indices = references.find_references(group_counts, ("selection-rate",), config)
     reference = int(reference_indices[0])
     if reference == REST:
         against = REST_NAME
@@ -223,10 +227,12 @@ def _tested_pairs(
     other_groups = [
         g for g in np.flatnonzero(references.comparable(group_counts, config)).tolist() if g != reference
     ]
-    n, worth = _counted(group_counts, other_groups, reference)
+    n, worth = _count_pairs(group_counts, other_groups, reference)
     rows = n * worth[..., None, None]
     entries = {name: find(name) for name in names}
-    forms = {name: form for name in entries if (form := closed_form(name)) and (rows.sum((2, 3)) > 0).all()}
+    forms = {
+        name: form for name in entries if (form := find_closed_form(name)) and (rows.sum((2, 3)) > 0).all()
+    }
     tables = {
         name: Compared(group_counts, (rate,), reference_indices, config) for name, (rate, _) in forms.items()
     }
@@ -244,23 +250,25 @@ def _tested_pairs(
         draws: Counts | None = None  # those of the pair, which all its metrics share
         for name, entry in entries.items():
             if name in forms:
-                tested[name] = _of_rate(tables[name], forms[name][1], g)
+                tested[name] = _rate_test(tables[name], forms[name][1], g)
             elif entry.tested == "parts":
                 tested_parts = [tested[test] for test in entry.farthest_of]
                 tested[name] = _farthest(entry, values[name][i], tested_parts)
-            elif drawing and _enough(entry, rows[i]):
+            elif drawing and _has_enough_rows(entry, rows[i]):
                 if draws is None:
-                    drawn = _draw(rows[i], everybody, config, (*group_counts.place, groups[g]))
+                    drawn = _draw_pairs(rows[i], everybody, config, (*group_counts.place, groups[g]))
                     draws = Counts(NAMED, drawn / np.where(worth[i] > 0, worth[i], 1.0)[:, None, None])
                 tau = tau_of(name, config)
-                tested[name] = _of_draws(entry, values[name][i], measure(name, draws), tau, config.confidence)
+                tested[name] = _test_by_draws(
+                    entry, values[name][i], measure(name, draws), tau, config.confidence
+                )
             else:
                 tested[name] = _Tested(Interval(values[name][i], math.nan, math.nan))
         pairs.append((Pair(*group_counts.place, groups[g], against), tested))
     return pairs
 
 
-def _counted(group_counts: Slice, other_groups: Sequence[int], reference: int) -> tuple[Floats, Floats]:
+def _count_pairs(group_counts: Slice, other_groups: Sequence[int], reference: int) -> tuple[Floats, Floats]:
     """Return the counts of groups and their reference, and how many rows a unit of each is worth.
 
     Shapes (groups, 2, 2, 2), the last axes labels and predictions, and (groups, 2).
@@ -309,7 +317,7 @@ def _farthest(entry: Metric, value: float, tested_parts: Sequence[_Tested]) -> _
     return _Tested(interval, drawn=any(tested_part.drawn for tested_part in tested_parts))
 
 
-def closed_form(name: str) -> tuple[str, str] | None:
+def find_closed_form(name: str) -> tuple[str, str] | None:
     """Return the rate and the comparison, where a metric is a difference or ratio of one rate.
 
     >>> closed_form("fpr-ratio"), closed_form("demographic_parity_difference"), closed_form("phi")
@@ -327,13 +335,13 @@ def closed_form(name: str) -> tuple[str, str] | None:
     return None
 
 
-def _of_rate(table: Compared, comparison: str, g: int) -> _Tested:
+def _rate_test(table: Compared, comparison: str, g: int) -> _Tested:
     """Return the difference or ratio of the only rate of a table, with its interval and test."""
     interval = (table.difference if comparison == "difference" else table.ratio)[g, 0]
-    return _Tested(interval, math.nan if table.tests.few[g, 0] else float(table.tests.p[g, 0]))
+    return _Tested(interval, math.nan if table.tests.too_few[g, 0] else float(table.tests.p[g, 0]))
 
 
-def _enough(entry: Metric, rows: Floats) -> bool:
+def _has_enough_rows(entry: Metric, rows: Floats) -> bool:
     """Return whether each of the counts behind a metric of a pair has rows enough, and it is no test."""
     if entry.on == "labels":
         behind = rows.sum(-1)
@@ -345,7 +353,7 @@ def _enough(entry: Metric, rows: Floats) -> bool:
     return bool(behind.min() >= ENOUGH) and not is_test
 
 
-def _draw(pair: Floats, everybody: float, config: AuditConfig, stream_key: tuple[str, ...]) -> Floats:
+def _draw_pairs(pair: Floats, everybody: float, config: AuditConfig, stream_key: tuple[str, ...]) -> Floats:
     """Resample all rows, and count those of the pair: a multinomial with the other groups in one cell."""
     cells = np.append(pair.ravel(), max(everybody - pair.sum(), 0.0))
     rng = stream(config.seed, "by name", *stream_key)
@@ -353,7 +361,7 @@ def _draw(pair: Floats, everybody: float, config: AuditConfig, stream_key: tuple
     return drawn.reshape(-1, *pair.shape).astype(np.float64)
 
 
-def _of_draws(entry: Metric, value: float, drawn: Floats, tau: float, confidence: float) -> _Tested:
+def _test_by_draws(entry: Metric, value: float, drawn: Floats, tau: float, confidence: float) -> _Tested:
     """Return percentiles of draws, and a normal test by their spread; of ratios, on a logarithm."""
     low, high = percentiles(drawn, (1 - confidence) / 2)
     p = math.nan
@@ -391,10 +399,10 @@ def requested_sections(requested: Requested, report: Report, view: View) -> tupl
     sentences = (
         "The group is taken for the deprived, its reference for the favoured and being selected for the "
         "favourable outcome: where that hurts, read them the other way.",
-        f"{_intervals(requested, level)}Tests have no interval, and a metric "
+        f"{_describe_intervals(requested, level)}Tests have no interval, and a metric "
         "that is no difference or ratio of one rate has none where one of the counts behind it is below "
         f"{ENOUGH}.{how} These verdicts count with --fail-on alone; p (Holm) is adjusted for all that is "
-        f"tested here.{_allowed(requested, report.config)}",
+        f"tested here.{_describe_limits(requested, report.config)}",
     )
     tests = grouped(requested.tests, lambda test: (*test.place, test.group, test.metric))
     slices = grouped(requested.rows, lambda row: (*row.place, row.reference))
@@ -402,7 +410,7 @@ def requested_sections(requested: Requested, report: Report, view: View) -> tupl
     return (Section("Metrics asked for by name", sentences, tables),)
 
 
-def _allowed(requested: Requested, config: AuditConfig) -> str:
+def _describe_limits(requested: Requested, config: AuditConfig) -> str:
     """Return within which limits what is tested passes."""
     names_by_limits: dict[str, list[str]] = {}
     for metric, tested in dict.fromkeys((test.metric, test.tested) for test in requested.tests):
@@ -420,7 +428,7 @@ def _allowed(requested: Requested, config: AuditConfig) -> str:
     return ""
 
 
-def _intervals(requested: Requested, level: str) -> str:
+def _describe_intervals(requested: Requested, level: str) -> str:
     """Return how the intervals were made, if there are any."""
     how = INTERVALS.get((requested.closed, requested.drawn))
     if how:
@@ -480,7 +488,7 @@ def _table(
         heads = _without_best(heads)
         lines = [_without_best(line) for line in lines]
     if report.several:
-        where = f" ({writing.place(first_row.model, first_row.decision)})"
+        where = f" ({writing.format_place(first_row.model, first_row.decision)})"
     else:
         where = ""
     title = f"{first_row.attribute}, against {first_row.reference}{where}"
@@ -501,7 +509,7 @@ def _p_cells(test: RequestedTest | None) -> tuple[TableCell, TableCell]:
 
 
 def _verdict(verdict: Verdict | None, reason: Reason, p_holm: float, report: Report) -> TableCell:
-    why = writing.reason_words(reason, p_holm, report.config.confidence)
+    why = writing.describe_reason(reason, p_holm, report.config.confidence)
     if verdict:
         verdict_text = VERDICTS[verdict] + (f": {why}" if why else "")
     else:
@@ -516,7 +524,7 @@ def verdicts(requested: Requested) -> Iterator[tuple[Place, str, Verdict]]:
             yield Place(*row.place), name, verdict
 
 
-def _data(requested: Requested) -> dict[str, object]:
+def _select_json(requested: Requested) -> dict[str, object]:
     """Return the rows and tests for JSON, without those that are empty."""
     rows_by_key = {"requested": requested.rows, "requested_tests": requested.tests}
     return {key: rows for key, rows in rows_by_key.items() if rows}
@@ -524,9 +532,9 @@ def _data(requested: Requested) -> dict[str, object]:
 
 BY_NAME = Part[tuple[()], Requested](
     "requested",
-    wanted=lambda config: bool(requested_names(config)),
-    judge=requested,
+    is_requested=lambda config: bool(requested_names(config)),
+    judge=compute_requested,
     sections=requested_sections,
-    data=_data,
+    data=_select_json,
     verdicts=verdicts,
 )

@@ -14,7 +14,13 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.audit.compare.kernel import Compared, adjust
-from fairbench_cli.audit.compare.references import REST, Ints, common_references, kept, references
+from fairbench_cli.audit.compare.references import (
+    REST,
+    Ints,
+    common_references,
+    find_references,
+    without_excluded_groups,
+)
 from fairbench_cli.audit.compare.report import ALL, Interval, Report, intervals
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import WORSE, AuditConfig
@@ -138,19 +144,21 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     base : Report
         Groups without a disparity are left out; disparities say which metrics decide.
     """
-    config = common_references([kept(group_counts, base.config) for group_counts in base.slices], base.config)
+    config = common_references(
+        [without_excluded_groups(group_counts, base.config) for group_counts in base.slices], base.config
+    )
     groups = {(row.model, row.attribute, row.group) for row in base.disparities}
     deciding = {(row.attribute, row.metric) for row in base.disparities if row.deciding}
-    joints = [_only(joint, groups) for joint in joints]
+    joints = [_select_groups(joint, groups) for joint in joints]
     rates: list[RateChange] = []
     for of_pair in grouped(joints, lambda joint: (joint.before, joint.after)).values():
-        for joint in (_everybody(of_pair[0]), *of_pair):
+        for joint in (_merge_groups(of_pair[0]), *of_pair):
             rates += _rate_changes(joint, config)
-    changes = [change for joint in joints for change in _changes(joint, deciding, config)]
-    return Changes(tuple(_decided(changes, config)), tuple(rates))
+    changes = [change for joint in joints for change in _compute_changes(joint, deciding, config)]
+    return Changes(tuple(_add_verdicts(changes, config)), tuple(rates))
 
 
-def worse(changes: Changes, report: Report) -> str:
+def describe_worse(changes: Changes, report: Report) -> str:
     """Return the disparities that became worse at last, as text, where a gate asks; empty if none did."""
     rows = [
         row for row in changes.changes if row.after == report.last and row.deciding and row.word == "worse"
@@ -161,7 +169,7 @@ def worse(changes: Changes, report: Report) -> str:
     return f"worse than {rows[0].before}: {listed(worse_rates, 3)}"
 
 
-def _only(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
+def _select_groups(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
     """Return a joint with those of its groups that are among `groups`, before or after."""
     kept_indices = [
         g
@@ -172,7 +180,7 @@ def _only(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
     return replace(joint, groups=tuple(joint.groups[g] for g in kept_indices), sides=sides)
 
 
-def _everybody(joint: BeforeAfter) -> BeforeAfter:
+def _merge_groups(joint: BeforeAfter) -> BeforeAfter:
     """Return everybody as one group."""
     sides = joint.sides.of(np.ones((1, len(joint.groups))))
     return replace(joint, attribute=ALL, groups=(ALL,), sides=sides)
@@ -197,14 +205,16 @@ def _slices(joint: BeforeAfter) -> list[Slice]:
     return [group_counts.with_cells(side_cells) for side_cells in (before, after, before + after)]
 
 
-def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditConfig) -> Iterator[Change]:
+def _compute_changes(
+    joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditConfig
+) -> Iterator[Change]:
     """Yield the changes of each group and rate, each tested alone: nothing is decided yet."""
     *sides_counts, together = _slices(joint)
     names = defined(COMPARED, joint.labelled)
-    reference_indices = references(together, names, config)
+    reference_indices = find_references(together, names, config)
     sides = [Compared(side_counts, names, reference_indices, config) for side_counts in sides_counts]
     group_changes = rate_changes(joint.sides, names)
-    ref = _of_reference(joint.sides, names, reference_indices)
+    ref = _reference_changes(joint.sides, names, reference_indices)
     values = divide(group_changes.before, ref.before), divide(group_changes.after, ref.after)
     ratios = [intervals(rates, *side.ratio_limits) for rates, side in zip(values, sides, strict=True)]
     apart = group_changes.before - ref.before, group_changes.after - ref.after
@@ -259,7 +269,7 @@ def _changes(joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditCo
         )
 
 
-def _of_reference(sides: TwoSides, names: Sequence[str], reference_indices: Ints) -> RateChanges:
+def _reference_changes(sides: TwoSides, names: Sequence[str], reference_indices: Ints) -> RateChanges:
     """Return the same of each group's reference."""
     members = np.eye(len(sides.n))
     if (reference_indices == REST).all():
@@ -274,7 +284,7 @@ def _of_reference(sides: TwoSides, names: Sequence[str], reference_indices: Ints
     )
 
 
-def _decided(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]:
+def _add_verdicts(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]:
     """Yield what is decided: by Holm over all changes that decide, and of the others over all.
 
     One that cannot be tested counts with a p-value of 1.
@@ -348,9 +358,9 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
     A brief view has no columns that 80 characters have no room for, and no rates of groups.
     """
     pairs = dict.fromkeys((row.before, row.after) for row in changes.changes)
-    if not pairs or (report.config.sliced_by and view.brief and view.shown is not None):
+    if not pairs or (report.config.sliced_by and view.brief and view.max_rows is not None):
         return ()
-    sections = [_pair(before, after, changes, report, view) for before, after in pairs]
+    sections = [_pair_section(before, after, changes, report, view) for before, after in pairs]
     if report.config.sliced_by:
         sections = [replace(section, folded=True) for section in sections]
     family = counted_words(changes.family, "comparison")
@@ -366,11 +376,11 @@ def change_sections(changes: Changes, report: Report, view: View) -> tuple[Secti
     if any(row.reason == "same" for row in changes.changes):
         notes.append("nothing moved: each row is counted as before.")
     if report.config.fail or report.config.failing_metrics:
-        notes.append(f"--fail and --fail-on go by {_called(changes.changes[-1].after, report)}.")
+        notes.append(f"--fail and --fail-on go by {_model_name(changes.changes[-1].after, report)}.")
     return (*sections, Section("In the tables of changes", notes=tuple(notes)))
 
 
-def _pair(before: str, after: str, changes: Changes, report: Report, view: View) -> Section:
+def _pair_section(before: str, after: str, changes: Changes, report: Report, view: View) -> Section:
     """Return the section of one pair."""
     pair_changes = [row for row in changes.changes if (row.before, row.after) == (before, after)]
     rows = [row for row in pair_changes if row.deciding]
@@ -378,7 +388,9 @@ def _pair(before: str, after: str, changes: Changes, report: Report, view: View)
     rates = [row for row in changes.rate_changes if (row.before, row.after) == (before, after)]
     overall = [row for row in rates if row.attribute == ALL]
     decided = _worst_first([row for row in rows if row.word != "undecided"])
-    sentences = [_sentence(row, report) for row in decided[: None if view.shown is None else MOST_SENTENCES]]
+    sentences = [
+        _describe_change(row, report) for row in decided[: None if view.max_rows is None else MOST_SENTENCES]
+    ]
     n_more = len(decided) - len(sentences)
     if n_more:
         sentences.append(f"And {n_more} more: see the table.")
@@ -386,7 +398,7 @@ def _pair(before: str, after: str, changes: Changes, report: Report, view: View)
     make = _brief_table if view.brief else _table
     for attribute, of_attribute in grouped(rows, lambda row: row.attribute).items():
         ordered = _worst_first(of_attribute)
-        title = f"{attribute}: ratios to {_references(ordered)}"
+        title = f"{attribute}: ratios to {_reference_name(ordered)}"
         tables.append(make(title, ordered, changes, report, view))
     if not view.brief:
         title = "Other metrics, which do not decide"
@@ -399,42 +411,47 @@ def _pair(before: str, after: str, changes: Changes, report: Report, view: View)
         ]
     ordered = sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric)))
     figures = tuple(
-        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", _figure(rate_changes))
+        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", _plot_changes(rate_changes))
         for (attribute, metric), rate_changes in grouped(
             ordered, lambda row: (row.attribute, row.metric)
         ).items()
     )
-    title = f"From {_called(before, report)} to {_called(after, report)}: {_title(rows)}"
-    return Section(title, (_counted(rows), *sentences, *_all_rows(overall)), tuple(tables), charts=figures)
+    title = f"From {_model_name(before, report)} to {_model_name(after, report)}: {_outcome_title(rows)}"
+    return Section(
+        title,
+        (_summarise_counts(rows), *sentences, *_describe_overall(overall)),
+        tuple(tables),
+        charts=figures,
+    )
 
 
-def _called(model: str, report: Report) -> str:
+def _model_name(model: str, report: Report) -> str:
     return f"{report.config.sliced_by or 'model'} {model}"
 
 
-def in_short(changes: Changes, report: Report) -> str:
+def summarise_changes(changes: Changes, report: Report) -> str:
     """Return how many disparities became better or worse, in a sentence; empty where nothing is compared."""
     pairs = list(dict.fromkeys((row.before, row.after) for row in changes.changes))
     if not pairs:
         return ""
     (before, after), sliced = pairs[0], report.config.sliced_by
     if len(pairs) == 1:
-        where = f"From {_called(before, report)} to {_called(after, report)}"
+        where = f"From {_model_name(before, report)} to {_model_name(after, report)}"
     else:
         if sliced:
             where = f"From one {sliced} to the next"
         else:
-            where = f"Compared with {_called(before, report)}"
-    return f"{where}: {_title([row for row in changes.changes if row.deciding])}."
+            where = f"Compared with {_model_name(before, report)}"
+    return f"{where}: {_outcome_title([row for row in changes.changes if row.deciding])}."
 
 
-def _title(rows: Sequence[Change]) -> str:
+def _outcome_title(rows: Sequence[Change]) -> str:
     outcomes = [row.word for row in rows]
     clauses = [f"{outcomes.count(word)} {WORDS[word]}" for word in ("worse", "better") if word in outcomes]
     return ", ".join(clauses) or "nothing decided"
 
 
-def _counted(rows: Sequence[Change]) -> str:
+def _summarise_counts(rows: Sequence[Change]) -> str:
     """Return how many disparities became better, worse, or are not decided."""
     outcomes = [row.word for row in rows]
     better, worse, still = (outcomes.count(word) for word in WORDS)
@@ -452,28 +469,28 @@ def _counted(rows: Sequence[Change]) -> str:
     return f"Of {count_text} {worse} became larger and {better} smaller by more than chance{remaining_text}."
 
 
-def _sentence(row: Change, report: Report) -> str:
+def _describe_change(row: Change, report: Report) -> str:
     """Return the sentence on a disparity's change: who is treated more, or less, equally, and by how much."""
     if row.word == "better":
         comparative = "more"
     else:
         comparative = "less"
-    who = f"{writing.named(row.group)} ({row.attribute})"
+    who = f"{writing.format_group(row.group)} ({row.attribute})"
     if report.config.sliced_by:
         subject = (
-            f"In {_called(row.after, report)} {who} is treated {comparative} equally than in {row.before}"
+            f"In {_model_name(row.after, report)} {who} is treated {comparative} equally than in {row.before}"
         )
     else:
         subject = f"Model {row.after} treats {who} {comparative} equally than {row.before}"
     low, high = (writing.number(end, 2) for end in (row.ratio_change.low, row.ratio_change.high))
     before, after = (writing.ratio(ratio.value, row.tau, 2) for ratio in (row.ratio_before, row.ratio_after))
     return (
-        f"{subject}: {RATES[row.metric].label} ratio to {writing.named(row.reference)} {before} → {after} "
-        f"({writing.number(row.ratio_change.value, 2)} times, {low} to {high}): {WORDS[row.word]}."
+        f"{subject}: {RATES[row.metric].label} ratio to {writing.format_group(row.reference)} {before} → "
+        f"{after} ({writing.number(row.ratio_change.value, 2)} times, {low} to {high}): {WORDS[row.word]}."
     )
 
 
-def _all_rows(rows: Sequence[RateChange]) -> tuple[str, ...]:
+def _describe_overall(rows: Sequence[RateChange]) -> tuple[str, ...]:
     """Return how the overall rates changed."""
     row_by_metric = {row.metric: row for row in rows}
     clauses = []
@@ -490,8 +507,8 @@ def _all_rows(rows: Sequence[RateChange]) -> tuple[str, ...]:
     return ()
 
 
-def _references(rows: Sequence[Change]) -> str:
-    names = list(dict.fromkeys(writing.named(row.reference) for row in rows))
+def _reference_name(rows: Sequence[Change]) -> str:
+    names = list(dict.fromkeys(writing.format_group(row.reference) for row in rows))
     if len(names) == 1:
         return names[0]
     return "the reference of each"
@@ -502,10 +519,10 @@ def _worst_first(rows: Sequence[Change]) -> list[Change]:
     return sorted(rows, key=lambda row: (order[row.word], 2.0 if math.isnan(row.p) else row.p))
 
 
-def _reason(row: Change, changes: Changes, report: Report) -> str:
+def _describe_reason(row: Change, changes: Changes, report: Report) -> str:
     """Return why a change is not decided; of chance, whether it alone would be."""
     if row.deciding:
-        among = writing.among(row.p, changes.family, report.config.confidence)
+        among = writing.among_text(row.p, changes.family, report.config.confidence)
     else:
         among = ""
     return REASONS[row.reason] + (among if row.reason == "chance" else "")
@@ -523,7 +540,7 @@ def _brief_table(
         "change": lambda row: writing.fine_cell(row.ratio_change, 2),
         "p (Holm)": lambda row: writing.both_p_cell(row.p, row.p_holm),
         "disparity": lambda row: TableCell(
-            _reason(row, changes, report) or WORDS[row.word], verdict=LOOKS[row.word]
+            _describe_reason(row, changes, report) or WORDS[row.word], verdict=LOOKS[row.word]
         ),
     }
     return table_of(title, columns, *view.cut(rows))
@@ -534,7 +551,7 @@ def _table(title: str, rows: Sequence[Change], changes: Changes, report: Report,
 
     def word(row: Change) -> TableCell:
         if row.reason:
-            reason = f": {_reason(row, changes, report)}"
+            reason = f": {_describe_reason(row, changes, report)}"
         else:
             reason = ""
         return TableCell(WORDS[row.word] + reason, verdict=LOOKS[row.word])
@@ -572,7 +589,7 @@ def _rate_table(title: str, rows: Sequence[RateChange], key_columns: Sequence[st
     return table_of(title, columns, rows)
 
 
-def _figure(rows: Sequence[Change]) -> str:
+def _plot_changes(rows: Sequence[Change]) -> str:
     """Draw the changes of one rate: a ring before, a mark after, an arrow between them, intervals thin."""
     rows = rows[:MOST_GROUPS]
     ratios = [ratio for row in rows for ratio in (row.ratio_before, row.ratio_after)]
@@ -608,17 +625,17 @@ def _figure(rows: Sequence[Change]) -> str:
 
 def change_rows(changes: Changes, _: Report) -> Iterable[Row]:
     """Yield what became of every disparity; an interval takes three columns."""
-    return map(writing.flat, changes.changes)
+    return map(writing.flatten, changes.changes)
 
 
 CHANGES = Part[Sequence[BeforeAfter], Changes](
     "changes",
-    wanted=lambda config: config.compares,
+    is_requested=lambda config: config.compares,
     read=read_sides,
     judge=find_changes,
     tables={"changes": change_rows},
     sections=change_sections,
     data=lambda changes: vars(changes) if changes.changes else {},
-    summary=in_short,
-    worse=worse,
+    summary=summarise_changes,
+    worse=describe_worse,
 )

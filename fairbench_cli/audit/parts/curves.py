@@ -7,8 +7,14 @@ from itertools import pairwise
 
 import numpy as np
 
-from fairbench_cli.audit.compare.effective import own_rows
-from fairbench_cli.audit.compare.references import REST_NAME, Bools, excluded, kept, usual_reference
+from fairbench_cli.audit.compare.effective import group_rate_rows
+from fairbench_cli.audit.compare.references import (
+    REST_NAME,
+    Bools,
+    excluded,
+    usual_reference,
+    without_excluded_groups,
+)
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import writing
@@ -113,21 +119,23 @@ class ScoreCurves:
 def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...]:
     """Return the curves of every attribute under every model, those of a model together."""
     by_model = grouped(read, lambda scores: scores.part.model)
-    return tuple(_curves(scores, base.config) for of_model in by_model.values() for scores in of_model)
+    return tuple(
+        _compute_curves(scores, base.config) for of_model in by_model.values() for scores in of_model
+    )
 
 
-def _counted(scores: Scores, ranges: Floats, chosen: Bools) -> Slice:
+def _select_ranges(scores: Scores, ranges: Floats, chosen: Bools) -> Slice:
     """Return the groups with the scores of some ranges selected."""
     cells = ranges[:3]
     return scores.part.with_cells(np.stack([cells[:, ~chosen].sum(1), cells[:, chosen].sum(1)], -1))
 
 
-def _thresholds(scores: Scores, config: AuditConfig) -> tuple[ThresholdRow, ...]:
+def _compute_thresholds(scores: Scores, config: AuditConfig) -> tuple[ThresholdRow, ...]:
     """Return the share that each threshold selects, of every group that is not left out."""
     rows = []
     for i, threshold in enumerate(scores.thresholds.tolist()):
         is_selected = np.arange(scores.cuts.shape[1]) > i
-        counts = kept(_counted(scores, scores.cuts, is_selected), config).counts
+        counts = without_excluded_groups(_select_ranges(scores, scores.cuts, is_selected), config).counts
         selected = counts.predicted[:, 1]
         rates = divide(selected, counts.group_total).tolist()
         rows.append(
@@ -141,7 +149,7 @@ def _thresholds(scores: Scores, config: AuditConfig) -> tuple[ThresholdRow, ...]
     return tuple(rows)
 
 
-def _curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
+def _compute_curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
     group_counts = scores.part
     reference = scores.reference
     groups = group_counts.counts.groups
@@ -153,7 +161,7 @@ def _curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
         name = ""
     else:
         name = groups[reference[0]]
-    estimates = _values(scores, config.confidence)
+    estimates = _estimate_measures(scores, config.confidence)
     values = {measure: intervals(*estimate) for measure, estimate in estimates.items()}
     apart = {
         measure: intervals(
@@ -163,7 +171,7 @@ def _curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
         if measure != TO_REFERENCE
     }
     if group_counts.labelled:
-        bins = _bins(scores, config.confidence)
+        bins = _compute_bins(scores, config.confidence)
     else:
         bins = [()] * n_groups
     rows = []
@@ -181,11 +189,11 @@ def _curves(scores: Scores, config: AuditConfig) -> ScoreCurves:
         is_reference = itself and not alone
         rows.append(ScoreRow(groups[g], size, small, is_reference, group_values, differences, bins[g]))
     return ScoreCurves(
-        group_counts.model, group_counts.attribute, name, tuple(rows), _thresholds(scores, config)
+        group_counts.model, group_counts.attribute, name, tuple(rows), _compute_thresholds(scores, config)
     )
 
 
-def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
+def _estimate_measures(scores: Scores, confidence: float) -> dict[str, Estimate]:
     """Return each measure of all sets of rows, as far as labels and the range of the scores allow."""
     sums = scores.sums
     totals = scores.totals
@@ -214,12 +222,12 @@ def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
     }
 
 
-def _bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]:
+def _compute_bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]:
     """Return the bins of each group."""
     bins: list[list[CalibrationBin]] = [[] for _ in scores.part.counts.groups]
     for b, (lowest, highest) in enumerate(zip(*(limits.tolist() for limits in scores.ends), strict=True)):
-        bin_counts = _counted(scores, scores.bins, np.arange(scores.bins.shape[1]) == b)
-        rows = own_rows(bin_counts, ("ppv",))  # of the rows of the bin, the positive
+        bin_counts = _select_ranges(scores, scores.bins, np.arange(scores.bins.shape[1]) == b)
+        rows = group_rate_rows(bin_counts, ("ppv",))  # of the rows of the bin, the positive
         weight, n_rows, _, scored = scores.bins[:, b].sum(-1)
         rate = divide(scores.bins[0, b, :, 1], weight)
         mean = divide(scored, weight)
@@ -233,26 +241,26 @@ MOST_LINES = 6  # groups in a figure; the tables have all
 SHARES = Axis(0.0, 1.0, 10.0 + charts.PLOT, 10.0, percent=True)  # the vertical axis of a plot
 
 
-def rate_figure(curves: ScoreCurves) -> str:
+def plot_rates(curves: ScoreCurves) -> str:
     """Draw the share of each group that is selected at each threshold."""
     edges = _edges([row.threshold for row in curves.thresholds])
     lines = []
-    for group in _drawn(curves):
+    for group in _drawn_groups(curves):
         shares = [(row.threshold, row.rates[group.group]) for row in curves.thresholds]
         points = [
             (x, y, f"{group.group}: {percent_words(y)} at {x:.4g}") for x, y in shares if not math.isnan(y)
         ]
-        lines.append(ChartLine(_name(group), points))
+        lines.append(ChartLine(_line_name(group), points))
     x = Axis(edges[0], edges[-1], charts.LEFT)
-    return _plot("Selection rate by threshold", "threshold", curves, lines, x)
+    return _plot_lines("Selection rate by threshold", "threshold", curves, lines, x)
 
 
-def calibration_figure(curves: ScoreCurves) -> str:
+def plot_calibration(curves: ScoreCurves) -> str:
     """Draw the share of each group with label 1 by score, with intervals."""
     probabilities = any("calibration-slope" in row.values for row in curves.groups)
     lines = []
     scores = []
-    for group in _drawn(curves):
+    for group in _drawn_groups(curves):
         points = []
         limits = []
         for score_bin in group.bins:
@@ -263,7 +271,7 @@ def calibration_figure(curves: ScoreCurves) -> str:
                 points.append((x, rate.value, f"{group.group}: {rate_text}"))
                 limits += [] if math.isnan(rate.low) else [(x, rate.low, rate.high)]
                 scores.append(x)
-        lines.append(ChartLine(_name(group), points, limits))
+        lines.append(ChartLine(_line_name(group), points, limits))
     low, high = (0.0, 1.0) if probabilities else (min(scores, default=0.0), max(scores, default=0.0))
     if low == high:
         low = low - 0.5
@@ -275,10 +283,10 @@ def calibration_figure(curves: ScoreCurves) -> str:
     else:
         equal = ""
     axis_label = f"mean score, of ranges with {ENOUGH} rows and more"
-    return _plot("Calibration", axis_label, curves, lines, axis, equal)
+    return _plot_lines("Calibration", axis_label, curves, lines, axis, equal)
 
 
-def _plot(
+def _plot_lines(
     title: str,
     axis_label: str,
     curves: ScoreCurves,
@@ -296,13 +304,13 @@ def _plot(
     return charts.plot(tooltip, x, SHARES, lines, axis_label, key, background)
 
 
-def _drawn(curves: ScoreCurves) -> list[ScoreRow]:
+def _drawn_groups(curves: ScoreCurves) -> list[ScoreRow]:
     """Return the groups in a figure: the reference first, then the largest."""
     order = sorted(curves.groups, key=lambda row: (not row.is_reference, -row.rows))
     return order[:MOST_LINES]
 
 
-def _name(row: ScoreRow) -> str:
+def _line_name(row: ScoreRow) -> str:
     return f"{row.group}{'*' if row.small else ''}{' (reference)' if row.is_reference else ''}"
 
 
@@ -359,7 +367,7 @@ def curve_sections(all_curves: Sequence[ScoreCurves], report: Report, view: View
             where = f" (model {model})"
         else:
             where = ""
-        sections += [_worth(attribute_curves, where, report, view) for attribute_curves in curves]
+        sections += [_score_section(attribute_curves, where, report, view) for attribute_curves in curves]
     measured = {
         name for attribute_curves in all_curves for row in attribute_curves.groups for name in row.values
     }
@@ -367,7 +375,7 @@ def curve_sections(all_curves: Sequence[ScoreCurves], report: Report, view: View
     return (*sections, Section("What the measures of scores mean", notes=tuple(meanings)))
 
 
-def span(low: float, high: float, digits: int = 6) -> str:
+def format_span(low: float, high: float, digits: int = 6) -> str:
     """Write a range of scores.
 
     >>> span(2.0, 4.0), span(0.25, 0.25), span(0.123456, 0.5, 3)
@@ -378,7 +386,7 @@ def span(low: float, high: float, digits: int = 6) -> str:
     return f"{low:.{digits}g} to {high:.{digits}g}"
 
 
-def _worth(curves: ScoreCurves, where: str, report: Report, view: View) -> Section:
+def _score_section(curves: ScoreCurves, where: str, report: Report, view: View) -> Section:
     """Return the section on the scores of an attribute's groups."""
     lines = [(row, name) for name in MEASURES for row in curves.groups if name in row.values]
     columns: dict[str, Callable[[tuple[ScoreRow, str]], TableCell]] = {
@@ -387,25 +395,25 @@ def _worth(curves: ScoreCurves, where: str, report: Report, view: View) -> Secti
         "value": lambda line: writing.fine_cell(line[0].values[line[1]]),
     }
     if curves.reference:
-        columns["difference from the reference"] = lambda line: _difference(*line)
-    shown_lines = lines[: view.shown]
+        columns["difference from the reference"] = lambda line: _difference_cell(*line)
+    shown_lines = lines[: view.max_rows]
     bins = [(row, score_bin) for row in curves.groups for score_bin in row.bins]
     left_out = [f"{len(lines) - len(shown_lines)} more"] if len(shown_lines) < len(lines) else []
-    left_out += ["the calibration curve"] if bins and view.shown is not None else []
+    left_out += ["the calibration curve"] if bins and view.max_rows is not None else []
     if left_out:
         remark = f"and {' and '.join(left_out)}: see --all"
     else:
         remark = ""
     tables = [table_of("Scores by group", columns, shown_lines, remark)]
-    if bins and view.shown is None:
+    if bins and view.max_rows is None:
         tables.append(_bin_table(bins))
-    figures = [Chart("Selection rate by threshold", rate_figure(curves))]
-    figures += [Chart("Calibration: share with label 1 by score", calibration_figure(curves))] if bins else []
+    figures = [Chart("Selection rate by threshold", plot_rates(curves))]
+    figures += [Chart("Calibration: share with label 1 by score", plot_calibration(curves))] if bins else []
     title = f"{curves.attribute}: what the scores are worth{where}"
-    return Section(title, _stand_out(curves, report), tuple(tables), charts=tuple(figures))
+    return Section(title, _describe_differences(curves, report), tuple(tables), charts=tuple(figures))
 
 
-def _stand_out(curves: ScoreCurves, report: Report) -> tuple[str, ...]:
+def _describe_differences(curves: ScoreCurves, report: Report) -> tuple[str, ...]:
     """Return which differences from the reference are larger than their intervals."""
     level = f"{100 * report.config.confidence:g} %"
     brackets = (
@@ -431,7 +439,7 @@ def _stand_out(curves: ScoreCurves, report: Report) -> tuple[str, ...]:
 def _bin_table(lines: Sequence[tuple[ScoreRow, CalibrationBin]]) -> TextTable:
     columns: dict[str, Callable[[tuple[ScoreRow, CalibrationBin]], TableCell]] = {
         "group": lambda line: writing.group_cell(line[0].group, line[0].small),
-        "scores": lambda line: TableCell(span(line[1].low, line[1].high)),
+        "scores": lambda line: TableCell(format_span(line[1].low, line[1].high)),
         "rows": lambda line: TableCell(str(line[1].rows), "", line[1].rows),
         "mean score": lambda line: writing.number_cell(line[1].mean_score),
         "share with label 1": lambda line: writing.fine_cell(line[1].rate),
@@ -439,7 +447,7 @@ def _bin_table(lines: Sequence[tuple[ScoreRow, CalibrationBin]]) -> TextTable:
     return table_of("Calibration: what happened, by score", columns, lines)
 
 
-def _difference(row: ScoreRow, name: str) -> TableCell:
+def _difference_cell(row: ScoreRow, name: str) -> TableCell:
     if row.is_reference:
         return TableCell("reference")
     if name in row.differences:
@@ -449,7 +457,7 @@ def _difference(row: ScoreRow, name: str) -> TableCell:
 
 def score_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
     """Yield each measure of the scores of every group, with its difference from the reference's."""
-    for curves, row, key_cells in _groups(all_curves):
+    for curves, row, key_cells in _rows_of_groups(all_curves):
         key_cells |= {"reference": curves.reference, "rows": row.rows, "small": row.small}
         for measure, estimate in row.values.items():
             off = row.differences.get(measure, UNDEFINED)
@@ -459,13 +467,13 @@ def score_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
 
 def calibration_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
     """Yield the share of label 1 in each range of scores, by group."""
-    for _curves, row, key_cells in _groups(all_curves):
+    for _curves, row, key_cells in _rows_of_groups(all_curves):
         for score_bin in row.bins:
             ends: Row = {"lowest": score_bin.low, "highest": score_bin.high, "rows": score_bin.rows}
             yield {**key_cells, **ends, "mean_score": score_bin.mean_score, **vars(score_bin.rate)}
 
 
-def _groups(all_curves: Sequence[ScoreCurves]) -> Iterator[tuple[ScoreCurves, ScoreRow, Row]]:
+def _rows_of_groups(all_curves: Sequence[ScoreCurves]) -> Iterator[tuple[ScoreCurves, ScoreRow, Row]]:
     """Yield all groups with their curves, and the columns that name them."""
     for curves in all_curves:
         for row in curves.groups:
@@ -477,14 +485,14 @@ def threshold_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row
     for curves in all_curves:
         for row in curves.thresholds:
             key_cells: Row = {"model": curves.model, "attribute": curves.attribute}
-            key_cells |= writing.flat(row)
+            key_cells |= writing.flatten(row)
             for group, rate in row.rates.items():
                 yield {**key_cells, "group": group, "selection_rate": rate}
 
 
 CURVES = Part[Sequence[Scores], tuple[ScoreCurves, ...]](
     "curves",
-    wanted=lambda config: config.curves,
+    is_requested=lambda config: config.curves,
     read=lambda scan: read_scores(scan, lambda group_counts: usual_reference(group_counts, scan.config)),
     judge=judge_curves,
     tables={"scores": score_rows, "calibration": calibration_rows, "thresholds": threshold_rows},

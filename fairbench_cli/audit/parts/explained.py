@@ -115,7 +115,7 @@ class Explanation:
 
 
 @dataclass(frozen=True, eq=False)
-class Behind:
+class StrataAndPeople:
     """What explanations are made of: strata by attribute, with notes on how columns were cut, and people."""
 
     strata: dict[str, tuple[Strata, ...]]
@@ -123,12 +123,12 @@ class Behind:
     people: People
 
 
-def read(scan: Scan) -> Behind:
+def read_behind(scan: Scan) -> StrataAndPeople:
     """Return strata and people of the rows."""
-    return Behind(*read_strata(scan), read_people(scan))
+    return StrataAndPeople(*read_strata(scan), read_people(scan))
 
 
-def explain(behind: Behind, base: Report) -> tuple[Explanation, ...]:
+def explain(behind: StrataAndPeople, base: Report) -> tuple[Explanation, ...]:
     """Explain the difference between every group and its reference, in the order of the audit.
 
     Groups of fewer rows than `min_group` are named in a note; where an attribute has no others, its largest
@@ -171,7 +171,7 @@ def _pairs(group_counts: Slice, config: AuditConfig) -> Pairs:
 
 
 def _explanations(
-    group_counts: Slice, pairs: Pairs, behind: Behind, n_comparisons: int, config: AuditConfig
+    group_counts: Slice, pairs: Pairs, behind: StrataAndPeople, n_comparisons: int, config: AuditConfig
 ) -> Iterator[Explanation]:
     """Yield an explanation of each group with rows enough; the first carries the notes on the attribute."""
     least = config.min_group
@@ -201,13 +201,11 @@ def _explanations(
             return
         explained_parts = []
         for strata in behind.strata[group_counts.attribute]:
-            n = two(strata.n, g, reference_index)
+            n = select_pair(strata.n, g, reference_index)
             has_rows = n.sum((-2, -1)) > 0
             stratum_names = tuple(compress(strata.names, has_rows))
-            explained_parts.append(
-                stratified(strata.by, stratum_names, of_decisions(n[has_rows]), worth, config)
-            )
-        yield _with_people(
+            explained_parts.append(stratify(strata.by, stratum_names, to_counts(n[has_rows]), worth, config))
+        yield _add_people(
             replace(explanation, parts=tuple(explained_parts)),
             behind,
             reference_index == REST,
@@ -220,15 +218,15 @@ def _explanations(
 
 def _difference(group_counts: Slice, g: int, reference: int, config: AuditConfig) -> Interval:
     """Return the difference of selection rates, group − reference, with Newcombe's interval."""
-    overall = of_decisions(two(group_counts.counts.predicted, g, reference))
+    overall = to_counts(select_pair(group_counts.counts.predicted, g, reference))
     worth = float(
         rows_per_weight(group_counts, range(len(group_counts.rows)) if reference == REST else (g, reference))
     )
     low, high = _limits(overall.predicted * worth, config.confidence)
-    return Interval(_no_dust(-float(discrimination(overall))), float(low), float(high))
+    return Interval(_drop_rounding(-float(discrimination(overall))), float(low), float(high))
 
 
-def two(n: Floats, g: int, reference: int) -> Floats:
+def select_pair(n: Floats, g: int, reference: int) -> Floats:
     """Return counts of a group and its reference, or of all others: (..., groups, 2) becomes (..., 2, 2)."""
     group_counts = n[..., g, :]
     return np.stack(
@@ -236,9 +234,9 @@ def two(n: Floats, g: int, reference: int) -> Floats:
     )
 
 
-def _with_people(
+def _add_people(
     explanation: Explanation,
-    behind: Behind,
+    behind: StrataAndPeople,
     against_rest: bool,
     n_comparisons: int,
     worth: float,
@@ -294,14 +292,14 @@ def _with_people(
     numbers = tuple(f"cluster {i + 1}" for i in range(int(clusters.max()) + 1))
     explained_parts = (
         *explanation.parts,
-        stratified("propensity", names, counted(rows, codes), worth, config),
-        stratified("clusters", numbers, counted(rows, clusters), worth, config),
+        stratify("propensity", names, counted(rows, codes), worth, config),
+        stratify("clusters", numbers, counted(rows, clusters), worth, config),
     )
     metrics: dict[str, Interval] = {}
     if rows.weights is not None:
         notes.append("No situation testing or consistency: neighbours know no weights.")
     else:
-        metrics, neighbour_notes = _neighbours(rows, n_comparisons, config)
+        metrics, neighbour_notes = _compare_neighbours(rows, n_comparisons, config)
         notes += neighbour_notes
     guessed = conditional.predicted_groups(rows)
     limits = conditional.balanced_error_interval(replace(guessed, n=guessed.n * worth), config.confidence)
@@ -309,7 +307,9 @@ def _with_people(
     return replace(explanation, parts=explained_parts, metrics=metrics, features=features, notes=tuple(notes))
 
 
-def _neighbours(rows: Rows, n_comparisons: int, config: AuditConfig) -> tuple[dict[str, Interval], list[str]]:
+def _compare_neighbours(
+    rows: Rows, n_comparisons: int, config: AuditConfig
+) -> tuple[dict[str, Interval], list[str]]:
     """Compare people alike, without intervals: rows share neighbours, so they are not independent."""
     most = max(MOST_PAIRS // n_comparisons, FEWEST_PAIRS)
     near = look_up(rows, config.neighbours, most=most)
@@ -330,7 +330,7 @@ def _neighbours(rows: Rows, n_comparisons: int, config: AuditConfig) -> tuple[di
     return metrics, notes
 
 
-def stratified(
+def stratify(
     name: str, names: tuple[str, ...], counts: Counts, worth: float, config: AuditConfig
 ) -> Stratified:
     """Return the difference taken apart by strata: what they explain, and what they leave.
@@ -366,8 +366,8 @@ def stratified(
     enough = (worthy.group_total[:, 0] >= config.min_group) & ~np.isnan(lift)
     return Stratified(
         name,
-        _about(-float(conditional.explained_difference(counts)), z * errors[0]),
-        _about(-float(conditional.unexplained_difference(counts)), z * errors[1]),
+        _bounded_interval(-float(conditional.explained_difference(counts)), z * errors[0]),
+        _bounded_interval(-float(conditional.unexplained_difference(counts)), z * errors[1]),
         float(conditional.compared(counts)),
         float(cochran_mantel_haenszel(worthy)),
         float(cochran_mantel_haenszel_p(worthy)),
@@ -428,22 +428,22 @@ def _spread(values: Floats, times: Floats) -> float:
     return float(np.sqrt((total - 1) / total * (often @ away**2)))
 
 
-def _about(value: float, half: float) -> Interval:
+def _bounded_interval(value: float, half: float) -> Interval:
     """Return a difference with its limits, none beyond −1 and 1."""
-    middle = _no_dust(value)
+    middle = _drop_rounding(value)
     if np.isnan(value + half):
         return Interval(middle, np.nan, np.nan)
     return Interval(middle, max(-1.0, middle - half), min(1.0, middle + half))
 
 
-def _no_dust(value: float) -> float:
+def _drop_rounding(value: float) -> float:
     """Return a difference; 0 for what is but rounding."""
     if abs(value) < DUST:
         return 0.0
     return value
 
 
-def of_decisions(n: Floats) -> Counts:
+def to_counts(n: Floats) -> Counts:
     """Return counts by stratum, group and decision, shape (..., 2, 2), as `Counts`; all labels are 0."""
     full = np.zeros((*n.shape[:-1], 2, 2))
     full[..., 0, :] = n
@@ -461,7 +461,7 @@ def explanation_section(
     explanation: Explanation, config: AuditConfig, view: View, selected: str = "is selected"
 ) -> Section:
     """Return an explanation in words and tables; `selected` says what a group is more or less often."""
-    sentences = [_overall_words(explanation, selected), *_turned(explanation, selected)]
+    sentences = [_describe_difference(explanation, selected), *_describe_paradox(explanation, selected)]
     if explanation.features:
         sentences.append(f"A person is described by {', '.join(explanation.features)}.")
     poorly_compared = [
@@ -472,25 +472,25 @@ def explanation_section(
         for stratified_part in explanation.parts
         if FEW_COMPARED <= stratified_part.compared < 1
     ]
-    tables = [_parts_table(explanation), _belift(explanation, config)] if explanation.parts else []
+    tables = [_parts_table(explanation), _belift_table(explanation, config)] if explanation.parts else []
     if explanation.metrics:
-        tables += [_row_metrics(explanation, config)]
+        tables += [_metrics_table(explanation, config)]
     tables += [_strata_table(stratified_part, view) for stratified_part in explanation.parts]
     group_text = f"{explanation.group} ({explanation.rows} rows)"
     groups_text = f"{group_text} and {explanation.reference} ({explanation.reference_rows})"
     return Section(
         f"{explanation.attribute}: what is behind the difference of {groups_text}",
-        (*sentences, *([_alone(poorly_compared)] if poorly_compared else [])),
+        (*sentences, *([_describe_incomplete(poorly_compared)] if poorly_compared else [])),
         tuple(tables),
         (
             *explanation.notes,
-            *([_alone(partly_compared)] if partly_compared else []),
+            *([_describe_incomplete(partly_compared)] if partly_compared else []),
             *([CMH] if explanation.parts else []),
         ),
     )
 
 
-def _overall_words(explanation: Explanation, selected: str) -> str:
+def _describe_difference(explanation: Explanation, selected: str) -> str:
     """Return who is selected more often."""
     value = writing.number(abs(explanation.difference.value))
     if value == writing.DASH:
@@ -506,7 +506,7 @@ def _overall_words(explanation: Explanation, selected: str) -> str:
     return f"{clause}: the difference is {difference_text}."
 
 
-def _turned(explanation: Explanation, selected: str) -> list[str]:
+def _describe_paradox(explanation: Explanation, selected: str) -> list[str]:
     """Return that a difference which is beyond chance goes the other way within strata; else nothing.
 
     Of strata that compare few of the rows nothing is said.
@@ -533,7 +533,7 @@ def _turned(explanation: Explanation, selected: str) -> list[str]:
     return sentences + ([explained_sentence] if chance else [])
 
 
-def _alone(incomplete: list[Stratified]) -> str:
+def _describe_incomplete(incomplete: list[Stratified]) -> str:
     """Return for which part of the rows there is nobody to compare them with."""
     shares = ", ".join(
         f"{writing.percent(1 - stratified_part.compared)} ({stratified_part.by})"
@@ -557,7 +557,7 @@ def _parts_table(explanation: Explanation) -> TextTable:
     return table_of(title, columns, explanation.parts)
 
 
-def _belift(explanation: Explanation, config: AuditConfig) -> TextTable:
+def _belift_table(explanation: Explanation, config: AuditConfig) -> TextTable:
     def least(row: Stratified) -> Stratum:
         if row.least_belift is None:
             return NO_STRATUM
@@ -573,7 +573,7 @@ def _belift(explanation: Explanation, config: AuditConfig) -> TextTable:
     return table_of(f"{title}{config.min_group} left out", columns, explanation.parts)
 
 
-def _row_metrics(explanation: Explanation, config: AuditConfig) -> TextTable:
+def _metrics_table(explanation: Explanation, config: AuditConfig) -> TextTable:
     k = config.neighbours
     margin = f"{config.margin:g}"
     group = explanation.group
@@ -611,10 +611,10 @@ def _strata_table(stratified_part: Stratified, view: View) -> TextTable:
     return table_of(f"Strata of {stratified_part.by}", columns, strata, remark)
 
 
-EXPLAINED = Part[Behind, tuple[Explanation, ...]](
+EXPLAINED = Part[StrataAndPeople, tuple[Explanation, ...]](
     "explanations",
-    wanted=lambda config: bool(config.explained_by),
-    read=read,
+    is_requested=lambda config: bool(config.explained_by),
+    read=read_behind,
     judge=explain,
     sections=lambda explanations, report, view: [
         explanation_section(explanation, report.config, view) for explanation in explanations

@@ -38,7 +38,7 @@ def beyond(row: Disparity) -> Beyond:
     return "open"
 
 
-def allowed(tau: float) -> str:
+def format_limits(tau: float) -> str:
     """Return the limits of a ratio.
 
     >>> allowed(0.8), allowed(0.9)
@@ -47,7 +47,7 @@ def allowed(tau: float) -> str:
     return f"{tau:g} to {1 / tau:.3g}"
 
 
-def too_far(row: Disparity) -> str:
+def describe_side(row: Disparity) -> str:
     """Return on which side of the limits the ratio is, or may be: "less than the 0.8 allowed"."""
     low = row.ratio.low
     high = row.ratio.high
@@ -66,7 +66,7 @@ def too_far(row: Disparity) -> str:
     return f"more than the {1 / row.tau:.3g} allowed"
 
 
-def finding(row: Disparity, report: Report) -> str:
+def describe_finding(row: Disparity, report: Report) -> str:
     """Return the answers to both questions and the verdict, as the end of a sentence on the ratio.
 
     The interval before it is of this comparison alone, what is shown is over all that decide: where they seem
@@ -80,15 +80,15 @@ def finding(row: Disparity, report: Report) -> str:
         return f"{within}: {VERDICTS[row.verdict]}, chance not looked at"
     if row.reason == "no rows":
         return f"; {writing.REASONS['no rows']}: {VERDICTS['undecided']}"
-    return f"{_difference(row, report)}{_limit(row, report)}: {verdict_words(row)}"
+    return f"{_describe_difference(row, report)}{_describe_limit(row, report)}: {describe_verdict(row)}"
 
 
-def verdict_words(row: Disparity) -> str:
+def describe_verdict(row: Disparity) -> str:
     """Return the verdict on a comparison: "fails, shown outside"."""
     return VERDICTS[row.verdict] + (", shown outside" if row.shown_outside else "")
 
 
-def _difference(row: Disparity, report: Report) -> str:
+def _describe_difference(row: Disparity, report: Report) -> str:
     """Return whether the rates differ: ", more than chance would do"; nothing where they do not at hand."""
     answer = differs(row, report.config.confidence)
     alone = writing.p_value(row.p)
@@ -115,12 +115,12 @@ def _holds_1(row: Disparity) -> bool:
     return not (row.ratio.low > 1 or row.ratio.high < 1)
 
 
-def _limit(row: Disparity, report: Report) -> str:
+def _describe_limit(row: Disparity, report: Report) -> str:
     """Return whether the ratio is beyond the limits: ", and shown to be less than the 0.8 allowed"."""
     answer = beyond(row)
-    far = too_far(row)
+    far = describe_side(row)
     if answer == "within":
-        return f"{_and(row)} within the {allowed(row.tau)} allowed for every value that fits the data"
+        return f"{_and(row)} within the {format_limits(row.tau)} allowed for every value that fits the data"
     if answer == "shown":
         return f", and shown to be {far}"
     if row.verdict != "fail":

@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.compare.references import Bools, excluded, without
+from fairbench_cli.audit.compare.references import Bools, excluded, without_groups
 from fairbench_cli.audit.compare.report import Interval, Intervals, Place, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View, stream
-from fairbench_cli.audit.parts.rates import in_brackets, where
+from fairbench_cli.audit.parts.rates import bracketed_place, place_name
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, parts_of_groups, with_clusters
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import Flag, UserError, user_error
@@ -51,7 +51,7 @@ class Joint:
         The level of each group.
     """
 
-    part: Slice
+    group_counts: Slice
     names: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
     codes: NDArray[np.int64]
@@ -123,12 +123,12 @@ class _Rows:
     cells: NDArray[np.intp]
     above: Floats
     below: Floats
-    some: Subgroups
+    candidates: Subgroups
 
     def deals(self, draws: int, seed: int) -> Iterator[Floats]:
         """Yield deals of the outcomes, of rows or of people."""
-        group_counts = self.joint.part
-        clusters = self.joint.part.clusters
+        group_counts = self.joint.group_counts
+        clusters = self.joint.group_counts.clusters
         rng = stream(seed, "subgroups", *group_counts.place, self.metric)
         if clusters is None:
             return deal_rows(self.above, self.below, draws, rng)
@@ -156,10 +156,10 @@ def read_joint(scan: Scan) -> tuple[Joint, ...]:
     try:
         joint = counted_jointly(scan)
     except TooManyGroups as error:
-        raise _too_many(error.count, names) from None
+        raise _too_many_error(error.count, names) from None
     most = max(len(group_counts.counts.groups) for group_counts in joint.tally.slices)
     if most * 2 ** len(names) > MOST_MEMBERS:
-        raise _too_many(str(most), names)
+        raise _too_many_error(str(most), names)
     slices = joint.tally.slices
     if scan.roles.cluster is not None:
         slices, _ = with_clusters(joint, scan.roles.cluster)
@@ -171,10 +171,10 @@ def read_joint(scan: Scan) -> tuple[Joint, ...]:
                 problem = f"some {column} have rows in several groups, and cannot change places with others"
                 fix = (f"audit attributes that do not vary within one {column}, or leave out ", SCAN)
                 raise user_error(problem, fix, SCAN)
-    return tuple(_joint(joint, group_counts, names) for group_counts in slices)
+    return tuple(_to_joint(joint, group_counts, names) for group_counts in slices)
 
 
-def _joint(scan: Scan, group_counts: Slice, names: tuple[str, ...]) -> Joint:
+def _to_joint(scan: Scan, group_counts: Slice, names: tuple[str, ...]) -> Joint:
     columns = list(zip(*parts_of_groups(scan, group_counts, names), strict=True))
     levels = tuple(tuple(sorted(set(column))) for column in columns)
     codes = [
@@ -184,7 +184,7 @@ def _joint(scan: Scan, group_counts: Slice, names: tuple[str, ...]) -> Joint:
     return Joint(group_counts, names, levels, np.array(codes, dtype=np.int64).T)
 
 
-def _too_many(combinations: str, names: tuple[str, ...]) -> UserError:
+def _too_many_error(combinations: str, names: tuple[str, ...]) -> UserError:
     problem = f"{len(names)} attributes have {combinations} combinations, too many to search all subgroups of"
     return user_error(problem, ("name fewer with ", Flag("attribute")), SCAN)
 
@@ -198,22 +198,22 @@ def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditCon
     """
     rate_rows = []
     names = [name for name in names if not RATES[name].of_all]
-    for joint in (_kept(joint, excluded(joint.part, config)) for joint in read):
-        for name in defined(names, joint.part.labelled):
-            above, below = (side[:, 0] for side in parts(joint.part.counts.n, (name,)))
+    for joint in (_without_groups(joint, excluded(joint.group_counts, config)) for joint in read):
+        for name in defined(names, joint.group_counts.labelled):
+            above, below = (side[:, 0] for side in parts(joint.group_counts.counts.n, (name,)))
             cells = np.flatnonzero(below > 0)
             if len(cells) > 1 and 0 < above.sum() < below.sum():
-                large_subgroups = _large_enough(joint.codes[cells], below[cells], config)
+                large_subgroups = _select_large(joint.codes[cells], below[cells], config)
                 if len(large_subgroups.levels):
                     rate_rows.append(_Rows(joint, name, cells, above[cells], below[cells], large_subgroups))
-    return tuple(subgroup for rows in rate_rows for subgroup in _searched(rows, config, len(rate_rows)))
+    return tuple(subgroup for rows in rate_rows for subgroup in _search_rows(rows, config, len(rate_rows)))
 
 
-def _kept(joint: Joint, out: Bools) -> Joint:
-    return Joint(without(joint.part, out), joint.names, joint.levels, joint.codes[~out])
+def _without_groups(joint: Joint, out: Bools) -> Joint:
+    return Joint(without_groups(joint.group_counts, out), joint.names, joint.levels, joint.codes[~out])
 
 
-def _large_enough(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
+def _select_large(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
     candidates = subgroups(codes)
     total = float(below.sum())
     inside = candidates.member @ below
@@ -221,8 +221,8 @@ def _large_enough(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
     return candidates.take((inside >= least) & (total - inside >= least))
 
 
-def _searched(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgroup]:
-    candidates = rows.some
+def _search_rows(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgroup]:
+    candidates = rows.candidates
     total = float(rows.below.sum())
     searched = search(candidates, rows.above, rows.below, rows.deals(config.draws, config.seed))
     sides = [side for side, best_index in enumerate(searched.best) if best_index is not None]
@@ -230,18 +230,18 @@ def _searched(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgrou
     within = member @ rows.above, member @ rows.below
     counted = np.stack([*within, rows.above.sum() - within[0], total - within[1]])
     alpha = config.alpha
-    effects = _effects(counted, searched.limit(alpha / family))
+    effects = _estimate_effects(counted, searched.limit(alpha / family))
     for side, behind, ratio, difference in zip(sides, counted.T.tolist(), *effects, strict=True):
         p = searched.p(side)
         p_adjusted = min(1.0, family * p)
         levels, is_inside = _levels(rows.joint, candidates.levels[searched.best[side]])
         yield Subgroup(
-            *rows.joint.part.place,
+            *rows.joint.group_counts.place,
             metric=rows.metric,
             side=SIDES[side],
             subgroup=", ".join(f"{name} = {level}" for name, level in levels.items()),
             levels=levels,
-            rows=int(rows.joint.part.rows[is_inside].sum()),
+            rows=int(rows.joint.group_counts.rows[is_inside].sum()),
             value=behind[0] / behind[1],
             others_value=behind[2] / behind[3],
             ratio=ratio,
@@ -267,7 +267,7 @@ def _levels(joint: Joint, codes: Ints) -> tuple[dict[str, str], Bools]:
     return levels, is_inside
 
 
-def _effects(counted: Floats, limit: float) -> tuple[Intervals, Intervals]:
+def _estimate_effects(counted: Floats, limit: float) -> tuple[Intervals, Intervals]:
     """Return ratios and differences, with intervals as wide as likelihood ratios up to `limit` make them.
 
     Likelihood ratios are counted in rows: half of the rows have half of the ratio.
@@ -284,7 +284,7 @@ def _effects(counted: Floats, limit: float) -> tuple[Intervals, Intervals]:
     return intervals(divide(rate, others_rate), *ratio), intervals(rate - others_rate, *difference)
 
 
-def in_short(subgroups: Sequence[Subgroup], report: Report) -> str:
+def summarise_subgroups(subgroups: Sequence[Subgroup], report: Report) -> str:
     """Return which subgroup stands out most, if one does."""
     standing = [subgroup for subgroup in subgroups if subgroup.stands_out]
     if not standing:
@@ -297,16 +297,16 @@ def in_short(subgroups: Sequence[Subgroup], report: Report) -> str:
     else:
         often = "less"
     return (
-        f"Of {writing.thousands(clearest.searched)} subgroups, {writing.named(clearest.subgroup)} stands "
-        f"out most{in_brackets(clearest, report)}: {RATES[clearest.metric].label} "
-        f"{percent_words(clearest.value)}, of all others {percent_words(clearest.others_value)}: {often} than chance would do "
-        f"(p {writing.p_value(clearest.p_adjusted)} over all that were searched)."
+        f"Of {writing.thousands(clearest.searched)} subgroups, {writing.format_group(clearest.subgroup)} "
+        f"stands out most{bracketed_place(clearest, report)}: {RATES[clearest.metric].label} "
+        f"{percent_words(clearest.value)}, of all others {percent_words(clearest.others_value)}: {often} "
+        f"than chance would do (p {writing.p_value(clearest.p_adjusted)} over all that were searched)."
     )
 
 
 def subgroup_rows(subgroups: Sequence[Subgroup], _: Report) -> Iterable[Row]:
     """Return a row a subgroup; an interval takes three columns."""
-    return map(writing.flat, subgroups)
+    return map(writing.flatten, subgroups)
 
 
 def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View) -> tuple[Section, ...]:
@@ -334,7 +334,8 @@ def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View)
     level = f"{100 * config.confidence:g} %"
     notes = (
         f"p: how often a search as wide finds as much where there is nothing: outcomes were dealt out "
-        f"{config.draws} times among {who}. It is over all subgroups, {_over(tests)}below and above.",
+        f"{config.draws} times among {who}. It is over all subgroups, {_searches_text(tests)}below and "
+        "above.",
         f"Brackets are {level} intervals that hold for all of these at once, as the subgroup was chosen for "
         "its rate. These lines decide nothing.",
         *_few_draws(tests, report),
@@ -344,7 +345,7 @@ def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View)
     return (Section(title, sentences, tables, notes),)
 
 
-def _over(tests: int) -> str:
+def _searches_text(tests: int) -> str:
     if tests > 1:
         return f"all {tests} searches of a rate, "
     return ""
@@ -374,7 +375,7 @@ def _table(rows: Sequence[Subgroup], report: Report, view: View) -> TextTable:
         columns["difference"] = lambda row: writing.fine_cell(row.difference)
     columns["p"] = lambda row: writing.p_cell(row.p_adjusted)
     if report.several:
-        title = where(rows[0], report)
+        title = place_name(rows[0], report)
     else:
         title = ""
     return table_of(title, columns, *view.cut(rows))
@@ -382,11 +383,11 @@ def _table(rows: Sequence[Subgroup], report: Report, view: View) -> TextTable:
 
 SUBGROUPS = Part[Sequence[Joint], tuple[Subgroup, ...]](
     "subgroups",
-    wanted=lambda config: config.scan,
+    is_requested=lambda config: config.scan,
     read=read_joint,
     judge=lambda read, base: find_subgroups(read, base.deciding, base.config),
     tables={"subgroups": subgroup_rows},
     sections=subgroup_sections,
     data=lambda subgroups: {"subgroups": subgroups},
-    summary=in_short,
+    summary=summarise_subgroups,
 )

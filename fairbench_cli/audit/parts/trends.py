@@ -16,14 +16,14 @@ from typing import Literal
 import numpy as np
 
 from fairbench_cli.audit.compare.effective import rate_rows
-from fairbench_cli.audit.compare.kernel import report_of
-from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, kept
+from fairbench_cli.audit.compare.kernel import compare_slices
+from fairbench_cli.audit.compare.references import REST, REST_NAME, common_references, without_excluded_groups
 from fairbench_cli.audit.compare.report import Disparity, Interval, Pair, Place, Report, intervals
-from fairbench_cli.audit.compare.verdict import all_of, verdicts_of
+from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_attributes
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.parts import rates, writing
-from fairbench_cli.audit.parts.findings import allowed, differs
-from fairbench_cli.audit.parts.part import Part, Row, View, Whole
+from fairbench_cli.audit.parts.findings import differs, format_limits
+from fairbench_cli.audit.parts.part import AllRows, Part, Row, View
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words, listed
@@ -84,7 +84,7 @@ class Trend(Pair):
 
 
 @dataclass(frozen=True, eq=False)
-class Over:
+class SliceTrends:
     """The audit of all slices together, their names, and the trends; none where they have no order."""
 
     report: Report
@@ -93,7 +93,7 @@ class Over:
     ordered: bool
 
 
-def times(names: Sequence[str]) -> list[float] | None:
+def parse_times(names: Sequence[str]) -> list[float] | None:
     """Return when slices are: numbers, years, quarters, months, weeks or days; None where that is not known.
 
     >>> times(["2013Q4", "2014Q1", "2014Q3"]), times(["2013-11", "2014-02"]), times(["3", "4", "10"])
@@ -101,7 +101,7 @@ def times(names: Sequence[str]) -> list[float] | None:
     >>> times(["north", "south"]) is None
     True
     """
-    slice_times = _numbers(names) or _days(names)
+    slice_times = _parse_numbers(names) or _parse_days(names)
     for form, periods_a_year in () if slice_times else PERIODS:
         matches = [form.fullmatch(name) for name in names]
         if all(matches):
@@ -115,7 +115,7 @@ def times(names: Sequence[str]) -> list[float] | None:
     return None
 
 
-def _numbers(names: Sequence[str]) -> list[float] | None:
+def _parse_numbers(names: Sequence[str]) -> list[float] | None:
     try:
         values = [float(name) for name in names]
     except ValueError:
@@ -125,7 +125,7 @@ def _numbers(names: Sequence[str]) -> list[float] | None:
     return None
 
 
-def _days(names: Sequence[str]) -> list[float] | None:
+def _parse_days(names: Sequence[str]) -> list[float] | None:
     from datetime import date
 
     try:
@@ -134,27 +134,29 @@ def _days(names: Sequence[str]) -> list[float] | None:
         return None
 
 
-def look_over(_: tuple[()], base: Report) -> Over:
+def find_trends(_: tuple[()], base: Report) -> SliceTrends:
     """Return the audit of all slices together, and the trends of the rates that decide."""
-    all_rows = _whole(base)
+    all_rows = _audit_all_rows(base)
     names = tuple(dict.fromkeys(group_counts.model for group_counts in base.slices))
     if len(names) >= LEAST:
-        when = times(names)
+        when = parse_times(names)
     else:
         when = None
-    trends = tuple(_trends(all_rows, base, when)) if when else ()
-    return Over(all_rows, names, trends, when is not None)
+    trends = tuple(_compute_trends(all_rows, base, when)) if when else ()
+    return SliceTrends(all_rows, names, trends, when is not None)
 
 
-def _whole(base: Report) -> Report:
+def _audit_all_rows(base: Report) -> Report:
     """Return the audit of all rows: of the slices of each attribute as one."""
     config = base.config.model_copy(update={"sliced_by": None})
     slices = [
-        _together(attribute_slices, config)
+        _merge_slices(attribute_slices, config)
         for attribute_slices in grouped(base.slices, lambda group_counts: group_counts.attribute).values()
     ]
-    compared_by = common_references([kept(group_counts, config) for group_counts in base.slices], config)
-    report = report_of(
+    compared_by = common_references(
+        [without_excluded_groups(group_counts, config) for group_counts in base.slices], config
+    )
+    report = compare_slices(
         slices,
         base.decided_by,
         config,
@@ -164,11 +166,11 @@ def _whole(base: Report) -> Report:
         weighted=base.weighted,
         found={"rates": None},
     )
-    verdicts = verdicts_of(report, {})
-    return replace(report, verdicts=verdicts, verdict=all_of(row.verdict for row in verdicts))
+    verdicts = decide_attributes(report, {})
+    return replace(report, verdicts=verdicts, verdict=combine_verdicts(row.verdict for row in verdicts))
 
 
-def _together(slices: Sequence[Slice], config: AuditConfig) -> Slice:
+def _merge_slices(slices: Sequence[Slice], config: AuditConfig) -> Slice:
     """Return slices of an attribute as one."""
     names = {group for group_counts in slices for group in group_counts.counts.groups}
     groups = sorted(names, key=lambda group: (group == MISSING, group))
@@ -178,11 +180,13 @@ def _together(slices: Sequence[Slice], config: AuditConfig) -> Slice:
     return slices[0].with_cells(cells, tuple(groups), model="", decision=str(config.decisions[0]))
 
 
-def _trends(all_rows: Report, base: Report, when: Sequence[float]) -> Iterator[Trend]:
+def _compute_trends(all_rows: Report, base: Report, when: Sequence[float]) -> Iterator[Trend]:
     """Yield the trends of the comparisons that decide, adjusted for each other."""
     config = base.config
     rows = [row for row in all_rows.disparities if row.metric in base.deciding and not row.is_reference]
-    counted = _counted([kept(group_counts, config) for group_counts in base.slices], rows)
+    counted = _count_rates(
+        [without_excluded_groups(group_counts, config) for group_counts in base.slices], rows
+    )
     above, below, ref_above, ref_below = counted
     fit = ratio_trend(above, below, ref_above, ref_below, when, config.confidence)
     changes = intervals(fit.change, fit.low, fit.high)
@@ -213,7 +217,7 @@ def _trends(all_rows: Report, base: Report, when: Sequence[float]) -> Iterator[T
         )
 
 
-def _counted(group_counts: Sequence[Slice], rows: Sequence[Disparity]) -> Floats:
+def _count_rates(group_counts: Sequence[Slice], rows: Sequence[Disparity]) -> Floats:
     """Return the numerators and denominators of rates and their references, (4, comparisons, slices)."""
     names = tuple(dict.fromkeys(row.metric for row in rows))
     slices = list(dict.fromkeys(counts.model for counts in group_counts))
@@ -239,21 +243,21 @@ def _counted(group_counts: Sequence[Slice], rows: Sequence[Disparity]) -> Floats
     return np.nan_to_num(found)
 
 
-def about(trends: Over, report: Report) -> str:
+def slices_name(trends: SliceTrends, report: Report) -> str:
     """Return the name of the slices together: "all 8 slices by quarter"."""
     n_slices = len(trends.slices)
     return f"{'both' if n_slices == 2 else f'all {n_slices}'} slices by {report.config.sliced_by}"
 
 
-def in_short(trends: Over, report: Report) -> str:
+def summarise_trends(trends: SliceTrends, report: Report) -> str:
     """Return how many trends are shown, and the verdict on the last slice."""
-    last_rows = [row for verdict in report.judged for row in rates.decisive(verdict, report)]
+    last_rows = [row for verdict in report.judged for row in rates.deciding_rows(verdict, report)]
     if report.config.fail or report.config.failing_metrics:
         gate_text = "by which the gate goes, "
     else:
         gate_text = ""
     if last_rows:
-        summary = rates.failures(last_rows)
+        summary = rates.summarise_failures(last_rows)
     else:
         summary = "there is nothing to compare."
     if report.verdict == "undecided":
@@ -262,13 +266,13 @@ def in_short(trends: Over, report: Report) -> str:
         verdict = VERDICTS[report.verdict]
     end = f" The last, {report.last}, {gate_text}{verdict}: {summary[0].lower()}{summary[1:]}"
     if not trends.ordered:
-        return f"No trend is tested: {_why_not(trends, report)}.{end}"
+        return f"No trend is tested: {_describe_no_trend(trends, report)}.{end}"
     clauses = [] if any(row.word in MOVES for row in trends.trends) else ["none is shown"]
     for word, (singular, plural) in VERBS.items():
         rows = [row for row in trends.trends if row.word == word]
         if rows:
             if word in MOVES:
-                subject = _those(rows)
+                subject = _name_ratios(rows)
             else:
                 subject = f"{len(rows):,} of {len(trends.trends):,}"
             clauses.append(f"{subject} {singular if len(rows) == 1 else plural}")
@@ -285,21 +289,21 @@ VERBS: dict[Word, tuple[str, str]] = {
 MOST_NAMED = 3
 
 
-def _those(rows: Sequence[Trend]) -> str:
+def _name_ratios(rows: Sequence[Trend]) -> str:
     """Return which ratios: "selection rate of African-American (race)"; the last of many are counted."""
     ratio_names = [
-        f"{RATES[row.metric].label} of {writing.named(row.group)} ({row.attribute})" for row in rows
+        f"{RATES[row.metric].label} of {writing.format_group(row.group)} ({row.attribute})" for row in rows
     ]
     return listed(ratio_names, MOST_NAMED)
 
 
-def _why_not(trends: Over, report: Report) -> str:
+def _describe_no_trend(trends: SliceTrends, report: Report) -> str:
     if len(trends.slices) < LEAST:
         return f"{len(trends.slices)} slices are too few for one"
     return f"the values of {report.config.sliced_by} are no numbers or dates in their order"
 
 
-def trend_words(trends: Over, row: Pair, metric: str) -> str:
+def describe_trend(trends: SliceTrends, row: Pair, metric: str) -> str:
     """Return the trend of a comparison in a sentence; empty where none is tested."""
     key = row.attribute, row.group, metric
     trend = next(
@@ -318,18 +322,21 @@ def trend_words(trends: Over, row: Pair, metric: str) -> str:
     if trend.word in ("rises", "falls"):
         return f"{span} {trend.word}: it {line}, more than chance would do."
     if trend.word == "steady":
-        return f"{span} is steady: it {line}, {allowed(trend.tau)} times at most for every value that fits."
+        limits = format_limits(trend.tau)
+        return f"{span} is steady: it {line}, {limits} times at most for every value that fits."
     chance = f"which could be chance (p {writing.p_value(trend.p)})"
     return f"{span} {line}, {chance}; whether it is steady is open."
 
 
-def slice_chart(trends: Over, report: Report, row: Pair, metric: str, *, fold_rest: bool = True) -> Chart:
+def plot_slices(
+    trends: SliceTrends, report: Report, row: Pair, metric: str, *, fold_rest: bool = True
+) -> Chart:
     """Return the ratios of an attribute's groups slice by slice, that of `row` first.
 
     Groups of which nothing is shown over all slices, and those that are too many, are folded; without
     `fold_rest` they are named below it.
     """
-    rows, groups = rates.of_attribute(Place("", row.decision, row.attribute), trends.report)
+    rows, groups = rates.rows_of_attribute(Place("", row.decision, row.attribute), trends.report)
     minor = rates.minor_groups(groups)
     ordered = [
         row_of_group
@@ -347,7 +354,7 @@ def slice_chart(trends: Over, report: Report, row: Pair, metric: str, *, fold_re
     ][:MOST_LINES]
     not_drawn = [row_of_group for row_of_group in ordered if row_of_group not in main]
     label = RATES[metric].label
-    against = {writing.named(row_of_group.reference) for row_of_group in ordered}
+    against = {writing.format_group(row_of_group.reference) for row_of_group in ordered}
     if len(against) == 1:
         reference_text = against.pop()
     else:
@@ -355,17 +362,17 @@ def slice_chart(trends: Over, report: Report, row: Pair, metric: str, *, fold_re
     title = f"{row.attribute}: {label}, ratio to {reference_text} by {report.config.sliced_by}"
     folded: tuple[Chart, ...] = ()
     head = f"{counted_words(len(not_drawn), 'more group')}: "
-    head += listed([writing.named(row_of_group.group) for row_of_group in not_drawn])
+    head += listed([writing.format_group(row_of_group.group) for row_of_group in not_drawn])
     if not_drawn and fold_rest:
-        folded = (Chart(head, _lines(f"{title}; {head}", trends, report, not_drawn[:MOST_LINES])),)
+        folded = (Chart(head, _plot_lines(f"{title}; {head}", trends, report, not_drawn[:MOST_LINES])),)
     if not_drawn and not fold_rest:
         caption = f"not drawn, {head}"
     else:
         caption = ""
-    return Chart(title, _lines(title, trends, report, main), caption, folded=folded)
+    return Chart(title, _plot_lines(title, trends, report, main), caption, folded=folded)
 
 
-def _lines(title: str, trends: Over, report: Report, rows: Sequence[Disparity]) -> str:
+def _plot_lines(title: str, trends: SliceTrends, report: Report, rows: Sequence[Disparity]) -> str:
     """Draw the ratios of comparisons in each slice, their intervals as bands, on a log axis."""
     index_of_slice = {name: float(i) for i, name in enumerate(trends.slices)}
     lines = []
@@ -403,7 +410,7 @@ def _lines(title: str, trends: Over, report: Report, rows: Sequence[Disparity]) 
     y = replace(y, start=HIGH, end=charts.SIDE)  # what is beyond stands at its ends
     x = Axis(0.0, max(1.0, len(index_of_slice) - 1.0), 44.0, charts.WIDTH - ROOM, names=tuple(trends.slices))
     band = charts.element(
-        *("rect", "band", f"allowed: {allowed(tau)}"),
+        *("rect", "band", f"allowed: {format_limits(tau)}"),
         x=x.start,
         y=y.at(1 / tau),
         width=x.end - x.start,
@@ -412,11 +419,11 @@ def _lines(title: str, trends: Over, report: Report, rows: Sequence[Disparity]) 
     )
     level_one = charts.stroke("one", f"M{x.start} {y.at(1.0)}H{x.end}", "equal to the reference")
     level = f"{100 * report.config.confidence:g} %"
-    key = f"band: {allowed(tau)} is allowed; shaded: {level} intervals"
+    key = f"band: {format_limits(tau)} is allowed; shaded: {level} intervals"
     return charts.plot(title, x, y, lines, "", key, band + level_one, beside=True)
 
 
-def trend_sections(trends: Over, report: Report, view: View) -> Sequence[Section]:
+def trend_sections(trends: SliceTrends, report: Report, view: View) -> Sequence[Section]:
     """Return all slices together, the trends, and the verdicts on the slices; these follow, each apart."""
     all_rows = trends.report
     sliced = report.config.sliced_by
@@ -428,13 +435,15 @@ def trend_sections(trends: Over, report: Report, view: View) -> Sequence[Section
     if not view.brief:
         tables = [rates.verdict_table("", all_rows, metrics, heads, decides=True, anchor="w")]
         sections = [replace(section, folded=True) for section in sections]
-    if view.shown is None:
+    if view.max_rows is None:
         hint = "below"
     else:
         hint = "see --all"
     return (
         Section(
-            f"{about(trends, report).capitalize()} together", tables=tuple(tables), sections=tuple(sections)
+            f"{slices_name(trends, report).capitalize()} together",
+            tables=tuple(tables),
+            sections=tuple(sections),
         ),
         _trend_section(trends, report, view),
         Section(
@@ -445,7 +454,7 @@ def trend_sections(trends: Over, report: Report, view: View) -> Sequence[Section
     )
 
 
-def _trend_section(trends: Over, report: Report, view: View) -> Section:
+def _trend_section(trends: SliceTrends, report: Report, view: View) -> Section:
     """Return the ratios slice by slice, as charts for a page, and their trends."""
     sentences = []
     notes = []
@@ -461,7 +470,7 @@ def _trend_section(trends: Over, report: Report, view: View) -> Section:
             f"{level} interval. p (Holm): alone, and adjusted for {count_text}, by which it is decided.",
         ]
     else:
-        sentences = [f"No trend is tested: {_why_not(trends, report)}."]
+        sentences = [f"No trend is tested: {_describe_no_trend(trends, report)}."]
     by_attribute = grouped(trends.trends, lambda row: row.attribute)
     tables = tuple(_trend_table(rows, trends, view) for rows in by_attribute.values())
     drawn = () if view.brief else tuple(_charts(trends, report))
@@ -469,17 +478,17 @@ def _trend_section(trends: Over, report: Report, view: View) -> Section:
     return Section(title, tuple(sentences), tables, tuple(notes), charts=drawn)
 
 
-def _charts(trends: Over, report: Report) -> Iterator[Chart]:
+def _charts(trends: SliceTrends, report: Report) -> Iterator[Chart]:
     """Yield a chart of each attribute and rate."""
     for verdict in trends.report.verdicts:
-        rows = rates.decisive(verdict, trends.report)
-        minor = rates.minor_groups(rates.of_attribute(verdict, trends.report)[1])
+        rows = rates.deciding_rows(verdict, trends.report)
+        minor = rates.minor_groups(rates.rows_of_attribute(verdict, trends.report)[1])
         for metric in dict.fromkeys(row.metric for row in rows):
             worst_row = rates.worst_first([row for row in rows if row.metric == metric], minor)[0]
-            yield slice_chart(trends, report, worst_row, metric, fold_rest=False)
+            yield plot_slices(trends, report, worst_row, metric, fold_rest=False)
 
 
-def _trend_table(rows: Sequence[Trend], trends: Over, view: View) -> TextTable:
+def _trend_table(rows: Sequence[Trend], trends: SliceTrends, view: View) -> TextTable:
     """Return trends, those that are shown first, minor groups last."""
     groups = trends.report.by_audit["", rows[0].decision, rows[0].attribute][1]
     minor = rates.minor_groups(groups)
@@ -516,34 +525,34 @@ def _trend_table(rows: Sequence[Trend], trends: Over, view: View) -> TextTable:
     return table_of(title, columns, *view.cut(ordered))
 
 
-def trend_rows(trends: Over, _: Report) -> Iterable[Row]:
+def trend_rows(trends: SliceTrends, _: Report) -> Iterable[Row]:
     """Yield the trends; an interval takes three columns."""
-    return map(writing.flat, trends.trends)
+    return map(writing.flatten, trends.trends)
 
 
-def _data(trends: Over) -> dict[str, object]:
+def _select_json(trends: SliceTrends) -> dict[str, object]:
     all_rows = trends.report
     cells = {name: getattr(all_rows, name) for name in ("verdict", "verdicts", "family", "disparities")}
     return {"slices": {**cells, "trends": trends.trends}}
 
 
-def whole_of(trends: Over, report: Report) -> Whole:
+def to_all_rows(trends: SliceTrends, report: Report) -> AllRows:
     """Return the audit of all slices, with what is said and drawn of its comparisons over them."""
-    return Whole(
+    return AllRows(
         trends.report,
-        about(trends, report),
-        lambda row, metric: trend_words(trends, row, metric),
-        lambda row, metric: slice_chart(trends, report, row, metric),
+        slices_name(trends, report),
+        lambda row, metric: describe_trend(trends, row, metric),
+        lambda row, metric: plot_slices(trends, report, row, metric),
     )
 
 
-TRENDS = Part[tuple[()], Over](
+TRENDS = Part[tuple[()], SliceTrends](
     "slices",
-    wanted=lambda config: config.sliced_by is not None,
-    judge=look_over,
+    is_requested=lambda config: config.sliced_by is not None,
+    judge=find_trends,
     tables={"trends": trend_rows},
     sections=trend_sections,
-    data=_data,
-    summary=in_short,
-    whole=whole_of,
+    data=_select_json,
+    summary=summarise_trends,
+    all_rows=to_all_rows,
 )

@@ -98,7 +98,7 @@ def thousands(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def about(value: float) -> float:
+def round_up_count(value: float) -> float:
     """Round up to two digits; NaN stays.
 
     >>> about(1511.2), about(31.0), about(213)
@@ -152,7 +152,7 @@ def p_value(value: float) -> str:
     return f"{value:.0e}"
 
 
-def rows_words(least: float, most: float) -> str:
+def describe_rows_needed(least: float, most: float) -> str:
     """Write how many rows would decide the first and the last of several rates; empty where no number would.
 
     From `MANY_ROWS` on a number says more than is known, and stands as its order of magnitude.
@@ -169,7 +169,7 @@ def rows_words(least: float, most: float) -> str:
     if least < MANY_ROWS:
         low_text = thousands(least)
     else:
-        low_text = _order_of(least)
+        low_text = _order_of_magnitude(least)
     if math.isnan(most):
         return f"{low_text} or more"
     if least < MANY_ROWS:
@@ -179,13 +179,13 @@ def rows_words(least: float, most: float) -> str:
     if most < MANY_ROWS:
         high_text = thousands(most)
     else:
-        high_text = _order_of(most)
+        high_text = _order_of_magnitude(most)
     if approximately and most >= MANY_ROWS:
         return f"{approximately}{low_text} for the first rate, {high_text} for the last"
     return f"{approximately}{low_text}" + ("" if high_text == low_text else f" to {high_text}")
 
 
-def _order_of(rows: float) -> str:
+def _order_of_magnitude(rows: float) -> str:
     """Return the order of magnitude of very many rows.
 
     >>> [_order_of(10.0**power) for power in (5, 6, 7, 8, 9)]
@@ -196,7 +196,7 @@ def _order_of(rows: float) -> str:
     return orders.get(power, "billions")
 
 
-def reason_words(reason: Reason, p_holm: float, confidence: float) -> str:
+def describe_reason(reason: Reason, p_holm: float, confidence: float) -> str:
     """Return why something is not decided; where a difference is shown that only the limit is open.
 
     >>> reason_words("wide", 0.3, 0.95), reason_words("wide", 0.01, 0.95)
@@ -207,7 +207,7 @@ def reason_words(reason: Reason, p_holm: float, confidence: float) -> str:
     return REASONS[reason]
 
 
-def among(p: float, family: int, confidence: float) -> str:
+def among_text(p: float, family: int, confidence: float) -> str:
     """Return the addition to "could be chance" where a comparison alone would not be: that it is one of many.
 
     >>> among(0.02, 1500, 0.95), among(0.2, 15, 0.95)
@@ -225,12 +225,12 @@ def percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def place(model: str, decision: str, kind: str | None = None) -> str:
+def format_place(model: str, decision: str, kind: str | None = None) -> str:
     """Name a model, or what it is (kind), and a decision: "model a, top 100"; "month 2, top 100"."""
     return ", ".join(clause for clause in (f"{kind or 'model'} {model}" if model else "", decision) if clause)
 
 
-def named(group: str) -> str:
+def format_group(group: str) -> str:
     """Return the name of a group in a sentence; a long name is cut."""
     if len(group) <= MOST_NAME:
         short = group
@@ -276,7 +276,7 @@ def both_p_cell(p: float, p_holm: float) -> TableCell:
     return TableCell(p_value(p), "" if math.isnan(p_holm) else f"({p_value(p_holm)})", p)
 
 
-def flat(row: Any, *left_out: str) -> Row:
+def flatten(row: Any, *left_out: str) -> Row:
     """Return the fields of a row of a report for a table: three of an interval, none of what holds several.
 
     >>> flat(Interval(0.5, 0.25, 0.75), "low")
@@ -292,8 +292,8 @@ def flat(row: Any, *left_out: str) -> Row:
     return cells
 
 
-def columns_of(kind: type) -> tuple[str, ...]:
-    """Return the columns that `flat` gives rows of a kind.
+def flat_columns(kind: type) -> tuple[str, ...]:
+    """Return the columns that `flatten` gives rows of a kind.
 
     >>> columns_of(Interval)
     ('value', 'low', 'high')

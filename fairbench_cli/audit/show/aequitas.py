@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fairbench_cli.audit.compare.references import references, without
+from fairbench_cli.audit.compare.references import find_references, without_groups
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import MISSING
@@ -87,7 +87,7 @@ def compat_files(report: Report) -> dict[str, str]:
         "fairness_groups.csv": csv_text(rows, (*keys, *_FAIRNESS)),
         "fairness_attributes.csv": csv_text(attributes, (*_KEYS, *_FAIRNESS)),
         "full.csv": csv_text(rows, (*_GROUP, *disparity, *_FAIRNESS)),
-        "overall.json": json.dumps(_overall(attributes), indent=1),
+        "overall.json": json.dumps(_combine_attributes(attributes), indent=1),
     }
 
 
@@ -114,13 +114,13 @@ def _slice_rows(group_counts: Slice, report: Report) -> list[Row]:
     """Return everything about each group of one attribute, by column."""
     k = round(float(group_counts.counts.predicted[:, 1].sum()))
     total = round(float(group_counts.counts.total))
-    seen = without(group_counts, np.array([group == MISSING for group in group_counts.counts.groups]))
+    seen = without_groups(group_counts, np.array([group == MISSING for group in group_counts.counts.groups]))
     groups = seen.counts.groups
     if not groups:
         return []
     ours = list(_OURS.values())
     rates = divide(*parts(seen.counts.n, ours, group_counts.counts.overall))
-    reference_indices = dict(zip(_OURS, references(seen, ours, report.config), strict=True))
+    reference_indices = dict(zip(_OURS, find_references(seen, ours, report.config), strict=True))
     model: Value = group_counts.model if any(audited_slice.model for audited_slice in report.slices) else 0
     rows = []
     for g, group in enumerate(groups):
@@ -145,11 +145,11 @@ def _slice_rows(group_counts: Slice, report: Report) -> list[Row]:
             ratio = float(divide(rates[g, m], rates[reference_indices[name], m]))
             row[f"{name}_disparity"] = INFINITE if math.isinf(ratio) else ratio
             row[f"{name}_ref_group_value"] = groups[reference_indices[name]]
-        rows.append(row | _fairness(row, report))
+        rows.append(row | _decide_fairness(row, report))
     return rows
 
 
-def _fairness(row: Mapping[str, Value], report: Report) -> dict[str, bool | None]:
+def _decide_fairness(row: Mapping[str, Value], report: Report) -> dict[str, bool | None]:
     """Decide on one group, in binary floats."""
     fair: dict[str, bool | None] = {}
     for parity, name in _PARITY.items():
@@ -173,7 +173,7 @@ def _attribute_rows(rows: Sequence[Row]) -> list[Row]:
     return rolled
 
 
-def _overall(attributes: Sequence[Row]) -> dict[str, bool]:
+def _combine_attributes(attributes: Sequence[Row]) -> dict[str, bool]:
     """Roll everything up, models and thresholds together; undefined counts as fair."""
     parities = {
         name: all(row[name] is not False for row in attributes)

@@ -9,10 +9,10 @@ from pathlib import Path, PurePath
 from fairbench_cli.audit.compare.report import Disparity, GroupRow, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
-from fairbench_cli.audit.parts import parts_of, rates, whole_of, writing
-from fairbench_cli.audit.parts.findings import allowed, differs, verdict_words
+from fairbench_cli.audit.parts import find_all_rows, parts_of, rates, writing
+from fairbench_cli.audit.parts.findings import describe_verdict, differs, format_limits
 from fairbench_cli.audit.parts.part import View
-from fairbench_cli.audit.show.headline import Sentence, headline, meaning
+from fairbench_cli.audit.show.headline import Sentence, headline, rate_meaning
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words, listed, percent_words, shown_path
 from fairbench_cli.document import html, markdown, notebook
@@ -49,7 +49,7 @@ def audit_document(report: Report, *, everything: bool = True, brief: bool = Fal
     return Document(
         report.config.title or f"Audit of {source_name(report)}",
         _answer(report, everything=everything),
-        (f"{facts(report)}.",),
+        (f"{describe_audit(report)}.",),
         tuple(_sections(report, View(None if everything else SHOWN, brief))),
         tested=report.config.rule != "point",
     )
@@ -81,20 +81,22 @@ def to_notebook(report: Report) -> str:
     return notebook.notebook(replace(document, answer=_answer(report, everything=False, charts=True)))
 
 
-def charts_of(report: Report) -> dict[str, Chart]:
+def attribute_charts(report: Report) -> dict[str, Chart]:
     """Return the chart of each attribute that the answer speaks of, in its order."""
     charts: dict[str, Chart] = {}
     for sentence in headline(report).sentences:
-        charts.setdefault(sentence.attribute, _chart(sentence, report))
+        charts.setdefault(sentence.attribute, _plot_sentence(sentence, report))
     return charts
 
 
 def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer:
     answer = headline(report)
-    gate = gate_words(report)
+    gate = describe_gate(report)
     sentences, still = answer.lines(everything=everything)
     charts_of_sentences = (
-        [_chart(sentence, report) for sentence in answer.sentences[: len(sentences)]] if charts else []
+        [_plot_sentence(sentence, report) for sentence in answer.sentences[: len(sentences)]]
+        if charts
+        else []
     )
     return Answer(
         Statement(answer.sentence, answer.verdict),
@@ -107,12 +109,12 @@ def _answer(report: Report, *, everything: bool, charts: bool = False) -> Answer
     )
 
 
-def _chart(sentence: Sentence, report: Report) -> Chart:
+def _plot_sentence(sentence: Sentence, report: Report) -> Chart:
     """Return the chart of a sentence: of slices over these, else by group."""
-    all_slices = whole_of(report)
+    all_slices = find_all_rows(report)
     if all_slices:
-        return all_slices.drawn(sentence, sentence.metric)
-    return rate_chart(sentence, report)
+        return all_slices.plot(sentence, sentence.metric)
+    return plot_rate(sentence, report)
 
 
 def _sections(report: Report, view: View) -> Iterator[Section]:
@@ -128,15 +130,15 @@ def _sections(report: Report, view: View) -> Iterator[Section]:
         sections = part.sections(findings, report, view)
         yield from sections
         if part is rates.RATES_OF_GROUPS and sections and has_verdicts and view.brief:
-            notes = (*rate_legend(report), *verdict_legend(report), _of_numbers(report))
+            notes = (*rate_legend(report), *verdict_legend(report), _describe_numbers(report))
             yield Section("In these tables", notes=notes)
     if report.notes:
         yield Section("Notes", notes=report.notes)
     if has_verdicts and not view.brief:
-        yield _reading(report)
+        yield _reading_section(report)
 
 
-def gate_words(report: Report) -> str:
+def describe_gate(report: Report) -> str:
     """Return the sentence on what the gate does, and why; empty where there is none."""
     if not (report.config.fail or report.config.failing_metrics):
         return ""
@@ -156,7 +158,7 @@ def source_name(report: Report) -> str:
     return shown_path(PurePath(report.source).name)
 
 
-def facts(report: Report) -> str:
+def describe_audit(report: Report) -> str:
     """Return in a line what was audited and how, after the name of the file."""
     n_rows = writing.thousands(report.rows)
     if report.weighted:
@@ -169,15 +171,16 @@ def facts(report: Report) -> str:
     else:
         decided_by = f"decided by {', '.join(names)}; "
     rows = f"{source_name(report)}: {n_rows} rows{weighted}"
-    return f"{rows}; {against(report)}; {decided_by}{level(report)} intervals, each of one comparison alone"
+    intervals = f"{format_level(report)} intervals, each of one comparison alone"
+    return f"{rows}; {describe_references(report)}; {decided_by}{intervals}"
 
 
-def level(report: Report) -> str:
+def format_level(report: Report) -> str:
     """Return the level of intervals: "95 %"."""
     return f"{100 * report.config.confidence:g} %"
 
 
-def against(report: Report) -> str:
+def describe_references(report: Report) -> str:
     """Return whom groups are compared with: "race against Caucasian, sex against Male (largest)"."""
     config = report.config
     by_attribute = grouped(report.disparities, lambda row: row.attribute)
@@ -194,7 +197,7 @@ def against(report: Report) -> str:
         has_named_reference = attribute in config.references or set(attribute.split(CROSS)) <= set(
             config.references
         )
-        names = " or ".join(map(writing.named, dict.fromkeys(row.reference for row in rows)))
+        names = " or ".join(map(writing.format_group, dict.fromkeys(row.reference for row in rows)))
         clauses.append(f"{attribute} against {names}{'' if has_named_reference else ' (largest)'}")
     return ", ".join(clauses)
 
@@ -221,7 +224,7 @@ def _legend(name: str) -> str:
         synonym = ""
     else:
         synonym = f", {label}"
-    return f"{name}{synonym}: {meaning(name)}."
+    return f"{name}{synonym}: {rate_meaning(name)}."
 
 
 def group_legend(report: Report) -> tuple[str, ...]:
@@ -243,11 +246,11 @@ def group_legend(report: Report) -> tuple[str, ...]:
 
 def verdict_legend(report: Report) -> tuple[str, ...]:
     """Return the meanings of the verdicts in this report, those that occur."""
-    rows = [row for verdict in report.verdicts for row in rates.decisive(verdict, report)]
+    rows = [row for verdict in report.verdicts for row in rates.deciding_rows(verdict, report)]
     limit_open = writing.LIMIT_OPEN
     wide = writing.REASONS["wide"]
     reasons = {row.reason for row in rows}
-    reasons_text = {rates.reason_words(row, report) for row in rows}
+    reasons_text = {rates.describe_reason(row, report) for row in rows}
     outside = (
         "shown outside: beyond chance the rates do not only differ, their ratio is outside the limits, too."
     )
@@ -275,20 +278,20 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
     return tuple(text for text, occurs in explanations.items() if occurs)
 
 
-def _of_numbers(report: Report) -> str:
+def _describe_numbers(report: Report) -> str:
     """Return the note on what intervals and p-values belong to."""
     if report.config.rule == "point":
         decides = ""
     else:
         decides = ", by which it fails"
     return (
-        f"Square brackets: the {level(report)} interval of this comparison alone. p: how often rates that "
-        "are equal would give numbers like these; p (Holm): adjusted for "
+        f"Square brackets: the {format_level(report)} interval of this comparison alone. p: how often rates "
+        "that are equal would give numbers like these; p (Holm): adjusted for "
         f"{counted_words(report.family, 'comparison')}{decides}."
     )
 
 
-def _reading(report: Report) -> Section:
+def _reading_section(report: Report) -> Section:
     """Return the section of what a reader has to know."""
     config = report.config
     notes = (
@@ -299,7 +302,7 @@ def _reading(report: Report) -> Section:
         "An attribute fails if one of its groups does on one of the rates that decide, and passes if all "
         "pass. The first sentences are of the largest gap of each attribute: the ratio that is farthest from "
         "1 at least; first the attribute where that concerns most people.",
-        _of_numbers(report),
+        _describe_numbers(report),
         "805/1,795 are the rows behind a rate. A difference is group − reference. Thin lines are intervals. "
         f"* marks groups of fewer than {config.min_group} rows.",
         "In the figures a diamond fails, a disc passes or is not decided, a ring is the reference"
@@ -311,12 +314,12 @@ def _reading(report: Report) -> Section:
     return Section("How to read it", notes=notes)
 
 
-def rate_chart(sentence: Sentence, report: Report) -> Chart:
+def plot_rate(sentence: Sentence, report: Report) -> Chart:
     """Return the rate that a sentence is about, by group: worst first, then the reference and minor groups.
 
     Groups on which nothing is shown are folded behind their count.
     """
-    rows, groups = rates.of_attribute(sentence, report)
+    rows, groups = rates.rows_of_attribute(sentence, report)
     minor = rates.minor_groups(groups)
     of_group = {row.group: row for row in groups}
     metric_rows = rates.worst_first([row for row in rows if row.metric == sentence.metric], minor)
@@ -326,18 +329,18 @@ def rate_chart(sentence: Sentence, report: Report) -> Chart:
         if not (row.is_reference or row.group == sentence.group) and _is_open(row, report)
     ]
     drawn_rows = [row for row in metric_rows if row not in open_rows]
-    title = f"{sentence.attribute}: {meaning(sentence.metric)}"
+    title = f"{sentence.attribute}: {rate_meaning(sentence.metric)}"
     folded: tuple[Chart, ...] = ()
     if open_rows:
-        names = listed([writing.named(row.group) for row in open_rows])
+        names = listed([writing.format_group(row.group) for row in open_rows])
         head = f"{counted_words(len(open_rows), 'group')} not decided: {names}"
-        folded = (Chart(head, _drawn(f"{title}: {head}", open_rows, of_group, minor, report)),)
+        folded = (Chart(head, _plot_rates(f"{title}: {head}", open_rows, of_group, minor, report)),)
     n_more = len(drawn_rows) - rates.MOST_BARS
     if n_more > 0:
         caption = f"and {counted_words(n_more, 'more group')} in the table"
     else:
         caption = ""
-    return Chart(title, _drawn(title, drawn_rows, of_group, minor, report), caption, folded=folded)
+    return Chart(title, _plot_rates(title, drawn_rows, of_group, minor, report), caption, folded=folded)
 
 
 def _is_open(row: Disparity, report: Report) -> bool:
@@ -345,7 +348,7 @@ def _is_open(row: Disparity, report: Report) -> bool:
     return row.verdict == "undecided" and differs(row, report.config.confidence) != "shown"
 
 
-def _drawn(
+def _plot_rates(
     title: str,
     rows: Sequence[Disparity],
     of_group: dict[str, GroupRow],
@@ -362,7 +365,7 @@ def _drawn(
     estimates = (of_group[row.group].metrics[row.metric] for row in drawn_rows)
     axis = rates.rate_axis(estimates, (row.reference_value for row in drawn_rows), percent=True)
     chart_rows = [
-        _row(axis, row, of_group[row.group], report, muted=row.group in minor) for row in drawn_rows
+        _chart_row(axis, row, of_group[row.group], report, muted=row.group in minor) for row in drawn_rows
     ]
     rates_text = "; ".join(f"{row.name}: {row.said}" for row in chart_rows)
     references = {(row.reference, row.reference_value) for row in rows}
@@ -370,11 +373,11 @@ def _drawn(
     if len(references) == 1:
         ((name, value),) = references
         reference = f"{name if len(name) <= NAME else 'reference'} {percent_words(value)}"
-    key = f"line: {reference}; shaded: {allowed(rows[0].tau)} times, allowed"
+    key = f"line: {reference}; shaded: {format_limits(rows[0].tau)} times, allowed"
     return row_chart(f"{title}. {rates_text}", axis, chart_rows, key)
 
 
-def _row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, *, muted: bool) -> ChartRow:
+def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, *, muted: bool) -> ChartRow:
     """Return a group: the band that its reference allows, its rate with the interval, and both in words."""
     estimate = group_row.metrics[row.metric]
     untested = report.config.rule == "point"
@@ -382,7 +385,7 @@ def _row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, *, mut
     if row.is_reference:
         rate_text = f"{rate}, reference"
     else:
-        rate_text = _beside(rate, row)
+        rate_text = _rate_with_ratio(rate, row)
     look: Look = "reference" if row.is_reference else rates.LOOKS[row.verdict] if untested else row.verdict
     if row.is_reference:
         symbol = ""
@@ -393,7 +396,7 @@ def _row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, *, mut
     if row.is_reference:
         title += ""
     else:
-        title += f"; {verdict_words(row)}"
+        title += f"; {describe_verdict(row)}"
     marks = []
     reference = row.reference_value
     if math.isfinite(reference) and not row.is_reference:
@@ -409,7 +412,7 @@ def _row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, *, mut
     return ChartRow(name, rate_text, marks, muted)
 
 
-def _beside(rate: str, row: Disparity) -> str:
+def _rate_with_ratio(rate: str, row: Disparity) -> str:
     """Return a rate with its ratio: "42.3 %, 1.92 times"."""
     times = writing.ratio(row.ratio.value, row.tau, 2)
     if math.isnan(row.ratio.value):

@@ -16,7 +16,7 @@ from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.part import Row, Value
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
-from fairbench_cli.audit.parts.writing import columns_of, flat
+from fairbench_cli.audit.parts.writing import flat_columns, flatten
 from fairbench_cli.audit.show.document import source_name
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.base.errors import UserError, user_error
@@ -58,7 +58,7 @@ def tables_of(report: Report) -> dict[str, Callable[[], Iterable[Row]]]:
 def to_csv(report: Report, table: str) -> str:
     """Write a table of `tables_of` as CSV."""
     rows = list(tables_of(report)[table]())
-    return csv_text(rows, rows[0] if rows else columns_of(Disparity), ("false", "true"))
+    return csv_text(rows, rows[0] if rows else flat_columns(Disparity), ("false", "true"))
 
 
 def groups_csv(report: Report) -> str:
@@ -98,7 +98,7 @@ def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str]
     return file.getvalue()
 
 
-def document(report: Report) -> dict[str, Any]:
+def to_document(report: Report) -> dict[str, Any]:
     """Return the audit as plain data: NaN becomes None, an infinite ratio the text "inf"."""
     content: dict[str, Any] = {
         "format": FORMAT,
@@ -124,12 +124,12 @@ def document(report: Report) -> dict[str, Any]:
             content |= {part.key: findings}
         else:
             content |= {}
-    return {key: _plain(value) for key, value in content.items()}
+    return {key: _to_plain(value) for key, value in content.items()}
 
 
 def to_json(report: Report) -> str:
     """Write the document; the same audit gives the same bytes."""
-    return json_text(document(report))
+    return json_text(to_document(report))
 
 
 def to_ci(report: Report) -> str:
@@ -164,7 +164,7 @@ def to_ci(report: Report) -> str:
         ],
         "failing": [
             {name: cells[name] for name in CI_COLUMNS}
-            for cells in (flat(row) for row in deciding if row.verdict == "fail")
+            for cells in (flatten(row) for row in deciding if row.verdict == "fail")
         ],
     }
     return json_text(content)
@@ -172,17 +172,17 @@ def to_ci(report: Report) -> str:
 
 def json_text(content: Mapping[str, Any]) -> str:
     """Write data as JSON, NaN as null."""
-    return escaped(json.dumps(_plain(content), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+    return escaped(json.dumps(_to_plain(content), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     """Return a value without NaN and infinity; tuples become lists, data classes mappings."""
     if is_dataclass(value):
         value = vars(value)
     if isinstance(value, dict):
-        return {key: _plain(inner) for key, inner in value.items()}
+        return {key: _to_plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [_to_plain(inner) for inner in value]
     if isinstance(value, float) and not math.isfinite(value):
         if math.isnan(value):
             return None
@@ -223,7 +223,7 @@ def to_database(report: Report, url: str) -> str:
     try:
         import sqlalchemy as sql
     except ModuleNotFoundError:
-        raise _missing("SQLAlchemy") from None
+        raise _missing_error("SQLAlchemy") from None
     name = audit_id(report)
     address = ""
     tables = {PREFIX + table: list(make()) for table, make in tables_of(report).items()}
@@ -248,7 +248,11 @@ def to_database(report: Report, url: str) -> str:
                 for table in metadata.sorted_tables:
                     connection.execute(table.delete().where(table.c.audit_id == name))
                     numbered = [
-                        {"audit_id": name, "position": i, **{head: _null(cell) for head, cell in row.items()}}
+                        {
+                            "audit_id": name,
+                            "position": i,
+                            **{head: _to_null(cell) for head, cell in row.items()},
+                        }
                         for i, row in enumerate(filled_tables[table.name])
                     ]
                     connection.execute(table.insert(), numbered)
@@ -258,7 +262,7 @@ def to_database(report: Report, url: str) -> str:
         problem = f"the address {shown_path(url)} is not UTF-8"
         raise user_error(problem, "name another database", "--to-db") from None
     except ModuleNotFoundError as error:
-        raise _missing(str(error.name)) from None
+        raise _missing_error(str(error.name)) from None
     except (ValueError, TypeError):  # whose text may hold the password
         problem = (
             f"the address of the database{address} cannot be read: its port or an option may be no number"
@@ -301,7 +305,7 @@ def _metadata(tables: dict[str, list[Row]]) -> "MetaData":
     return metadata
 
 
-def _null(cell: Value) -> Value:
+def _to_null(cell: Value) -> Value:
     """Return a cell as the driver takes it: NaN is NULL, NUL characters become visible."""
     if isinstance(cell, str):
         return cell.replace("\0", "␀")
@@ -310,6 +314,6 @@ def _null(cell: Value) -> Value:
     return cell
 
 
-def _missing(library: str) -> UserError:
+def _missing_error(library: str) -> UserError:
     problem = f"--to-db needs {library}, which is not installed"
     return user_error(problem, "pip install 'fairbench-cli[db]'", "--to-db")
