@@ -22,16 +22,16 @@ from numpy.typing import NDArray
 from fairbench_cli.audit.compare.effective import RateRows, group_rate_rows, rate_rows
 from fairbench_cli.audit.compare.kernel import (
     Tests,
-    compare_slice,
-    decide_by_evidence,
-    compute_tests,
     adjust_tests,
+    compare_slice,
+    compute_tests,
+    decide_by_evidence,
 )
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide, decide_metric, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import can_decide, canonical, kind
-from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, tested_names, compute_requested
+from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, compute_requested, tested_names
 from fairbench_cli.audit.parts.subgroups import Joint, Subgroup, find_subgroups
 from fairbench_cli.audit.parts.trends import FEW_OVER
 from fairbench_cli.audit.scan.tally import Clusters, Slice

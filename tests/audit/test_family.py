@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare import kernel
-from fairbench_cli.audit.compare.kernel import adjust, find_shared_tests, adjust_tests
+from fairbench_cli.audit.compare.kernel import adjust, adjust_tests, find_shared_tests
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.measures.significance import holm

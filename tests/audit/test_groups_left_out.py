@@ -3,7 +3,7 @@
 import pytest
 from audit_counts import Cells, one, slice_of, tally_of
 
-from fairbench_cli.audit.compare.references import comparable, without_excluded_groups, find_references
+from fairbench_cli.audit.compare.references import comparable, find_references, without_excluded_groups
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.judge import judge

@@ -16,7 +16,7 @@ from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED, can_decide, canonical, kind, needs_labels
-from fairbench_cli.audit.parts.by_name import find_closed_form, tested_names, requested_sections
+from fairbench_cli.audit.parts.by_name import find_closed_form, requested_sections, tested_names
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.formats import write
 from fairbench_cli.base.errors import UserError

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.compare.report import Disparity, Gate, Interval
-from fairbench_cli.audit.compare.verdict import combine_verdicts, decide, decide_metric, combine_roll_ups
+from fairbench_cli.audit.compare.verdict import combine_roll_ups, combine_verdicts, decide, decide_metric
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import INTERVENTIONS, ROLL_UPS, can_decide, canonical

@@ -15,7 +15,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.parts.findings import beyond, differs
-from fairbench_cli.audit.parts.rates import deciding_rows, summarise_failures, describe_reason, worst_first
+from fairbench_cli.audit.parts.rates import deciding_rows, describe_reason, summarise_failures, worst_first
 from fairbench_cli.audit.parts.writing import LIMIT_OPEN, p_value
 from fairbench_cli.audit.show.document import (
     audit_document,
@@ -26,7 +26,7 @@ from fairbench_cli.audit.show.document import (
     to_notebook,
     verdict_legend,
 )
-from fairbench_cli.audit.show.headline import HARMED, headline, describe_comparison
+from fairbench_cli.audit.show.headline import HARMED, describe_comparison, headline
 from fairbench_cli.cli.console import print_document
 from fairbench_cli.measures.rates import EVENTS
 
