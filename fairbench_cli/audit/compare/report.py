@@ -221,7 +221,9 @@ class Report:
     @cached_property
     def deciding(self) -> tuple[str, ...]:
         """The rates that decide, with roll-ups spelled out, in the order in which they are computed."""
-        deciding = {rate for name in self.decided_by for rate in ROLL_UPS.get(name, (name,))}
+        deciding: set[str] = set()
+        for name in self.decided_by:
+            deciding.update(ROLL_UPS.get(name, (name,)))
         return tuple(name for name in COMPARED if name in deciding)
 
     @cached_property

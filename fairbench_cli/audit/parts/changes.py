@@ -543,7 +543,7 @@ def _brief_table(
             _describe_reason(row, changes, report) or WORDS[row.word], verdict=LOOKS[row.word]
         ),
     }
-    return table_of(title, columns, *view.cut(rows))
+    return view.table(title, columns, rows)
 
 
 def _table(title: str, rows: Sequence[Change], changes: Changes, report: Report, _: View) -> TextTable:

@@ -255,7 +255,7 @@ def _compute_chance(counted: Sequence[int], test: tuple[float, float, bool], con
 def _apply_four_fifths(above: int, below: int, ref_above: int, ref_below: int) -> FourFifths:
     """Return the result of the rule for a group against that with the highest rate.
 
-    >>> _four_fifths(6, 12, 9, 12)
+    >>> _apply_four_fifths(6, 12, 9, 12)
     FourFifths(below=True, to_reach=2, one_person=False, shortfall=1.5)
     """
     enough = math.ceil(Fraction(str(FOUR_FIFTHS)) * ref_above * below / ref_below)
@@ -438,7 +438,7 @@ def _law_table(table: ImpactTable, title: str, view: View) -> TextTable:
         heads = ("selected", "selection rate")
     columns = _rate_columns("category", "applicants", *heads)
     columns["impact ratio"] = lambda row: writing.number_cell(row.ratio)
-    return table_of(title, columns, *view.cut(table.rows))
+    return view.table(title, columns, table.rows)
 
 
 def _four_fifths_table(table: ImpactTable, report: Report) -> TextTable:
@@ -472,7 +472,7 @@ def _distance_table(table: ImpactTable) -> TextTable:
 def _statistics_table(table: ImpactTable, title: str, view: View) -> TextTable:
     columns = _columns_of_tests("category")
     columns["impact ratio"] = lambda row: writing.number_cell(row.ratio, _limits_text(row))
-    return table_of(title, columns, *view.cut(_against_the_highest(table)))
+    return view.table(title, columns, _against_the_highest(table))
 
 
 def _against_the_highest(table: ImpactTable) -> list[ImpactRow]:

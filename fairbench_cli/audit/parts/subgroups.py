@@ -20,7 +20,7 @@ from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import Flag, UserError, user_error
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import percent_words
-from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
+from fairbench_cli.document.model import Section, TableCell, TextTable
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rates import RATES, parts
@@ -378,7 +378,7 @@ def _table(rows: Sequence[Subgroup], report: Report, view: View) -> TextTable:
         title = place_name(rows[0], report)
     else:
         title = ""
-    return table_of(title, columns, *view.cut(rows))
+    return view.table(title, columns, rows)
 
 
 SUBGROUPS = Part[Sequence[Joint], tuple[Subgroup, ...]](

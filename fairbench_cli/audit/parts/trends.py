@@ -29,7 +29,7 @@ from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
-from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable, table_of
+from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import holm
@@ -96,9 +96,11 @@ class SliceTrends:
 def parse_times(names: Sequence[str]) -> list[float] | None:
     """Return when slices are: numbers, years, quarters, months, weeks or days; None where that is not known.
 
-    >>> times(["2013Q4", "2014Q1", "2014Q3"]), times(["2013-11", "2014-02"]), times(["3", "4", "10"])
-    ([8055.0, 8056.0, 8058.0], [24166.0, 24169.0], [3.0, 4.0, 10.0])
-    >>> times(["north", "south"]) is None
+    >>> parse_times(["2013Q4", "2014Q1", "2014Q3"]), parse_times(["2013-11", "2014-02"])
+    ([8055.0, 8056.0, 8058.0], [24166.0, 24169.0])
+    >>> parse_times(["3", "4", "10"])
+    [3.0, 4.0, 10.0]
+    >>> parse_times(["north", "south"]) is None
     True
     """
     slice_times = _parse_numbers(names) or _parse_days(names)
@@ -522,7 +524,7 @@ def _trend_table(rows: Sequence[Trend], trends: SliceTrends, view: View) -> Text
     }
     ordered = sorted(rows, key=key)
     title = f"{rows[0].attribute}: ratio on the fitted line"
-    return table_of(title, columns, *view.cut(ordered))
+    return view.table(title, columns, ordered)
 
 
 def trend_rows(trends: SliceTrends, _: Report) -> Iterable[Row]:
