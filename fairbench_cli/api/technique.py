@@ -344,8 +344,6 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         weights = np.asarray(given, dtype=np.float64)
         if weights.ndim == 0:
             weights = np.full(rows, weights)
-        else:
-            weights = weights
         if weights.ndim != 1:
             raise ValueError("Sample weights must be 1D array or scalar")
         check_consistent_length(np.empty(rows), weights)

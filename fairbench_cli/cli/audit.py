@@ -163,8 +163,6 @@ def audit(
     folder = results_folder(preds)
     if folder.is_dir():
         preds = str(folder)
-    else:
-        preds = preds
     _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
     with stoppable() as stopped:
         try:

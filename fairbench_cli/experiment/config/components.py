@@ -212,8 +212,6 @@ class Tuning:
             on = f" on {self.fraction:g} of the training rows"
         if self.fraction == FRACTION:
             on = ""
-        else:
-            on = on
         return f"{' and '.join(self.names)} tuned{on} for {self.metric.name}"
 
 

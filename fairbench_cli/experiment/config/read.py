@@ -124,8 +124,6 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
         fix = f"name it under a config's datasets: [./{card.name}]"
         if own.is_file():
             fix = f"run `fairbench run {own}`"
-        else:
-            fix = fix
         raise user_error("this is a card, not a config", fix, document.where(("files",)))
     document, problems = laid_over(document, overrides)
     config, context, wrong = parse(document, base)
