@@ -192,7 +192,7 @@ def from_frame(frame: pd.DataFrame, declared_levels: Levels | None) -> tuple[Tre
     Raises
     ------
     ValueError
-        A text column that is not categorical, or a level or kind of column that `declared_levels` does not have.
+        A text column that is not categorical, or a level or kind of column that is not declared.
     """
     names = tuple(str(name) for name in frame.columns)
     if not names or not len(frame):
