@@ -38,11 +38,12 @@ def plain_config(config: Mapping[Any, Any], folder: Path) -> dict[str, Any]:
         For an object that a config cannot say; the message names it and its parameters.
     """
 
-    def of(value: Any) -> Any:
+    def config_value(value: Any) -> Any:
         if isinstance(value, Mapping):
-            return {of(key) if _is_code(key) else str(key): of(inner) for key, inner in value.items()}
+            keys = [config_value(key) if _is_code(key) else str(key) for key in value]
+            return dict(zip(keys, map(config_value, value.values()), strict=True))
         if isinstance(value, list | tuple):
-            return [of(inner) for inner in value]
+            return [config_value(inner) for inner in value]
         if _is_code(value):
             return name_of(value, folder)
         return plain_value(value)
@@ -51,22 +52,23 @@ def plain_config(config: Mapping[Any, Any], folder: Path) -> dict[str, Any]:
         if isinstance(item, Mapping) and len(item) == 1:
             thing, options = next(iter(item.items()))
             if isinstance(thing, str) or not _is_object(thing):
-                return of(item)
-            name, given = component_of(thing, kind, folder)
-            return {name: in_lists(given) | of(options or {})}
+                return config_value(item)
+            name, parameters = component_of(thing, kind, folder)
+            return {name: in_lists(parameters) | config_value(options or {})}
         if not _is_object(item):
-            return of(item)
-        name, given = component_of(item, kind, folder)
-        if given:
-            return {name: in_lists(given)}
+            return config_value(item)
+        name, parameters = component_of(item, kind, folder)
+        if parameters:
+            return {name: in_lists(parameters)}
         return name
 
-    return {
-        str(key): [entry(item, COMPONENTS[key]) for item in value]
-        if key in COMPONENTS and isinstance(value, list | tuple)
-        else of(value)
-        for key, value in config.items()
-    }
+    plain_entries: dict[str, Any] = {}
+    for key, value in config.items():
+        if key in COMPONENTS and isinstance(value, list | tuple):
+            plain_entries[str(key)] = [entry(item, COMPONENTS[key]) for item in value]
+        else:
+            plain_entries[str(key)] = config_value(value)
+    return plain_entries
 
 
 def plain_value(value: Any) -> Any:
@@ -91,24 +93,26 @@ def component_of(thing: Any, kind: Registry, folder: Path | None) -> tuple[str, 
         When a config cannot say it.
     """
     if type(thing).__module__ == f"{__package__}.technique":
-        what = f"{_short(thing)} is for scikit-learn, with an estimator and groups of its own"
+        problem = f"{_short(thing)} is for scikit-learn, with an estimator and groups of its own"
         fix = "write its name, and its parameters: {NAME: {PARAMETER: VALUE}}"
-        raise ArgumentError(Problem(what, fix))
+        raise ArgumentError(Problem(problem, fix))
     if isinstance(thing, partial):
         called = thing.func
     elif _is_code(thing):
         called = thing
     else:
         called = type(thing)
-    given = parameters_given(thing)
-    odd = [name for name, value in given.items() if not is_plain(value)]
+    parameters = parameters_given(thing)
+    odd = [name for name, value in parameters.items() if not is_plain(value)]
     if odd:
-        listed = ", ".join(f"{name}={_short(given[name])}" for name in odd)
-        what = f"{called.__name__}({listed}): a config holds texts, numbers, lists and dicts of these"
-        raise ArgumentError(Problem(what, "write a function that returns the object, and list the function"))
-    own = f"{called.__module__}:{called.__qualname__}"
-    known = {entry.target: name for name, entry in kind.items()}
-    return known.get(own) or name_of(called, folder), given
+        listed = ", ".join(f"{name}={_short(parameters[name])}" for name in odd)
+        problem = f"{called.__name__}({listed}): a config holds texts, numbers, lists and dicts of these"
+        raise ArgumentError(
+            Problem(problem, "write a function that returns the object, and list the function")
+        )
+    target = f"{called.__module__}:{called.__qualname__}"
+    registered = {entry.target: name for name, entry in kind.items()}
+    return registered.get(target) or name_of(called, folder), parameters
 
 
 def parameters_given(thing: Any) -> dict[str, Any]:
@@ -121,30 +125,32 @@ def parameters_given(thing: Any) -> dict[str, Any]:
     """
     if isinstance(thing, partial):
         if thing.args:
-            what = f"a partial of {thing.func.__name__} has arguments without a name"
-            raise ArgumentError(Problem(what, "give them by name"))
+            problem = f"a partial of {thing.func.__name__} has arguments without a name"
+            raise ArgumentError(Problem(problem, "give them by name"))
         return {name: plain_value(value) for name, value in thing.keywords.items()}
     if _is_code(thing):
         return {}
-    made: Any = type(thing)
-    signature = inspect.signature(made).parameters
-    defaults = {name: one.default for name, one in signature.items()}
+    kind: Any = type(thing)
+    signature = inspect.signature(kind).parameters
+    defaults = {name: parameter.default for name, parameter in signature.items()}
     if hasattr(thing, "get_params"):
         values = thing.get_params(deep=False)
-        if any(one.kind is one.VAR_KEYWORD for one in signature.values()):  # of others, as in xgboost
-            defaults |= made().get_params(deep=False)
+        if any(
+            parameter.kind is parameter.VAR_KEYWORD for parameter in signature.values()
+        ):  # of others, as in xgboost
+            defaults |= kind().get_params(deep=False)
     else:
         values = {}
-        for name in parameters_of(made).types:
+        for name in parameters_of(kind).types:
             if not hasattr(thing, name):
-                what = f"an object of {made.__name__} does not keep its parameter {name}"
-                fix = f"give the class and its parameters: {{{made.__name__}: {{{shown(name)}: …}}}}"
-                raise ArgumentError(Problem(what, fix))
+                problem = f"an object of {kind.__name__} does not keep its parameter {name}"
+                fix = f"give the class and its parameters: {{{kind.__name__}: {{{shown(name)}: …}}}}"
+                raise ArgumentError(Problem(problem, fix))
             values[name] = getattr(thing, name)
     return {
         name: plain_value(value)
         for name, value in values.items()
-        if not _same(value, defaults.get(name, inspect.Parameter.empty))
+        if not _is_equal(value, defaults.get(name, inspect.Parameter.empty))
     }
 
 
@@ -186,9 +192,9 @@ def name_of(thing: Any, folder: Path | None) -> str:
     return f"{path}:{name}"
 
 
-def in_lists(given: Mapping[str, Any]) -> dict[str, Any]:
+def in_lists(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters as a config writes them: a list as one value is a list in a list."""
-    return {name: [value] if isinstance(value, list) else value for name, value in given.items()}
+    return {name: [value] if isinstance(value, list) else value for name, value in parameters.items()}
 
 
 def _is_code(value: Any) -> bool:
@@ -202,7 +208,7 @@ def _is_object(value: Any) -> bool:
     )
 
 
-def _same(value: Any, default: Any) -> bool:
+def _is_equal(value: Any, default: Any) -> bool:
     return value is default or (type(value) is type(default) and repr(value) == repr(default))
 
 

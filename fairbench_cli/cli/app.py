@@ -116,8 +116,8 @@ def run(arguments: list[str]) -> int:
         if error.errno != errno.ENAMETOOLONG:
             raise
         longest = max(Path(os.fsdecode(error.filename or "")).parts, key=len, default="")
-        what = f"the name {shown(shown_path(longest))} of a file or folder, or its path, is too long"
-        _complain(f"error: {what}\n  fix: use names of at most 255 bytes, in a path of at most 4,095")
+        problem = f"the name {shown(shown_path(longest))} of a file or folder, or its path, is too long"
+        _complain(f"error: {problem}\n  fix: use names of at most 255 bytes, in a path of at most 4,095")
         return 2
     except MemoryError:
         _complain("error: out of memory\n  fix: ask for fewer rows or workers")

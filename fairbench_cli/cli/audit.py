@@ -153,8 +153,8 @@ def audit(
             if value:
                 raise user_error(f"a plan has no {flag}", "give --output, which writes its files", flag)
         if only or repeat is not None:
-            what = "a plan is about rows that are not decided yet"
-            raise user_error(what, "leave one of the two out", "--only" if only else "--repeat")
+            problem = "a plan is about rows that are not decided yet"
+            raise user_error(problem, "leave one of the two out", "--only" if only else "--repeat")
         return _plan(preds, given, config, output, format_)
     wrong = sorted({*given} & {*PLANNED})
     if wrong:

@@ -96,10 +96,10 @@ def show(
     kind = format_ or ("console" if output is None else ENDINGS.get(output.suffix.lower(), ""))
     if output is not None and kind in ("", "console"):
         if not kind:
-            what = f"no format is known for {shown(str(output))}"
+            problem = f"no format is known for {shown(str(output))}"
         else:
-            what = "the console is no file"
-        raise user_error(what, f"end its name in {', '.join(ENDINGS)}, or give --format", "--output")
+            problem = "the console is no file"
+        raise user_error(problem, f"end its name in {', '.join(ENDINGS)}, or give --format", "--output")
     known = ("console", *FORMATS, "croissant")
     if kind not in known:
         raise user_error(f"no format is called {shown(kind)}", suggest(kind, known), "--format")
@@ -282,8 +282,8 @@ def check(
 
 def _print_warnings(warnings: "Iterable[Finding]") -> None:
     for warning in warnings:
-        what = f"{warning.where}: warning: {warning}"
-        for line in (what, f"  fix: {warning.fix}"):
+        problem = f"{warning.where}: warning: {warning}"
+        for line in (problem, f"  fix: {warning.fix}"):
             kept = line.replace(" %", f"{KEPT}%")
             folded = textwrap.fill(kept, out().width, subsequent_indent="  ", break_long_words=False)
             say(folded.replace(KEPT, " "))

@@ -177,10 +177,10 @@ def _look_at(data: Path) -> None:
     """Raise a mistake where there is no table."""
     if not data.is_file():
         if data.is_dir():
-            what = f"{data} is a folder"
+            problem = f"{data} is a folder"
         else:
-            what = f"no such file: {data}"
-        raise user_error(what, "check the path")
+            problem = f"no such file: {data}"
+        raise user_error(problem, "check the path")
     if data.suffix in (".yaml", ".yml"):
         raise user_error(f"{data} is not a table", "give the data file")
 
@@ -188,8 +188,8 @@ def _look_at(data: Path) -> None:
 def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
     """Raise a mistake where a file would be lost."""
     if shown_path(_relative(data, card)) != _relative(data, card):
-        what = f"the name of {shown_path(data)} is not UTF-8, so that no card can hold it"
-        raise user_error(what, "rename the file, or its folder")
+        problem = f"the name of {shown_path(data)} is not UTF-8, so that no card can hold it"
+        raise user_error(problem, "rename the file, or its folder")
     for path, flag in ((card, "--card"), (config, "--config")):
         if path.resolve() == data.resolve():
             raise user_error(f"{path} is the data file", f"name another file with {flag}")

@@ -109,8 +109,8 @@ def show(
 ) -> None:
     """Show a network: its arcs, or the CPT of a node."""
     if bias is None and (card or attribute):
-        what = "--card and --attribute say whom --bias concerns, and it is not given"
-        raise user_error(what, "give --bias, or neither of them")
+        problem = "--card and --attribute say whom --bias concerns, and it is not given"
+        raise user_error(problem, "give --bias, or neither of them")
     network = _of_world(_opened(net, card), bias, attribute)
     try:
         tables = {name: network.cpt(name) for name in node or ()}
@@ -182,8 +182,8 @@ def draw(
 
     ending = output.suffix.lower().removeprefix(".")
     if ending not in ENDINGS:
-        what = f'cannot draw a picture of the kind "{output.suffix}"'
-        raise user_error(what, "name a .svg, .png or .pdf file", "--output")
+        problem = f'cannot draw a picture of the kind "{output.suffix}"'
+        raise user_error(problem, "name a .svg, .png or .pdf file", "--output")
     network = _opened(net, card)
     if network.card is None and attribute:
         raise user_error("--attribute needs a card", "name it: --card CARD.yaml", "--attribute")
@@ -215,8 +215,8 @@ def sample(
 ) -> None:
     """Sample rows with a known bias, β or that of a world, for use anywhere else."""
     if truth and bias is None:
-        what = "without --bias what is recorded is true"
-        raise user_error(what, "give --bias, or leave it out", "--truth")
+        problem = "without --bias what is recorded is true"
+        raise user_error(problem, "give --bias, or leave it out", "--truth")
     if str(output) != "-":
         keep_inputs([net], [output], "--output")
     biased = _biased(net, beta, bias, card, attribute, shift)
@@ -236,14 +236,14 @@ def _biased(
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
     if bias is not None:
         if beta or shift == "both":
-            what = "--beta and --shift change the outcome's table, and --bias takes the place of that"
-            raise user_error(what, "give one of the two", "--bias")
+            problem = "--beta and --shift change the outcome's table, and --bias takes the place of that"
+            raise user_error(problem, "give one of the two", "--bias")
         if len(attribute or ()) > 1:
             raise user_error("--bias concerns the groups of one attribute", "give --attribute once")
         return _of_world(_opened(net, card), bias, attribute[0] if attribute else None)
     if not beta and (card or attribute or shift == "both"):
-        what = "--card, --attribute and --shift say what --beta edits, but it is 0"
-        raise user_error(what, "give --beta or --bias, or none of them")
+        problem = "--card, --attribute and --shift say what --beta edits, but it is 0"
+        raise user_error(problem, "give --beta or --bias, or none of them")
     network = _opened(net, card)
     if not beta:
         return network
@@ -271,11 +271,11 @@ def _check_card(network: "Network", option: str) -> None:
     """Check that a network says which column is the outcome and who is deprived."""
     if network.card is None:
         name = str(network.meta.source.get("dataset", ""))
-        what = f"the network is of {name}, whose card does not ship with fairbench"
+        problem = f"the network is of {name}, whose card does not ship with fairbench"
         fix = "name its card"
         if not name or name.lower().endswith(".csv"):
-            what = "a network of a bare CSV does not say which column is the outcome and who is deprived"
-        raise user_error(what, f"{fix}: --card CARD.yaml", option)
+            problem = "a network of a bare CSV does not say which column is the outcome and who is deprived"
+        raise user_error(problem, f"{fix}: --card CARD.yaml", option)
 
 
 def _opened(net: str, card: str | None) -> "Network":
@@ -284,8 +284,8 @@ def _opened(net: str, card: str | None) -> "Network":
 
     network = load_network(net, card=card)
     if network.card is not None and network.card.label.column not in network.columns:
-        what = f'the network has no node "{network.card.label.column}"'
-        raise user_error(what, "give the card of its data", "--card")
+        problem = f'the network has no node "{network.card.label.column}"'
+        raise user_error(problem, "give the card of its data", "--card")
     return network
 
 

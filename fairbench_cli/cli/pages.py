@@ -265,13 +265,13 @@ def _gate(metric: Metric) -> Iterator[str]:
     """Yield what an audit tests where its gate is the metric, if that is not whether it is at best."""
     from fairbench_cli.audit.metrics import can_decide, canonical, kind
 
-    what = {
+    problem = {
         "parts": f"{' and '.join(metric.farthest_of)}, and fails where one of these does",
         "rate": f"whether the groups have the same {metric.equal}",
         "limit": "whether it is worse than its limit",
     }
-    if metric.tested in what and kind(metric.name) == "counts" and can_decide(canonical(metric.name)):
-        yield f"a gate of an audit tests {what[metric.tested]}"
+    if metric.tested in problem and kind(metric.name) == "counts" and can_decide(canonical(metric.name)):
+        yield f"a gate of an audit tests {problem[metric.tested]}"
 
 
 def _metric(metric: Metric) -> Section:

@@ -75,8 +75,8 @@ def report(
     from fairbench_cli.report.write import redo_report
 
     if all_ and (table or versus):
-        what = f"--all shows every table, and {'--table' if table else '--versus'} some of them"
-        raise user_error(what, "give one of the two", "--all")
+        problem = f"--all shows every table, and {'--table' if table else '--versus'} some of them"
+        raise user_error(problem, "give one of the two", "--all")
     with locked_if_results(results, console.talk):
         written, damages, left_out, missing, without = redo_report(
             results, attribute or (), metric or (), versus or (), table or (), labels, compared=with_paper
@@ -162,8 +162,8 @@ def compare(
         return _compare_runs(results, tuple(only or ()), output)
     found = find_paper(paper)
     if found.floors and tolerance is not None:
-        what = f"each value of {paper} has a tolerance of its own"
-        raise user_error(what, "leave --tolerance out", "--tolerance")
+        problem = f"each value of {paper} has a tolerance of its own"
+        raise user_error(problem, "leave --tolerance out", "--tolerance")
     if tolerance is None:
         limit = 0.05
     else:
@@ -212,8 +212,8 @@ def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | 
     from fairbench_cli.report.write import comma_separated
 
     if len(folders) != 2:
-        what = f"{counted_words(len(folders), 'folder')} and no paper to compare with"
-        raise user_error(what, "give two folders, to compare them with each other, or --paper NAME")
+        problem = f"{counted_words(len(folders), 'folder')} and no paper to compare with"
+        raise user_error(problem, "give two folders, to compare them with each other, or --paper NAME")
     first, second = folders
     names = _names(folders, alone=True)
     found = compare_runs((first, second), (names[0], names[1]), filters)
