@@ -44,10 +44,10 @@ def _aborted() -> Iterator[None]:
 class Commands(TyperGroup):
     """The commands; Ctrl-C reaches `run` whatever Typer makes of it."""
 
-    def make_context(self, *arguments: Any, **more: Any) -> Any:
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Read the command line."""
         with _aborted():
-            return super().make_context(*arguments, **more)
+            return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -137,7 +137,7 @@ def _usage(error: typer.BadParameter) -> str:
         command = error.ctx.command_path
     else:
         command = "fairbench"
-    spaced = "extra argument" in message and any(one in message for one in "[]{}")
+    spaced = "extra argument" in message and any(bracket in message for bracket in "[]{}")
     if spaced:
         fix = "put quotes around a value with spaces, such as '[label: {flip: 0.5}]'"
     else:

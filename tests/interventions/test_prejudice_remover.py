@@ -127,8 +127,8 @@ def test_a_group_without_rows_is_infeasible():
 def test_groups_of_equal_rates_have_no_prejudice():
     objective = raw_objective(7.0)
     assert isinstance(objective, PrejudiceObjective)
-    assert objective.parts(np.zeros((2, 4)))[1] == 0
-    assert objective.parts(np.full((2, 4), [0, 0, 0, 60.0]))[1] == 0
+    assert objective.terms(np.zeros((2, 4)))[1] == 0
+    assert objective.terms(np.full((2, 4), [0, 0, 0, 60.0]))[1] == 0
 
 
 @pytest.mark.parametrize(
