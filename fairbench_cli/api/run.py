@@ -247,7 +247,7 @@ def run(
     with scratch_folder() as temporary:
         start = time.monotonic()
         target = Path(folder or temporary)
-        read_config = _read_config(config, changes or {}, target)
+        read_config = _read_config(config, changes or {})
         filters = (only,) if isinstance(only, str) else tuple(only)
         prepared_run = prepare(
             read_config, folder=target, data_dir=None if data_dir is None else Path(data_dir), filters=filters
@@ -275,14 +275,12 @@ def run(
         return replace(results, stored=(prepared.plan, prepared.records))
 
 
-def _read_config(
-    config: str | Path | Mapping[str, Any], changes: Mapping[str, Any], target: Path
-) -> ExperimentConfig:
-    """Return a config, checked; what a notebook or script defines is written to the folder of results."""
-    changed = plain_config(changes, target)
+def _read_config(config: str | Path | Mapping[str, Any], changes: Mapping[str, Any]) -> ExperimentConfig:
+    """Return a config, checked."""
+    changed = plain_config(changes)
     overrides = tuple(f"{key}={_yaml(value)}" for key, value in changed.items())
     if isinstance(config, Mapping):
-        data = parse_yaml(_yaml(plain_config(config, target)), "config").data
+        data = parse_yaml(_yaml(plain_config(config)), "config").data
         return of_document(YamlDocument(data, {}, "config"), Path(), overrides)
     if isinstance(config, str | Path):
         return read_config(find_config(str(config)), overrides)

@@ -491,7 +491,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(estimator, type) or not hasattr(estimator, "fit"):
             return _component(CLASSIFIERS, estimator, {})
         try:
-            name, parameters = component_of(estimator, CLASSIFIERS, None)
+            name, parameters = component_of(estimator, CLASSIFIERS, for_workers=False)
         except UserError:  # such as a pipeline
             name = type(estimator).__name__
             parameters = {}
@@ -526,7 +526,7 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
     else:
         component = type(thing)
     given_parameters = ({} if component is thing else parameters_given(thing)) | dict(parameters)
-    name, _ = component_of(component, kind, None)
+    name, _ = component_of(component, kind, for_workers=False)
     if name in kind:
         return _component(kind, name, given_parameters)
     fault = kind.foreign.fault(component)
