@@ -33,7 +33,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import VALUES, Column, Floats, Sample, table_of
-from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries
+from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries, split_name
 from fairbench_cli.experiment.plan import component_seed
 from fairbench_cli.interventions.fitted import Infeasible, check_fitted
 from fairbench_cli.interventions.registry import INTERVENTIONS
@@ -486,7 +486,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
                 raise ArgumentError(
                     Problem(problem, 'leave it out, or write estimator={NAME: {"encoding": …}}')
                 )
-            name, parameters = named(dict(estimator) if isinstance(estimator, Mapping) else estimator)
+            name, parameters = split_name(dict(estimator) if isinstance(estimator, Mapping) else estimator)
             return _component(CLASSIFIERS, name, parameters)
         if isinstance(estimator, type) or not hasattr(estimator, "fit"):
             return _component(CLASSIFIERS, estimator, {})

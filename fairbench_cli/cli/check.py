@@ -36,7 +36,7 @@ def check(
     """
     from fairbench_cli.base.errors import UserError
     from fairbench_cli.base.strict_yaml import YamlDocument, laid_over, parse_yaml
-    from fairbench_cli.experiment.config.components import named
+    from fairbench_cli.experiment.config.components import split_name
     from fairbench_cli.experiment.trial import captured, find_components
 
     # as in a config, or a name
@@ -44,7 +44,7 @@ def check(
         entry = parse_yaml(name, "NAME").data
     else:
         entry = name
-    called, options = named(entry)
+    called, options = split_name(entry)
     parameters, problems = laid_over(YamlDocument(options, {}, "--set"), tuple(set_ or ()))
     if problems:
         raise UserError(*problems)
