@@ -367,7 +367,7 @@ def word(value: Any) -> str:
 def split_name(item: Any) -> tuple[str | None, Any]:
     """Split ``name`` or ``{name: options}`` into the two; the name is None if it is neither.
 
-    >>> named("none"), named({"tree": None}), named({"tree": {"min_leaf": 5}}), named(3)
+    >>> split_name("none"), split_name({"tree": None}), split_name({"tree": {"min_leaf": 5}}), split_name(3)
     (('none', {}), ('tree', {}), ('tree', {'min_leaf': 5}), (None, None))
     """
     if isinstance(item, str):
