@@ -1,4 +1,4 @@
-"""How the code reads: figures with ceilings, which only fall. Lower a ceiling when the code has become plainer.
+"""How the code reads: figures with ceilings, which only fall; lower one when the code has become plainer.
 
 `python tests/test_style.py` prints each figure, and the names that are most used of those that say nothing.
 """
@@ -15,14 +15,13 @@ import pytest
 import fairbench_cli
 
 ROOT = Path(fairbench_cli.__file__).parent
-SAY_NOTHING = set(
-    """
+WORDS = """
     one own found some each both known others other said told more of there at given kept shown named about
     held many few wanted place places whole words part parts every first last left right what asked plain
     needed made done used taken here them these those whose which so as is to on in by under over beside
     besides further rest same like
-    """.split()
-)
+"""
+SAY_NOTHING = set(WORDS.split())
 """Pronouns, participles and adverbs: the noun of what is held says more."""
 SYNONYMS = {"data", "item", "items", "result", "results", "info", "thing", "obj", "tmp", "res", "val"}
 """What is written where a noun was not looked for; `results` and `data` are right in some places."""
