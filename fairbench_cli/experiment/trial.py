@@ -263,8 +263,8 @@ def _fresh_process(trial: Trial) -> None:
     if process.returncode:
         reason = [f"exit code {process.returncode}", *process.stderr.strip().splitlines()][-1]
         raise Misbehaviour(
-            f"It fails in a new process: {reason}. Keep all that it needs in its file or an installed package; "
-            "a run starts it in processes of its own."
+            f"It fails in a new process: {reason}. Keep all that it needs in its file or an installed "
+            "package; a run starts it in processes of its own."
         )
     if process.stdout.split()[-1:] != [_digest(trial.ask(*samples()))]:
         raise Misbehaviour(
