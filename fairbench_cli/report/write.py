@@ -25,7 +25,6 @@ from fairbench_cli.report.figures import draw_figures
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.paired import VERSUS, paired_of, pareto_of, versus_of
-from fairbench_cli.report.paper import NUMBERS, numbers_tex
 from fairbench_cli.report.predictions import write_predictions
 from fairbench_cli.report.remedies import contrasts_of, remedies_of
 from fairbench_cli.report.repeats import OF_WORLDS, groups_frame
@@ -35,6 +34,8 @@ from fairbench_cli.report.worlds import worlds_frame
 
 ANSWER = "answer.md"
 PAGE = "report.html"
+OLD_NUMBERS = "numbers.tex"
+"""What earlier versions wrote next to the tables; left there, its numbers would be of an older report."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,6 @@ def write_report(
                 write_text(folder / f"{name}.csv", comma_separated(frame, plan))
         made = {name: registry.TABLES[name].load()(name, run) for name in (*asked, *always)}
         _write_tables(folder / "tables", [table for table in made.values() if table.sections])
-        write_text(folder / "tables" / NUMBERS, numbers_tex(run))
         write_text(folder / ANSWER, answer)
         write_text(folder / PAGE, html(run_page(run, compared(plan, records))))
         draw_figures(run, config.figures)
@@ -281,8 +281,9 @@ def redo_report(
 def _write_tables(folder: Path, tables: list[Document]) -> None:
     """Write every table in all formats; those of an earlier report that are not written now go away."""
     make_folder(folder)
+    written = {table.title for table in tables}
     for old in folder.glob("*.*"):
-        if old.stem in TABLES.keys() - {table.title for table in tables}:
+        if old.name == OLD_NUMBERS or old.stem in TABLES.keys() - written:
             old.unlink()
     for table in tables:
         for ending, writer in registry.FORMATS.items():
