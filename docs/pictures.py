@@ -6,6 +6,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import fairbench_cli as fb
+from fairbench_cli.document.charts import Drawing
 from fairbench_cli.report.figures.canvas import figure_bytes, house_style
 from fairbench_cli.report.registry import FIGURES
 
@@ -83,7 +84,11 @@ def written(folder: Path) -> str:
             with house_style():
                 figures = entry.load()(drawn.get(name, run).found)
                 shown = [one for key, one in figures.items() if "race" not in key]
-                (folder / f"{name}.svg").write_bytes(figure_bytes(shown[len(shown) // 2], "svg"))
+                figure = shown[len(shown) // 2]
+                if isinstance(figure, Drawing):
+                    figure.save(folder / f"{name}.svg")
+                else:
+                    (folder / f"{name}.svg").write_bytes(figure_bytes(figure, "svg"))
             image = f'<img alt="the figure {name}" src="{folder.name}/{name}.svg" loading="lazy">'
             parts.append(f"### {name}\n\n{entry.summary}\n\n{image}")
     return "\n\n".join(parts) + "\n"

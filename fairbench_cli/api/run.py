@@ -131,7 +131,7 @@ class RunFrames:
         return answer_of(self.found)
 
     def plot(self, name: str = "curves", of: str | None = None) -> Any:
-        """Return a matplotlib figure of the run, as ``figures:`` of a config writes it.
+        """Return a figure of the run, as ``figures:`` of a config writes it: of matplotlib; a network is SVG.
 
         Parameters
         ----------

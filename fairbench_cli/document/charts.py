@@ -10,7 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Literal
+
+from fairbench_cli.base.files import write_text
 
 # of a picture; left of a plot are the texts of its vertical axis
 WIDTH = 360
@@ -605,6 +608,32 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that shows itself in a notebook, and is saved as it is.
+
+    Parameters
+    ----------
+    svg : str
+        The picture, as SVG.
+    """
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture to a file.
+
+        Raises
+        ------
+        UserError
+            When it cannot be written.
+        """
+        write_text(Path(path), self.svg)
 
 
 def picture(title: str, height: float, parts: Iterable[str], width: float = WIDTH) -> str:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.base.files import make_folder, write_bytes
+from fairbench_cli.document.charts import Drawing
 from fairbench_cli.report.registry import FIGURES
 from fairbench_cli.report.results import RunResults
 
@@ -40,14 +41,22 @@ def draw_figures(run: RunResults, names: Sequence[str]) -> list[Path]:
 
 
 def write_figures(
-    folder: Path, figures: "Mapping[str, Figure]", kinds: Iterable[str], *, titles: bool = True
+    folder: Path, figures: "Mapping[str, Figure | Drawing]", kinds: Iterable[str], *, titles: bool = True
 ) -> list[Path]:
-    """Write figures as ``NAME.svg``, ``.png`` and ``.pdf``; remove others whose names start with a kind."""
+    """Write figures as ``NAME.svg``, ``.png`` and ``.pdf``; remove others whose names start with a kind.
+
+    A `Drawing` is SVG already, and has no other format.
+    """
     written: list[Path] = []
     for name, figure in figures.items():
+        make_folder(folder)
+        if isinstance(figure, Drawing):
+            path = folder / f"{name}.svg"
+            figure.save(path)
+            written.append(path)
+            continue
         from fairbench_cli.report.figures.canvas import figure_bytes
 
-        make_folder(folder)
         for ending in ENDINGS:
             path = folder / f"{name}.{ending}"
             write_bytes(path, figure_bytes(figure, ending, titles=titles))

@@ -4,8 +4,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from matplotlib.figure import Figure
-
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import slugs
 from fairbench_cli.experiment.plan import RunPlan, arc_in_words
@@ -110,6 +108,7 @@ def technique_looks(plan: RunPlan) -> dict[tuple[str, str, bool], TechniqueLook]
 
 
 Content = TypeVar("Content")
+Picture = TypeVar("Picture")
 
 
 def by_name(
@@ -156,8 +155,8 @@ def drawn(
     run: RunResults,
     columns: Sequence[str],
     found: Mapping[Any, Content | None],
-    draw: Callable[[RunResults, str, Content], Figure],
-) -> dict[str, Figure]:
+    draw: Callable[[RunResults, str, Content], Picture],
+) -> dict[str, Picture]:
     """Return the figures of what `by_name` names, each drawn with its title; there is none of None."""
     named = by_name(columns, found, names_of(run.plan.config), worlds=run.plan.has_worlds)
     return {name: draw(run, title, own) for name, (title, own) in named.items() if own is not None}
