@@ -7,8 +7,9 @@ from typing import Any
 
 import fairbench_cli as fb
 from fairbench_cli.document.charts import Drawing
+from fairbench_cli.experiment.config import outputs
+from fairbench_cli.papers.parts import FIGURES
 from fairbench_cli.report.figures.canvas import figure_bytes, house_style
-from fairbench_cli.report.registry import FIGURES
 
 TUNED = {"tune": {"for": ["accuracy", "impact-ratio"], "over": {"level": [0, 0.5, 1]}}}
 ORACLE = {"strategy": "decrease-favoured", "remove": [0, 0.5, 1]}
@@ -77,7 +78,8 @@ def written(folder: Path) -> str:
             fb.run(one, folder=Path(kept) / str(i)) for i, one in enumerate((RUN, CODED, WORLDS))
         )
         shutil.copy(Path(kept) / "0" / "report.html", folder / "run.html")
-        for name, entry in FIGURES.items():
+        for name in outputs.FIGURES:
+            entry = FIGURES[name]
             drawn = {"representations": coded} | dict.fromkeys(
                 ("remedies", "recorded-true", "strength"), worlds
             )

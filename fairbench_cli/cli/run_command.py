@@ -70,6 +70,7 @@ def run(
     chosen = local if address is None else cluster_at(address, given, talk)
     with stoppable() as stopped, chosen as pool, ExitStack() as held:
         from fairbench_cli.papers.pages import with_paper
+        from fairbench_cli.papers.parts import PARTS
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
         with ExitStack() as reading:
@@ -98,7 +99,9 @@ def run(
         known = prepared.plan.held(prepared.records)
         if part is None and (finished or known):  # of a part, or of nothing, they would be no whole ones
             write_manifest(prepared, jobs=count, computed=todo - left, start=start)
-            written = write_report(prepared.folder, prepared.plan, prepared.records, compared=with_paper)
+            written = write_report(
+                prepared.folder, prepared.plan, prepared.records, compared=with_paper, parts=PARTS
+            )
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])
             talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")

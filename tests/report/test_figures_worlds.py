@@ -18,10 +18,10 @@ from fairbench_cli.document.latex import latex
 from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.world import world_of
+from fairbench_cli.papers.parts import FIGURES, TABLES
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.report.figures.worlds import CONTRASTS, Remedies
 from fairbench_cli.report.networks import Marks, added_nodes, draw_network
-from fairbench_cli.report.registry import FIGURES, TABLES
 from fairbench_cli.report.remedies import contrasts_of, remedies_of
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS
@@ -241,7 +241,7 @@ def test_lines_go_over_total_variation_from_no_bias_on(run):
 
 
 def test_the_table_has_the_worlds_numbers_and_no_constant_is_the_highest(run):
-    document = TABLES["worlds"].load()("worlds", run)
+    document = TABLES["worlds"]("worlds", run)
     frame, known = remedies_of(run).query("labels == 'true' and metric == 'accuracy'"), facts_of_run(run)
     assert [section.title for section in document.sections] == ["bank, sex, tree", "loans, sex, tree"]
     for section, dataset in zip(document.sections, DATASETS, strict=True):
@@ -305,7 +305,7 @@ def test_a_world_as_a_network_marks_what_its_bias_decides():
 def test_a_run_without_worlds_has_none_of_these():
     plain = invented({name: {("", 0.0): GOOD} for name in ("none", "massaging")}, repeats=2)
     assert not any(drawn(name, plain) for name in ("remedies", "recorded-true", "strength"))
-    assert not TABLES["worlds"].load()("worlds", plain).sections
+    assert not TABLES["worlds"]("worlds", plain).sections
 
 
 def test_a_run_of_the_plain_model_alone_is_drawn(tmp_path):

@@ -1,12 +1,12 @@
-"""Draw the figures of a run; each is a file here and a line in `report/registry.py`."""
+"""Draw the figures of a run; each is a file here and a line of a part in `report/parts/`."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.base.files import make_folder, write_bytes
+from fairbench_cli.base.registry import Registry
 from fairbench_cli.document.charts import Drawing
-from fairbench_cli.report.registry import FIGURES
 from fairbench_cli.report.results import RunResults
 
 if TYPE_CHECKING:
@@ -15,10 +15,17 @@ if TYPE_CHECKING:
 ENDINGS = ("svg", "png", "pdf")
 
 
-def draw_figures(run: RunResults, names: Sequence[str]) -> list[Path]:
+def draw_figures(run: RunResults, names: Sequence[str], figures: Registry) -> list[Path]:
     """Write figures of a run to ``figures/`` in its folder, as SVG, PNG and PDF.
 
     Equal input gives equal bytes. Figures that an earlier report wrote and that are not drawn now go away.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Which to draw.
+    figures : Registry
+        The functions that draw all there are.
 
     Returns
     -------
@@ -31,13 +38,16 @@ def draw_figures(run: RunResults, names: Sequence[str]) -> list[Path]:
         When a file cannot be written, or the network of the run is not there.
     """
     if not names:
-        return write_figures(run.folder / "figures", {}, FIGURES)
+        return write_figures(run.folder / "figures", {}, figures)
     from fairbench_cli.report.figures.canvas import house_style  # loads matplotlib
 
     with house_style():
-        drawn = {f"{name}-{slug}": one for name in names for slug, one in FIGURES[name].load()(run).items()}
+        drawn = {}
+        for name in names:
+            for slug, figure in figures[name].load()(run).items():
+                drawn[f"{name}-{slug}"] = figure
         titles = run.plan.config.figure_titles
-        return write_figures(run.folder / "figures", drawn, FIGURES, titles=titles)
+        return write_figures(run.folder / "figures", drawn, figures, titles=titles)
 
 
 def write_figures(

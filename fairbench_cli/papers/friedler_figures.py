@@ -1,4 +1,4 @@
-"""What Friedler et al. (2019) look at, of any run.
+"""The figures of Friedler et al. (2019), of any run.
 
 Correlations of metrics as a heat map, stability as rectangles, representations as a dot per repeat, and
 single against combined protected attributes.
@@ -19,8 +19,15 @@ from matplotlib.patches import Rectangle
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.registry import find
-from fairbench_cli.report import analyses
-from fairbench_cli.report.analyses import Correlations, Names, Observations, Rows, columns_of, two_metrics
+from fairbench_cli.papers import friedler_analyses as analyses
+from fairbench_cli.papers.friedler_analyses import (
+    Correlations,
+    Names,
+    Observations,
+    Rows,
+    columns_of,
+    two_metrics,
+)
 from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, facet, text_width
 from fairbench_cli.report.figures.pages import Mark
