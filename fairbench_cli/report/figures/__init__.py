@@ -71,7 +71,8 @@ def write_figures(
             path = folder / f"{name}.{ending}"
             write_bytes(path, figure_bytes(figure, ending, titles=titles))
             written.append(path)
-    stale = {path for kind in kinds for end in ENDINGS for path in folder.glob(f"{kind}-*.{end}")}
-    for path in stale.difference(written):
-        path.unlink(missing_ok=True)
+    for kind in kinds:
+        for ending in ENDINGS:
+            for path in set(folder.glob(f"{kind}-*.{ending}")).difference(written):
+                path.unlink(missing_ok=True)
     return written
