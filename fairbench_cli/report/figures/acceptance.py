@@ -338,8 +338,8 @@ def _oracle(run: RunResults, title: str, points: Points) -> Figure:
     return facet(
         f"The oracle that removes discrimination: {title}",
         f"Markers: means of {n_repeats} repeats with 95 % intervals, from the labels themselves (top right) "
-        f"to none of their discrimination. Thin lines: closed forms, with α = {labels.alpha:.3f} favoured and "
-        f"π₀ = {labels.base:.3f} favourable labels.",
+        f"to none of their discrimination. Thin lines: closed forms, with α = {labels.alpha:.3f} favoured "
+        f"and π₀ = {labels.base:.3f} favourable labels.",
         [Panel(partial(_costs, points, labels, axes), name, *axes.values()) for name, axes in AXES.items()],
         2,
         (3.15, 2.6),
