@@ -158,6 +158,17 @@ def run_region_picture(small: Small) -> None:
     assert Path("region.svg").read_text().startswith("<?xml")
 
 
+def run_results(small: Small) -> None:
+    study = small.study("results")
+    two_repeats = ["--set", "repeats=2", "--set", "datasets=[compas]", "--set", "sample.size=300"]
+    call = ["quickstart", "--found", "found", "--work", "work", *two_repeats]
+    assert study.main(call) == 0
+    assert study.main([*call, "--check"]) == 0
+    answer = Path("found/quickstart/answer.md")
+    answer.write_text(answer.read_text().replace("compas", "moved", 1))
+    assert study.main([*call, "--check"]) == 1
+
+
 def run_techniques(small: Small) -> None:
     small.main("techniques", "reweighing", ADULT_TRAIN=500)
 
@@ -172,6 +183,7 @@ RUNS: dict[str, tuple[Callable[[Small], None], int]] = {
     "networks": (run_networks, 2),
     "planning": (run_planning, 86),
     "region_picture": (run_region_picture, 0),
+    "results": (run_results, 0),
     "techniques": (run_techniques, 1),
 }
 """What runs a script, and the rows of its tables."""
