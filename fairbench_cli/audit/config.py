@@ -427,7 +427,8 @@ class AuditConfig(StrictModel):
     metrics: Annotated[tuple[MetricName, ...], LISTED, Field(min_length=1)] = Field(
         (),
         alias="metric",
-        description="Metric or roll-up that decides; any of `fairbench list metrics` is shown.",
+        description="Metric or roll-up that decides; any other of `fairbench list metrics` is shown, and "
+        "decides with --fail-on alone.",
     )
     effect: Effect | None = Field(
         None,
