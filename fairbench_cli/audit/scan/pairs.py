@@ -17,7 +17,7 @@ from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.readings import read_percent, scores_of, selected, with_exact_scores
 from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
-from fairbench_cli.audit.scan.scan import Scan, groups_of, make_slices
+from fairbench_cli.audit.scan.scan import CountedRows, Scan, groups_of, make_slices
 from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.base.errors import Flag, UserError, shown, user_error
@@ -291,18 +291,17 @@ def _difference(pairing: _Pairing, at: int) -> UserError:
     return user_error(what, by_persons if by is None else "correct one of the files", pairing.baseline.name)
 
 
-def side_slices(scan: Scan, names: tuple[str, ...] = ()) -> tuple[Slice, ...]:
+def side_slices(scan: CountedRows, names: tuple[str, ...] = ()) -> tuple[Slice, ...]:
     """Return all slices: of each column of scores, the baseline first, or of each slice of the rows in order.
 
     Parameters
     ----------
-    scan : Scan
-        The rows, counted.
+    scan : CountedRows
     names : tuple of str
         Of the columns of scores, when they come from two files; else their own are taken.
     """
     roles = scan.roles
-    if roles.classes and scan.config.compares:
+    if scan.classes and scan.config.compares:
         what = "several classes are favourable, and one outcome can be compared at a time"
         raise user_error(what, "name one value", Flag("favourable"))
     if len(roles.scores) > 1:

@@ -103,8 +103,15 @@ def settled(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...])
     return (Decision(),)
 
 
-def find_cuts(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> CutsByModel:
-    """Return the cut of each decision, by model; of several classes each is a decision.
+def class_cuts(classes: tuple[str, ...]) -> CutsByModel:
+    """Return the cut of each class: it is selected, and the rest is not."""
+    return {None: [Cut(f"{name} against the rest", 1.0, outcome=i) for i, name in enumerate(classes)]}
+
+
+def find_cuts(
+    source: Source, roles: ColumnRoles, column: int, decisions: tuple[Decision, ...]
+) -> CutsByModel:
+    """Return the cut of each decision among the scores of a column, by model.
 
     Top lists cost a scan of the file, and one of its scores.
 
@@ -113,12 +120,9 @@ def find_cuts(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...
     UserError
         For a list longer than the file, too many lists, or scores that are not finite numbers.
     """
-    if roles.classes:
-        texts = (f"{name} against the rest" for name in roles.classes)
-        return {None: [Cut(text, 1.0, outcome=at) for at, text in enumerate(texts)]}
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
         return {None: [_cut(decision) for decision in decisions]}
-    models = _count_ranges(source, roles)
+    models = _count_ranges(source, roles, column)
     if len(models) * len(decisions) > MOST_LISTS:
         what = f"{len(models)} models are too many for top lists"
         raise user_error(what, "audit fewer at a time", Flag("model-column"))
@@ -170,7 +174,7 @@ def _cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cut:
     return Cut(f"{text} ({k - above} of {rank.tied} ties drawn)", rank.score, k - above)
 
 
-def _count_ranges(source: Source, roles: ColumnRoles) -> dict[str, int]:
+def _count_ranges(source: Source, roles: ColumnRoles, column: int) -> dict[str, int]:
     """Count the ranges of scores into the table ``ranges``; return the models, sorted, with their rows.
 
     The scores themselves stay in the table ``scores``.
@@ -184,7 +188,7 @@ def _count_ranges(source: Source, roles: ColumnRoles) -> dict[str, int]:
         model = ""
     else:
         model = f"{roles.model_sql} AS model, "
-    kept = f"SELECT {model}number_{roles.score} AS score FROM predictions"
+    kept = f"SELECT {model}number_{column} AS score FROM predictions"
     source.execute(f"CREATE OR REPLACE TEMP TABLE scores AS {kept}")
     # Dekker's splitting: c - (c - b) is b rounded to BITS bits, where c = (2^(53 - BITS) + 1) b.
     bounded = f"greatest(-{LARGE}::DOUBLE, least({LARGE}::DOUBLE, score)) AS b"
@@ -195,7 +199,7 @@ def _count_ranges(source: Source, roles: ColumnRoles) -> dict[str, int]:
     ranges = f"SELECT {running} FROM ({counted} GROUP BY model, c - (c - b))"
     source.execute(f"CREATE OR REPLACE TEMP TABLE ranges AS {ranges}")
     if source.one(f"SELECT 1 FROM ranges WHERE {sql.not_finite('low')} OR {sql.not_finite('high')} LIMIT 1"):
-        refuse_scores(source, roles.score)
+        refuse_scores(source, column)
     return dict(source.all("SELECT model, sum(n)::BIGINT FROM ranges GROUP BY model ORDER BY model"))
 
 
@@ -436,10 +440,30 @@ def _scale(source: Source, column: int, table: str) -> _Scale:
     return _Scale(*source.one(f"SELECT count({score}), {ends}, {', '.join(counts)} FROM {table}"))
 
 
-def read_outcomes(
-    source: Source, roles: ColumnRoles, config: AuditConfig, *, binary: bool
-) -> tuple[Source, ColumnRoles]:
-    """Return the predictions and roles with favourable values read as 1, and the others as 0.
+@dataclass(frozen=True)
+class Outcomes:
+    """The predictions with favourable values read as 1, and the others as 0.
+
+    Parameters
+    ----------
+    source : Source
+        The predictions.
+    uses_label : bool
+        False where scores are classes and labels 0 or 1, of none of them.
+    classes : tuple of str
+        Of the scores and labels, where several are audited, each against the rest.
+    notes : tuple of str
+        What a reader should know.
+    """
+
+    source: Source
+    uses_label: bool
+    classes: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, binary: bool) -> Outcomes:
+    """Return the predictions with favourable values read as 1, and the others as 0.
 
     Columns of 0 and 1 stay as they are. Of several outcomes each is a class, audited against the rest: the
     code of a row is the position of its class, and that of all other rows one more than the last. A label of
@@ -462,7 +486,7 @@ def read_outcomes(
     """
     favourable = config.favourable
     if not favourable:
-        return source, roles
+        return Outcomes(source, uses_label=True, classes=(), notes=())
     names = source.columns
     labels = [] if roles.label is None else [roles.label]
     asked = [*(roles.scores if binary else ()), *labels]
@@ -501,14 +525,15 @@ def read_outcomes(
         raise user_error(what, ("name one value, or a column of classes with ", Flag("score")), FAVOURABLE)
     if several and len(roles.scores) > 1:
         raise user_error("several classes are audited, and one can be compared", "name one value", FAVOURABLE)
+    uses_label = True
     if several and roles.label is not None and roles.label not in words:
         notes.append(f"{names[roles.label]} is 0 or 1, of no class: what needs labels is not audited.")
-        roles = replace(roles, label=None)
+        uses_label = False
     in_sql = list(source.in_sql)
     for column, of_column in values.items():
         in_sql[column] = _coded(in_sql[column], of_column)
-    roles = replace(roles, classes=favourable if several else (), notes=(*roles.notes, *notes))
-    return replace(source, in_sql=tuple(in_sql)), roles
+    source = replace(source, in_sql=tuple(in_sql))
+    return Outcomes(source, uses_label, favourable if several else (), tuple(notes))
 
 
 def _spelling_key(source: Source, roles: ColumnRoles, column: int) -> str:

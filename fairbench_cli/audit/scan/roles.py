@@ -1,7 +1,7 @@
 """Find out what each column is: score, label, weight, model, or an attribute to audit.
 
 Of columns that nobody names the first rows suggest which hold groups, not quantities, dates or identifiers;
-all rows may contradict that (`Contradicted`).
+all rows may contradict that (`RejectedGuesses`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,8 +42,8 @@ BYTES = ("it holds bytes that are no text", "they hold bytes that are no text")
 
 
 @dataclass(frozen=True)
-class Contradicted:
-    """What all rows say against what the first ones suggest of columns that nobody named.
+class RejectedGuesses:
+    """What the first rows suggest of columns that nobody named, and all rows contradict.
 
     Parameters
     ----------
@@ -53,8 +53,11 @@ class Contradicted:
         Columns that looked like attributes and have too many groups.
     """
 
-    words: frozenset[int] = frozenset()
-    many: frozenset[int] = frozenset()
+    words: frozenset[int]
+    many: frozenset[int]
+
+
+NONE_REJECTED = RejectedGuesses(frozenset(), frozenset())
 
 
 @dataclass(frozen=True)
@@ -82,8 +85,6 @@ class ColumnRoles:
         Columns left out because they hold many numbers, as far as the first rows show.
     notes : tuple of str
         What a reader should know.
-    classes : tuple of str
-        Of the scores and labels, where several are audited, each against the rest.
     """
 
     taken: dict[int, str]
@@ -98,17 +99,11 @@ class ColumnRoles:
     unnamed: frozenset[str]
     quantities: tuple[int, ...]
     notes: tuple[str, ...]
-    classes: tuple[str, ...] = ()
 
     @property
     def score(self) -> int:
         """The first column of scores."""
         return self.scores[0]
-
-    @property
-    def bad_label(self) -> int:
-        """The code of a label that is none: one more than the highest."""
-        return max(1, len(self.classes)) + 1
 
     @property
     def model_sql(self) -> str:
@@ -118,8 +113,8 @@ class ColumnRoles:
         return sql.text(self.model)
 
 
-def assign(source: Source, config: AuditConfig, against: Contradicted = Contradicted()) -> ColumnRoles:
-    """Return the role of each column, as the first rows suggest and as all rows are known to contradict.
+def assign(source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE_REJECTED) -> ColumnRoles:
+    """Return the role of each column: as is said, else as the first rows suggest and all rows do not reject.
 
     The score is looked for as ``score``, the label as ``label_value`` or ``label``; attributes default to
     every other text column without identifiers. A score that is the label, both named, lets the labels
@@ -169,7 +164,7 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
         free = [
             i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED - USED
         ]
-        attributes, quantities, left_out = _default_attributes(source, free, frozenset(config.bins), against)
+        attributes, quantities, left_out = _default_attributes(source, free, frozenset(config.bins), rejected)
         if config.preset != "aequitas":  # which audits them all
             attributes, more = _likely(source, attributes, quantities, _named(config))
             left_out = (*more, *left_out)
@@ -288,7 +283,7 @@ def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserE
 
 
 def _default_attributes(
-    source: Source, free: list[int], binned: frozenset[str], against: Contradicted
+    source: Source, free: list[int], binned: frozenset[str], rejected: RejectedGuesses
 ) -> tuple[dict[str, int], tuple[int, ...], tuple[str, ...]]:
     """Return which of the columns `free` are audited, which hold quantities, and what was left out, and why.
 
@@ -301,10 +296,10 @@ def _default_attributes(
     quantities: list[int] = []
     for i, distinct, words, example in _first_values(source, free):
         name = source.columns[i]
-        numeric = words == 0 and i not in against.words
+        numeric = words == 0 and i not in rejected.words
         many = distinct > MOST_CODES
         mostly_unique = 2 * distinct > rows
-        too_many = i in against.many or distinct > MOST_VALUES or (whole and many and mostly_unique)
+        too_many = i in rejected.many or distinct > MOST_VALUES or (whole and many and mostly_unique)
         bytes_in = f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
         reasons = (  # the first that there is
             (SCORES, recognise.named_like_scores(name)),

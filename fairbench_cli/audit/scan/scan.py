@@ -1,14 +1,18 @@
 """The rows as they are counted: what each is selected as, its groups, and the cells of rows that are alike.
 
-A `Scan` writes the keys of a row in SQL, under names such as ``model``, ``level_0``, ``label`` and
-``attribute_0``, and `group_by` counts rows by keys; counts of few keys become `Cells`, and these slices.
-Where people have several rows, `with_clusters` counts by person, too.
+The rows become known in three steps, each a type that has what the one before has, and more:
+
+* `OpenedRows`: what each column is, and how its cells are read. They write the keys of a row in SQL, under
+  names such as ``model``, ``level_0``, ``label`` and ``attribute_0``, and `group_by` counts rows by keys.
+* `CountedRows`: counts by few keys, the `Cells`, of which slices are made. Where people have several rows,
+  `cluster_slices` counts by person, too.
+* `Scan`: the slices and what a reader should know of them, the `Tally`. This is what parts of an audit get.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
@@ -67,8 +71,8 @@ class Cells:
 
 
 @dataclass(frozen=True, eq=False)
-class Scan:
-    """The rows of an audit while they can be read, and what is known of them.
+class OpenedRows:
+    """The rows of an audit while they can be read, and how they are.
 
     Parameters
     ----------
@@ -77,25 +81,25 @@ class Scan:
     config : AuditConfig
     roles : ColumnRoles
         What each column is.
+    classes : tuple of str
+        Of the scores and labels, where several are audited, each against the rest.
     cuts : tuple of dicts of model to list of Cut
         The decisions, by column of scores; under None when they are the same for all models.
     bins : dict of attribute to NumberBins
     binary : bool
         Whether scores are 0 or 1.
-    cells : dict of attributes to Cells
-        What was counted, under the names that were counted together.
-    tally : Tally
-        The counts of groups.
+    notes : tuple of str
+        What a reader should know of the columns.
     """
 
     source: Source
     config: AuditConfig
     roles: ColumnRoles
+    classes: tuple[str, ...]
     cuts: tuple[CutsByModel, ...]
     bins: dict[str, NumberBins]
     binary: bool
-    cells: Mapping[tuple[str, ...], Cells] = field(default_factory=dict)
-    tally: Tally = Tally("", 0, ())  # noqa: RUF009 - frozen
+    notes: tuple[str, ...]
 
     @property
     def weighted(self) -> bool:
@@ -103,9 +107,9 @@ class Scan:
         return self.roles.weight is not None
 
     @property
-    def together(self) -> Cells:
-        """All rows, by some of the attributes."""
-        return next(iter(self.cells.values()))
+    def bad_label(self) -> int:
+        """The code of a label that is none: one more than the highest."""
+        return max(1, len(self.classes)) + 1
 
     @property
     def drawn(self) -> list[float]:
@@ -117,18 +121,6 @@ class Scan:
         """Return the decisions of a model by the first column of scores."""
         by_model = self.cuts[0]
         return by_model[model if model in by_model else None]
-
-    def cells_with(self, names: Iterable[str]) -> Cells:
-        """Return the cells in which some attributes were counted together."""
-        return next(found for known, found in self.cells.items() if set(names) <= set(known))
-
-    def side(self, i: int) -> "Scan":
-        """Return the same rows under the column of scores at place i alone."""
-        if len(self.roles.scores) == 1:
-            return self
-        cells = {names: replace(each, level=each.level[i : i + 1]) for names, each in self.cells.items()}
-        roles = replace(self.roles, scores=self.roles.scores[i : i + 1])
-        return replace(self, roles=roles, cuts=self.cuts[i : i + 1], cells=cells)
 
     @property
     def key_names(self) -> tuple[str, ...]:
@@ -149,7 +141,7 @@ class Scan:
         if roles.label is None:
             label = "0"
         else:
-            label = sql.code(roles.label, roles.bad_label)
+            label = sql.code(roles.label, self.bad_label)
         if roles.single_model is None:
             single = "NULL"
         else:
@@ -184,6 +176,52 @@ class Scan:
             yield f"{cases} END AS level_{i}"
 
 
+@dataclass(frozen=True, eq=False)
+class CountedRows(OpenedRows):
+    """The rows of an audit, counted.
+
+    Parameters
+    ----------
+    cells : dict of attributes to Cells
+        What was counted, under the names that were counted together.
+    """
+
+    cells: Mapping[tuple[str, ...], Cells]
+
+    @property
+    def together(self) -> Cells:
+        """All rows, by some of the attributes."""
+        return next(iter(self.cells.values()))
+
+    def cells_with(self, names: Iterable[str]) -> Cells:
+        """Return the cells in which some attributes were counted together."""
+        return next(cells for counted, cells in self.cells.items() if set(names) <= set(counted))
+
+    def side(self, i: int) -> "CountedRows":
+        """Return the same rows under the column of scores at position i alone."""
+        if len(self.roles.scores) == 1:
+            return self
+        cells = {
+            names: replace(all_scores, level=all_scores.level[i : i + 1])
+            for names, all_scores in self.cells.items()
+        }
+        roles = replace(self.roles, scores=self.roles.scores[i : i + 1])
+        return replace(self, roles=roles, cuts=self.cuts[i : i + 1], cells=cells)
+
+
+@dataclass(frozen=True, eq=False)
+class Scan(CountedRows):
+    """The rows of an audit, with all that is known of them; what the parts of an audit read from.
+
+    Parameters
+    ----------
+    tally : Tally
+        The counts of groups.
+    """
+
+    tally: Tally
+
+
 def group_by(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()) -> str:
     """Write a query of keys and sums over rows, grouped by the keys, or by several sets of these at once."""
     by = ", ".join(keys)
@@ -205,7 +243,7 @@ class TooManyGroups(Exception):  # noqa: N818
         self.count = count
 
 
-def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
+def count_cells(scan: OpenedRows) -> dict[tuple[str, ...], Cells]:
     """Count the rows, in one scan as many sets of attributes as fit into the memory.
 
     Attributes that leave few cells are counted together (as race, sex and age); of many attributes several
@@ -251,7 +289,7 @@ def count_cells(scan: Scan) -> dict[tuple[str, ...], Cells]:
 
 
 def _groups(
-    scan: Scan, count: str, table: str, sets: Iterable[tuple[str, ...]]
+    scan: OpenedRows, count: str, table: str, sets: Iterable[tuple[str, ...]]
 ) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield sets of attributes, each with a count of its groups; `count` is SQL with a place for these."""
     for some in in_parts(list(sets), scan.source.at_once):
@@ -278,14 +316,14 @@ def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tu
     return sets
 
 
-def _counted(scan: Scan, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
+def _counted(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
     result: dict[tuple[str, ...], Cells] = {}
     for some in in_parts(sets, scan.source.at_once):
         result |= _count_sets(scan, some)
     return result
 
 
-def _count_sets(scan: Scan, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
+def _count_sets(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
     """Count some sets of attributes, each for itself, in one scan."""
     used = {name: f"attribute_{at}" for at, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
     tie = ("tie",) if scan.drawn and scan.weighted else ()
@@ -319,7 +357,9 @@ def _checked(roles: ColumnRoles) -> tuple[int, ...]:
     return roles.quantities if len(roles.quantities) <= MOST_CHECKED else ()
 
 
-def _cells(scan: Scan, rows: Sequence[tuple[Any, ...]], used: Iterable[str], names: Sequence[str]) -> Cells:
+def _cells(
+    scan: OpenedRows, rows: Sequence[tuple[Any, ...]], used: Iterable[str], names: Sequence[str]
+) -> Cells:
     """Return the cells of some attributes; of all that were `used`, the values of others are NULL."""
     first = len(scan.key_names)
     places = {name: first + i for i, name in enumerate(used)}
@@ -360,7 +400,7 @@ def group_name(value: str | None) -> str:
     return (value or "").strip(sql.BLANKS) or MISSING
 
 
-def make_slices(scan: Scan) -> tuple[Slice, ...]:
+def make_slices(scan: CountedRows) -> tuple[Slice, ...]:
     """Return the slices: by model, decision, attribute, intersection.
 
     Raises
@@ -396,7 +436,7 @@ def counted_jointly(scan: Scan) -> Scan:
     return replace(joint, tally=replace(scan.tally, slices=_slices(joint)))
 
 
-def groups_of(scan: Scan, names: Sequence[str]) -> tuple[list[tuple[str, ...]], Ints]:
+def groups_of(scan: CountedRows, names: Sequence[str]) -> tuple[list[tuple[str, ...]], Ints]:
     """Return the groups of some attributes, each as its parts, and the place of each cell's among them.
 
     They are in order of their names; those of an attribute that is cut at edges from low to high, a missing
@@ -418,14 +458,14 @@ def groups_of(scan: Scan, names: Sequence[str]) -> tuple[list[tuple[str, ...]], 
     return groups, np.array([index[key] for key in keys], dtype=np.int64)
 
 
-def parts_of_groups(scan: Scan, part: Slice, names: Sequence[str]) -> list[tuple[str, ...]]:
+def parts_of_groups(scan: CountedRows, part: Slice, names: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the group of each attribute that each group of an intersection is made of."""
     groups, code = groups_of(scan, names)
     of_model = np.array(scan.cells_with(names).models) == part.model
     return [groups[i] for i in np.unique(code[of_model])]
 
 
-def _slices(scan: Scan) -> tuple[Slice, ...]:
+def _slices(scan: CountedRows) -> tuple[Slice, ...]:
     models = {model for found in scan.cells.values() for model in found.models}
     groups = {names: groups_of(scan, names) for names in scan.roles.audited}
     return tuple(
@@ -437,7 +477,7 @@ def _slices(scan: Scan) -> tuple[Slice, ...]:
 
 
 def _slice(
-    scan: Scan, model: str, cut: Cut, names: tuple[str, ...], groups: list[tuple[str, ...]], code: Ints
+    scan: CountedRows, model: str, cut: Cut, names: tuple[str, ...], groups: list[tuple[str, ...]], code: Ints
 ) -> Slice:
     """Return the counts of an attribute or intersection under one model and decision."""
     cells = scan.cells_with(names)
@@ -469,7 +509,7 @@ def _slice(
     )
 
 
-def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
+def group_finder(scan: CountedRows, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
     """Return the function that finds the groups of rows by the codes of their attributes, see `coded_rows`.
 
     A group is its place in the slice `part`; each row counted has one.
@@ -490,7 +530,7 @@ def group_finder(scan: Scan, part: Slice, names: Sequence[str]) -> Callable[[Seq
     return lambda codes: order[np.searchsorted(rising, as_number(codes))]
 
 
-def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:
+def coded_rows(scan: CountedRows, rows: str, attributes: Sequence[str], columns: Sequence[str]) -> str:
     """Write rows of keys with codes in place of names, and make the tables that these are looked up in.
 
     The codes of a row are ``model``, its place among the models, and ``of_0``, ``of_1``, … for the groups of
@@ -513,16 +553,16 @@ def coded_rows(scan: Scan, rows: str, attributes: Sequence[str], columns: Sequen
     return f"SELECT {', '.join((*codes, *columns))} FROM ({rows}) AS each {' '.join(joins)}"
 
 
-def models_of(scan: Scan) -> list[str]:
+def models_of(scan: CountedRows) -> list[str]:
     """Return the models, or slices of the rows, in the order of their codes."""
-    return sorted({part.model for part in scan.tally.slices})
+    return sorted(set(scan.together.models))
 
 
 def _codes(names: Iterable[str]) -> dict[str, int]:
     return {name: code for code, name in enumerate(sorted(set(names)))}
 
 
-def _groups_by_value(scan: Scan, name: str) -> dict[str | None, str]:
+def _groups_by_value(scan: CountedRows, name: str) -> dict[str | None, str]:
     """Return the group of each value that an attribute has among the keys."""
     if name in scan.bins:
         labels: dict[str | None, str] = {str(i): text for i, text in enumerate(scan.bins[name].labels)}
@@ -532,6 +572,11 @@ def _groups_by_value(scan: Scan, name: str) -> dict[str | None, str]:
 
 
 def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
+    """Return the slices of a scan with their clusters, see `cluster_slices`."""
+    return cluster_slices(scan, scan.tally.slices, column)
+
+
+def cluster_slices(scan: CountedRows, slices: Sequence[Slice], column: int) -> tuple[tuple[Slice, ...], str]:
     """Return the slices with their clusters, and a note that says how many people there are.
 
     The rows are scanned once, into a table of the sums of each person by groups, label and score, which
@@ -539,8 +584,10 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
 
     Parameters
     ----------
-    scan : Scan
-        The rows, counted; no ties are drawn.
+    scan : CountedRows
+        The rows; no ties are drawn.
+    slices : sequence of Slice
+        Their counts, without clusters.
     column : int
         Says whose row it is.
 
@@ -566,9 +613,7 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
     coded = coded_rows(scan, ranked, attributes, ["level_0", "label", "person", *_WEIGHTS])
     source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
     by = {CROSS.join(names): (names, *_sums_of_people(scan, names)) for names in scan.roles.audited}
-    slices = tuple(
-        replace(part, clusters=_clusters(scan, part, *by[part.attribute])) for part in scan.tally.slices
-    )
+    clustered = tuple(replace(part, clusters=_clusters(scan, part, *by[part.attribute])) for part in slices)
     (people,) = source.one("SELECT count(DISTINCT person) FROM clustered")
     source.execute("DROP TABLE clustered")
     models = len(models_of(scan))
@@ -578,10 +623,10 @@ def with_clusters(scan: Scan, column: int) -> tuple[tuple[Slice, ...], str]:
         of_models = ""
     called = source.columns[column]
     note = f"{called}: the rows are of {people} people{of_models}; intervals and tests go by these."
-    return slices, note
+    return clustered, note
 
 
-def _sums_of_people(scan: Scan, names: Sequence[str]) -> tuple[dict[str, Ints], list[Floats]]:
+def _sums_of_people(scan: CountedRows, names: Sequence[str]) -> tuple[dict[str, Ints], list[Floats]]:
     """Return the model, level, label, person and codes of some attributes, and `_WEIGHTS` of each."""
     attributes = list(scan.roles.attributes)
     keys = ["model", "level_0", "label", "person", *(f"of_{attributes.index(name)}" for name in names)]
@@ -592,7 +637,7 @@ def _sums_of_people(scan: Scan, names: Sequence[str]) -> tuple[dict[str, Ints], 
 
 
 def _clusters(
-    scan: Scan, part: Slice, names: Sequence[str], keys: dict[str, Ints], summed: Sequence[Floats]
+    scan: CountedRows, part: Slice, names: Sequence[str], keys: dict[str, Ints], summed: Sequence[Floats]
 ) -> Clusters:
     """Sum up by person and group, under one model and cut."""
     cuts = scan.cuts_of(part.model)

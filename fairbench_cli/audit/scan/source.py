@@ -215,16 +215,23 @@ class Source:
                     self.database.execute(f"SET {name}='{value}'")
 
     def execute(self, query: str, parameters: Sequence[object] = ()) -> "DuckDBPyConnection":
-        """Run a query, for which the views have the columns that it names and no others.
-
-        Planning a view of thousands of columns would cost more than the query.
-        """
-        named = sorted({(int(at), kind) for kind, at in NAMES.findall(query)})
-        parts = [f"{self.in_sql[at].of(kind)} AS {kind}_{at}" for at, kind in named if at < len(self.in_sql)]
-        columns = ", ".join(parts) or "1 AS one"
-        for view, rows in ("predictions", self.table), ("sample", f"{self.first} LIMIT {self.first_rows}"):
+        """Run a query, for which the views have the columns that it names and no others."""
+        # A query names columns of the file as `number_3`, of the view `predictions` or `sample`. Before it
+        # runs, the views are made again with just the names that are found in its text: `number_3` is the
+        # expression of column 3 as a number. One view with all names of all columns would be planned anew by
+        # each query, which takes longer than the query where there are thousands. A table of typed rows, made
+        # once, would take longer than the whole audit: so rows stream by instead.
+        names = sorted({(int(column), kind) for kind, column in NAMES.findall(query)})
+        expressions = [
+            f"{self.in_sql[column].of(kind)} AS {kind}_{column}"
+            for column, kind in names
+            if column < len(self.in_sql)
+        ]
+        columns = ", ".join(expressions) or "1 AS one"
+        tables = {"predictions": self.table, "sample": f"{self.first} LIMIT {self.first_rows}"}
+        for view, table in tables.items():
             if view in query:
-                self.database.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {rows}")
+                self.database.execute(f"CREATE OR REPLACE TEMP VIEW {view} AS SELECT {columns} FROM {table}")
         return self.database.execute(query, parameters)
 
     def all(self, query: str) -> list[tuple[Any, ...]]:
