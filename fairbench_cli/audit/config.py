@@ -66,11 +66,11 @@ class Decision:
     ties: Ties = "include"
 
     def __str__(self) -> str:
-        shown = f"{self.value:.15g}"
+        value_text = f"{self.value:.15g}"
         return {
             "binary": "binary",
-            "threshold": f"score >= {shown}",
-            "top-k": f"top {shown}",
+            "threshold": f"score >= {value_text}",
+            "top-k": f"top {value_text}",
             "top-share": f"top {100 * self.value:.12g} %",
             "median": ABOVE_MEDIAN,
         }[self.kind]
@@ -100,22 +100,22 @@ class Edges:
         (('under 0.5', '0.5 to under 1', '1 and over'), ('25 and under', '26 to 45', 'over 45'))
         """
         whole = whole and all(edge == int(edge) for edge in self.edges)
-        left = self.closed == "left"
-        first, *_, last = (f"{edge + 0.0:.15g}" for edge in (self.edges[0], *self.edges))
+        closed_left = self.closed == "left"
+        lowest, *_, highest = (f"{edge + 0.0:.15g}" for edge in (self.edges[0], *self.edges))
         between = []
         for low, high in pairwise(self.edges):
-            low, high = (low, high - whole) if left else (low + whole, high)
+            low, high = (low, high - whole) if closed_left else (low + whole, high)
             ends = [f"{end + 0.0:.15g}" for end in (low, high)]
             if not whole:
-                if left:
+                if closed_left:
                     ends = [ends[0], f"under {ends[1]}"]
                 else:
                     ends = [f"over {ends[0]}", ends[1]]
             between.append(" to ".join(dict.fromkeys(ends)))
-        if left:
-            names = (f"under {first}", f"{last} and over")
+        if closed_left:
+            names = (f"under {lowest}", f"{highest} and over")
         else:
-            names = (f"{first} and under", f"over {last}")
+            names = (f"{lowest} and under", f"over {highest}")
         return (names[0], *between, names[1])
 
 
@@ -162,9 +162,9 @@ def side_of(text: str) -> NumberSide | None:
     >>> side_of("age >= 40"), side_of("age=>=40"), side_of("race")
     (NumberSide(name='age', sign='>=', at=40.0), None, None)
     """
-    found = _SIDE.fullmatch(text)
-    if found:
-        return NumberSide(found[1], found[2], float(found[3]))
+    match = _SIDE.fullmatch(text)
+    if match:
+        return NumberSide(match[1], match[2], float(match[3]))
     return None
 
 
@@ -182,7 +182,7 @@ def _bins(value: Any) -> int | Edges:
         listed = value["edges"]
         closed = value.get("closed", closed)
     if isinstance(listed, str):
-        listed = [scalar(part.strip()) for part in listed.split(",") if part.strip()]
+        listed = [scalar(text.strip()) for text in listed.split(",") if text.strip()]
     if isinstance(listed, list | tuple):
         edges = listed
     else:
@@ -214,8 +214,8 @@ def _metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
     try:
         needs_rows = kind(name) == "rows"
     except KeyError:
-        known = common if nearest(name, common) else {*common, *COUNT_METRICS}
-        raise mistake(f"no metric is called {shown(name)}", suggest(name, known)) from None
+        names = common if nearest(name, common) else {*common, *COUNT_METRICS}
+        raise mistake(f"no metric is called {shown(name)}", suggest(name, names)) from None
     if needs_rows:
         fix = ("see ", Flag("explain"), ", or a run")
         raise mistake(f"{shown(name)} needs the rows, and these are counted", fix)
@@ -240,8 +240,8 @@ LISTED = BeforeValidator(_listed)
 
 def _texts(value: Any) -> Any:
     """List texts, none twice; numbers and true are written as in a file."""
-    each = (str(part).lower() if isinstance(part, bool) else part for part in _listed(value))
-    return tuple(dict.fromkeys(str(part) if isinstance(part, int | float) else part for part in each))
+    texts = (str(text).lower() if isinstance(text, bool) else text for text in _listed(value))
+    return tuple(dict.fromkeys(str(text) if isinstance(text, int | float) else text for text in texts))
 
 
 def _by_name(
@@ -263,20 +263,20 @@ def _by_name(
         if sided and isinstance(value, str) and side_of(value):
             return {value: ""}
         if isinstance(value, list | tuple):
-            each = [take(part) for part in value]
-            if not all(isinstance(part, dict) for part in each):
+            mappings = [take(element) for element in value]
+            if not all(isinstance(element, dict) for element in mappings):
                 return value
-            names = [name for part in each for name in part]
+            names = [name for mapping in mappings for name in mapping]
             for name in names:
                 if names.count(name) > 1:
                     if name == alone:
-                        said = "without a name"
+                        called = "without a name"
                     else:
-                        said = f"for {name}"
-                    raise mistake(f"a value {said} is given twice", "leave one of the two out")
-            return {name: of for part in each for name, of in part.items()}
+                        called = f"for {name}"
+                    raise mistake(f"a value {called} is given twice", "leave one of the two out")
+            return {name: named_value for mapping in mappings for name, named_value in mapping.items()}
         if isinstance(value, str):
-            name, sign, text = (part.strip() for part in value.partition("="))
+            name, sign, text = (text.strip() for text in value.partition("="))
             if name and text:
                 return {name: read(text)}
             if sign or not alone:
@@ -296,19 +296,21 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
     """
 
     def take(value: Any) -> Any:
-        each = _listed(value)
-        if least > 1 and all(isinstance(part, str) and "," not in part for part in each):
-            each = (each,)
-        sets = [part.split(",") if isinstance(part, str) else _listed(part) for part in each]
+        sets_given = _listed(value)
+        if least > 1 and all(isinstance(columns, str) and "," not in columns for columns in sets_given):
+            sets_given = (sets_given,)
+        sets = [
+            columns.split(",") if isinstance(columns, str) else _listed(columns) for columns in sets_given
+        ]
         if not all(isinstance(name, str) for names in sets for name in names):
-            return each
+            return sets_given
         trimmed = [tuple(map(str.strip, names)) for names in sets]
-        found: dict[frozenset[str], tuple[str, ...]] = {}
+        unique: dict[frozenset[str], tuple[str, ...]] = {}
         for names in trimmed:
             if len(names) < least or "" in names or len(set(names)) < len(names):
                 raise mistake(f"{shown(','.join(names))} {wrong}", fix)
-            found.setdefault(frozenset(names), names)
-        return tuple(found.values())
+            unique.setdefault(frozenset(names), names)
+        return tuple(unique.values())
 
     return take
 
@@ -511,11 +513,11 @@ class AuditConfig(StrictModel):
     @property
     def decisions(self) -> tuple[Decision, ...]:
         """How scores become decisions, each audited apart."""
-        each = [Decision("threshold", value) for value in self.threshold]
-        each += [Decision("top-k", value, self.ties) for value in self.top_k]
-        each += [Decision("top-share", value, self.ties) for value in self.top_share]
+        decisions = [Decision("threshold", value) for value in self.threshold]
+        decisions += [Decision("top-k", value, self.ties) for value in self.top_k]
+        decisions += [Decision("top-share", value, self.ties) for value in self.top_share]
         usual = Decision("median" if self.preset == "ll144" else "binary")
-        return tuple(dict.fromkeys(each)) or (usual,)
+        return tuple(dict.fromkeys(decisions)) or (usual,)
 
     @property
     def alpha(self) -> float:
@@ -535,8 +537,8 @@ class AuditConfig(StrictModel):
     @property
     def measures(self) -> tuple[str, ...] | None:
         """The rates and roll-ups that decide, in the order given; None: the default ones."""
-        named = tuple(name for name in self.metrics if kind(name) != "counts")
-        return named or (INTERVENTIONS[self.effect] if self.effect else None)
+        compared = tuple(name for name in self.metrics if kind(name) != "counts")
+        return compared or (INTERVENTIONS[self.effect] if self.effect else None)
 
     @property
     def requested(self) -> tuple[str, ...]:
@@ -546,8 +548,8 @@ class AuditConfig(StrictModel):
     @property
     def fail_on(self) -> tuple[tuple[str, str], ...]:
         """What alone decides the exit code, as (attribute or "", metric); empty: the verdict."""
-        parts = (text.rpartition(":") for text in self.failing_metrics if text not in (UNDECIDED, WORSE))
-        return tuple((attribute, metric) for attribute, _, metric in parts)
+        gates = (text.rpartition(":") for text in self.failing_metrics if text not in (UNDECIDED, WORSE))
+        return tuple((attribute, metric) for attribute, _, metric in gates)
 
     def resolved(self) -> dict[str, Any]:
         """Return the keys and values of a config file that gives the same numbers, with every default.
@@ -561,12 +563,12 @@ class AuditConfig(StrictModel):
             unused |= set()
         else:
             unused |= {"ties"}
-        found = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
+        resolved = self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude=unused)
         if self.scores and len(self.scores) == 1:
-            found["score"] = self.scores[0]
+            resolved["score"] = self.scores[0]
         if self.against:
-            found["against"] = PurePath(self.against).name
-        return {key: value for key, value in found.items() if value not in ([], {})}
+            resolved["against"] = PurePath(self.against).name
+        return {key: value for key, value in resolved.items() if value not in ([], {})}
 
 
 class PlanConfig(AuditConfig):
@@ -603,12 +605,12 @@ def meanings(kind: type[AuditConfig] = AuditConfig) -> dict[str, str]:
     >>> meanings()["min-group"]
     'Groups with fewer rows are marked, and no reference. Default: 30.'
     """
-    found = {}
+    meaning_of = {}
     for name, field in kind.model_fields.items():
         if isinstance(field.default, dict):
             default = field.default.get(DEFAULT)
         else:
             default = field.default
         unsaid = default is None or isinstance(default, bool | tuple)
-        found[field.alias or name] = f"{field.description}{'' if unsaid else f' Default: {default}.'}"
-    return found
+        meaning_of[field.alias or name] = f"{field.description}{'' if unsaid else f' Default: {default}.'}"
+    return meaning_of

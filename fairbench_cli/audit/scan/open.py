@@ -126,12 +126,14 @@ def open_scan(
             if rows.name == config.against == "-":
                 fix = "name one of the files"
                 raise user_error("standard input cannot be both files", fix, Flag("against"))
-            place = folder / "baseline"
-            place.mkdir()
+            baseline_folder = folder / "baseline"
+            baseline_folder.mkdir()
             cursor = database.cursor()  # with temporary tables of its own
-            other = _opened(cursor, config.against if against is None else against, place, config)
-            with rows.engine(memory=max(rows.memory, other.memory)):
-                yield from _settle(pair_up(rows, other, config), config, names_of(rows, other)[::-1])
+            baseline = _opened(
+                cursor, config.against if against is None else against, baseline_folder, config
+            )
+            with rows.engine(memory=max(rows.memory, baseline.memory)):
+                yield from _settle(pair_up(rows, baseline, config), config, names_of(rows, baseline)[::-1])
 
 
 @contextmanager
@@ -191,18 +193,18 @@ def _opened(
     tell: Tell = to_nobody,
 ) -> Source:
     if isinstance(source, str | Path):
-        found = open_file(database, str(source), folder, config.table, tell)
+        opened = open_file(database, str(source), folder, config.table, tell)
     elif config.table is not None:
         raise user_error("a data frame has no tables", ("leave out ", Flag("table")), Flag("table"))
     else:
-        found = open_frame(database, source)
+        opened = open_frame(database, source)
     if config.counts is None:
-        return found
-    column = find_column(found, config.counts, "counts")
-    with refusals.reading(found):
-        refusals.refuse_counts(found, column)
-    note = f"{found.columns[column]}: a row stands for as many people."
-    return replace(found, notes=(*found.notes, note)).with_people(column)
+        return opened
+    column = find_column(opened, config.counts, "counts")
+    with refusals.reading(opened):
+        refusals.refuse_counts(opened, column)
+    note = f"{opened.columns[column]}: a row stands for as many people."
+    return replace(opened, notes=(*opened.notes, note)).with_people(column)
 
 
 @dataclass(frozen=True)
@@ -233,9 +235,9 @@ def _settle(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) ->
         with columns.source.engine(ordered=source.alone is not None, threads=1 if weighted else None):
             try:
                 rows = _count_rows(columns, config)
-                words = _quantities_with_words(rows)
-                if not words <= rejected.words:
-                    rejected = replace(rejected, words=rejected.words | words)
+                with_words = _quantities_with_words(rows)
+                if not with_words <= rejected.words:
+                    rejected = replace(rejected, words=rejected.words | with_words)
                     continue
                 slices = side_slices(rows, names)
             except TooManyGroups as error:  # counting found them, or the slices have them
@@ -410,10 +412,10 @@ def _describe_groups(
     if trimmed:
         listed = ", ".join(map(shown, merged[:5])) + (", …" if len(merged) > 5 else "")
         if merged:
-            which = f", which merged {listed}"
+            merged_clause = f", which merged {listed}"
         else:
-            which = ""
-        notes.append(f"{name}: blanks around values were trimmed{which}.")
+            merged_clause = ""
+        notes.append(f"{name}: blanks around values were trimmed{merged_clause}.")
     notes += [
         f"{name}: {shown(group)} ({counted_words(sizes[group], 'row')}) is a group of its own; if it means "
         f"missing, leave the cell empty or the group out, --exclude {group!r}."
@@ -434,8 +436,10 @@ def _repeated_people(rows: CountedRows) -> list[str]:
     source = rows.source
     roles = rows.roles
     n_rows = int(rows.together.rows.sum())
-    used = {*roles.taken, *roles.attributes.values(), roles.single_model}
-    names = {name: i for name, i in source.places.items() if i not in used and named_like_identifiers(name)}
+    used_columns = {*roles.taken, *roles.attributes.values(), roles.single_model}
+    names = {
+        name: i for name, i in source.places.items() if i not in used_columns and named_like_identifiers(name)
+    }
     large = n_rows > MOST_IDENTIFIERS
     estimated = large and source.format in ("parquet", "sqlite", "frame")
     if large and not estimated:
@@ -460,12 +464,14 @@ def _repeated_people(rows: CountedRows) -> list[str]:
             count = f"approx_count_distinct({key})"
         else:
             count = f"count(DISTINCT {key})"
-        seen, known = source.one(f"SELECT count(*), {count} FROM {table} WHERE trimmed_{column} <> ''")
+        seen, distinct = source.one(f"SELECT count(*), {count} FROM {table} WHERE trimmed_{column} <> ''")
         if table == "sample":
-            which = f"Among the first {seen} rows those"
+            which_rows = f"Among the first {seen} rows those"
         else:
-            which = "Rows"
-        many = f"{'some ' if estimated else ''}{seen - known}"
-        if least < known < seen and not (estimated and known >= (1 - FEW_REPEATS) * seen):
-            notes.append(f"{which} whose {name} an earlier row has: {many}; all are counted{advice}.")
+            which_rows = "Rows"
+        count_text = f"{'some ' if estimated else ''}{seen - distinct}"
+        if least < distinct < seen and not (estimated and distinct >= (1 - FEW_REPEATS) * seen):
+            notes.append(
+                f"{which_rows} whose {name} an earlier row has: {count_text}; all are counted{advice}."
+            )
     return notes

@@ -124,16 +124,18 @@ def find_cuts(
         return {None: [_cut(decision) for decision in decisions]}
     models = _count_ranges(source, roles, column)
     if len(models) * len(decisions) > MOST_LISTS:
-        what = f"{len(models)} models are too many for top lists"
-        raise user_error(what, "audit fewer at a time", Flag("model-column"))
-    wanted = {
+        problem = f"{len(models)} models are too many for top lists"
+        raise user_error(problem, "audit fewer at a time", Flag("model-column"))
+    wanted_ranks = {
         model: [_ranks_of(decision, rows, model) for decision in decisions] for model, rows in models.items()
     }
-    found = _find_ranks(source, roles, {(model, k) for model in wanted for k in chain(*wanted[model])})
+    rank_of = _find_ranks(
+        source, roles, {(model, k) for model in wanted_ranks for k in chain(*wanted_ranks[model])}
+    )
     return {
         model: [
-            _cut(decision, {k: found[model, k] for k in ranks})
-            for decision, ranks in zip(decisions, wanted[model], strict=True)
+            _cut(decision, {k: rank_of[model, k] for k in ranks})
+            for decision, ranks in zip(decisions, wanted_ranks[model], strict=True)
         ]
         for model in models
     }
@@ -148,8 +150,8 @@ def _ranks_of(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
     if decision.kind != "top-k":
         return ()
     if decision.value > rows:
-        what = f"cannot select {decision.value:g} of {rows} rows" + (f" of model {model}" if model else "")
-        raise user_error(what, f"give at most {rows}", Flag("top-k"))
+        problem = f"cannot select {decision.value:g} of {rows} rows" + (f" of model {model}" if model else "")
+        raise user_error(problem, f"give at most {rows}", Flag("top-k"))
     return (int(decision.value),)
 
 
@@ -160,9 +162,9 @@ def _cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cut:
         return Cut(text, 1.0 if decision.kind == "binary" else decision.value + 0.0)
     (k, rank), *_ = ranks.items()
     if decision.kind == "median":  # between the two ranks in the middle, which may be one
-        both = (rank, list(ranks.values())[-1])
-        median = both[0].score / 2 + both[1].score / 2
-        tied = next((each.tied for each in both if each.score == median), 0)
+        middle = (rank, list(ranks.values())[-1])
+        median = middle[0].score / 2 + middle[1].score / 2
+        tied = next((rank_in_middle.tied for rank_in_middle in middle if rank_in_middle.score == median), 0)
         return Cut(f"{ABOVE_MEDIAN} {median:.10g} ({tied} at it)", median, "none")
     if rank.upto == k:
         return Cut(text, rank.score)
@@ -188,8 +190,8 @@ def _count_ranges(source: Source, roles: ColumnRoles, column: int) -> dict[str, 
         model = ""
     else:
         model = f"{roles.model_sql} AS model, "
-    kept = f"SELECT {model}number_{column} AS score FROM predictions"
-    source.execute(f"CREATE OR REPLACE TEMP TABLE scores AS {kept}")
+    model_and_score = f"SELECT {model}number_{column} AS score FROM predictions"
+    source.execute(f"CREATE OR REPLACE TEMP TABLE scores AS {model_and_score}")
     # Dekker's splitting: c - (c - b) is b rounded to BITS bits, where c = (2^(53 - BITS) + 1) b.
     bounded = f"greatest(-{LARGE}::DOUBLE, least({LARGE}::DOUBLE, score)) AS b"
     factor = f"{2 ** (53 - BITS) + 1}::DOUBLE"
@@ -204,23 +206,25 @@ def _count_ranges(source: Source, roles: ColumnRoles, column: int) -> dict[str, 
 
 
 def _find_ranks(
-    source: Source, roles: ColumnRoles, wanted: set[tuple[str, int]]
+    source: Source, roles: ColumnRoles, wanted_ranks: set[tuple[str, int]]
 ) -> dict[tuple[str, int], Rank]:
     """Return ranks by model and k (from 1); needs the tables of `_count_ranges`, and drops them."""
-    listed = ", ".join(f"({sql.quoted(model)}, {k})" for model, k in sorted(wanted))
-    named = f"(VALUES {listed}) AS wanted(model, k)"
+    listed = ", ".join(f"({sql.quoted(model)}, {k})" for model, k in sorted(wanted_ranks))
+    wanted_sql = f"(VALUES {listed}) AS wanted(model, k)"
     within = "k > upto - n AND k <= upto"
-    ranges = f"SELECT DISTINCT model, low, high, upto - n AS above FROM ranges JOIN {named} USING (model)"
+    ranges = (
+        f"SELECT DISTINCT model, low, high, upto - n AS above FROM ranges JOIN {wanted_sql} USING (model)"
+    )
     source.execute(f"CREATE OR REPLACE TEMP TABLE inside AS {ranges} WHERE {within}")
     counted = f"SELECT model, above, score, count(*) AS n FROM ({_scores(roles)}) JOIN inside USING (model)"
     counted += " WHERE score BETWEEN low AND high GROUP BY ALL"
     upto = "above + sum(n) OVER (PARTITION BY model, above ORDER BY score DESC)"
     running = f"SELECT model, score, n, ({upto})::BIGINT AS upto FROM ({counted})"
-    found = source.all(
-        f"SELECT model, k, score, n, upto FROM ({running}) JOIN {named} USING (model) WHERE {within}"
+    ranks_found = source.all(
+        f"SELECT model, k, score, n, upto FROM ({running}) JOIN {wanted_sql} USING (model) WHERE {within}"
     )
     source.execute("DROP TABLE ranges; DROP TABLE scores; DROP TABLE inside")
-    return {(model, k): Rank(*rank) for model, k, *rank in found}
+    return {(model, k): Rank(*rank) for model, k, *rank in ranks_found}
 
 
 def _scores(roles: ColumnRoles) -> str:
@@ -234,11 +238,11 @@ def scores_of(cuts: list[Cut]) -> list[float]:
 
 def level_sql(score: str, scores: list[float]) -> str:
     """Write the position of a score among sorted cuts in SQL: 2j+1 at cut j, 2j+2 between it and the next."""
-    parts = [
+    steps = [
         f"({score} >= {sql.literal(cut)})::TINYINT + ({score} > {sql.literal(cut)})::TINYINT"
         for cut in scores
     ]
-    return "(" + " + ".join(parts) + ")::INTEGER"
+    return "(" + " + ".join(steps) + ")::INTEGER"
 
 
 def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:
@@ -259,9 +263,9 @@ def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, 
     seed, model : int, str
         What a draw depends on.
     """
-    at = 2 * scores.index(cut.score) + 1
-    result = np.where(level > at, rows, 0)
-    tied = level == at
+    cut_level = 2 * scores.index(cut.score) + 1
+    result = np.where(level > cut_level, rows, 0)
+    tied = level == cut_level
     if cut.tied == "all":
         result[tied] = rows[tied]
     elif isinstance(cut.tied, int):
@@ -288,21 +292,21 @@ def find_bins(source: Source, column: int, bins: int | Edges) -> NumberBins:
         (f"write numbers or leave the cell empty, or audit {name} as it is, without ", Flag("bins")),
     )
     if isinstance(bins, Edges):
-        (whole,) = source.one(f"SELECT bool_and({value} = floor({value})) FROM predictions")
-        left = bins.closed == "left"
-        tops = (math.nextafter(edge, -math.inf) if left else edge for edge in bins.edges)
-        return NumberBins((*tops, math.inf), bins.names(whole=whole is not False), rising=True)
+        (all_integers,) = source.one(f"SELECT bool_and({value} = floor({value})) FROM predictions")
+        closed_left = bins.closed == "left"
+        tops = (math.nextafter(edge, -math.inf) if closed_left else edge for edge in bins.edges)
+        return NumberBins((*tops, math.inf), bins.names(whole=all_integers is not False), rising=True)
     # The top of bin i is the smallest value with i/bins of the rows at or below it, so a value belongs to the
     # bin in which the rows below it end.
     rows = f"SELECT {value} AS x FROM predictions WHERE {value} IS NOT NULL"
     values = f"SELECT x, count(*) AS n FROM ({rows}) GROUP BY ALL"
     running = f"SELECT x, n, sum(n) OVER (ORDER BY x) AS upto, sum(n) OVER () AS total FROM ({values})"
-    found = source.all(
+    spans = source.all(
         f"SELECT min(x), max(x) FROM ({running}) GROUP BY ((upto - n) * {bins}) // total ORDER BY 1"
     )
-    if not found:
+    if not spans:
         raise user_error(f"{name} has no numbers to cut into bins", "name another attribute", Flag("bins"))
-    return NumberBins(tuple(high for _, high in found), tuple(_span(low, high) for low, high in found))
+    return NumberBins(tuple(high for _, high in spans), tuple(_span(low, high) for low, high in spans))
 
 
 def bin_sql(column: int, bins: NumberBins) -> str:
@@ -311,25 +315,25 @@ def bin_sql(column: int, bins: NumberBins) -> str:
     return f"CASE WHEN number_{column} IS NULL THEN NULL{tops} END"
 
 
-def bins_note(name: str, asked: int | Edges, bins: NumberBins) -> str:
+def bins_note(name: str, bins_or_edges: int | Edges, bins: NumberBins) -> str:
     """Write where an attribute was cut."""
-    if isinstance(asked, Edges):
+    if isinstance(bins_or_edges, Edges):
         return f"{name}: cut into {', '.join(bins.labels)}."
-    if len(bins.labels) < asked:
-        fewer = f" ({asked} were asked for; equal values stay together)"
+    if len(bins.labels) < bins_or_edges:
+        fewer = f" ({bins_or_edges} were asked for; equal values stay together)"
     else:
         fewer = ""
     return f"{name}: cut into {len(bins.labels)} bins{fewer}: {', '.join(bins.labels)}."
 
 
 def _span(low: float, high: float) -> str:
-    first = f"{low + 0.0:.15g}"
-    last = f"{high + 0.0:.15g}"
-    if first == last:
-        return first
+    low_text = f"{low + 0.0:.15g}"
+    high_text = f"{high + 0.0:.15g}"
+    if low_text == high_text:
+        return low_text
     if low >= 0:
-        return f"{first}-{last}"
-    return f"{first} to {last}"
+        return f"{low_text}-{high_text}"
+    return f"{low_text} to {high_text}"
 
 
 def with_exact_scores(source: Source, columns: Iterable[int]) -> Source:
@@ -357,9 +361,11 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
         number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {in_sql[column].number} END"
         in_sql[column] = replace(in_sql[column], number=number)
         note = f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}"
-        others = f"number_{column} IS NOT NULL AND NOT {signed}"
-        (plain,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {others}")
-        notes.append(f"{note}; others as they are, such as {shown(plain)}." if plain else f"{note}.")
+        is_number = f"number_{column} IS NOT NULL AND NOT {signed}"
+        (number_example,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {is_number}")
+        notes.append(
+            f"{note}; others as they are, such as {shown(number_example)}." if number_example else f"{note}."
+        )
     return replace(source, in_sql=tuple(in_sql)), tuple(notes)
 
 
@@ -434,8 +440,8 @@ def _selects(scale: _Scale, threshold: float) -> str:
 def _scale(source: Source, column: int, table: str) -> _Scale:
     """Return where the scores of a table lie."""
     score = f"number_{column}"
-    parts = (f"{score} > 0 AND {score} < 1", f"{score} BETWEEN 0 AND 1", f"{score} >= 1")
-    counts = (f"count(*) FILTER ({part})" for part in (*parts, f"{score} > 1 AND {score} < 2"))
+    conditions = (f"{score} > 0 AND {score} < 1", f"{score} BETWEEN 0 AND 1", f"{score} >= 1")
+    counts = (f"count(*) FILTER ({condition})" for condition in (*conditions, f"{score} > 1 AND {score} < 2"))
     ends = f"coalesce(min({score}), -1), coalesce(max({score}), -1)"
     return _Scale(*source.one(f"SELECT count({score}), {ends}, {', '.join(counts)} FROM {table}"))
 
@@ -489,44 +495,46 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
         return Outcomes(source, uses_label=True, classes=(), notes=())
     names = source.columns
     labels = [] if roles.label is None else [roles.label]
-    asked = [*(roles.scores if binary else ()), *labels]
-    found = {column: _counts(source, column, favourable) for column in asked}
-    words = {column: counts for column, counts in found.items() if counts}
-    outcomes = _outcomes(favourable, {value for counts in words.values() for value in counts})
-    if not words:
-        listed = " and ".join(names[column] for column in asked)
-        if asked:
-            what = f"{listed} {'are' if len(asked) > 1 else 'is'} 0 or 1"
+    outcome_columns = [*(roles.scores if binary else ()), *labels]
+    all_counts = {column: _counts(source, column, favourable) for column in outcome_columns}
+    word_counts = {column: counts for column, counts in all_counts.items() if counts}
+    outcomes = _outcomes(favourable, {value for counts in word_counts.values() for value in counts})
+    if not word_counts:
+        listed = " and ".join(names[column] for column in outcome_columns)
+        if outcome_columns:
+            problem = f"{listed} {'are' if len(outcome_columns) > 1 else 'is'} 0 or 1"
         else:
-            what = "scores are cut"
-        raise user_error((FAVOURABLE, f" has no effect: {what}"), "leave it out", FAVOURABLE)
-    keys = {column: _spelling_key(source, roles, column) for column in words}
+            problem = "scores are cut"
+        raise user_error((FAVOURABLE, f" has no effect: {problem}"), "leave it out", FAVOURABLE)
+    keys = {column: _spelling_key(source, roles, column) for column in word_counts}
     alike = {column: config.spelling(key) != "keep" for column, key in keys.items()}
-    _check(source, words, tuple(chain.from_iterable(outcomes)), alike)
-    own = _own_words(words, outcomes)
-    several = len(favourable) > 1 and not own
+    _check(source, word_counts, tuple(chain.from_iterable(outcomes)), alike)
+    own_outcomes = _own_words(word_counts, outcomes)
+    several = len(favourable) > 1 and not own_outcomes
     if several:
-        _check_classes(source, words, tuple(chain.from_iterable(outcomes)))
+        _check_classes(source, word_counts, tuple(chain.from_iterable(outcomes)))
     notes: list[str] = []
     values: dict[int, tuple[Outcome, ...]] = {}
     problems: list[Problem] = []
-    for column, counts in words.items():
-        named = own.get(column, outcomes)
+    for column, counts in word_counts.items():
+        column_outcomes = own_outcomes.get(column, outcomes)
         try:
-            values[column], merged = with_spellings(names[column], keys[column], counts, named, config)
+            values[column], merged = with_spellings(
+                names[column], keys[column], counts, column_outcomes, config
+            )
         except AlikeValuesError as error:
             problems += error.problems
         else:
             notes += [*merged, _note(names[column], counts, values[column])]
     if problems:
         raise AlikeValuesError(*problems)
-    if several and roles.score not in words:
-        what = f"{len(favourable)} favourable values, and no classes in {names[roles.score]}"
-        raise user_error(what, ("name one value, or a column of classes with ", Flag("score")), FAVOURABLE)
+    if several and roles.score not in word_counts:
+        problem = f"{len(favourable)} favourable values, and no classes in {names[roles.score]}"
+        raise user_error(problem, ("name one value, or a column of classes with ", Flag("score")), FAVOURABLE)
     if several and len(roles.scores) > 1:
         raise user_error("several classes are audited, and one can be compared", "name one value", FAVOURABLE)
     uses_label = True
-    if several and roles.label is not None and roles.label not in words:
+    if several and roles.label is not None and roles.label not in word_counts:
         notes.append(f"{names[roles.label]} is 0 or 1, of no class: what needs labels is not audited.")
         uses_label = False
     in_sql = list(source.in_sql)
@@ -557,35 +565,35 @@ def _outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outcome, .
         (text,) if text in values else tuple(value.strip(sql.BLANKS) for value in text.split("|"))
         for text in favourable
     )
-    named = [value for outcome in outcomes for value in outcome]
-    for value in named:
-        if named.count(value) > 1:
+    all_values = [value for outcome in outcomes for value in outcome]
+    for value in all_values:
+        if all_values.count(value) > 1:
             raise user_error(f"{shown(value)} is named twice", "name each value once", FAVOURABLE)
     return outcomes
 
 
 def _counts(source: Source, column: int, favourable: tuple[str, ...]) -> dict[str, int]:
     """Return the rows of each value of a column; none where all are 0 and 1, or true and false unasked."""
-    found = source.all(
+    value_rows = source.all(
         f"SELECT trimmed_{column} AS value, count(*), bool_and(code_{column} IS NOT NULL), "
         f"bool_and(number_{column} IS NOT NULL) FROM predictions WHERE value <> '' GROUP BY value "
         f"ORDER BY 2 DESC, 1 LIMIT {MOST_OUTCOMES + 1}"
     )
-    if len(found) > MOST_OUTCOMES:
+    if len(value_rows) > MOST_OUTCOMES:
         name = shown(source.columns[column])
-        what = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
-        raise user_error(what, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
-    values = {value for value, *_ in found}
-    asked = values & set(chain.from_iterable(_outcomes(favourable, values)))
-    plain = all(code and (number or not asked) for _, _, code, number in found)
-    if plain:
+        problem = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
+        raise user_error(problem, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
+    values = {value for value, *_ in value_rows}
+    favourable_values = values & set(chain.from_iterable(_outcomes(favourable, values)))
+    only_codes = all(code and (number or not favourable_values) for _, _, code, number in value_rows)
+    if only_codes:
         return {}
-    return {value: count for value, count, *_ in found}
+    return {value: count for value, count, *_ in value_rows}
 
 
 def _check(
     source: Source,
-    words: Mapping[int, Mapping[str, int]],
+    word_counts: Mapping[int, Mapping[str, int]],
     favourable: tuple[str, ...],
     alike: Mapping[int, bool],
 ) -> None:
@@ -593,84 +601,89 @@ def _check(
 
     A column that is `alike` may have one in another spelling, which is looked at later.
     """
-    known = dict.fromkeys(value for counts in words.values() for value in counts)
+    all_values = dict.fromkeys(value for counts in word_counts.values() for value in counts)
     for value in favourable:
-        if value not in known:
-            names = " or ".join(source.columns[column] for column in words)
-            raise user_error(f"no {names} is {shown(value)}", suggest(value, known), FAVOURABLE)
-    for column, counts in words.items():
-        others = {value for other in words if other != column for value in words[other]}
+        if value not in all_values:
+            names = " or ".join(source.columns[column] for column in word_counts)
+            raise user_error(f"no {names} is {shown(value)}", suggest(value, all_values), FAVOURABLE)
+    for column, counts in word_counts.items():
+        values_elsewhere = {
+            value
+            for other_column in word_counts
+            if other_column != column
+            for value in word_counts[other_column]
+        }
         if alike[column] and spelled_otherwise(favourable, counts):
             continue
-        if not set(favourable) & set(counts) and not set(counts) <= others:
+        if not set(favourable) & set(counts) and not set(counts) <= values_elsewhere:
             listed = ", ".join(map(shown, list(counts)[:MOST_LISTED]))
-            what = f"{source.columns[column]} is never {' or '.join(map(shown, favourable))}, but {listed}"
+            problem = f"{source.columns[column]} is never {' or '.join(map(shown, favourable))}, but {listed}"
             fix: Words = ("name one value of each column: ", *_flags(favourable[0], next(iter(counts))))
             if not source.one(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
                 fix = ("say how scores become decisions: ", Flag("threshold"), ", ", Flag("top-k"))
                 fix = (*fix, " or ", Flag("top-share"))
-            raise user_error(what, fix, FAVOURABLE)
+            raise user_error(problem, fix, FAVOURABLE)
 
 
 def _check_classes(
-    source: Source, words: Mapping[int, Mapping[str, int]], favourable: tuple[str, ...]
+    source: Source, word_counts: Mapping[int, Mapping[str, int]], favourable: tuple[str, ...]
 ) -> None:
     """Refuse several values where score and label have no word in common: they are of different classes."""
     names = source.columns
-    for first, second in combinations(words, 2):
-        if words[first].keys().isdisjoint(words[second]):
-            both = (words[first], words[second])
+    for column, other_column in combinations(word_counts, 2):
+        if word_counts[column].keys().isdisjoint(word_counts[other_column]):
+            both = (word_counts[column], word_counts[other_column])
             one, other = (", ".join(map(shown, list(counts)[:MOST_LISTED])) for counts in both)
-            what = (
+            problem = (
                 f"{len(favourable)} favourable values are classes, each audited against the rest, and "
-                f"{names[first]} ({one}) and {names[second]} ({other}) have none in common"
+                f"{names[column]} ({one}) and {names[other_column]} ({other}) have none in common"
             )
             each = (next(value for value in (*favourable, *counts) if value in counts) for counts in both)
             fix = ("name one value of each column: ", *_flags(*each), "; values that count together ")
-            raise user_error(what, (*fix, "are one outcome: ", Flag("favourable", "a|b")), FAVOURABLE)
+            raise user_error(problem, (*fix, "are one outcome: ", Flag("favourable", "a|b")), FAVOURABLE)
 
 
-def _flags(first: str, second: str) -> tuple[Flag | str, ...]:
-    return Flag("favourable", first), " ", Flag("favourable", second)
+def _flags(value: str, other_value: str) -> tuple[Flag | str, ...]:
+    return Flag("favourable", value), " ", Flag("favourable", other_value)
 
 
 def _own_words(
-    words: Mapping[int, Mapping[str, int]], outcomes: tuple[Outcome, ...]
+    word_counts: Mapping[int, Mapping[str, int]], outcomes: tuple[Outcome, ...]
 ) -> dict[int, tuple[Outcome, ...]]:
     """Return the outcome of each column where score and label have words, and one outcome, of their own."""
     by_column = {
         column: tuple(outcome for outcome in outcomes if not set(outcome).isdisjoint(counts))
-        for column, counts in words.items()
+        for column, counts in word_counts.items()
     }
     # Further scores have the words of the first.
     apart = 1 < len(outcomes) == len(set(by_column.values()))
-    if apart and all(len(own) == 1 for own in by_column.values()):
+    if apart and all(len(column_outcomes) == 1 for column_outcomes in by_column.values()):
         return by_column
     return {}
 
 
 def _note(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -> str:
     favourable = [value for outcome in outcomes for value in outcome]
-    rest = [(value, count) for value, count in counts.items() if value not in favourable]
+    unfavourable = [(value, count) for value, count in counts.items() if value not in favourable]
     listed = ", ".join(
-        f"{shown(value)} ({counted_words(count, 'row')})" for value, count in rest[:MOST_LISTED]
+        f"{shown(value)} ({counted_words(count, 'row')})" for value, count in unfavourable[:MOST_LISTED]
     )
-    if len(rest) > MOST_LISTED:
-        more = ", …"
+    if len(unfavourable) > MOST_LISTED:
+        ellipsis = ", …"
     else:
-        more = ""
+        ellipsis = ""
     if len(favourable) == 1:
         counted = "counts as 1"
     else:
         counted = "count as 1"
     if len(outcomes) > 1:
         counted = "each counts as 1 against the rest"
-    if rest:
-        others = f"; 0 {'are' if len(rest) > 1 else 'is'} {listed}{more}"
+    if unfavourable:
+        zeros = f"; 0 {'are' if len(unfavourable) > 1 else 'is'} {listed}{ellipsis}"
     else:
-        others = ""
+        zeros = ""
     texts = (" or ".join(map(shown, outcome)) for outcome in outcomes)
-    return f"{name}: {', '.join(texts)} {counted}{others}."
+    return f"{name}: {', '.join(texts)} {counted}{zeros}."
 
 
 def _coded(column: sql.ColumnSql, outcomes: tuple[Outcome, ...]) -> sql.ColumnSql:
@@ -678,11 +691,13 @@ def _coded(column: sql.ColumnSql, outcomes: tuple[Outcome, ...]) -> sql.ColumnSq
     text = column.of("trimmed")
     several = len(outcomes) > 1
     codes = "".join(
-        f" WHEN {text} IN ({', '.join(map(sql.quoted, outcome))}) THEN {at if several else 1}"
-        for at, outcome in enumerate(outcomes)
+        f" WHEN {text} IN ({', '.join(map(sql.quoted, outcome))}) THEN {class_index if several else 1}"
+        for class_index, outcome in enumerate(outcomes)
     )
     if several:
-        rest = len(outcomes)
+        code_of_rest = len(outcomes)
     else:
-        rest = 0
-    return replace(column, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {rest} END")
+        code_of_rest = 0
+    return replace(
+        column, code=f"CASE WHEN coalesce({text}, '') = '' THEN NULL{codes} ELSE {code_of_rest} END"
+    )

@@ -136,7 +136,7 @@ def assign(source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE
         notes.append(f"The labels {shown(score)} themselves are audited, as decisions.")
     elif label is None:
         notes.append("No label column: only what needs no labels is audited (name one with --label).")
-    asked = {
+    requested = {
         "score": (score, "score"),
         "label": (None if itself else label, "label"),
         "weight": (config.weight, "weight"),
@@ -145,16 +145,16 @@ def assign(source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE
         "slice": (config.sliced_by, "slice"),
         "id": (config.identifier, "id"),
     }
-    asked |= {f"score {name}": (name, "score") for name in (config.scores or ())[1:]}
-    found = {role: find_column(source, name, key) for role, (name, key) in asked.items() if name}
-    taken: dict[int, str] = {}
-    for role, column in found.items():
-        if column in taken:
-            what = f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}"
-            raise user_error(what, "name another column", Flag(asked[role][1]))
-        taken[column] = "label" if itself and role == "score" else role
+    requested |= {f"score {name}": (name, "score") for name in (config.scores or ())[1:]}
+    columns = {role: find_column(source, name, key) for role, (name, key) in requested.items() if name}
+    role_of: dict[int, str] = {}
+    for role, column in columns.items():
+        if column in role_of:
+            problem = f"column {shown(source.columns[column])} cannot be both {role_of[column]} and {role}"
+            raise user_error(problem, "name another column", Flag(requested[role][1]))
+        role_of[column] = "label" if itself and role == "score" else role
     if source.alone is not None:
-        taken[len(source.columns) - 1] = "baseline score"
+        role_of[len(source.columns) - 1] = "baseline score"
     quantities: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     if config.attributes is None:
@@ -162,50 +162,50 @@ def assign(source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE
             if name in _named(config) or recognise.named_like_protected(name):
                 raise _unknown(source, name, "attribute", [])
         free = [
-            i for name, i in source.places.items() if i not in taken and name.lower() not in RESERVED - USED
+            i for name, i in source.places.items() if i not in role_of and name.lower() not in RESERVED - USED
         ]
         attributes, quantities, left_out = _default_attributes(source, free, frozenset(config.bins), rejected)
         if config.preset != "aequitas":  # which audits them all
-            attributes, more = _likely(source, attributes, quantities, _named(config))
-            left_out = (*more, *left_out)
+            attributes, unlikely_notes = _likely(source, attributes, quantities, _named(config))
+            left_out = (*unlikely_notes, *left_out)
         notes += left_out
     else:
-        attributes = {name: find_column(source, name, "attribute", taken) for name in config.attributes}
-        notes += _forgotten_weights(source, config, {*taken, *attributes.values()})
+        attributes = {name: find_column(source, name, "attribute", role_of) for name in config.attributes}
+        notes += _forgotten_weights(source, config, {*role_of, *attributes.values()})
     for name in config.bins:
-        attributes.setdefault(name, find_column(source, name, "bins", taken))
+        attributes.setdefault(name, find_column(source, name, "bins", role_of))
     crossed = dict.fromkeys(chain.from_iterable(config.intersections))
     crossed_alone = [name for name in crossed if name not in attributes]
-    parts = {name: find_column(source, name, "intersect", taken) for name in crossed_alone}
+    crossed_columns = {name: find_column(source, name, "intersect", role_of) for name in crossed_alone}
     if not attributes and not config.intersections:
-        named = ("name it with ", Flag("attribute"))
+        name_it = ("name it with ", Flag("attribute"))
         fix: Words = ("add a column such as race or sex, or name one with ", Flag("attribute"))
         if quantities:
             number = source.columns[quantities[0]]
-            fix = ("cut a numeric column, as in ", Flag("bins", (number, 4)), ", or ", *named)
+            fix = ("cut a numeric column, as in ", Flag("bins", (number, 4)), ", or ", *name_it)
         if left_out:
             why = f". {left_out[0].rstrip('.')}"
         else:
             why = ""
         raise user_error(f"no attribute column is left to audit{why}", fix, source.name)
-    if "model" in found:
+    if "model" in columns:
         single = None
     else:
         single = source.places.get("model_id")
-    if "model" not in found and "model_id" in source.doubled:
+    if "model" not in columns and "model_id" in source.doubled:
         raise _unknown(source, "model_id", "model-column", [])
-    scores = [column for role, column in found.items() if role.partition(" ")[0] == "score"]
+    scores = [column for role, column in columns.items() if role.partition(" ")[0] == "score"]
     if source.alone is not None:
         scores = [len(source.columns) - 1, *scores]  # the baseline comes first
     return ColumnRoles(
-        taken=taken,
+        taken=role_of,
         scores=tuple(scores),
-        label=found.get("label"),
-        weight=found.get("weight"),
-        model=found.get("slice", found.get("model")),
-        cluster=found.get("cluster"),
-        single_model=None if single in taken or single in attributes.values() else single,
-        attributes=attributes | parts,
+        label=columns.get("label"),
+        weight=columns.get("weight"),
+        model=columns.get("slice", columns.get("model")),
+        cluster=columns.get("cluster"),
+        single_model=None if single in role_of or single in attributes.values() else single,
+        attributes=attributes | crossed_columns,
         audited=(*((name,) for name in attributes), *config.intersections),
         unnamed=frozenset(attributes if config.attributes is None else ()) - {*config.bins, *crossed},
         quantities=quantities,
@@ -213,12 +213,14 @@ def assign(source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE
     )
 
 
-def _forgotten_weights(source: Source, config: AuditConfig, used: set[int]) -> list[str]:
+def _forgotten_weights(source: Source, config: AuditConfig, used_columns: set[int]) -> list[str]:
     """Return a note of columns that look like weights, where nothing is said of weights."""
-    named = [i for name, i in source.places.items() if i not in used and recognise.named_like_weights(name)]
+    weight_columns = [
+        i for name, i in source.places.items() if i not in used_columns and recognise.named_like_weights(name)
+    ]
     if config.weight is not None or config.preset is not None:
         return []
-    names = [source.columns[i] for i, _, words, _ in _first_values(source, named) if words == 0]
+    names = [source.columns[i] for i, _, n_words, _ in _first_values(source, weight_columns) if n_words == 0]
     listed = " and ".join(names)
     if len(names) == 1:
         look = "looks like weights and is"
@@ -234,23 +236,25 @@ def _usual_label(source: Source) -> str | None:
     for name in LABELS:
         if name in source.doubled:
             raise _unknown(source, name, "label", [])
-    known = [name for name in LABELS if name in source.places]
+    usual = [name for name in LABELS if name in source.places]
     capitals = [name for name in source.places if name.lower() in LABELS]
-    if capitals and not known:
+    if capitals and not usual:
         raise _unknown(source, "label_value", "label", capitals[:1])
-    if known:
-        return known[0]
+    if usual:
+        return usual[0]
     return None
 
 
-def find_column(source: Source, name: str, key: str, taken: Mapping[int, str] | None = None) -> int:
+def find_column(source: Source, name: str, key: str, role_of: Mapping[int, str] | None = None) -> int:
     """Return the column of a name that was given for a key, which must not be taken."""
     column = source.places.get(name)
     if column is None:
-        free = [other for other, place in source.places.items() if place not in (taken or ())]
+        free = [free_name for free_name, i in source.places.items() if i not in (role_of or ())]
         raise _unknown(source, name, key, free)
-    if taken and column in taken:
-        raise user_error(f"column {shown(name)} is the {taken[column]}", "name another attribute", Flag(key))
+    if role_of and column in role_of:
+        raise user_error(
+            f"column {shown(name)} is the {role_of[column]}", "name another attribute", Flag(key)
+        )
     return column
 
 
@@ -262,24 +266,24 @@ def _unknown(source: Source, name: str, key: str, names: list[str]) -> UserError
         where = source.name
     if name in source.doubled:
         return user_error(f"column {shown(name)} appears twice", "rename or remove one of them", where)
-    what = f"no column {shown(name)}"
+    problem = f"no column {shown(name)}"
     if len(source.columns) == 1:
         only = shown(source.columns[0])
-        return user_error(f"{what}, only {only}", "separate the columns by commas", where)
+        return user_error(f"{problem}, only {only}", "separate the columns by commas", where)
     if key == "score":
         also = "; to audit the labels themselves, name them there too"
     else:
         also = ""
-    return user_error(what, (f"{suggest(name, names)} (name it with ", Flag(key), f"{also})"), where)
+    return user_error(problem, (f"{suggest(name, names)} (name it with ", Flag(key), f"{also})"), where)
 
 
 def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserError:
     """Return the error for an attribute, or an intersection, that cannot be audited."""
     name = CROSS.join(names)
-    what = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
+    problem = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
     cut = (", or cut it if it is numeric: ", Flag("bins", (name, 4)))
     fix: Words = ("name the attributes to audit with ", Flag("attribute"), *cut)
-    return user_error(what, "intersect fewer attributes" if len(names) > 1 else fix, source.name)
+    return user_error(problem, "intersect fewer attributes" if len(names) > 1 else fix, source.name)
 
 
 def _default_attributes(
@@ -290,23 +294,27 @@ def _default_attributes(
     `binned` are the names of those to be cut into bins.
     """
     (rows,) = source.one("SELECT count(*) FROM sample")
-    whole = rows < source.first_rows
+    is_complete = rows < source.first_rows
     attributes: dict[str, int] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
     quantities: list[int] = []
-    for i, distinct, words, example in _first_values(source, free):
+    for i, distinct, n_words, example in _first_values(source, free):
         name = source.columns[i]
-        numeric = words == 0 and i not in rejected.words
-        many = distinct > MOST_CODES
+        numeric = n_words == 0 and i not in rejected.words
+        has_many_values = distinct > MOST_CODES
         mostly_unique = 2 * distinct > rows
-        too_many = i in rejected.many or distinct > MOST_VALUES or (whole and many and mostly_unique)
+        too_many = (
+            i in rejected.many
+            or distinct > MOST_VALUES
+            or (is_complete and has_many_values and mostly_unique)
+        )
         bytes_in = f"SELECT 1 FROM sample WHERE contains(trimmed_{i}, '\\x') LIMIT 1"
         reasons = (  # the first that there is
             (SCORES, recognise.named_like_scores(name)),
             (TRUTHS, name.lower() in LABELS),
             (WEIGHTS, numeric and recognise.named_like_weights(name)),
-            (IDENTIFIERS, many and recognise.named_like_identifiers(name)),
-            (NUMBERS, many and numeric),
+            (IDENTIFIERS, has_many_values and recognise.named_like_identifiers(name)),
+            (NUMBERS, has_many_values and numeric),
             (DATES, recognise.is_date(example) and _all_dates(source, i)),
             (OWN_VALUES if mostly_unique else MANY_VALUES, too_many),
             (BYTES, source.in_sql[i].binary and source.one(bytes_in)),
@@ -331,7 +339,7 @@ def _named(config: AuditConfig) -> frozenset[str]:
 
 
 def _likely(
-    source: Source, attributes: dict[str, int], quantities: Sequence[int], named: frozenset[str]
+    source: Source, attributes: dict[str, int], quantities: Sequence[int], named_by_options: frozenset[str]
 ) -> tuple[dict[str, int], tuple[str, ...]]:
     """Return those columns of groups that are likely meant, and notes of which these are and which not.
 
@@ -346,7 +354,7 @@ def _likely(
     likely = {
         name: column
         for name, column in attributes.items()
-        if name in named or recognise.named_like_protected(name)
+        if name in named_by_options or recognise.named_like_protected(name)
     }
     if len(likely) == len(attributes) or len(attributes) <= FEW_ATTRIBUTES:
         return attributes, ()
@@ -355,11 +363,11 @@ def _likely(
         cut = (", or cut a number: ", Flag("bins", (numbers[0], "25,45,65"))) if numbers else ()
         listed = ", ".join(list(attributes)[:MOST_LISTED]) + (", …" if len(attributes) > MOST_LISTED else "")
         fix = ("name those to audit, ", Flag("attribute", next(iter(attributes))), f"; there are {listed}")
-        what = f"none of {len(attributes)} columns of groups is called like a protected attribute"
-        raise user_error(what, (*fix, *cut), source.name)
-    others = [name for name in attributes if name not in likely]
-    taken = f"Audited of {len(attributes)} columns of groups: {', '.join(likely)}."
-    return likely, (taken, _left_out(UNLIKELY, others))
+        problem = f"none of {len(attributes)} columns of groups is called like a protected attribute"
+        raise user_error(problem, (*fix, *cut), source.name)
+    unlikely = [name for name in attributes if name not in likely]
+    audited_note = f"Audited of {len(attributes)} columns of groups: {', '.join(likely)}."
+    return likely, (audited_note, _left_out(UNLIKELY, unlikely))
 
 
 def _left_out(why: tuple[str, str], names: list[str]) -> str:
@@ -374,19 +382,21 @@ def _left_out(why: tuple[str, str], names: list[str]) -> str:
 
 def words_below(source: Source, quantities: tuple[int, ...]) -> frozenset[int]:
     """Return which of many quantities hold words below the first rows."""
-    found: set[int] = set()
-    for some in in_parts(quantities, WORDS_AT_ONCE):
-        counts = source.one(f"SELECT {', '.join(_words(i) for i in some)} FROM predictions")
-        found |= {i for i, words in zip(some, counts, strict=True) if words}
-    return frozenset(found)
+    with_words: set[int] = set()
+    for some_columns in in_parts(quantities, WORDS_AT_ONCE):
+        counts = source.one(f"SELECT {', '.join(_words(i) for i in some_columns)} FROM predictions")
+        with_words |= {i for i, n_words in zip(some_columns, counts, strict=True) if n_words}
+    return frozenset(with_words)
 
 
 def _first_values(source: Source, columns: list[int]) -> Iterator[tuple[int, int, int, str]]:
     """Yield each column with how many values and how many words the first rows have, and one value."""
-    for some in in_parts(columns, source.at_once):
-        parts = [f"count(DISTINCT trimmed_{i}), {_words(i)}, coalesce(max(trimmed_{i}), '')" for i in some]
-        found = source.one(f"SELECT {', '.join(parts)} FROM sample")
-        yield from zip(some, found[::3], found[1::3], found[2::3], strict=True)
+    for some_columns in in_parts(columns, source.at_once):
+        expressions = [
+            f"count(DISTINCT trimmed_{i}), {_words(i)}, coalesce(max(trimmed_{i}), '')" for i in some_columns
+        ]
+        values = source.one(f"SELECT {', '.join(expressions)} FROM sample")
+        yield from zip(some_columns, values[::3], values[1::3], values[2::3], strict=True)
 
 
 def _words(column: int) -> str:

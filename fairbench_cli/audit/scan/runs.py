@@ -93,17 +93,17 @@ def rows_of_run(
     if path is not None and path.is_dir() and (path / "plan.json").is_file():
         return _of_cell(path, config, tuple(only), repeat)
     if only:
-        what = "cells are those of a folder of results"
+        problem = "cells are those of a folder of results"
         fix = "audit the folder that `fairbench run` wrote"
-        raise user_error(what, f"{fix}, or leave it out", Flag("only"))
+        raise user_error(problem, f"{fix}, or leave it out", Flag("only"))
     if path is not None:
-        found = _of_predictions(path, config, repeat or 0)
+        rows = _of_predictions(path, config, repeat or 0)
     else:
-        found = None
-    if found is None and repeat is not None:
-        what = "only runs have repeats"
-        raise user_error(what, "audit a folder of results or a file of its predictions", Flag("repeat"))
-    return found
+        rows = None
+    if rows is None and repeat is not None:
+        problem = "only runs have repeats"
+        raise user_error(problem, "audit a folder of results or a file of its predictions", Flag("repeat"))
+    return rows
 
 
 def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: int | None) -> RunRows:
@@ -123,12 +123,14 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
     records = {n: reading.records.get((cell["key"], n)) for n in range(plan.config.repeats)}
     record = records.get(number)
     if record is None or record.counts is None:
-        there = [n for n, one in records.items() if one is not None and one.counts is not None]
+        counted_repeats = [
+            n for n, record in records.items() if record is not None and record.counts is not None
+        ]
         if record is None:
             why = "has not been run"
         else:
             why = f"is {record.status}: {record.reason}"
-        raise _no_repeat(f"repeat {number} of this cell in {shown_path(folder)} {why}", there)
+        raise _no_repeat(f"repeat {number} of this cell in {shown_path(folder)} {why}", counted_repeats)
     protected = plan.protected(cell["dataset"], cell["attribute"])
     frame, drawn = _expanded(record.counts.n, protected)
     called = [f"{key}={cell[key]}" for key in ("dataset", "attribute", "intervention", "classifier")]
@@ -146,30 +148,33 @@ def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str,
 
     facts = [facts_of(cell) for cell in plan.cells]
     if only:
-        kept = select(facts, only)
+        mask = select(facts, only)
     else:
-        kept = [True] * len(facts)
-    cells = [*compress(plan.cells, kept)]
-    facts = [*compress(facts, kept)]
+        mask = [True] * len(facts)
+    cells = [*compress(plan.cells, mask)]
+    facts = [*compress(facts, mask)]
     if len({cell["key"] for cell in cells}) == 1:
         return cells[0]
-    keys = dict.fromkeys(key for one in facts for key in one)
-    values = {key: dict.fromkeys(text_of(one[key]) for one in facts if key in one) for key in keys}
-    everywhere = {key for key in keys if all(key in one for one in facts)}
-    open_keys = {key: [*own] for key, own in values.items() if key in everywhere and len(own) > 1}
+    keys = dict.fromkeys(key for facts_of_cell in facts for key in facts_of_cell)
+    values = {
+        key: dict.fromkeys(text_of(facts_of_cell[key]) for facts_of_cell in facts if key in facts_of_cell)
+        for key in keys
+    }
+    everywhere = {key for key in keys if all(key in facts_of_cell for facts_of_cell in facts)}
+    open_keys = {key: [*texts] for key, texts in values.items() if key in everywhere and len(texts) > 1}
     # a filter keeps those that lack a key
     if open_keys:
         equals = "="
     else:
         equals = "!="
-    open_keys = open_keys or {key: [*own] for key, own in values.items() if key not in everywhere}
+    open_keys = open_keys or {key: [*texts] for key, texts in values.items() if key not in everywhere}
     listed = "; ".join(
-        f"{key} {', '.join(own[:MOST_CHOICES])}{', …' if len(own) > MOST_CHOICES else ''}"
-        for key, own in open_keys.items()
+        f"{key} {', '.join(texts[:MOST_CHOICES])}{', …' if len(texts) > MOST_CHOICES else ''}"
+        for key, texts in open_keys.items()
     )
-    example = ",".join([*only, *(f"{key}{equals}{own[0]}" for key, own in open_keys.items())])
-    what = f"{len(cells)} cells of {shown_path(folder)} match, and one is audited: {listed}"
-    raise user_error(what, f"name one, such as {example}", Flag("only"))
+    example = ",".join([*only, *(f"{key}{equals}{texts[0]}" for key, texts in open_keys.items())])
+    problem = f"{len(cells)} cells of {shown_path(folder)} match, and one is audited: {listed}"
+    raise user_error(problem, f"name one, such as {example}", Flag("only"))
 
 
 def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, bool]":
@@ -203,16 +208,16 @@ def _of_predictions(path: Path, config: AuditConfig, number: int) -> RunRows | N
     except duckdb.Error:
         return None  # what is wrong with it is said when it is read
     names = tuple(relation.columns)
-    first, last = OF_PREDICTIONS
-    if (names[: len(first)], names[-len(last) :]) != OF_PREDICTIONS:
+    leading, trailing = OF_PREDICTIONS
+    if (names[: len(leading)], names[-len(trailing) :]) != OF_PREDICTIONS:
         return None
-    frame = relation.filter(duckdb.ColumnExpression("repeat") == number).df().drop(columns=[*first])
+    frame = relation.filter(duckdb.ColumnExpression("repeat") == number).df().drop(columns=[*leading])
     if frame.empty:
-        there = [n for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
-        raise _no_repeat(f"{shown_path(path)} has no repeat {number}", there)
+        stored_repeats = [n for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
+        raise _no_repeat(f"{shown_path(path)} has no repeat {number}", stored_repeats)
     if frame["score"].isna().all():
         frame = frame.drop(columns="score")
-    config = _with_columns(config, names[len(first) : -len(last)])
+    config = _with_columns(config, names[len(leading) : -len(trailing)])
     return RunRows(frame, config, f"{shown_path(path)}, repeat {number}", (_note(frame, str(number)),))
 
 
@@ -224,13 +229,13 @@ def _with_columns(config: AuditConfig, attributes: tuple[str, ...]) -> AuditConf
 
 
 def _note(frame: "pd.DataFrame", repeat: str) -> str:
-    what = f"These are the {len(frame):,} test rows of repeat {repeat}: one model."
-    return f"{what} Repeats are not put together, as they may share their test rows."
+    problem = f"These are the {len(frame):,} test rows of repeat {repeat}: one model."
+    return f"{problem} Repeats are not put together, as they may share their test rows."
 
 
-def _no_repeat(what: str, there: list[int]) -> UserError:
-    if there:
-        fix = f"give one of {', '.join(map(str, there[:MOST_CHOICES]))}"
+def _no_repeat(problem: str, repeats: list[int]) -> UserError:
+    if repeats:
+        fix = f"give one of {', '.join(map(str, repeats[:MOST_CHOICES]))}"
     else:
         fix = "run the cell"
-    return user_error(what, fix, Flag("repeat"))
+    return user_error(problem, fix, Flag("repeat"))

@@ -135,7 +135,9 @@ class OpenedRows:
             return readings.bin_sql(column, self.bins[name])
         return f"group_{column}"
 
-    def keys(self, attributes: Iterable[str], table: str = "predictions", more: Sequence[str] = ()) -> str:
+    def keys(
+        self, attributes: Iterable[str], table: str = "predictions", more_keys: Sequence[str] = ()
+    ) -> str:
         """Write a query of the keys of each row: `key_names`, attribute_0, …, score, weight, tie."""
         roles = self.roles
         if roles.label is None:
@@ -147,21 +149,21 @@ class OpenedRows:
         else:
             single = f"trimmed_{roles.single_model}"
         keys = [f"{roles.model_sql} AS model", f"{label} AS label", f"{single} AS single_model"]
-        keys += [f"{self.group_sql(name)} AS attribute_{at}" for at, name in enumerate(attributes)]
+        keys += [f"{self.group_sql(name)} AS attribute_{i}" for i, name in enumerate(attributes)]
         if roles.weight is not None:
             keys.append(f"number_{roles.weight} AS weight")
         keys += [f"{sql.word(column)} AS word_{column}" for column in _checked(roles)]
-        keys += more
+        keys += more_keys
         if self.binary:
             levels = [f"{sql.code(column, -1)} AS level_{i}" for i, column in enumerate(roles.scores)]
             return f"SELECT {', '.join([*keys, *levels])} FROM {table}"
         keys += [f"number_{column} AS score_{i}" for i, column in enumerate(roles.scores)]
-        found = ["*", *self._levels_sql()]
+        columns = ["*", *self._levels_sql()]
         if self.drawn and roles.weight is not None:  # tied rows of different weight are not alike
-            found.append(
+            columns.append(
                 f"CASE WHEN score_0 IN ({', '.join(map(sql.literal, self.drawn))}) THEN weight END AS tie"
             )
-        return f"SELECT {', '.join(found)} FROM (SELECT {', '.join(keys)} FROM {table})"
+        return f"SELECT {', '.join(columns)} FROM (SELECT {', '.join(keys)} FROM {table})"
 
     def _levels_sql(self) -> Iterator[str]:
         for i, by_model in enumerate(self.cuts):
@@ -224,10 +226,10 @@ class Scan(CountedRows):
 
 def group_by(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence[Sequence[str]] = ()) -> str:
     """Write a query of keys and sums over rows, grouped by the keys, or by several sets of these at once."""
-    by = ", ".join(keys)
+    keys_sql = ", ".join(keys)
     if sets:
-        by = f"GROUPING SETS (({'), ('.join(', '.join(some) for some in sets)}))"
-    return f"SELECT {', '.join((*keys, *sums))} FROM ({rows}) GROUP BY {by}"
+        keys_sql = f"GROUPING SETS (({'), ('.join(', '.join(set_keys) for set_keys in sets)}))"
+    return f"SELECT {', '.join((*keys, *sums))} FROM ({rows}) GROUP BY {keys_sql}"
 
 
 class _TooManyCells(Exception):  # noqa: N818
@@ -263,39 +265,42 @@ def count_cells(scan: OpenedRows) -> dict[tuple[str, ...], Cells]:
     """
     attributes = tuple(scan.roles.attributes)
     audited = scan.roles.audited
-    each = [(name,) for name in attributes]
+    single_attributes = [(name,) for name in attributes]
     try:
         if scan.drawn:  # all together: a row is drawn once for all attributes
             return _count_sets(scan, [attributes])
-        levels = {name: many for (name,), many in _groups(scan, "count(DISTINCT {}) + 1", "sample", each)}
+        levels = {
+            name: n_levels
+            for (name,), n_levels in _groups(scan, "count(DISTINCT {}) + 1", "sample", single_attributes)
+        }
         return _counted(scan, _sets(levels, audited))
     except _TooManyCells:
         if scan.drawn:
-            what = "the attributes have too many combinations to draw ties at random"
+            problem = "the attributes have too many combinations to draw ties at random"
             fix = ("name fewer attributes, or use ", Flag("ties", "include"))
-            raise user_error(what, fix, Flag("ties")) from None
+            raise user_error(problem, fix, Flag("ties")) from None
     # The first rows misled.
-    for names, many in _groups(
-        scan, "approx_count_distinct({})", "predictions", dict.fromkeys([*each, *audited])
+    for names, n_groups in _groups(
+        scan, "approx_count_distinct({})", "predictions", dict.fromkeys([*single_attributes, *audited])
     ):
-        if many > 2 * MOST_GROUPS:
-            raise TooManyGroups(names, f"about {many}")
+        if n_groups > 2 * MOST_GROUPS:
+            raise TooManyGroups(names, f"about {n_groups}")
     try:
         return _counted(scan, audited)
     except _TooManyCells:
-        what = f"models, decisions and groups make over {MOST_FOUND:,} combinations"
+        problem = f"models, decisions and groups make over {MOST_FOUND:,} combinations"
         where = scan.source.name if scan.roles.model is None else Flag("model-column")
-        raise user_error(what, "audit fewer models or decisions at a time", where) from None
+        raise user_error(problem, "audit fewer models or decisions at a time", where) from None
 
 
 def _groups(
     scan: OpenedRows, count: str, table: str, sets: Iterable[tuple[str, ...]]
 ) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield sets of attributes, each with a count of its groups; `count` is SQL with a place for these."""
-    for some in in_parts(list(sets), scan.source.at_once):
-        keys = (", ".join(map(scan.group_sql, names)) for names in some)
+    for some_sets in in_parts(list(sets), scan.source.at_once):
+        keys = (", ".join(map(scan.group_sql, names)) for names in some_sets)
         counts = ", ".join(count.format(f"({key})") for key in keys)
-        yield from zip(some, scan.source.one(f"SELECT {counts} FROM {table}"), strict=True)
+        yield from zip(some_sets, scan.source.one(f"SELECT {counts} FROM {table}"), strict=True)
 
 
 def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
@@ -306,11 +311,11 @@ def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tu
     """
     sets: list[tuple[str, ...]] = []
     for names in sorted(audited, key=len, reverse=True):
-        if any(set(names) <= set(known) for known in sets):
+        if any(set(names) <= set(counted) for counted in sets):
             continue
-        last = tuple(dict.fromkeys((*(sets[-1] if sets else ()), *names)))
-        if sets and math.prod(levels[name] for name in last) <= MOST_CELLS:
-            sets[-1] = last
+        extended = tuple(dict.fromkeys((*(sets[-1] if sets else ()), *names)))
+        if sets and math.prod(levels[name] for name in extended) <= MOST_CELLS:
+            sets[-1] = extended
         else:
             sets.append(names)
     return sets
@@ -318,26 +323,26 @@ def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tu
 
 def _counted(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
     result: dict[tuple[str, ...], Cells] = {}
-    for some in in_parts(sets, scan.source.at_once):
-        result |= _count_sets(scan, some)
+    for some_sets in in_parts(sets, scan.source.at_once):
+        result |= _count_sets(scan, some_sets)
     return result
 
 
 def _count_sets(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
     """Count some sets of attributes, each for itself, in one scan."""
-    used = {name: f"attribute_{at}" for at, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
+    key_of = {name: f"attribute_{i}" for i, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
     tie = ("tie",) if scan.drawn and scan.weighted else ()
-    sums = [*_sums(scan.roles), *(f"grouping({key})" for key in used.values())]
-    by = [(*scan.key_names, *(used[name] for name in names), *tie) for names in sets]
-    query = group_by(scan.keys(used), (*scan.key_names, *used.values()), sums, by)
-    found = scan.source.all(f"{query} LIMIT {MOST_FOUND + 1}")
-    if len(found) > MOST_FOUND:
+    sums = [*_sums(scan.roles), *(f"grouping({key})" for key in key_of.values())]
+    grouping_sets = [(*scan.key_names, *(key_of[name] for name in names), *tie) for names in sets]
+    query = group_by(scan.keys(key_of), (*scan.key_names, *key_of.values()), sums, grouping_sets)
+    cell_rows = scan.source.all(f"{query} LIMIT {MOST_FOUND + 1}")
+    if len(cell_rows) > MOST_FOUND:
         raise _TooManyCells
     by_set: dict[tuple[int, ...], list[tuple[Any, ...]]] = defaultdict(list)
-    for row in found:
-        by_set[row[-len(used) :]].append(row[: -len(used)])
-    marks = {names: tuple(int(name not in names) for name in used) for names in sets}
-    return {names: _cells(scan, by_set[mark], used, names) for names, mark in marks.items()}
+    for row in cell_rows:
+        by_set[row[-len(key_of) :]].append(row[: -len(key_of)])
+    marks = {names: tuple(int(name not in names) for name in key_of) for names in sets}
+    return {names: _cells(scan, by_set[mark], key_of, names) for names, mark in marks.items()}
 
 
 def _sums(roles: ColumnRoles) -> list[str]:
@@ -358,24 +363,26 @@ def _checked(roles: ColumnRoles) -> tuple[int, ...]:
 
 
 def _cells(
-    scan: OpenedRows, rows: Sequence[tuple[Any, ...]], used: Iterable[str], names: Sequence[str]
+    scan: OpenedRows, rows: Sequence[tuple[Any, ...]], attributes: Iterable[str], names: Sequence[str]
 ) -> Cells:
     """Return the cells of some attributes; of all that were `used`, the values of others are NULL."""
-    first = len(scan.key_names)
-    places = {name: first + i for i, name in enumerate(used)}
-    order = [*range(first), *(places[name] for name in names)]
-    after = range(first + len(places), len(rows[0]))
+    n_keys = len(scan.key_names)
+    position = {name: n_keys + i for i, name in enumerate(attributes)}
+    order = [*range(n_keys), *(position[name] for name in names)]
+    after = range(n_keys + len(position), len(rows[0]))
 
-    def place(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    def sort_key(row: tuple[Any, ...]) -> tuple[Any, ...]:
         return (*((row[i] is None, row[i]) for i in order), *(row[i] for i in after))
 
-    columns = [list(column) for column in zip(*sorted(rows, key=place), strict=True)]
-    model, *levels, label, single = columns[:first]
-    count, weighing, weight, square, bad_weights, *words = (columns[i] for i in after)
-    values = {name: columns[places[name]] for name in names}
+    columns = [list(column) for column in zip(*sorted(rows, key=sort_key), strict=True)]
+    model, *levels, label, single = columns[:n_keys]
+    count, weighing, weight, square, bad_weights, *word_counts = (columns[i] for i in after)
+    values = {name: columns[position[name]] for name in names}
     for name, bins in scan.bins.items():
         if name in values:
-            values[name] = [None if at is None else bins.labels[at] for at in values[name]]
+            values[name] = [
+                None if bin_index is None else bins.labels[bin_index] for bin_index in values[name]
+            ]
     return Cells(
         model,
         np.array(levels[::-1], dtype=np.int64),
@@ -385,7 +392,7 @@ def _cells(
         np.array(weight, dtype=np.float64),
         np.array(square, dtype=np.float64),
         sum(bad_weights),
-        tuple(map(sum, words)),
+        tuple(map(sum, word_counts)),
         values,
         frozenset(single),
     )
@@ -409,10 +416,10 @@ def make_slices(scan: CountedRows) -> tuple[Slice, ...]:
         When an attribute or intersection has too many groups.
     """
     slices = _slices(scan)
-    for part in slices:
-        many = len(part.counts.groups)
-        if many > MOST_GROUPS:
-            raise TooManyGroups(tuple(part.attribute.split(CROSS)), str(many))
+    for group_counts in slices:
+        n_groups = len(group_counts.counts.groups)
+        if n_groups > MOST_GROUPS:
+            raise TooManyGroups(tuple(group_counts.attribute.split(CROSS)), str(n_groups))
     return slices
 
 
@@ -428,7 +435,7 @@ def counted_jointly(scan: Scan) -> Scan:
     """
     names = tuple(scan.roles.attributes)
     joint = replace(scan, roles=replace(scan.roles, audited=(names,)))
-    if not any(set(names) <= set(known) for known in scan.cells):
+    if not any(set(names) <= set(counted) for counted in scan.cells):
         try:
             joint = replace(joint, cells=_count_sets(joint, [names]))
         except _TooManyCells:
@@ -447,26 +454,26 @@ def groups_of(scan: CountedRows, names: Sequence[str]) -> tuple[list[tuple[str, 
     cuts = [scan.bins.get(name) for name in names]
     rising = [cut.labels if cut is not None and cut.rising else () for cut in cuts]
 
-    def place(key: tuple[str, ...]) -> list[tuple[bool, int, str]]:
+    def sort_key(key: tuple[str, ...]) -> list[tuple[bool, int, str]]:
         return [
-            (part == MISSING, labels.index(part) if part in labels else 0, part)
-            for part, labels in zip(key, rising, strict=True)
+            (name == MISSING, labels.index(name) if name in labels else 0, name)
+            for name, labels in zip(key, rising, strict=True)
         ]
 
-    groups = sorted(set(keys), key=place)
+    groups = sorted(set(keys), key=sort_key)
     index = {key: i for i, key in enumerate(groups)}
     return groups, np.array([index[key] for key in keys], dtype=np.int64)
 
 
-def parts_of_groups(scan: CountedRows, part: Slice, names: Sequence[str]) -> list[tuple[str, ...]]:
+def parts_of_groups(scan: CountedRows, group_counts: Slice, names: Sequence[str]) -> list[tuple[str, ...]]:
     """Return the group of each attribute that each group of an intersection is made of."""
     groups, code = groups_of(scan, names)
-    of_model = np.array(scan.cells_with(names).models) == part.model
+    of_model = np.array(scan.cells_with(names).models) == group_counts.model
     return [groups[i] for i in np.unique(code[of_model])]
 
 
 def _slices(scan: CountedRows) -> tuple[Slice, ...]:
-    models = {model for found in scan.cells.values() for model in found.models}
+    models = {model for cells in scan.cells.values() for model in cells.models}
     groups = {names: groups_of(scan, names) for names in scan.roles.audited}
     return tuple(
         _slice(scan, model, cut, names, *groups[names])
@@ -481,49 +488,57 @@ def _slice(
 ) -> Slice:
     """Return the counts of an attribute or intersection under one model and decision."""
     cells = scan.cells_with(names)
-    at = np.flatnonzero(np.array(cells.models) == model)
-    there, group = np.unique(code[at], return_inverse=True)
-    label = cells.label[at]
-    level = cells.level[0, at]
+    in_model = np.flatnonzero(np.array(cells.models) == model)
+    present, group = np.unique(code[in_model], return_inverse=True)
+    label = cells.label[in_model]
+    level = cells.level[0, in_model]
     if cut.outcome is not None:
         label = (label == cut.outcome).astype(np.int64)
         level = (level == cut.outcome).astype(np.int64)
-    rows = cells.rows[at]
+    rows = cells.rows[in_model]
     picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
     def by_group(of_row: Floats) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
-        part = np.where(picked == rows, of_row, of_row * picked / rows)
-        sums = [np.bincount(2 * group + label, each, 2 * len(there)) for each in (of_row - part, part)]
+        selected_share = np.where(picked == rows, of_row, of_row * picked / rows)
+        sums = [
+            np.bincount(2 * group + label, sums_of_rows, 2 * len(present))
+            for sums_of_rows in (of_row - selected_share, selected_share)
+        ]
         return np.stack(sums, axis=1).reshape(-1, 2, 2).astype(np.float64)
 
     return Slice(
         model=model,
         decision=cut.text,
         attribute=CROSS.join(names),
-        counts=Counts(tuple(CROSS.join(groups[i]) for i in there), by_group(cells.weight[at])),
-        cell_rows=by_group(cells.weighing[at].astype(np.float64)).astype(np.int64),
-        squares=by_group(cells.square[at]),
+        counts=Counts(tuple(CROSS.join(groups[i]) for i in present), by_group(cells.weight[in_model])),
+        cell_rows=by_group(cells.weighing[in_model].astype(np.float64)).astype(np.int64),
+        squares=by_group(cells.square[in_model]),
         labelled=scan.roles.label is not None,
         intersection=len(names) > 1,
     )
 
 
-def group_finder(scan: CountedRows, part: Slice, names: Sequence[str]) -> Callable[[Sequence[Ints]], Ints]:
+def group_finder(
+    scan: CountedRows, group_counts: Slice, names: Sequence[str]
+) -> Callable[[Sequence[Ints]], Ints]:
     """Return the function that finds the groups of rows by the codes of their attributes, see `coded_rows`.
 
     A group is its place in the slice `part`; each row counted has one.
     """
-    each = [_codes(_groups_by_value(scan, name).values()) for name in names]
+    codes_by_attribute = [_codes(_groups_by_value(scan, name).values()) for name in names]
 
     def as_number(codes: Sequence[Ints]) -> Ints:
         key = np.zeros(len(codes[0]), dtype=np.int64)
-        for code, known in zip(codes, each, strict=True):
-            key = key * len(known) + code
+        for code, code_of in zip(codes, codes_by_attribute, strict=True):
+            key = key * len(code_of) + code
         return key
 
-    columns = zip(*parts_of_groups(scan, part, names), strict=True)
-    codes = [np.array([known[name] for name in column]) for known, column in zip(each, columns, strict=True)]
+    columns = zip(*parts_of_groups(scan, group_counts, names), strict=True)
+    codes = [
+        np.array([code_of[name] for name in column])
+        for code_of, column in zip(codes_by_attribute, columns, strict=True)
+    ]
     keys = as_number(codes)
     order = np.argsort(keys)
     rising = keys[order]
@@ -536,11 +551,11 @@ def coded_rows(scan: CountedRows, rows: str, attributes: Sequence[str], columns:
     The codes of a row are ``model``, its place among the models, and ``of_0``, ``of_1``, … for the groups of
     attributes, each a place among the attribute's groups. Of `columns` the rows keep these.
     """
-    known: dict[str, dict[str | None, str]] = {"model": {name: name for name in models_of(scan)}}
-    known |= {f"attribute_{i}": _groups_by_value(scan, name) for i, name in enumerate(attributes)}
+    names_by_value: dict[str, dict[str | None, str]] = {"model": {name: name for name in models_of(scan)}}
+    names_by_value |= {f"attribute_{i}": _groups_by_value(scan, name) for i, name in enumerate(attributes)}
     codes = []
     joins = []
-    for key, groups in known.items():
+    for key, groups in names_by_value.items():
         table = f"codes_of_{key}"
         code = _codes(groups.values())
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE {table} (value VARCHAR, place SMALLINT)")
@@ -603,17 +618,24 @@ def cluster_slices(scan: CountedRows, slices: Sequence[Slice], column: int) -> t
         sums = ("sum(weight)", "sum(weight * weight)")
     else:
         sums = ("count(*)", "count(*)")
-    columns = [f"{of}::DOUBLE AS {name}" for of, name in zip(sums, _WEIGHTS, strict=True)]
-    rows = scan.keys(attributes, more=(f"trimmed_{column} AS person",))
+    columns = [f"{expression}::DOUBLE AS {name}" for expression, name in zip(sums, _WEIGHTS, strict=True)]
+    rows = scan.keys(attributes, more_keys=(f"trimmed_{column} AS person",))
     source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {group_by(rows, keys, columns)}")
     if source.one("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
-        what = "{column} is empty in {count}: these do not say whose rows they are"
-        refuse_if(source, column, sql.blank(column), what, "fill them in, with a value for each person")
+        problem = "{column} is empty in {count}: these do not say whose rows they are"
+        refuse_if(source, column, sql.blank(column), problem, "fill them in, with a value for each person")
     ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
     coded = coded_rows(scan, ranked, attributes, ["level_0", "label", "person", *_WEIGHTS])
     source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
-    by = {CROSS.join(names): (names, *_sums_of_people(scan, names)) for names in scan.roles.audited}
-    clustered = tuple(replace(part, clusters=_clusters(scan, part, *by[part.attribute])) for part in slices)
+    sums_by_attribute = {
+        CROSS.join(names): (names, *_sums_of_people(scan, names)) for names in scan.roles.audited
+    }
+    clustered = tuple(
+        replace(
+            group_counts, clusters=_clusters(scan, group_counts, *sums_by_attribute[group_counts.attribute])
+        )
+        for group_counts in slices
+    )
     (people,) = source.one("SELECT count(DISTINCT person) FROM clustered")
     source.execute("DROP TABLE clustered")
     models = len(models_of(scan))
@@ -631,27 +653,31 @@ def _sums_of_people(scan: CountedRows, names: Sequence[str]) -> tuple[dict[str, 
     attributes = list(scan.roles.attributes)
     keys = ["model", "level_0", "label", "person", *(f"of_{attributes.index(name)}" for name in names)]
     sums = group_by("SELECT * FROM clustered", keys, [f"sum({name}) AS {name}" for name in _WEIGHTS])
-    found = scan.source.execute(f"{sums} ORDER BY {', '.join(keys)}").fetchnumpy()
-    codes = {key: np.asarray(found[key]).astype(np.int64) for key in keys}
-    return codes, [np.asarray(found[name], dtype=np.float64) for name in _WEIGHTS]
+    people = scan.source.execute(f"{sums} ORDER BY {', '.join(keys)}").fetchnumpy()
+    codes = {key: np.asarray(people[key]).astype(np.int64) for key in keys}
+    return codes, [np.asarray(people[name], dtype=np.float64) for name in _WEIGHTS]
 
 
 def _clusters(
-    scan: CountedRows, part: Slice, names: Sequence[str], keys: dict[str, Ints], summed: Sequence[Floats]
+    scan: CountedRows,
+    group_counts: Slice,
+    names: Sequence[str],
+    keys: dict[str, Ints],
+    summed: Sequence[Floats],
 ) -> Clusters:
     """Sum up by person and group, under one model and cut."""
-    cuts = scan.cuts_of(part.model)
-    cut = next(cut for cut in cuts if cut.text == part.decision)
-    at = np.flatnonzero(keys["model"] == models_of(scan).index(part.model))
-    level, label, person, *codes = (keys[key][at] for key in keys if key != "model")
-    group = group_finder(scan, part, names)(codes)
-    many = len(part.counts.groups)
-    ones = np.ones(len(at), np.int64)
-    picked = selected(cut, scores_of(cuts), level, ones, scan.config.seed, part.model)
-    entry, inverse = np.unique(person * many + group, return_inverse=True)
+    cuts = scan.cuts_of(group_counts.model)
+    cut = next(cut for cut in cuts if cut.text == group_counts.decision)
+    in_model = np.flatnonzero(keys["model"] == models_of(scan).index(group_counts.model))
+    level, label, person, *codes = (keys[key][in_model] for key in keys if key != "model")
+    group = group_finder(scan, group_counts, names)(codes)
+    n_groups = len(group_counts.counts.groups)
+    ones = np.ones(len(in_model), np.int64)
+    picked = selected(cut, scores_of(cuts), level, ones, scan.config.seed, group_counts.model)
+    entry, inverse = np.unique(person * n_groups + group, return_inverse=True)
     cell = 4 * inverse + 2 * label + picked
     n, squares = (
-        np.bincount(cell, of[at], minlength=4 * len(entry)).reshape(-1, 2, 2).astype(np.float64)
-        for of in summed
+        np.bincount(cell, weights[in_model], minlength=4 * len(entry)).reshape(-1, 2, 2).astype(np.float64)
+        for weights in summed
     )
-    return Clusters(entry // many, entry % many, n, squares)
+    return Clusters(entry // n_groups, entry % n_groups, n, squares)

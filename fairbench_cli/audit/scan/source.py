@@ -164,21 +164,23 @@ class Source:
     def with_people(self, column: int) -> "Source":
         """Return a row for each person, where a column says how many people a row stands for."""
         times = f"range(CAST({self.in_sql[column].number} AS BIGINT))"
-        every, first = (f"(SELECT once.* FROM {of} AS once, {times})" for of in (self.table, self.first))
+        all_people, first_people = (
+            f"(SELECT once.* FROM {table} AS once, {times})" for table in (self.table, self.first)
+        )
         names = tuple("" if i == column else name for i, name in enumerate(self.columns))
         if self.format == "frame":
-            head = first
+            head = first_people
         else:
             head = self.first
-        return replace(self, table=every, first=head, columns=names, once=self.table)
+        return replace(self, table=all_people, first=head, columns=names, once=self.table)
 
     def with_scores_of_1(self) -> "Source":
         """Return these rows with a column of scores that are all 1, in the place of one that there may be."""
         ones = sql.ColumnSql("'1'", "1.0", "1", "'1'")
-        at = self.places.get("score")
-        if at is None:
+        column = self.places.get("score")
+        if column is None:
             return replace(self, columns=(*self.columns, "score"), in_sql=(*self.in_sql, ones))
-        return replace(self, in_sql=(*self.in_sql[:at], ones, *self.in_sql[at + 1 :]))
+        return replace(self, in_sql=(*self.in_sql[:column], ones, *self.in_sql[column + 1 :]))
 
     @contextmanager
     def engine(
@@ -202,8 +204,8 @@ class Source:
             limit = None
         else:
             limit = f"'{memory:.0f}MiB'"
-        given = {"preserve_insertion_order": ordered, "threads": threads, "memory_limit": limit}
-        changed = {name: value for name, value in given.items() if value is not None}
+        settings = {"preserve_insertion_order": ordered, "threads": threads, "memory_limit": limit}
+        changed = {name: value for name, value in settings.items() if value is not None}
         before = {name: self.one(f"SELECT current_setting('{name}')")[0] for name in changed}
         try:
             for name, value in changed.items():
@@ -321,18 +323,20 @@ def open_file(
         if sql_table is not None or source.startswith(ADDRESS):
             fix: Words = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
             raise user_error("it is no SQLite file", fix, name)
-        found = Source(database, name, (), _format(name, zipped, head), path, zipped)
-        if found.format == "parquet":
-            return _parquet(found)
+        source_file = Source(database, name, (), _format(name, zipped, head), path, zipped)
+        if source_file.format == "parquet":
+            return _parquet(source_file)
         if not head.strip(b"\xef\xbb\xbf \t\r\n"):
             raise user_error("the file is empty", "write a header line and one row per person", name)
-        if found.format == "ndjson" and head.startswith(codecs.BOM_UTF8):  # which DuckDB takes in CSV alone
+        if source_file.format == "ndjson" and head.startswith(
+            codecs.BOM_UTF8
+        ):  # which DuckDB takes in CSV alone
             with _unzipped(path, zipped) as file:
                 file.seek(len(codecs.BOM_UTF8))
-                found = replace(found, path=_spool(file, folder / "plain", name), zipped=False)
-        if found.format == "ndjson":
-            return _ndjson(found)
-        return _csv(found, head)
+                source_file = replace(source_file, path=_spool(file, folder / "plain", name), zipped=False)
+        if source_file.format == "ndjson":
+            return _ndjson(source_file)
+        return _csv(source_file, head)
 
 
 @contextmanager
@@ -361,20 +365,20 @@ def open_frame(database: "DuckDBPyConnection", frame: "Frame") -> Source:
     if names is None:
         _register(database, "frame", table)
         database.execute("CREATE TEMP TABLE copied AS SELECT * FROM frame")
-        where = first = "copied"
+        where = first_table = "copied"
     else:
         _names(names, FRAME)  # DuckDB takes no frame without columns
         _register(database, "frame", table)
         _register(database, "head", table.slice(0, SAMPLE) if hasattr(table, "slice") else table.head(SAMPLE))
         where = "frame"
-        first = "head"
-    kinds = database.execute(f"DESCRIBE SELECT * FROM {first}").fetchall()
+        first_table = "head"
+    kinds = database.execute(f"DESCRIBE SELECT * FROM {first_table}").fetchall()
     columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in kinds]
     if names is None:
-        given = [column for column, *_ in kinds]
+        column_names = [column for column, *_ in kinds]
     else:
-        given = names
-    return _view(Source(database, FRAME, (), "frame"), where, given, columns, first)
+        column_names = names
+    return _view(Source(database, FRAME, (), "frame"), where, column_names, columns, first_table)
 
 
 def path_of(source: str) -> str:
@@ -391,15 +395,15 @@ def path_of(source: str) -> str:
     if source.startswith(ADDRESS):
         return source.removeprefix(ADDRESS).partition("?")[0]
     if re.match(r"(postgres|mysql|mariadb|mssql|oracle|duckdb)[a-z0-9+]*://", source):
-        what = "databases other than SQLite files are not read"
-        raise user_error(what, "export the table as CSV or Parquet, and name that", shown_path(source))
+        problem = "databases other than SQLite files are not read"
+        raise user_error(problem, "export the table as CSV or Parquet, and name that", shown_path(source))
     return source
 
 
 def _register(database: "DuckDBPyConnection", name: str, table: Any) -> None:
     """Let DuckDB know a frame; of pandas frames and Arrow tables it reads what a query needs alone."""
-    known = type(table).__module__.partition(".")[0] in ("pandas", "pyarrow")
-    database.register(name, table if known else _Streamed(table))
+    is_readable = type(table).__module__.partition(".")[0] in ("pandas", "pyarrow")
+    database.register(name, table if is_readable else _Streamed(table))
 
 
 @dataclass(frozen=True)
@@ -431,15 +435,17 @@ def _in_place(frame: Any) -> tuple[list[str] | None, Any]:
         if library == "pandas":
             renamed = frame.set_axis(new, axis=1)
             # Quarters and what `pd.cut` makes, which DuckDB does not know, are what they are called.
-            of = {name: getattr(kind, "categories", kind) for name, kind in renamed.dtypes.items()}
-            spans = [name for name, kind in of.items() if str(getattr(kind, "dtype", kind)).startswith(SPANS)]
+            type_of = {name: getattr(kind, "categories", kind) for name, kind in renamed.dtypes.items()}
+            spans = [
+                name for name, kind in type_of.items() if str(getattr(kind, "dtype", kind)).startswith(SPANS)
+            ]
             return names, renamed.astype(dict.fromkeys(spans, "string")) if spans else renamed
-        known = new if library == "pyarrow" else dict(zip(names, new, strict=True))
-        return names, frame.rename_columns(known) if library == "pyarrow" else frame.rename(known)
+        new_names = new if library == "pyarrow" else dict(zip(names, new, strict=True))
+        return names, frame.rename_columns(new_names) if library == "pyarrow" else frame.rename(new_names)
     if isinstance(frame, ArrowStream):
         return None, frame
-    what = f"an object of type {type(frame).__name__} is no table of predictions"
-    raise user_error(what, "give a path, or a pandas, Polars or Arrow table with a row per person")
+    problem = f"an object of type {type(frame).__name__} is no table of predictions"
+    raise user_error(problem, "give a path, or a pandas, Polars or Arrow table with a row per person")
 
 
 def _on_disk(source: str, folder: Path) -> Path:
@@ -472,10 +478,10 @@ def _spool(stream: BinaryIO, path: Path, name: str) -> Path:
             file.write(chunk)
             if file.tell() > shutil.disk_usage(path.parent).free:
                 size = f"{file.tell() / 1e9:.1f} GB"
-                place = tempfile.gettempdir()
-                what = f"it goes on after {size}, half of the free space in {place}"
+                temporary = tempfile.gettempdir()
+                problem = f"it goes on after {size}, half of the free space in {temporary}"
                 fix = "write it to a file and name that, or set TMPDIR to a larger disk"
-                raise user_error(what, fix, name)
+                raise user_error(problem, fix, name)
     return path
 
 
@@ -487,8 +493,8 @@ def _read_some(stream: BinaryIO) -> bytes:
     with suppress(OSError, ValueError):  # in memory, or not a pipe of POSIX
         while not select.select([stream], [], [], 0.5)[0]:
             pass
-    some: bytes = getattr(stream, "read1", stream.read)(CHUNK)
-    return some
+    chunk: bytes = getattr(stream, "read1", stream.read)(CHUNK)
+    return chunk
 
 
 def _is_device(stream: BinaryIO) -> bool:
@@ -513,8 +519,8 @@ def _first_bytes(path: Path) -> tuple[bool, bytes]:
 def _format(name: str, zipped: bool, head: bytes) -> Format:
     if head.startswith(b"PAR1"):
         if zipped:
-            what = "Parquet inside gzip is not read"
-            raise user_error(what, "decompress it first: Parquet is packed", name)
+            problem = "Parquet inside gzip is not read"
+            raise user_error(problem, "decompress it first: Parquet is packed", name)
         return "parquet"
     kinds = {
         b"PK\x03\x04": "a zip archive or Excel workbook",
@@ -542,13 +548,13 @@ def _parquet(source: Source) -> Source:
 
     table = f"read_parquet({sql.quoted(str(source.path))}, hive_partitioning=false)"
     try:
-        found = source.all(f"DESCRIBE SELECT * FROM {table}")
+        described = source.all(f"DESCRIBE SELECT * FROM {table}")
         schema = f"SELECT name, num_children FROM parquet_schema({sql.quoted(str(source.path))})"
         _, *fields = source.all(schema)
     except duckdb.Error:
         raise user_error("the Parquet data are damaged", "write the file again", source.name) from None
-    columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in found]
-    names = [column for column, *_ in found]
+    columns = [sql.typed_column(sql.identifier(column), kind) for column, kind, *_ in described]
+    names = [column for column, *_ in described]
     if len(fields) == len(names) and not any(n_children for _, n_children in fields):
         names = [name for name, _ in fields]  # DuckDB gives columns of one name others of its own
     return _view(source, table, names, columns)
@@ -556,22 +562,22 @@ def _parquet(source: Source) -> Source:
 
 def _ndjson(source: Source) -> Source:
     name = source.name
-    at = 0
+    number = 0
     keys: dict[str, None] = {}
     try:
         with source.text() as text:
-            for at, line in enumerate(islice(text, SAMPLE), 1):
+            for number, line in enumerate(islice(text, SAMPLE), 1):
                 if line.strip():
                     record = json.loads(line)
                     if not isinstance(record, dict):
-                        what = "a line is not a JSON object"
-                        raise user_error(what, 'write {"score": 1, …}', f"{name}:{at}")
+                        problem = "a line is not a JSON object"
+                        raise user_error(problem, 'write {"score": 1, …}', f"{name}:{number}")
                     keys.update(dict.fromkeys(record))
     except UnicodeError:
         raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
     except (json.JSONDecodeError, RecursionError) as error:
-        raise user_error(f"not JSON: {error}", "write one JSON object per line", f"{name}:{at}") from None
-    if at == SAMPLE:
+        raise user_error(f"not JSON: {error}", "write one JSON object per line", f"{name}:{number}") from None
+    if number == SAMPLE:
         keys.update(dict.fromkeys(_late_keys(source)))
     notes = ("A key without a name is left out.",) if "" in keys else ()  # which DuckDB does not know
     keys.pop("", None)
@@ -592,23 +598,23 @@ def _late_keys(source: Source) -> list[str]:
     """Return the keys of all lines, sorted; those of none where a line is no JSON, which is refused later."""
     import duckdb
 
-    each = f"SELECT DISTINCT json_keys(json) AS keys FROM read_ndjson_objects({source.bytes_sql})"
+    keys_sql = f"SELECT DISTINCT json_keys(json) AS keys FROM read_ndjson_objects({source.bytes_sql})"
     with suppress(duckdb.Error):
-        found = source.database.execute(f"SELECT DISTINCT unnest(keys) AS k FROM ({each}) ORDER BY k")
-        return [key for (key,) in found.fetchall()]
+        key_rows = source.database.execute(f"SELECT DISTINCT unnest(keys) AS k FROM ({keys_sql}) ORDER BY k")
+        return [key for (key,) in key_rows.fetchall()]
     return []
 
 
 def _csv(source: Source, head: bytes) -> Source:
     name = source.name
     try:
-        first = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < SNIFF)
+        text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=len(head) < SNIFF)
     except UnicodeDecodeError:
         raise user_error("the text is not UTF-8", NOT_UTF8, name) from None
-    if len(head) == SNIFF and len(first.splitlines()) == 1:
-        what = "the first line is longer than any header"
-        raise user_error(what, "check that this is a CSV file", f"{name}:1")
-    if not first.splitlines()[0].strip(sql.BLANKS):
+    if len(head) == SNIFF and len(text.splitlines()) == 1:
+        problem = "the first line is longer than any header"
+        raise user_error(problem, "check that this is a CSV file", f"{name}:1")
+    if not text.splitlines()[0].strip(sql.BLANKS):
         raise user_error("the first line is blank", "start with the header", f"{name}:1")
     notes: list[str] = []
     tabs = name.lower().removesuffix(".gz").endswith((".tsv", ".tab"))
@@ -616,12 +622,12 @@ def _csv(source: Source, head: bytes) -> Source:
         separator = "\t"
     else:
         separator = ","
-    headers = {mark: _header(first, mark) for mark in dict.fromkeys((separator, *";\t|,"))}
+    headers = {mark: _header(text, mark) for mark in dict.fromkeys((separator, *";\t|,"))}
     if len(headers[separator]) < 2:
-        other = max(headers, key=lambda mark: len(headers[mark]))
-        if len(headers[other]) > 1:
-            separator = other
-            called = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}[other]
+        mark_of_most = max(headers, key=lambda mark: len(headers[mark]))
+        if len(headers[mark_of_most]) > 1:
+            separator = mark_of_most
+            called = {"\t": "tabs", ";": "semicolons", "|": "bars", ",": "commas"}[mark_of_most]
             notes.append(f"Columns are separated by {called}.")
     header = headers[separator]
     if not header:
@@ -639,9 +645,9 @@ def _csv(source: Source, head: bytes) -> Source:
         options += ", parallel=false"  # in parallel, a last row longer than the buffer would be lost
     elif _ends_long(source.path):
         raise too_long(name)
-    found = replace(source, separator=separator, notes=tuple(notes))
+    separated = replace(source, separator=separator, notes=tuple(notes))
     columns = [sql.text_column(f"x{i}") for i in range(len(header))]
-    return _view(found, f"read_csv({source.bytes_sql}, {options})", header, columns)
+    return _view(separated, f"read_csv({source.bytes_sql}, {options})", header, columns)
 
 
 def _ends_long(path: Path) -> bool:
@@ -675,13 +681,13 @@ def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...
     if not names:
         raise user_error("there are no columns", "give a score and a group for each person", name)
     trimmed = tuple(text.strip(sql.BLANKS) for text in names)
-    given = [text for text in trimmed if text]
-    doubled = tuple(sorted({text for text in given if given.count(text) > 1}))
+    non_empty = [text for text in trimmed if text]
+    doubled = tuple(sorted({text for text in non_empty if non_empty.count(text) > 1}))
     notes = []
     if doubled:
         left_out = listed([shown(text) for text in doubled])
         notes.append(f"Left out, as several columns have one name: {left_out}.")
-    if any(text != plain for text, plain in zip(names, trimmed, strict=True) if plain):
+    if any(text != stripped for text, stripped in zip(names, trimmed, strict=True) if stripped):
         notes.append("Blanks around column names were trimmed.")
     unnamed = [i for i, text in enumerate(trimmed, 1) if not text]
     if unnamed:
@@ -691,7 +697,7 @@ def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...
 
 
 def _view(
-    source: Source, table: str, names: list[str], columns: list[sql.ColumnSql], first: str = "first"
+    source: Source, table: str, names: list[str], columns: list[sql.ColumnSql], first_table: str = "first"
 ) -> Source:
     """Return the predictions in a table, given names and each column in SQL.
 
@@ -704,6 +710,6 @@ def _view(
         doubled=doubled,
         notes=(*source.notes, *notes),
         table=table,
-        first=first,
+        first=first_table,
         in_sql=tuple(columns),
     )

@@ -33,11 +33,14 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
     UserError
         For spellings of a column that is not looked at.
     """
-    used = {*roles.attributes, *(source.columns[i] for i in (*roles.scores, roles.label) if i is not None)}
+    looked_at = {
+        *roles.attributes,
+        *(source.columns[i] for i in (*roles.scores, roles.label) if i is not None),
+    }
     for name in config.columns_with_spellings:
-        if name not in used:
-            what = f"{shown(name)} is neither audited nor the score or label"
-            raise user_error(what, "name a column that is, or none", Flag("spellings"))
+        if name not in looked_at:
+            problem = f"{shown(name)} is neither audited nor the score or label"
+            raise user_error(problem, "name a column that is, or none", Flag("spellings"))
     notes: list[str] = []
     in_sql = list(source.in_sql)
     for name, column in roles.attributes.items():
@@ -50,8 +53,8 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
             merged[spelling] = [value for value in twins.values if value != spelling]
         if merged:
             in_sql[column] = _merged(in_sql[column], merged)
-            for spelling, others in merged.items():
-                notes.append(f"{name}: {_counted_too(spelling, others, rows)}.")
+            for spelling, other_spellings in merged.items():
+                notes.append(f"{name}: {_counted_too(spelling, other_spellings, rows)}.")
     return replace(source, in_sql=tuple(in_sql)), tuple(notes)
 
 
@@ -65,15 +68,15 @@ def _merged(column: sql.ColumnSql, merged: Mapping[str, Sequence[str]]) -> sql.C
     """Return a column in which some values are written as another."""
     value = column.of("trimmed")
     cases = "".join(
-        f" WHEN {value} IN ({', '.join(map(sql.quoted, others))}) THEN {sql.quoted(spelling)}"
-        for spelling, others in merged.items()
+        f" WHEN {value} IN ({', '.join(map(sql.quoted, other_spellings))}) THEN {sql.quoted(spelling)}"
+        for spelling, other_spellings in merged.items()
     )
     text = f"CASE{cases} ELSE {column.text} END"
     return replace(column, text=text, group=text)
 
 
-def _counted_too(spelling: str, others: Sequence[str], rows: Mapping[str, int]) -> str:
-    counted = listed([f"{shown(value)} ({counted_words(rows[value], 'row')})" for value in others])
+def _counted_too(spelling: str, other_spellings: Sequence[str], rows: Mapping[str, int]) -> str:
+    counted = listed([f"{shown(value)} ({counted_words(rows[value], 'row')})" for value in other_spellings])
     return f"{shown(spelling)} counts {counted}, too"
 
 
@@ -99,9 +102,9 @@ def alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditConfig) -
             continue
         compared = (group for group in rows if group != MISSING and not config.leaves_out(name, group))
         for twins in twins_among(sorted(compared)):
-            what = f"{name}: {twins}, and would be {len(twins.values)} groups ({_row_counts(twins, rows)})"
+            problem = f"{name}: {twins}, and would be {len(twins.values)} groups ({_row_counts(twins, rows)})"
             merge, keep = (Flag("spellings", (name, choice)) for choice in ("merge", "keep"))
-            problems.append(Problem(what, ("count them as one group: ", merge, "; or apart: ", keep)))
+            problems.append(Problem(problem, ("count them as one group: ", merge, "; or apart: ", keep)))
     return problems
 
 
@@ -111,10 +114,10 @@ def _row_counts(twins: Twins, rows: Mapping[str, int]) -> str:
 
 def spelled_otherwise(favourable: Sequence[str], values: Iterable[str]) -> bool:
     """Return whether a favourable value is among others in another spelling."""
-    others = set(values) - set(favourable)
+    unfavourable = set(values) - set(favourable)
     return any(
-        set(favourable) & set(twins.values) and others & set(twins.values)
-        for twins in twins_among([*favourable, *sorted(others)])
+        set(favourable) & set(twins.values) and unfavourable & set(twins.values)
+        for twins in twins_among([*favourable, *sorted(unfavourable)])
     )
 
 
@@ -149,31 +152,33 @@ def with_spellings(
         missed: list[str] = []
         for twins in twins_among([*outcome, *rows]):
             of_outcome = [value for value in twins.values if value in outcome]
-            others = [value for value in twins.values if value not in outcome]
-            if not of_outcome or not others or spelling == "keep":
+            other_spellings = [value for value in twins.values if value not in outcome]
+            if not of_outcome or not other_spellings or spelling == "keep":
                 continue
             if spelling == "merge":
-                notes.append(f"{name}: {_counted_too(of_outcome[0], others, rows)}.")
-                missed += others
+                notes.append(f"{name}: {_counted_too(of_outcome[0], other_spellings, rows)}.")
+                missed += other_spellings
                 continue
-            counted = listed([f"{shown(value)} in {counted_words(rows[value], 'row')}" for value in others])
-            what = f"{name} is {counted}, which would not count as {shown(of_outcome[0])}: {twins}"
-            given = Flag("favourable", "|".join((*outcome, *others)))
+            counted = listed(
+                [f"{shown(value)} in {counted_words(rows[value], 'row')}" for value in other_spellings]
+            )
+            problem = f"{name} is {counted}, which would not count as {shown(of_outcome[0])}: {twins}"
+            named_together = Flag("favourable", "|".join((*outcome, *other_spellings)))
             merge, keep = (Flag("spellings", (key, choice)) for choice in ("merge", "keep"))
             # Nobody can type what is not seen, and a bar that is part of a value would divide it.
             is_typed = "look alike" not in twins.how and not any("|" in value for value in twins.values)
             if is_typed:
-                first = given
+                advice = named_together
             else:
-                first = merge
-            fix = ("count them as one outcome: ", first, "; or keep them apart: ", keep)
-            problems.append(Problem(what, fix))
+                advice = merge
+            fix = ("count them as one outcome: ", advice, "; or keep them apart: ", keep)
+            problems.append(Problem(problem, fix))
         complete.append((*outcome, *missed))
     if problems:
         raise AlikeValuesError(*problems)
-    values = [value for outcome in complete for value in outcome]
-    for value in values:
-        if values.count(value) > 1:
-            what = f"{shown(value)} is named, and is merged with another value that is"
-            raise user_error(what, "name one of them", Flag("favourable"))
+    all_values = [value for outcome in complete for value in outcome]
+    for value in all_values:
+        if all_values.count(value) > 1:
+            problem = f"{shown(value)} is named, and is merged with another value that is"
+            raise user_error(problem, "name one of them", Flag("favourable"))
     return tuple(complete), tuple(notes)
