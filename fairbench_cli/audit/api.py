@@ -192,7 +192,7 @@ def audit(
         arrays = True
     else:
         arrays = y_pred is not None or groups is not None
-    keys = _named(options)
+    keys = _values_by_key(options)
     against = keys.get("against")
     if against is None or isinstance(against, str | Path):
         baseline = None
@@ -233,7 +233,7 @@ def audit(
         raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
 
 
-def _named(options: Mapping[str, Any]) -> dict[str, Any]:
+def _values_by_key(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return options by the names of their keys; refuse those that are none, and one given twice."""
     from fairbench_cli.audit.config import meanings
 
@@ -303,9 +303,8 @@ def frame_of_arrays(
     import pandas as pd
 
     by_attribute = groups
-    if hasattr(
-        by_attribute, "columns"
-    ):  # a frame: pandas and Polars name their columns here, Arrow elsewhere
+    # Of a frame: pandas and Polars name their columns here, Arrow elsewhere.
+    if hasattr(by_attribute, "columns"):
         by_attribute = {
             str(name): by_attribute[name]
             for name in getattr(by_attribute, "column_names", by_attribute.columns)
@@ -313,12 +312,16 @@ def frame_of_arrays(
     elif not isinstance(by_attribute, Mapping):
         by_attribute = {str(getattr(by_attribute, "name", None) or GROUP): by_attribute}
     columns_of_arrays = {"score": scores, "label": labels, "weight": weights}
-    values_of = {name: _unindexed(values) for name, values in columns_of_arrays.items() if values is not None}
+    values_of = {
+        name: _without_index(values) for name, values in columns_of_arrays.items() if values is not None
+    }
     for name in by_attribute:
         if name in columns_of_arrays:
             raise user_error(f"an attribute is called {shown(name)}", "rename it", "groups")
     try:
-        frame = pd.DataFrame(values_of | {name: _unindexed(values) for name, values in by_attribute.items()})
+        frame = pd.DataFrame(
+            values_of | {name: _without_index(values) for name, values in by_attribute.items()}
+        )
     except ValueError as error:
         raise user_error(f"the arrays do not fit together: {error}", "give one value per person") from None
     columns: dict[str, object] = {name: name for name in values_of if name != "score"} | {
@@ -329,7 +332,7 @@ def frame_of_arrays(
     return frame, config.model_copy(update=columns)
 
 
-def _unindexed(values: Any) -> Any:
+def _without_index(values: Any) -> Any:
     """Return the values of a series without its index, by which pandas would put rows in another order."""
     import numpy as np
 

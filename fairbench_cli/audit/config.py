@@ -91,22 +91,22 @@ class Edges:
     edges: tuple[float, ...]
     closed: Literal["left", "right"] = "left"
 
-    def names(self, *, whole: bool) -> tuple[str, ...]:
-        """Return the groups' names for people, the lowest first; `whole` where all numbers are whole ones.
+    def names(self, *, integers: bool) -> tuple[str, ...]:
+        """Return the groups' names for people, the lowest first; `integers` where all numbers are whole ones.
 
-        >>> Edges((25, 45, 65)).names(whole=True)
+        >>> Edges((25, 45, 65)).names(integers=True)
         ('under 25', '25 to 44', '45 to 64', '65 and over')
-        >>> Edges((0.5, 1)).names(whole=False), Edges((25, 45), "right").names(whole=True)
+        >>> Edges((0.5, 1)).names(integers=False), Edges((25, 45), "right").names(integers=True)
         (('under 0.5', '0.5 to under 1', '1 and over'), ('25 and under', '26 to 45', 'over 45'))
         """
-        whole = whole and all(edge == int(edge) for edge in self.edges)
+        integers = integers and all(edge == int(edge) for edge in self.edges)
         closed_left = self.closed == "left"
         lowest, *_, highest = (f"{edge + 0.0:.15g}" for edge in (self.edges[0], *self.edges))
         between = []
         for low, high in pairwise(self.edges):
-            low, high = (low, high - whole) if closed_left else (low + whole, high)
+            low, high = (low, high - integers) if closed_left else (low + integers, high)
             ends = [f"{end + 0.0:.15g}" for end in (low, high)]
-            if not whole:
+            if not integers:
                 if closed_left:
                     ends = [ends[0], f"under {ends[1]}"]
                 else:
@@ -128,17 +128,17 @@ class NumberSide:
     name : str
         The column.
     sign : {"<", "<=", ">", ">="}
-    at : float
+    edge : float
     """
 
     name: str
     sign: str
-    at: float
+    edge: float
 
     @property
     def edges(self) -> Edges:
         """Where it cuts."""
-        return Edges((self.at,), "left" if self.sign in ("<", ">=") else "right")
+        return Edges((self.edge,), "left" if self.sign in ("<", ">=") else "right")
 
     def group_of(self, edges: Edges) -> str | None:
         """Return which group of a cut attribute it is, None where it is none.
@@ -148,9 +148,9 @@ class NumberSide:
         ('under 25', None)
         """
         low = self.sign.startswith("<")
-        if edges.closed != self.edges.closed or edges.edges[0 if low else -1] != self.at:
+        if edges.closed != self.edges.closed or edges.edges[0 if low else -1] != self.edge:
             return None
-        return edges.names(whole=False)[0 if low else -1]
+        return edges.names(integers=False)[0 if low else -1]
 
 
 _SIDE = re.compile(r"\s*([^=<>]+?)\s*(<=|>=|<|>)\s*([-+]?(?:\d+\.?\d*|\.\d+))\s*")
@@ -160,7 +160,7 @@ def side_of(text: str) -> NumberSide | None:
     """Return the side of a number that a text such as ``age<40`` names; None where it names none.
 
     >>> side_of("age >= 40"), side_of("age=>=40"), side_of("race")
-    (NumberSide(name='age', sign='>=', at=40.0), None, None)
+    (NumberSide(name='age', sign='>=', edge=40.0), None, None)
     """
     match = _SIDE.fullmatch(text)
     if match:
@@ -168,7 +168,7 @@ def side_of(text: str) -> NumberSide | None:
     return None
 
 
-def _bins(value: Any) -> int | Edges:
+def _read_bins(value: Any) -> int | Edges:
     """Return a number of bins; or edges, which may be given as "25,45,65", a list or a mapping."""
     if isinstance(value, Edges):
         return value
@@ -198,7 +198,7 @@ def _bins(value: Any) -> int | Edges:
     return Edges(tuple(map(float, edges)), closed)
 
 
-def _written(bins: int | Edges) -> Any:
+def _write_bins(bins: int | Edges) -> Any:
     """Return bins as a file has them."""
     if isinstance(bins, int):
         return bins
@@ -208,7 +208,7 @@ def _written(bins: int | Edges) -> Any:
     return {"edges": edges, "closed": bins.closed}
 
 
-def _metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
+def _check_metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
     """Check the name of a metric, which an attribute and a colon may precede; suggest `common` ones first."""
     name = text.rpartition(":")[2]
     try:
@@ -222,38 +222,38 @@ def _metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
     return text
 
 
-def _metric_with_tau(name: str) -> str:
+def _check_metric_with_tau(name: str) -> str:
     """Check the name of a metric that passes by its tau."""
-    if name != DEFAULT and not has_tau(_metric(name, (*COMPARED, DEFAULT))):
+    if name != DEFAULT and not has_tau(_check_metric(name, (*COMPARED, DEFAULT))):
         raise mistake(f"{shown(name)} does not pass by a tau", "name a rate, or another metric with a range")
     return name
 
 
-def _listed(value: Any) -> Any:
+def _to_tuple(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(value)
     return (value,)
 
 
-LISTED = BeforeValidator(_listed)
+LISTED = BeforeValidator(_to_tuple)
 
 
-def _texts(value: Any) -> Any:
+def _list_texts(value: Any) -> Any:
     """List texts, none twice; numbers and true are written as in a file."""
-    texts = (str(text).lower() if isinstance(text, bool) else text for text in _listed(value))
+    texts = (str(text).lower() if isinstance(text, bool) else text for text in _to_tuple(value))
     return tuple(dict.fromkeys(str(text) if isinstance(text, int | float) else text for text in texts))
 
 
-def _by_name(
+def _values_by_name(
     read: Callable[[str], Any], example: str, alone: str = "", *, sided: bool = False
 ) -> Callable[[Any], Any]:
     """Return a reader of {name: value}, "name=value" or a list of these; `alone` names a value without one.
 
     `sided` takes one side of a number, such as ``age<40``, for a name without a value.
 
-    >>> _by_name(scalar, "fpr=0.9", "default")(["0.8", "fpr=0.9", {"tpr": 0.7}])
+    >>> _values_by_name(scalar, "fpr=0.9", "default")(["0.8", "fpr=0.9", {"tpr": 0.7}])
     {'default': 0.8, 'fpr': 0.9, 'tpr': 0.7}
-    >>> _by_name(str, "race=Caucasian")(["race=Caucasian", "age=25 = 45"])
+    >>> _values_by_name(str, "race=Caucasian")(["race=Caucasian", "age=25 = 45"])
     {'race': 'Caucasian', 'age': '25 = 45'}
     """
 
@@ -289,18 +289,18 @@ def _by_name(
     return take
 
 
-def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
+def _sets_of_columns(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
     """Return a reader of column names ("a"), sets of them ("a,b" or [a, b]), or a list of these.
 
     A set has at least `least` names, each once; none stands twice, in whatever order.
     """
 
     def take(value: Any) -> Any:
-        sets_given = _listed(value)
+        sets_given = _to_tuple(value)
         if least > 1 and all(isinstance(columns, str) and "," not in columns for columns in sets_given):
             sets_given = (sets_given,)
         sets = [
-            columns.split(",") if isinstance(columns, str) else _listed(columns) for columns in sets_given
+            columns.split(",") if isinstance(columns, str) else _to_tuple(columns) for columns in sets_given
         ]
         if not all(isinstance(name, str) for names in sets for name in names):
             return sets_given
@@ -317,30 +317,34 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
 
 # Of the keys whose values by name are laid over those of a file.
 READERS = {
-    "ref": _by_name(str, "race=Caucasian", sided=True),
-    "bins": _by_name(scalar, "age=4"),
-    "tau": _by_name(scalar, "fpr=0.9", DEFAULT),
-    "spellings": _by_name(str, "sex=merge", DEFAULT),
+    "ref": _values_by_name(str, "race=Caucasian", sided=True),
+    "bins": _values_by_name(scalar, "age=4"),
+    "tau": _values_by_name(scalar, "fpr=0.9", DEFAULT),
+    "spellings": _values_by_name(str, "sex=merge", DEFAULT),
 }
-_intersections = _column_sets(2, "is not two or more attributes", "write race,sex")
-_explained = _column_sets(1, "does not name different columns", "write education,hours")
+_intersections = _sets_of_columns(2, "is not two or more attributes", "write race,sex")
+_explained = _sets_of_columns(1, "does not name different columns", "write education,hours")
 
 
-def _confidence(value: float) -> float:
+def _check_confidence(value: float) -> float:
     """Check that normal quantiles of a confidence can be computed."""
     if value > SUREST:
         raise mistake(f"{value!r} is too near 1 for an interval", f"write {SUREST} or less")
     return value
 
 
-Bins = Annotated[Any, BeforeValidator(_bins), PlainSerializer(_written, return_type=Any), WithJsonSchema({})]
+Bins = Annotated[
+    Any, BeforeValidator(_read_bins), PlainSerializer(_write_bins, return_type=Any), WithJsonSchema({})
+]
 ColumnSets = tuple[tuple[str, ...], ...]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
 OpenShare = Annotated[float, Field(gt=0, lt=1)]
-MetricName = Annotated[str, AfterValidator(_metric)]
-GateName = Annotated[str, AfterValidator(lambda text: text if text in (UNDECIDED, WORSE) else _metric(text))]
-TauName = Annotated[str, AfterValidator(_metric_with_tau)]
+MetricName = Annotated[str, AfterValidator(_check_metric)]
+GateName = Annotated[
+    str, AfterValidator(lambda text: text if text in (UNDECIDED, WORSE) else _check_metric(text))
+]
+TauName = Annotated[str, AfterValidator(_check_metric_with_tau)]
 
 
 class AuditConfig(StrictModel):
@@ -393,7 +397,7 @@ class AuditConfig(StrictModel):
     intersections: Annotated[ColumnSets, BeforeValidator(_intersections)] = Field(
         (), alias="intersect", description="Audit a combination: --intersect race,sex"
     )
-    favourable: Annotated[tuple[str, ...], BeforeValidator(_texts)] = Field(
+    favourable: Annotated[tuple[str, ...], BeforeValidator(_list_texts)] = Field(
         (),
         description="Value of words in score and label that counts as 1, or several of one outcome: "
         "'yes|Yes'; repeat it: each is audited.",
@@ -466,7 +470,7 @@ class AuditConfig(StrictModel):
         description="Bootstrap draws, for metrics without a closed form; deals of a scan.",
     )
     seed: int = Field(0, ge=0, description="Of draws, deals and random ties.")
-    confidence: Annotated[float, AfterValidator(_confidence)] = Field(
+    confidence: Annotated[float, AfterValidator(_check_confidence)] = Field(
         0.95, gt=0, lt=1, description="Of intervals and tests."
     )
     title: str | None = Field(None, min_length=1, description="What the page and its file are headed by.")

@@ -44,16 +44,16 @@ def judge(tally: Tally, config: AuditConfig, seen: Mapping[str, Any] = EMPTY) ->
     """
     references.check_references(tally, config)
     check_names(tally, config)
-    base = _compared(tally, config)
+    base = _compare_groups(tally, config)
     findings = {
         audit_part.key: audit_part.judge(seen.get(audit_part.key, ()), base)
         for audit_part in PARTS
         if audit_part.wanted(config)
     }
-    return _decided(replace(base, found=findings))
+    return _add_verdicts(replace(base, found=findings))
 
 
-def _compared(tally: Tally, config: AuditConfig) -> Report:
+def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
     """Return the report before any part is judged."""
     deciding = deciding_names(tally, config)
     slices = [references.kept(group_counts, config) for group_counts in tally.slices]
@@ -71,11 +71,15 @@ def _compared(tally: Tally, config: AuditConfig) -> Report:
         weighted=tally.weighted,
         last=tally.last,
     )
-    notes = (*tally.notes, *_notes(tally, config), *_about_groups(tally, report.groups, config))
+    notes = (
+        *tally.notes,
+        *_describe_comparison(tally, config),
+        *_describe_groups(tally, report.groups, config),
+    )
     return replace(report, notes=tuple(dict.fromkeys(notes)))
 
 
-def _decided(report: Report) -> Report:
+def _add_verdicts(report: Report) -> Report:
     """Return a report with its verdicts and its gate, given what the parts found."""
     verdicts_of_parts: dict[Place, list[tuple[str, Verdict]]] = {}
     for audit_part, finding in parts_of(report):
@@ -93,7 +97,7 @@ def _decided(report: Report) -> Report:
     return replace(report, verdict=all_of(row.verdict for row in judged), gate=stop)
 
 
-def _notes(tally: Tally, config: AuditConfig) -> list[str]:
+def _describe_comparison(tally: Tally, config: AuditConfig) -> list[str]:
     """Return the notes on the comparison itself that a reader should know."""
     notes = []
     if tally.weighted:
@@ -135,7 +139,7 @@ def _notes(tally: Tally, config: AuditConfig) -> list[str]:
     return notes
 
 
-def _about_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
+def _describe_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig) -> list[str]:
     """Return notes on groups that are left out, not compared, or small."""
     out = []
     not_compared = []

@@ -81,13 +81,13 @@ def read_config(
     keys = {usual(key): value for key, value in keys.items()}
     spots: dict[Place, str] = {(key,): before + key for key in keys}
     if path:
-        file = _spelled(read_mapping(path, "a config", "write `tau: 0.8`"))
+        file = _use_usual_keys(read_mapping(path, "a config", "write `tau: 0.8`"))
     else:
         file = YamlDocument({}, {}, "")
-    document = _laid_over(keys, file, spots)
+    document = _lay_over_file(keys, file, spots)
     try:
-        config, checks = _with_sides(kind.model_validate(document.data, by_name=False))
-        checks += _checks(config)
+        config, checks = _cut_at_sides(kind.model_validate(document.data, by_name=False))
+        checks += _check_options(config)
         problems = [
             Problem(problem, fix, document.where((key,))) for key, wrong, problem, fix in checks if wrong
         ]
@@ -98,7 +98,7 @@ def read_config(
     return config
 
 
-def _spelled(document: YamlDocument) -> YamlDocument:
+def _use_usual_keys(document: YamlDocument) -> YamlDocument:
     """Return a file of options with its keys under their usual names; where both are given, both stay."""
     names = {key: usual(key) if usual(key) not in document.data else key for key in document.data}
     data = {names[key]: value for key, value in document.data.items()}
@@ -109,7 +109,7 @@ def _spelled(document: YamlDocument) -> YamlDocument:
     return YamlDocument(data, spots, document.name)
 
 
-def _with_sides(config: Config) -> tuple[Config, list[Check]]:
+def _cut_at_sides(config: Config) -> tuple[Config, list[Check]]:
     """Return a config in which sides such as ``age<40`` are groups of a cut attribute; and what is wrong."""
     bins = dict(config.bins)
     checks = list[Check]()
@@ -121,9 +121,9 @@ def _with_sides(config: Config) -> tuple[Config, list[Check]]:
         cuts = bins.setdefault(side.name, side.edges)
         if isinstance(cuts, int) or (key != "ref" and cuts != side.edges):
             if isinstance(cuts, Edges):
-                edges = {*cuts.edges, side.at}
+                edges = {*cuts.edges, side.edge}
             else:
-                edges = {side.at}
+                edges = {side.edge}
             listed = ",".join(f"{edge:.15g}" for edge in sorted(edges))
             fix = ("name all edges at once: ", Flag("bins", (side.name, listed)))
             checks.append((key, True, f"{text} cuts {side.name}, which is cut otherwise, too", fix))
@@ -146,7 +146,7 @@ def _with_sides(config: Config) -> tuple[Config, list[Check]]:
         edges = bins.get(name)
         references[name] = group
         if side and isinstance(edges, Edges):
-            groups = edges.names(whole=True)
+            groups = edges.names(integers=True)
             references[name] = side.group_of(edges) or ""
             wrong = f"{text} is no group of {name}, which has {', '.join(groups)}"
             checks.append(("ref", not references[name], wrong, f"name one of them: {name}={groups[0]}"))
@@ -160,20 +160,22 @@ def _with_sides(config: Config) -> tuple[Config, list[Check]]:
     return (config.model_copy(update=changed) if changed else config), checks
 
 
-def _laid_over(options: Mapping[str, Any], document: YamlDocument, spots: dict[Place, str]) -> YamlDocument:
+def _lay_over_file(
+    options: Mapping[str, Any], document: YamlDocument, spots: dict[Place, str]
+) -> YamlDocument:
     data = dict(document.data)
     if "ref" in options and "ref-method" not in options:
         data.pop("ref-method", None)
     if options.get("ref-method", "given") != "given" and "ref" not in options:
         data.pop("ref", None)
     for key, value in options.items():
-        data[key] = _merged(data[key], value, READERS[key]) if key in data and key in READERS else value
+        data[key] = _merge_values(data[key], value, READERS[key]) if key in data and key in READERS else value
     if data.get("ref"):
         data.setdefault("ref-method", "given")
     return YamlDocument(with_preset_defaults(data), {**document.spots, **spots}, document.name)
 
 
-def _merged(base: Any, upper: Any, read: Callable[[Any], Any]) -> Any:
+def _merge_values(base: Any, upper: Any, read: Callable[[Any], Any]) -> Any:
     """Lay one mapping over another; what cannot be read is left to be refused with everything else."""
     try:
         low = read(base)
@@ -198,8 +200,6 @@ def with_preset_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
     excluded = data.get("exclude", [])
     if isinstance(excluded, str):
         excluded = [excluded]
-    else:
-        excluded = excluded
     if preset in EXCLUDING and isinstance(excluded, list | tuple):
         with_defaults["exclude"] = list(dict.fromkeys((MISSING, *excluded)))
     pair = data.get("attribute")
@@ -208,15 +208,15 @@ def with_preset_defaults(data: Mapping[str, Any]) -> dict[str, Any]:
     return with_defaults
 
 
-def _checks(config: AuditConfig) -> Iterator[Check]:
+def _check_options(config: AuditConfig) -> Iterator[Check]:
     """Yield what may contradict itself in a config, or have no effect."""
     keys_set = config.model_fields_set
     problem = f"ref-method {config.ref_method} and reference groups contradict each other"
     yield "ref-method", config.references and config.ref_method != "given", problem, OUT
     if isinstance(config, PlanConfig):
-        yield from _of_plan(config)
+        yield from _check_plan(config)
         return
-    for key, wrong, problem, fix in _against_preset(config):
+    for key, wrong, problem, fix in _check_preset(config):
         yield key, wrong, problem, fix or f"leave {key} out, or the preset"
     computed = {*COMPARED, *map(canonical, (*config.requested, *(name for _, name in config.fail_on)))}
     for name in config.taus:
@@ -224,11 +224,11 @@ def _checks(config: AuditConfig) -> Iterator[Check]:
         yield "tau", canonical(name) not in computed, f"tau of {name} has no effect", fix
     no_list = "ties" in keys_set and not (config.top_k or config.top_share)
     yield "ties", no_list, "ties has no effect", "give top-k or top-share, or leave it out"
-    yield from _of_comparison(config)
+    yield from _check_comparison(config)
     problem = "curves say at which thresholds an audit would pass, and Local Law 144 has no pass mark"
     yield "curves", config.curves and config.preset == "ll144", problem, "leave curves out, or the preset"
     if config.cluster is not None:
-        yield from _of_clusters(config)
+        yield from _check_clusters(config)
     several = len(config.decisions) > 1 or len(config.favourable) > 1
     problem = "several decisions are audited, and one can be explained at a time"
     yield "explain", config.explained_by and several, problem, "give one decision"
@@ -239,7 +239,7 @@ def _checks(config: AuditConfig) -> Iterator[Check]:
         yield key, unused, f"{key} has no effect", "give explain, or leave it out"
 
 
-def _of_plan(config: PlanConfig) -> Iterator[Check]:
+def _check_plan(config: PlanConfig) -> Iterator[Check]:
     """Yield what a plan does not use."""
     for name in PlanConfig.model_fields:
         key = PlanConfig.model_fields[name].alias or name
@@ -248,7 +248,7 @@ def _of_plan(config: PlanConfig) -> Iterator[Check]:
     yield "tau", config.taus, "a plan has one tau", "give it alone: 0.8"
 
 
-def _of_comparison(config: AuditConfig) -> Iterator[Check]:
+def _check_comparison(config: AuditConfig) -> Iterator[Check]:
     """Yield what may contradict a comparison of models or slices."""
     scores = config.scores or ()
     ways = {"against": config.against, "score": len(scores) > 1, "slice": config.sliced_by}
@@ -287,7 +287,7 @@ def _of_comparison(config: AuditConfig) -> Iterator[Check]:
         yield key, is_given, f"{key} cannot be combined with {ways_named[0]}", OUT
 
 
-def _of_clusters(config: AuditConfig) -> Iterator[Check]:
+def _check_clusters(config: AuditConfig) -> Iterator[Check]:
     """Yield what would take each row for a person of its own, where people have several."""
     draws = config.ties == "random" and (config.top_k or config.top_share)
     for key, is_given, problem in (
@@ -302,7 +302,7 @@ def _of_clusters(config: AuditConfig) -> Iterator[Check]:
         yield key, is_given, f"{key} {problem}", f"leave out {key}, or cluster"
 
 
-def _against_preset(config: AuditConfig) -> Iterator[Check]:
+def _check_preset(config: AuditConfig) -> Iterator[Check]:
     """Yield what may contradict the preset; where no fix is said, one of the two is left out."""
     preset = config.preset
     if preset is None:

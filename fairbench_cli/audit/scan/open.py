@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
 from fairbench_cli.audit.scan import readings, refusals
-from fairbench_cli.audit.scan.pairs import names_of, pair_up, side_slices
+from fairbench_cli.audit.scan.pairs import names_of_files, pair_rows, side_slices
 from fairbench_cli.audit.scan.readings import NumberBins
 from fairbench_cli.audit.scan.roles import (
     LABELS,
@@ -33,10 +33,10 @@ from fairbench_cli.audit.scan.roles import (
     NONE_REJECTED,
     ColumnRoles,
     RejectedGuesses,
-    assign,
+    assign_roles,
     find_column,
+    find_words_below,
     too_many_groups,
-    words_below,
 )
 from fairbench_cli.audit.scan.scan import (
     Cells,
@@ -57,8 +57,8 @@ from fairbench_cli.audit.scan.source import (
 )
 from fairbench_cli.audit.scan.spellings import (
     AlikeValuesError,
-    alike_groups,
-    alike_groups_of_rows,
+    check_alike_groups,
+    check_alike_groups_of_rows,
     merge_groups,
 )
 from fairbench_cli.audit.scan.tally import Slice, Tally
@@ -115,13 +115,13 @@ def open_scan(
     >>> part.counts.groups, part.counts.predicted.tolist()
     (('f', 'm'), [[1.0, 1.0], [0.0, 1.0]])
     """
-    with _database() as (database, folder), _watched(database, tell) as far:
-        rows = _opened(database, source, folder, config, tell)
+    with _start_database() as (database, folder), _watch_progress(database, tell) as far:
+        rows = _open_source(database, source, folder, config, tell)
         tell(f"counting the rows of {rows.name}, pass by pass", far)
-        with refusals.reading(rows):
+        with refusals.reading_rows(rows):
             if not config.against:
                 with rows.engine(memory=rows.memory):
-                    yield from _settle(rows.with_first_rows(), config)
+                    yield from _settle_guesses(rows.with_first_rows(), config)
                 return
             if rows.name == config.against == "-":
                 fix = "name one of the files"
@@ -129,15 +129,17 @@ def open_scan(
             baseline_folder = folder / "baseline"
             baseline_folder.mkdir()
             cursor = database.cursor()  # with temporary tables of its own
-            baseline = _opened(
+            baseline = _open_source(
                 cursor, config.against if against is None else against, baseline_folder, config
             )
             with rows.engine(memory=max(rows.memory, baseline.memory)):
-                yield from _settle(pair_up(rows, baseline, config), config, names_of(rows, baseline)[::-1])
+                yield from _settle_guesses(
+                    pair_rows(rows, baseline, config), config, names_of_files(rows, baseline)[::-1]
+                )
 
 
 @contextmanager
-def _watched(database: "DuckDBPyConnection", tell: Tell) -> Iterator[Far | None]:
+def _watch_progress(database: "DuckDBPyConnection", tell: Tell) -> Iterator[Far | None]:
     """Return the function that says how far a query is, if anybody listens; not asked any more at the end."""
     if tell is to_nobody:
         yield None
@@ -153,18 +155,18 @@ def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
 
     Everybody is counted as selected; labels are not looked at.
     """
-    with _database() as (database, folder):
-        rows = _opened(database, source, folder, config).with_scores_of_1()
+    with _start_database() as (database, folder):
+        rows = _open_source(database, source, folder, config).with_scores_of_1()
         columns = tuple("" if name.lower() in LABELS else name for name in rows.columns)
         doubled = tuple(name for name in rows.doubled if name.lower() not in ("score", *LABELS))
         rows = replace(rows, columns=columns, doubled=doubled)
-        with refusals.reading(rows), rows.engine(memory=rows.memory):
-            (scan,) = _settle(rows.with_first_rows(), config)
+        with refusals.reading_rows(rows), rows.engine(memory=rows.memory):
+            (scan,) = _settle_guesses(rows.with_first_rows(), config)
             return scan.tally
 
 
 @contextmanager
-def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
+def _start_database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
     """Start DuckDB in a folder for what outgrows memory; refuse one that DuckDB cannot name.
 
     Ctrl-C in a query, of which DuckDB makes a `RuntimeError`, is a `KeyboardInterrupt`.
@@ -185,7 +187,7 @@ def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
             raise
 
 
-def _opened(
+def _open_source(
     database: "DuckDBPyConnection",
     source: "str | Path | Frame",
     folder: Path,
@@ -201,7 +203,7 @@ def _opened(
     if config.counts is None:
         return opened
     column = find_column(opened, config.counts, "counts")
-    with refusals.reading(opened):
+    with refusals.reading_rows(opened):
         refusals.refuse_counts(opened, column)
     note = f"{opened.columns[column]}: a row stands for as many people."
     return replace(opened, notes=(*opened.notes, note)).with_people(column)
@@ -219,12 +221,12 @@ class _ReadColumns:
     notes: tuple[str, ...]
 
 
-def _settle(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -> Iterator[Scan]:
+def _settle_guesses(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) -> Iterator[Scan]:
     """Yield the scan; `names` are those of the baseline and the audited file when there are two.
 
     What the first rows suggest of columns that nobody named is tried until all rows say the same.
     """
-    if not source.one("SELECT 1 FROM sample LIMIT 1"):
+    if not source.row("SELECT 1 FROM sample LIMIT 1"):
         raise user_error("the file has a header but no rows", "add one row per person", source.name)
     rejected = NONE_REJECTED
     # Every round but the last rejects what was guessed of one more column, so that they come to an end.
@@ -236,12 +238,14 @@ def _settle(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) ->
             try:
                 rows = _count_rows(columns, config)
                 with_words = _quantities_with_words(rows)
-                if not with_words <= rejected.words:
-                    rejected = replace(rejected, words=rejected.words | with_words)
+                if not with_words <= rejected.with_words:
+                    rejected = replace(rejected, with_words=rejected.with_words | with_words)
                     continue
                 slices = side_slices(rows, names)
             except TooManyGroups as error:  # counting found them, or the slices have them
-                rejected = replace(rejected, many=rejected.many | {_guessed_attribute(columns, error)})
+                rejected = replace(
+                    rejected, too_many=rejected.too_many | {_guessed_attribute(columns, error)}
+                )
                 continue
             # Outside of `try`: what parts of the audit raise is no wrong guess.
             yield _finish_scan(rows, slices)
@@ -250,9 +254,9 @@ def _settle(source: Source, config: AuditConfig, names: tuple[str, ...] = ()) ->
 
 def _read_columns(source: Source, config: AuditConfig, rejected: RejectedGuesses) -> _ReadColumns:
     """Return the columns as the first rows suggest them and no rows are known to contradict."""
-    roles = assign(source, config, rejected)
+    roles = assign_roles(source, config, rejected)
     with_shares, percent_notes = readings.read_percent(source, roles.scores)
-    decisions = readings.settled(with_shares, roles, config.decisions)
+    decisions = readings.drop_medians(with_shares, roles, config.decisions)
     binary = _are_binary(decisions)
     if binary:
         percent_notes = ()
@@ -262,7 +266,7 @@ def _read_columns(source: Source, config: AuditConfig, rejected: RejectedGuesses
     try:
         outcomes = readings.read_outcomes(source, roles, config, binary=binary)
     except AlikeValuesError as error:
-        raise UserError(*error.problems, *alike_groups_of_rows(source, roles, config)) from None
+        raise UserError(*error.problems, *check_alike_groups_of_rows(source, roles, config)) from None
     if not outcomes.uses_label:
         roles = replace(roles, label=None)
     source, merge_notes = merge_groups(outcomes.source, roles, config)
@@ -332,8 +336,8 @@ def _quantities_with_words(rows: CountedRows) -> frozenset[int]:
     """Return which columns that looked like quantities by the first rows hold words below."""
     quantities = rows.roles.quantities
     if len(quantities) > MOST_CHECKED:
-        return words_below(rows.source, quantities)
-    n_words = zip(quantities, rows.together.words, strict=True)
+        return find_words_below(rows.source, quantities)
+    n_words = zip(quantities, rows.together.word_counts, strict=True)
     return frozenset(column for column, n in n_words if n)
 
 
@@ -358,7 +362,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         for column in roles.scores:
             notes += readings.check_thresholds(rows.source, column, config.threshold)
     for name, bins in rows.bins.items():
-        notes.append(readings.bins_note(name, config.bins[name], bins))
+        notes.append(readings.describe_bins(name, config.bins[name], bins))
     # Whose rows these are is said last, and looked at before the groups, which may be refused.
     people_notes = []
     if roles.cluster is not None:
@@ -371,7 +375,7 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
         name: {group: sum(values.values()) for group, values in groups.items()}
         for name, groups in written_values.items()
     }
-    if problems := alike_groups(sizes, config):
+    if problems := check_alike_groups(sizes, config):
         raise UserError(*problems)
     for name, groups in written_values.items():
         notes += _describe_groups(name, groups, sizes[name], config)
@@ -436,9 +440,11 @@ def _repeated_people(rows: CountedRows) -> list[str]:
     source = rows.source
     roles = rows.roles
     n_rows = int(rows.together.rows.sum())
-    used_columns = {*roles.taken, *roles.attributes.values(), roles.single_model}
+    used_columns = {*roles.role_of, *roles.attributes.values(), roles.single_model}
     names = {
-        name: i for name, i in source.places.items() if i not in used_columns and named_like_identifiers(name)
+        name: i
+        for name, i in source.column_index.items()
+        if i not in used_columns and named_like_identifiers(name)
     }
     large = n_rows > MOST_IDENTIFIERS
     estimated = large and source.format in ("parquet", "sqlite", "frame")
@@ -464,7 +470,7 @@ def _repeated_people(rows: CountedRows) -> list[str]:
             count = f"approx_count_distinct({key})"
         else:
             count = f"count(DISTINCT {key})"
-        seen, distinct = source.one(f"SELECT count(*), {count} FROM {table} WHERE trimmed_{column} <> ''")
+        seen, distinct = source.row(f"SELECT count(*), {count} FROM {table} WHERE trimmed_{column} <> ''")
         if table == "sample":
             which_rows = f"Among the first {seen} rows those"
         else:

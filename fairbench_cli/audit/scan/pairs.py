@@ -14,9 +14,9 @@ import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.readings import read_percent, scores_of, selected, with_exact_scores
-from fairbench_cli.audit.scan.refusals import reading, refuse_codes, refuse_if, refuse_scores
-from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
+from fairbench_cli.audit.scan.readings import count_selected, read_percent, scores_of, with_exact_scores
+from fairbench_cli.audit.scan.refusals import reading_rows, refuse_codes, refuse_if, refuse_scores
+from fairbench_cli.audit.scan.roles import ColumnRoles, assign_roles, find_column
 from fairbench_cli.audit.scan.scan import CountedRows, Scan, groups_of, make_slices
 from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
@@ -44,7 +44,7 @@ class _Pairing:
     source, baseline : Source
         The audited file, and the one that it is compared with; the table ``baseline`` holds what is needed of
         the latter.
-    by : pair of int, or None
+    key_columns : pair of int, or None
         The columns of both that say whose row it is; None where the order of the rows says so.
     checked : tuple of (int, str, str)
         The columns of the source in which paired rows have to agree, and their values in either file in SQL.
@@ -52,34 +52,34 @@ class _Pairing:
 
     source: Source
     baseline: Source
-    by: tuple[int, int] | None
+    key_columns: tuple[int, int] | None
     checked: tuple[tuple[int, str, str], ...]
 
     @property
     def names(self) -> tuple[str, str]:
         """What both are called in messages."""
-        return names_of(self.source, self.baseline)
+        return names_of_files(self.source, self.baseline)
 
     @property
     def rows(self) -> str:
         """All rows of both in SQL: ``here``, ``there``, or both where they are a pair; what is checked."""
-        if self.by is None:
+        if self.key_columns is None:
             key = ""
         else:
-            key = f", trimmed_{self.by[0]} AS person"
+            key = f", trimmed_{self.key_columns[0]} AS person"
         mine = "".join(f", {value} AS mine_{i}" for i, (_, value, _) in enumerate(self.checked))
-        if self.by is None:
+        if self.key_columns is None:
             joined = "POSITIONAL"
         else:
             joined = "FULL"
-        if self.by is None:
+        if self.key_columns is None:
             condition = ""
         else:
             condition = " ON a.person = b.person"
         return f"(SELECT true AS here{key}{mine} FROM predictions) a {joined} JOIN baseline b{condition}"
 
 
-def names_of(source: Source, baseline: Source) -> tuple[str, str]:
+def names_of_files(source: Source, baseline: Source) -> tuple[str, str]:
     """Return the names of a file and its baseline, with as many of their folders as tells them apart."""
     if source.format == baseline.format == "frame":
         return FRAME, f"baseline {FRAME}"
@@ -94,7 +94,7 @@ def names_of(source: Source, baseline: Source) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def pair_up(source: Source, baseline: Source, config: AuditConfig) -> Source:
+def pair_rows(source: Source, baseline: Source, config: AuditConfig) -> Source:
     """Return the rows of a file with the scores of its baseline in one more column.
 
     Parameters
@@ -110,14 +110,16 @@ def pair_up(source: Source, baseline: Source, config: AuditConfig) -> Source:
         When rows have no partner, or partners differ in a label, weight or group that both files have.
     """
     source = source.with_first_rows()
-    roles = assign(source, config.model_copy(update={"against": None}))
+    roles = assign_roles(source, config.model_copy(update={"against": None}))
     score = find_column(baseline, config.score or "score", "score")
-    with reading(baseline):
+    with reading_rows(baseline):
         baseline, _ = read_percent(baseline.with_first_rows(), [score])
         baseline = with_exact_scores(baseline, [score])
-        key_columns = _identifiers(source, baseline, config)
-        pairing = _Pairing(source, baseline, key_columns, _checked(source, baseline, roles, config))
-        _keep(pairing, score, config)
+        key_columns = _find_identifiers(source, baseline, config)
+        pairing = _Pairing(
+            source, baseline, key_columns, _columns_to_compare(source, baseline, roles, config)
+        )
+        _keep_baseline(pairing, score, config)
     _refuse_strangers(pairing)
     if key_columns is None:
         how = "in their order"
@@ -132,7 +134,7 @@ def pair_up(source: Source, baseline: Source, config: AuditConfig) -> Source:
         kept_rows = f"SELECT {kept_columns} FROM baseline b"
         table = f"(SELECT a.*, b.* FROM {source.table} a POSITIONAL JOIN ({kept_rows}) b)"
     else:
-        person = source.in_sql[key_columns[0]].of("trimmed")
+        person = source.in_sql[key_columns[0]].expression("trimmed")
         keyed = f'(SELECT *, {person} AS "baseline person" FROM {source.table})'
         table = (
             f'(SELECT a.*, {kept_columns} FROM {keyed} a JOIN baseline b ON a."baseline person" = b.person)'
@@ -145,13 +147,13 @@ def pair_up(source: Source, baseline: Source, config: AuditConfig) -> Source:
         columns=(*source.columns, f"{baseline.columns[score]} in {pairing.names[1]}"),
         notes=(*source.notes, *notes),
         table=table,
-        first=f"(SELECT *, {missing_columns} FROM {source.first})",
+        first_table=f"(SELECT *, {missing_columns} FROM {source.first_table})",
         in_sql=(*source.in_sql, SCORES),
         alone=source,
     )
 
 
-def _identifiers(source: Source, baseline: Source, config: AuditConfig) -> tuple[int, int] | None:
+def _find_identifiers(source: Source, baseline: Source, config: AuditConfig) -> tuple[int, int] | None:
     """Return the columns of both files that say whose row it is; None when rows are paired by their order."""
     if config.identifier is not None:
         name = config.identifier
@@ -160,12 +162,12 @@ def _identifiers(source: Source, baseline: Source, config: AuditConfig) -> tuple
         for rows in (source, baseline):
             if name in rows.doubled:
                 find_column(rows, name, "id")  # which refuses it
-        if name in source.places and name in baseline.places:
-            return source.places[name], baseline.places[name]
+        if name in source.column_index and name in baseline.column_index:
+            return source.column_index[name], baseline.column_index[name]
     return None
 
 
-def _checked(
+def _columns_to_compare(
     source: Source, baseline: Source, roles: ColumnRoles, config: AuditConfig
 ) -> tuple[tuple[int, str, str], ...]:
     """Return the columns in which paired rows have to agree, and their values in either file in SQL."""
@@ -181,7 +183,7 @@ def _checked(
 
     columns = [*roles.attributes.values(), roles.label, roles.weight]
     baseline_column = {
-        mine: baseline.places.get(source.columns[mine]) for mine in columns if mine is not None
+        mine: baseline.column_index.get(source.columns[mine]) for mine in columns if mine is not None
     }
     return tuple(
         (mine, value_sql(mine, mine), value_sql(mine, theirs))
@@ -190,7 +192,7 @@ def _checked(
     )
 
 
-def _keep(pairing: _Pairing, score: int, config: AuditConfig) -> None:
+def _keep_baseline(pairing: _Pairing, score: int, config: AuditConfig) -> None:
     """Keep what is needed of the baseline in a table, in the order of its rows; refuse what is no score."""
     baseline = pairing.baseline
     if config.favourable:
@@ -198,8 +200,8 @@ def _keep(pairing: _Pairing, score: int, config: AuditConfig) -> None:
     else:
         text = "NULL::VARCHAR"
     columns = [f"number_{score} AS score", f"code_{score} AS code", f"{text} AS value", "true AS there"]
-    if pairing.by:
-        columns += [f"trimmed_{pairing.by[1]} AS person"]
+    if pairing.key_columns:
+        columns += [f"trimmed_{pairing.key_columns[1]} AS person"]
     columns += [f"{value} AS theirs_{i}" for i, (_, _, value) in enumerate(pairing.checked)]
     with baseline.engine(ordered=True):
         baseline.execute(f"CREATE TABLE baseline AS SELECT {', '.join(columns)} FROM predictions")
@@ -211,7 +213,7 @@ def _keep(pairing: _Pairing, score: int, config: AuditConfig) -> None:
         bad = "code IS NULL"
     else:
         bad = sql.not_finite("score")
-    if baseline.one(f"SELECT 1 FROM baseline WHERE {bad} LIMIT 1"):
+    if baseline.row(f"SELECT 1 FROM baseline WHERE {bad} LIMIT 1"):
         if binary:
             refuse_codes(baseline, score, "score")
         refuse_scores(baseline, score)
@@ -224,12 +226,12 @@ def _refuse_strangers(pairing: _Pairing) -> None:
         f"count(*) FILTER (here AND there AND mine_{i} IS DISTINCT FROM theirs_{i})"
         for i in range(len(pairing.checked))
     ]
-    if pairing.by:
+    if pairing.key_columns:
         counts += ["count(*) FILTER (here AND coalesce(a.person, '') = '')"]
-    pair_counts = pairing.source.one(f"SELECT {', '.join(counts)} FROM {pairing.rows}")  # in one scan
+    pair_counts = pairing.source.row(f"SELECT {', '.join(counts)} FROM {pairing.rows}")  # in one scan
     n_rows, n_baseline_rows, n_pairs, *further_counts = pair_counts
-    if pairing.by is not None:
-        _refuse_identifiers(pairing, pairing.by, n_rows, n_pairs, unnamed=bool(further_counts[-1]))
+    if pairing.key_columns is not None:
+        _refuse_identifiers(pairing, pairing.key_columns, n_rows, n_pairs, unnamed=bool(further_counts[-1]))
     elif n_rows != n_baseline_rows:
         ours, theirs = pairing.names
         lengths = f"{ours} has {counted_words(n_rows, 'row')}, {theirs} {n_baseline_rows}"
@@ -238,7 +240,7 @@ def _refuse_strangers(pairing: _Pairing) -> None:
         raise user_error(problem, fix, pairing.baseline.name)
     for i, n_different in enumerate(further_counts[: len(pairing.checked)]):
         if n_different:
-            raise _difference(pairing, i)
+            raise _difference_error(pairing, i)
 
 
 def _refuse_identifiers(
@@ -250,21 +252,21 @@ def _refuse_identifiers(
     ours, theirs = pairing.names
     name = shown(source.columns[key_columns[0]])
     fill = "fill it in, or leave those rows out of the file"
-    (nameless,) = source.one("SELECT count(*) FROM baseline WHERE coalesce(person, '') = ''")
+    (nameless,) = source.row("SELECT count(*) FROM baseline WHERE coalesce(person, '') = ''")
     for file, column, has_nameless in (
         (source, key_columns[0], unnamed),
         (baseline, key_columns[1], nameless),
     ):
         if has_nameless:
             refuse_if(file, column, sql.blank(column), "{column} is missing in {count}, first here", fill)
-    n_baseline_rows, distinct = source.one("SELECT count(*), count(DISTINCT person) FROM baseline")
+    n_baseline_rows, distinct = source.row("SELECT count(*), count(DISTINCT person) FROM baseline")
     fix = ("name a column in which each row has a value of its own with ", Flag("id"))
     if distinct < n_baseline_rows:
         problem = f"{name} repeats in {theirs}: {n_baseline_rows - distinct} rows have that of an earlier one"
         raise user_error(problem, fix, baseline.name)
     if n_rows == n_pairs == n_baseline_rows:
         return
-    (met,) = source.one(f"SELECT count(DISTINCT b.person) FROM {pairing.rows} WHERE here AND there")
+    (met,) = source.row(f"SELECT count(DISTINCT b.person) FROM {pairing.rows} WHERE here AND there")
     if n_pairs > met:
         problem = (
             f"{name} repeats in {ours}: {counted_words(n_pairs - met, 'row')} have that of an earlier one"
@@ -276,10 +278,10 @@ def _refuse_identifiers(
     raise user_error(problem, fix, baseline.name)
 
 
-def _difference(pairing: _Pairing, i: int) -> UserError:
+def _difference_error(pairing: _Pairing, i: int) -> UserError:
     """Return the error for pairs of rows that differ in a column, the one checked at place `at`."""
     source = pairing.source
-    key_columns = pairing.by
+    key_columns = pairing.key_columns
     if key_columns is None:
         key = "row_number() OVER ()"
     else:
@@ -287,7 +289,7 @@ def _difference(pairing: _Pairing, i: int) -> UserError:
     values = f"SELECT {key} AS whose, mine_{i} AS mine, theirs_{i} AS theirs FROM {pairing.rows}"
     first_difference = "count(*), min(whose), arg_min(mine, whose), arg_min(theirs, whose)"
     with source.engine(ordered=True, threads=1):
-        count, person, mine, theirs = source.one(
+        count, person, mine, theirs = source.row(
             f"SELECT {first_difference} FROM ({values}) WHERE mine IS DISTINCT FROM theirs"
         )
     if key_columns is None:
@@ -327,7 +329,7 @@ def side_slices(scan: CountedRows, names: tuple[str, ...] = ()) -> tuple[Slice, 
         )
     slices = make_slices(scan)
     if scan.config.sliced_by:
-        return _in_order(scan.source, slices, scan.config.sliced_by)
+        return _sort_slices(scan.source, slices, scan.config.sliced_by)
     return slices
 
 
@@ -340,20 +342,20 @@ def read_sides(scan: Scan) -> tuple[BeforeAfter, ...]:
     baseline_slices, *compared_slices = by_model.values()
     if len(scan.roles.scores) > 1:
         return tuple(
-            _paired(scan, i, before, after)
+            _pair_scores(scan, i, before, after)
             for i, side in enumerate(compared_slices, start=1)
             for before, after in zip(baseline_slices, side, strict=True)
         )
     if not scan.config.sliced_by:
         return ()
     return tuple(
-        _apart(before, after)
+        _join_slices(before, after)
         for earlier, later in pairwise(by_model.values())
         for before, after in zip(earlier, later, strict=True)
     )
 
 
-def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
+def _pair_scores(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
     """Return the rows of an attribute under the first column of scores and the one at place i."""
     names = next(names for names in scan.roles.audited if CROSS.join(names) == before.attribute)
     cells = scan.cells_with(names)
@@ -361,7 +363,7 @@ def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
     for side in (scan.side(0), scan.side(i)):
         (cut,) = side.cuts_of("")
         level = side.cells_with(names).level[0]
-        picked.append(selected(cut, scores_of([cut]), level, cells.rows, 0, "") > 0)
+        picked.append(count_selected(cut, scores_of([cut]), level, cells.rows, 0, "") > 0)
     groups, group = groups_of(scan, names)
     code = KINDS * group + 4 * cells.label + 2 * picked[0] + picked[1]
 
@@ -371,16 +373,16 @@ def _paired(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:
 
     rows = cells.weighing.astype(np.float64)
     sides = TwoSides(by_kind(cells.weight), by_kind(rows), by_kind(cells.square), paired=True)
-    return _between(before, after, before.counts.groups, sides)
+    return _before_and_after(before, after, before.counts.groups, sides)
 
 
-def _between(before: Slice, after: Slice, groups: tuple[str, ...], sides: TwoSides) -> BeforeAfter:
+def _before_and_after(before: Slice, after: Slice, groups: tuple[str, ...], sides: TwoSides) -> BeforeAfter:
     labelled = before.labelled
     crossed = before.intersection
     return BeforeAfter(before.model, after.model, before.attribute, groups, sides, labelled, crossed)
 
 
-def _in_order(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[Slice, ...]:
+def _sort_slices(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[Slice, ...]:
     """Sort slices by the value that they have in common: as numbers, or as text with numbers: m2, m10."""
     values = list(dict.fromkeys(group_counts.model for group_counts in slices))
     if MISSING in values:
@@ -413,7 +415,7 @@ def _numbers_in(text: str) -> list[tuple[int, str]]:
     return [(len(number), number or piece) for piece, number in zip(pieces, digits, strict=True)]
 
 
-def _apart(before: Slice, after: Slice) -> BeforeAfter:
+def _join_slices(before: Slice, after: Slice) -> BeforeAfter:
     """Return two slices of different rows, with the groups that either has."""
     groups = tuple(dict.fromkeys((*before.counts.groups, *after.counts.groups)))
 
@@ -422,4 +424,4 @@ def _apart(before: Slice, after: Slice) -> BeforeAfter:
         cells[:, [groups.index(group) for group in group_counts.counts.groups]] = group_counts.cells
         return [*cells]
 
-    return _between(before, after, groups, apart(cells_of(before), cells_of(after)))
+    return _before_and_after(before, after, groups, apart(cells_of(before), cells_of(after)))

@@ -22,7 +22,7 @@ from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
-from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, spelled_otherwise, with_spellings
+from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, is_spelled_otherwise, with_spellings
 from fairbench_cli.base.errors import Flag, Problem, Words, shown, suggest, user_error
 from fairbench_cli.base.text import counted_words
 
@@ -92,13 +92,13 @@ class NumberBins:
     rising: bool = False
 
 
-def settled(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
+def drop_medians(source: Source, roles: ColumnRoles, decisions: tuple[Decision, ...]) -> tuple[Decision, ...]:
     """Return decisions without a median of scores that are decisions already: no number but 0 and 1, no %."""
     if all(decision.kind != "median" for decision in decisions):
         return decisions
     number = f"number_{roles.score} IS NOT NULL OR ends_with(trimmed_{roles.score}, '%')"
     score = f"({number}) AND {sql.code(roles.score, -1)} < 0"
-    if source.one(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1"):
+    if source.row(f"SELECT 1 FROM predictions WHERE {score} LIMIT 1"):
         return decisions
     return (Decision(),)
 
@@ -121,27 +121,28 @@ def find_cuts(
         For a list longer than the file, too many lists, or scores that are not finite numbers.
     """
     if all(decision.kind in ("binary", "threshold") for decision in decisions):
-        return {None: [_cut(decision) for decision in decisions]}
+        return {None: [_make_cut(decision) for decision in decisions]}
     models = _count_ranges(source, roles, column)
     if len(models) * len(decisions) > MOST_LISTS:
         problem = f"{len(models)} models are too many for top lists"
         raise user_error(problem, "audit fewer at a time", Flag("model-column"))
     wanted_ranks = {
-        model: [_ranks_of(decision, rows, model) for decision in decisions] for model, rows in models.items()
+        model: [_ranks_needed(decision, rows, model) for decision in decisions]
+        for model, rows in models.items()
     }
     rank_of = _find_ranks(
         source, roles, {(model, k) for model in wanted_ranks for k in chain(*wanted_ranks[model])}
     )
     return {
         model: [
-            _cut(decision, {k: rank_of[model, k] for k in ranks})
+            _make_cut(decision, {k: rank_of[model, k] for k in ranks})
             for decision, ranks in zip(decisions, wanted_ranks[model], strict=True)
         ]
         for model in models
     }
 
 
-def _ranks_of(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
+def _ranks_needed(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
     """Return the ranks, from the highest score down, that a decision among `rows` rows needs."""
     if decision.kind == "median":
         return (rows + 1) // 2, rows // 2 + 1
@@ -155,7 +156,7 @@ def _ranks_of(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
     return (int(decision.value),)
 
 
-def _cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cut:
+def _make_cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cut:
     """Return where a decision cuts, given the scores of the ranks that it needs, by rank."""
     text = str(decision)
     if not ranks:
@@ -195,14 +196,14 @@ def _count_ranges(source: Source, roles: ColumnRoles, column: int) -> dict[str, 
     # Dekker's splitting: c - (c - b) is b rounded to BITS bits, where c = (2^(53 - BITS) + 1) b.
     bounded = f"greatest(-{LARGE}::DOUBLE, least({LARGE}::DOUBLE, score)) AS b"
     factor = f"{2 ** (53 - BITS) + 1}::DOUBLE"
-    scaled = f"SELECT *, b * {factor} AS c FROM (SELECT *, {bounded} FROM ({_scores(roles)}))"
+    scaled = f"SELECT *, b * {factor} AS c FROM (SELECT *, {bounded} FROM ({_scores_sql(roles)}))"
     counted = f"SELECT model, min(score) AS low, max(score) AS high, count(*) AS n FROM ({scaled})"
     running = "*, sum(n) OVER (PARTITION BY model ORDER BY low DESC) AS upto"
     ranges = f"SELECT {running} FROM ({counted} GROUP BY model, c - (c - b))"
     source.execute(f"CREATE OR REPLACE TEMP TABLE ranges AS {ranges}")
-    if source.one(f"SELECT 1 FROM ranges WHERE {sql.not_finite('low')} OR {sql.not_finite('high')} LIMIT 1"):
+    if source.row(f"SELECT 1 FROM ranges WHERE {sql.not_finite('low')} OR {sql.not_finite('high')} LIMIT 1"):
         refuse_scores(source, column)
-    return dict(source.all("SELECT model, sum(n)::BIGINT FROM ranges GROUP BY model ORDER BY model"))
+    return dict(source.rows("SELECT model, sum(n)::BIGINT FROM ranges GROUP BY model ORDER BY model"))
 
 
 def _find_ranks(
@@ -216,18 +217,20 @@ def _find_ranks(
         f"SELECT DISTINCT model, low, high, upto - n AS above FROM ranges JOIN {wanted_sql} USING (model)"
     )
     source.execute(f"CREATE OR REPLACE TEMP TABLE inside AS {ranges} WHERE {within}")
-    counted = f"SELECT model, above, score, count(*) AS n FROM ({_scores(roles)}) JOIN inside USING (model)"
+    counted = (
+        f"SELECT model, above, score, count(*) AS n FROM ({_scores_sql(roles)}) JOIN inside USING (model)"
+    )
     counted += " WHERE score BETWEEN low AND high GROUP BY ALL"
     upto = "above + sum(n) OVER (PARTITION BY model, above ORDER BY score DESC)"
     running = f"SELECT model, score, n, ({upto})::BIGINT AS upto FROM ({counted})"
-    ranks_found = source.all(
+    ranks_found = source.rows(
         f"SELECT model, k, score, n, upto FROM ({running}) JOIN {wanted_sql} USING (model) WHERE {within}"
     )
     source.execute("DROP TABLE ranges; DROP TABLE scores; DROP TABLE inside")
     return {(model, k): Rank(*rank) for model, k, *rank in ranks_found}
 
 
-def _scores(roles: ColumnRoles) -> str:
+def _scores_sql(roles: ColumnRoles) -> str:
     return "SELECT " + ("'' AS model" if roles.model is None else "model") + ", score FROM scores"
 
 
@@ -245,7 +248,7 @@ def level_sql(score: str, scores: list[float]) -> str:
     return "(" + " + ".join(steps) + ")::INTEGER"
 
 
-def selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:
+def count_selected(cut: Cut, scores: list[float], level: Ints, rows: Ints, seed: int, model: str) -> Ints:
     """Return how many rows of each cell are selected.
 
     Ties are drawn as counts: rows of one cell are alike, so a draw from all tied rows without replacement is
@@ -292,21 +295,21 @@ def find_bins(source: Source, column: int, bins: int | Edges) -> NumberBins:
         (f"write numbers or leave the cell empty, or audit {name} as it is, without ", Flag("bins")),
     )
     if isinstance(bins, Edges):
-        (all_integers,) = source.one(f"SELECT bool_and({value} = floor({value})) FROM predictions")
+        (all_integers,) = source.row(f"SELECT bool_and({value} = floor({value})) FROM predictions")
         closed_left = bins.closed == "left"
         tops = (math.nextafter(edge, -math.inf) if closed_left else edge for edge in bins.edges)
-        return NumberBins((*tops, math.inf), bins.names(whole=all_integers is not False), rising=True)
+        return NumberBins((*tops, math.inf), bins.names(integers=all_integers is not False), rising=True)
     # The top of bin i is the smallest value with i/bins of the rows at or below it, so a value belongs to the
     # bin in which the rows below it end.
     rows = f"SELECT {value} AS x FROM predictions WHERE {value} IS NOT NULL"
     values = f"SELECT x, count(*) AS n FROM ({rows}) GROUP BY ALL"
     running = f"SELECT x, n, sum(n) OVER (ORDER BY x) AS upto, sum(n) OVER () AS total FROM ({values})"
-    spans = source.all(
+    spans = source.rows(
         f"SELECT min(x), max(x) FROM ({running}) GROUP BY ((upto - n) * {bins}) // total ORDER BY 1"
     )
     if not spans:
         raise user_error(f"{name} has no numbers to cut into bins", "name another attribute", Flag("bins"))
-    return NumberBins(tuple(high for _, high in spans), tuple(_span(low, high) for low, high in spans))
+    return NumberBins(tuple(high for _, high in spans), tuple(_format_span(low, high) for low, high in spans))
 
 
 def bin_sql(column: int, bins: NumberBins) -> str:
@@ -315,7 +318,7 @@ def bin_sql(column: int, bins: NumberBins) -> str:
     return f"CASE WHEN number_{column} IS NULL THEN NULL{tops} END"
 
 
-def bins_note(name: str, bins_or_edges: int | Edges, bins: NumberBins) -> str:
+def describe_bins(name: str, bins_or_edges: int | Edges, bins: NumberBins) -> str:
     """Write where an attribute was cut."""
     if isinstance(bins_or_edges, Edges):
         return f"{name}: cut into {', '.join(bins.labels)}."
@@ -326,7 +329,7 @@ def bins_note(name: str, bins_or_edges: int | Edges, bins: NumberBins) -> str:
     return f"{name}: cut into {len(bins.labels)} bins{fewer}: {', '.join(bins.labels)}."
 
 
-def _span(low: float, high: float) -> str:
+def _format_span(low: float, high: float) -> str:
     low_text = f"{low + 0.0:.15g}"
     high_text = f"{high + 0.0:.15g}"
     if low_text == high_text:
@@ -353,16 +356,16 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
     in_sql = list(source.in_sql)
     for column in columns:
         signed = f"ends_with(trimmed_{column}, '%')"
-        (example,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {signed}")
+        (example,) = source.row(f"SELECT max(trimmed_{column}) FROM sample WHERE {signed}")
         if example is None:
             continue
-        text = in_sql[column].of("trimmed")
+        text = in_sql[column].expression("trimmed")
         share = f"TRY_CAST(rtrim({text}, {sql.quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
         number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {in_sql[column].number} END"
         in_sql[column] = replace(in_sql[column], number=number)
         note = f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}"
         is_number = f"number_{column} IS NOT NULL AND NOT {signed}"
-        (number_example,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {is_number}")
+        (number_example,) = source.row(f"SELECT max(trimmed_{column}) FROM sample WHERE {is_number}")
         notes.append(
             f"{note}; others as they are, such as {shown(number_example)}." if number_example else f"{note}."
         )
@@ -399,11 +402,11 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
     none is as high. What the first rows do not hint at is not looked for in all of them.
     """
     name = source.columns[column]
-    scale = _scale(source, column, "sample" if source.alone is None else "predictions")
-    if scale.mixed or any(_selects(scale, threshold) for threshold in thresholds):
-        scale = _scale(source, column, "predictions")
+    scale = _measure_scale(source, column, "sample" if source.alone is None else "predictions")
+    if scale.mixed or any(_whom_it_selects(scale, threshold) for threshold in thresholds):
+        scale = _measure_scale(source, column, "predictions")
     for threshold in thresholds:
-        who = _selects(scale, threshold)
+        who = _whom_it_selects(scale, threshold)
         if not who:
             continue
         span = f"{name} goes from {scale.low:.6g} to {scale.high:.6g}"
@@ -423,7 +426,7 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
     return [f"{name}: {counts}; if some are shares and some percents, write all on one scale."]
 
 
-def _selects(scale: _Scale, threshold: float) -> str:
+def _whom_it_selects(scale: _Scale, threshold: float) -> str:
     """Return whom a threshold of another scale selects; empty where it may well be of this one."""
     nearly = NEARLY * scale.rows
     share = 0 < threshold < 1 and TWO <= scale.high <= PERCENT
@@ -437,13 +440,13 @@ def _selects(scale: _Scale, threshold: float) -> str:
     return next((who for who, holds in cases.items() if holds), "")
 
 
-def _scale(source: Source, column: int, table: str) -> _Scale:
+def _measure_scale(source: Source, column: int, table: str) -> _Scale:
     """Return where the scores of a table lie."""
     score = f"number_{column}"
     conditions = (f"{score} > 0 AND {score} < 1", f"{score} BETWEEN 0 AND 1", f"{score} >= 1")
     counts = (f"count(*) FILTER ({condition})" for condition in (*conditions, f"{score} > 1 AND {score} < 2"))
     ends = f"coalesce(min({score}), -1), coalesce(max({score}), -1)"
-    return _Scale(*source.one(f"SELECT count({score}), {ends}, {', '.join(counts)} FROM {table}"))
+    return _Scale(*source.row(f"SELECT count({score}), {ends}, {', '.join(counts)} FROM {table}"))
 
 
 @dataclass(frozen=True)
@@ -496,9 +499,9 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
     names = source.columns
     labels = [] if roles.label is None else [roles.label]
     outcome_columns = [*(roles.scores if binary else ()), *labels]
-    all_counts = {column: _counts(source, column, favourable) for column in outcome_columns}
+    all_counts = {column: _count_values(source, column, favourable) for column in outcome_columns}
     word_counts = {column: counts for column, counts in all_counts.items() if counts}
-    outcomes = _outcomes(favourable, {value for counts in word_counts.values() for value in counts})
+    outcomes = _parse_outcomes(favourable, {value for counts in word_counts.values() for value in counts})
     if not word_counts:
         listed = " and ".join(names[column] for column in outcome_columns)
         if outcome_columns:
@@ -508,11 +511,11 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
         raise user_error((FAVOURABLE, f" has no effect: {problem}"), "leave it out", FAVOURABLE)
     keys = {column: _spelling_key(source, roles, column) for column in word_counts}
     alike = {column: config.spelling(key) != "keep" for column, key in keys.items()}
-    _check(source, word_counts, tuple(chain.from_iterable(outcomes)), alike)
-    own_outcomes = _own_words(word_counts, outcomes)
+    _refuse_unknown_values(source, word_counts, tuple(chain.from_iterable(outcomes)), alike)
+    own_outcomes = _outcomes_by_column(word_counts, outcomes)
     several = len(favourable) > 1 and not own_outcomes
     if several:
-        _check_classes(source, word_counts, tuple(chain.from_iterable(outcomes)))
+        _refuse_disjoint_classes(source, word_counts, tuple(chain.from_iterable(outcomes)))
     notes: list[str] = []
     values: dict[int, tuple[Outcome, ...]] = {}
     problems: list[Problem] = []
@@ -525,7 +528,7 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
         except AlikeValuesError as error:
             problems += error.problems
         else:
-            notes += [*merged, _note(names[column], counts, values[column])]
+            notes += [*merged, _describe_outcomes(names[column], counts, values[column])]
     if problems:
         raise AlikeValuesError(*problems)
     if several and roles.score not in word_counts:
@@ -539,7 +542,7 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
         uses_label = False
     in_sql = list(source.in_sql)
     for column, of_column in values.items():
-        in_sql[column] = _coded(in_sql[column], of_column)
+        in_sql[column] = _code_outcomes(in_sql[column], of_column)
     source = replace(source, in_sql=tuple(in_sql))
     return Outcomes(source, uses_label, favourable if several else (), tuple(notes))
 
@@ -550,10 +553,10 @@ def _spelling_key(source: Source, roles: ColumnRoles, column: int) -> str:
     return source.columns[roles.scores[-1] if is_baseline else column]
 
 
-def _outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outcome, ...]:
+def _parse_outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outcome, ...]:
     """Return the values of each outcome: a text that is no value itself may be several, "yes|Yes".
 
-    >>> _outcomes(("yes|Yes", "a|b"), {"yes", "Yes", "a|b"})
+    >>> _parse_outcomes(("yes|Yes", "a|b"), {"yes", "Yes", "a|b"})
     (('yes', 'Yes'), ('a|b',))
 
     Raises
@@ -572,9 +575,9 @@ def _outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outcome, .
     return outcomes
 
 
-def _counts(source: Source, column: int, favourable: tuple[str, ...]) -> dict[str, int]:
+def _count_values(source: Source, column: int, favourable: tuple[str, ...]) -> dict[str, int]:
     """Return the rows of each value of a column; none where all are 0 and 1, or true and false unasked."""
-    value_rows = source.all(
+    value_rows = source.rows(
         f"SELECT trimmed_{column} AS value, count(*), bool_and(code_{column} IS NOT NULL), "
         f"bool_and(number_{column} IS NOT NULL) FROM predictions WHERE value <> '' GROUP BY value "
         f"ORDER BY 2 DESC, 1 LIMIT {MOST_OUTCOMES + 1}"
@@ -584,14 +587,14 @@ def _counts(source: Source, column: int, favourable: tuple[str, ...]) -> dict[st
         problem = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
         raise user_error(problem, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
     values = {value for value, *_ in value_rows}
-    favourable_values = values & set(chain.from_iterable(_outcomes(favourable, values)))
+    favourable_values = values & set(chain.from_iterable(_parse_outcomes(favourable, values)))
     only_codes = all(code and (number or not favourable_values) for _, _, code, number in value_rows)
     if only_codes:
         return {}
     return {value: count for value, count, *_ in value_rows}
 
 
-def _check(
+def _refuse_unknown_values(
     source: Source,
     word_counts: Mapping[int, Mapping[str, int]],
     favourable: tuple[str, ...],
@@ -613,19 +616,22 @@ def _check(
             if other_column != column
             for value in word_counts[other_column]
         }
-        if alike[column] and spelled_otherwise(favourable, counts):
+        if alike[column] and is_spelled_otherwise(favourable, counts):
             continue
         if not set(favourable) & set(counts) and not set(counts) <= values_elsewhere:
             listed = ", ".join(map(shown, list(counts)[:MOST_LISTED]))
             problem = f"{source.columns[column]} is never {' or '.join(map(shown, favourable))}, but {listed}"
-            fix: Words = ("name one value of each column: ", *_flags(favourable[0], next(iter(counts))))
-            if not source.one(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
+            fix: Words = (
+                "name one value of each column: ",
+                *_flags_of_both(favourable[0], next(iter(counts))),
+            )
+            if not source.row(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
                 fix = ("say how scores become decisions: ", Flag("threshold"), ", ", Flag("top-k"))
                 fix = (*fix, " or ", Flag("top-share"))
             raise user_error(problem, fix, FAVOURABLE)
 
 
-def _check_classes(
+def _refuse_disjoint_classes(
     source: Source, word_counts: Mapping[int, Mapping[str, int]], favourable: tuple[str, ...]
 ) -> None:
     """Refuse several values where score and label have no word in common: they are of different classes."""
@@ -639,15 +645,15 @@ def _check_classes(
                 f"{names[column]} ({one}) and {names[other_column]} ({other}) have none in common"
             )
             each = (next(value for value in (*favourable, *counts) if value in counts) for counts in both)
-            fix = ("name one value of each column: ", *_flags(*each), "; values that count together ")
+            fix = ("name one value of each column: ", *_flags_of_both(*each), "; values that count together ")
             raise user_error(problem, (*fix, "are one outcome: ", Flag("favourable", "a|b")), FAVOURABLE)
 
 
-def _flags(value: str, other_value: str) -> tuple[Flag | str, ...]:
+def _flags_of_both(value: str, other_value: str) -> tuple[Flag | str, ...]:
     return Flag("favourable", value), " ", Flag("favourable", other_value)
 
 
-def _own_words(
+def _outcomes_by_column(
     word_counts: Mapping[int, Mapping[str, int]], outcomes: tuple[Outcome, ...]
 ) -> dict[int, tuple[Outcome, ...]]:
     """Return the outcome of each column where score and label have words, and one outcome, of their own."""
@@ -662,7 +668,7 @@ def _own_words(
     return {}
 
 
-def _note(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -> str:
+def _describe_outcomes(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -> str:
     favourable = [value for outcome in outcomes for value in outcome]
     unfavourable = [(value, count) for value, count in counts.items() if value not in favourable]
     listed = ", ".join(
@@ -686,9 +692,9 @@ def _note(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -
     return f"{name}: {', '.join(texts)} {counted}{zeros}."
 
 
-def _coded(column: sql.ColumnSql, outcomes: tuple[Outcome, ...]) -> sql.ColumnSql:
+def _code_outcomes(column: sql.ColumnSql, outcomes: tuple[Outcome, ...]) -> sql.ColumnSql:
     """Return a column whose code is 1 and 0, or the position of its class; NULL where it is empty."""
-    text = column.of("trimmed")
+    text = column.expression("trimmed")
     several = len(outcomes) > 1
     codes = "".join(
         f" WHEN {text} IN ({', '.join(map(sql.quoted, outcome))}) THEN {class_index if several else 1}"

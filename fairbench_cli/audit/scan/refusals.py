@@ -25,7 +25,7 @@ CUT = (
 
 
 @contextmanager
-def reading(source: Source) -> Iterator[None]:
+def reading_rows(source: Source) -> Iterator[None]:
     """Raise what DuckDB cannot read of a file as a `UserError` that names it."""
     import duckdb
 
@@ -34,14 +34,14 @@ def reading(source: Source) -> Iterator[None]:
     except (duckdb.ParserException, duckdb.BinderException, duckdb.CatalogException):
         raise  # a fault of ours, not of the rows
     except duckdb.Error as error:
-        raise broken(source, error) from None
+        raise reading_error(source, error) from None
 
 
-def broken(source: Source, error: Exception) -> UserError:
+def reading_error(source: Source, error: Exception) -> UserError:
     """Return the error that DuckDB's refusal to read on means, with a line number where there is one."""
     with readable(source.name):
         if source.format == "csv":
-            error_in_text = _scan_text(source)
+            error_in_text = _find_error_in_text(source)
         else:
             error_in_text = None
     if error_in_text is not None:
@@ -63,7 +63,7 @@ def broken(source: Source, error: Exception) -> UserError:
     return user_error(f"cannot be read as {kind}: {first_line}", "write the file again", source.name)
 
 
-def _scan_text(source: Source) -> UserError | None:
+def _find_error_in_text(source: Source) -> UserError | None:
     """Read a text table the slow way until something is wrong with it."""
     start = 1
     try:
@@ -113,11 +113,11 @@ def refuse_if(source: Source, column: int, bad: str, problem: str, fix: Words) -
     numbered = "SELECT row_number() OVER () AS line, * FROM predictions"
     first_row = f"count(*), min(line), arg_min(coalesce(text_{column}, ''), line)"
     with source.engine(ordered=True, threads=1):
-        count, row, value = source.one(f"SELECT {first_row} FROM ({numbered}) WHERE {bad}")
+        count, row, value = source.row(f"SELECT {first_row} FROM ({numbered}) WHERE {bad}")
     if count:
         name = shown(source.columns[column])
         text = problem.format(column=name, value=shown(value), count=counted_words(count, "row"))
-        raise user_error(text, fix, _place(source, row))
+        raise user_error(text, fix, _position_of_row(source, row))
 
 
 def refuse_scores(source: Source, column: int) -> None:
@@ -135,16 +135,16 @@ def refuse_scores(source: Source, column: int) -> None:
 
 def refuse_codes(source: Source, column: int, flag: str) -> None:
     """Refuse scores or labels (`flag` says which) that are not 0 or 1, or a class."""
-    value_rows = source.all(
+    value_rows = source.rows(
         f"SELECT trimmed_{column}, code_{column} IS NULL FROM predictions WHERE trimmed_{column} <> '' "
         f"GROUP BY ALL ORDER BY 1 LIMIT {MOST_CLASSES + 1}"
     )
     values = [value for value, _ in value_rows]
     has_many = len(value_rows) > MOST_CLASSES and any(
-        bad and _number(value) is not None for value, bad in value_rows
+        bad and _parse_number(value) is not None for value, bad in value_rows
     )
     seen = "{column} has {value}, not 0 or 1, in {count}"
-    fix = _advice(flag, values)
+    fix = _advise(flag, values)
     if has_many and flag == "score":
         fix = CUT
     elif has_many:
@@ -176,7 +176,7 @@ def refuse_counts(source: Source, column: int) -> None:
         f"{{column}} has {{value}}, not a whole number from 0 to {MOST_PEOPLE:,}, in {{count}}",
         ("counts say how many people a row stands for; other numbers may be weights: ", Flag("weight")),
     )
-    (people,) = source.one(f"SELECT coalesce(sum({number}), 0) FROM predictions")
+    (people,) = source.row(f"SELECT coalesce(sum({number}), 0) FROM predictions")
     if not 0 < people <= MOST_PEOPLE:
         problem = f"{shown(source.columns[column])} adds up to {people:,.0f} people"
         fix = (
@@ -197,7 +197,7 @@ def _refuse_missing(source: Source, column: int) -> None:
     )
 
 
-def _place(source: Source, row: int) -> str:
+def _position_of_row(source: Source, row: int) -> str:
     """Write a data row (from 1) as ``file:line``; Parquet and frames have rows only."""
     if source.format in ("parquet", "sqlite", "frame"):
         return f"{source.name}:row {row}"
@@ -216,17 +216,17 @@ def _place(source: Source, row: int) -> str:
     return f"{source.name}:{row + 1}"
 
 
-def _advice(flag: str, values: list[str]) -> Words:
+def _advise(flag: str, values: list[str]) -> Words:
     """Say how to make 0/1 of these values."""
-    numbers = {_number(value) for value in values}
+    numbers = {_parse_number(value) for value in values}
     if flag == "score" and any(value.endswith("%") for value in values):
         return CUT
-    if any("," in value and _number(value.replace(",", ".")) is not None for value in values):
+    if any("," in value and _parse_number(value.replace(",", ".")) is not None for value in values):
         return "write decimal points, not commas"
     if numbers in ({1.0, 2.0}, {-1.0, 1.0}):
         problem = f"recode {' and '.join(values)} as 0 and 1, or say which of them is 1: "
         return problem, Flag("favourable", values[-1])
-    texts = [value for value in values if _number(value) is None]
+    texts = [value for value in values if _parse_number(value) is None]
     if texts and len(values) <= MOST_CLASSES:
         listed = ", ".join(map(sql.quoted, values[:MOST_NAMED])) + (", …" if len(values) > MOST_NAMED else "")
         return "say which value counts as 1, ", Flag("favourable", "VALUE"), f": one of {listed}"
@@ -236,7 +236,7 @@ def _advice(flag: str, values: list[str]) -> Words:
     return problem, Flag("favourable", "VALUE")
 
 
-def _number(text: str) -> float | None:
+def _parse_number(text: str) -> float | None:
     with suppress(ValueError):
         return float(text)
     return None

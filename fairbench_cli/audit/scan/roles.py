@@ -10,7 +10,7 @@ from itertools import chain
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.source import Source, in_parts
+from fairbench_cli.audit.scan.source import Source, in_batches
 from fairbench_cli.base.errors import Flag, UserError, Words, shown, suggest, user_error
 from fairbench_cli.base.text import listed
 from fairbench_cli.data import recognise
@@ -47,14 +47,14 @@ class RejectedGuesses:
 
     Parameters
     ----------
-    words : set of int
+    with_words : set of int
         Columns that looked like quantities and hold words below.
-    many : set of int
+    too_many : set of int
         Columns that looked like attributes and have too many groups.
     """
 
-    words: frozenset[int]
-    many: frozenset[int]
+    with_words: frozenset[int]
+    too_many: frozenset[int]
 
 
 NONE_REJECTED = RejectedGuesses(frozenset(), frozenset())
@@ -66,7 +66,7 @@ class ColumnRoles:
 
     Parameters
     ----------
-    taken : dict of column to {"score", "label", "weight", "model", "cluster"}
+    role_of : dict of column to {"score", "label", "weight", "model", "cluster"}
         Without a label the audit is unsupervised. The score is called "label" where the labels themselves are
         audited.
     scores : tuple of int
@@ -87,7 +87,7 @@ class ColumnRoles:
         What a reader should know.
     """
 
-    taken: dict[int, str]
+    role_of: dict[int, str]
     scores: tuple[int, ...]
     label: int | None
     weight: int | None
@@ -113,7 +113,9 @@ class ColumnRoles:
         return sql.text(self.model)
 
 
-def assign(source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE_REJECTED) -> ColumnRoles:
+def assign_roles(
+    source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE_REJECTED
+) -> ColumnRoles:
     """Return the role of each column: as is said, else as the first rows suggest and all rows do not reject.
 
     The score is looked for as ``score``, the label as ``label_value`` or ``label``; attributes default to
@@ -128,8 +130,8 @@ def assign(source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE
     notes: list[str] = []
     itself = config.score is not None and config.score == config.label
     score = config.score or "score"
-    label = config.label or _usual_label(source)
-    if config.score is None and config.explained_by and "score" not in source.places and label:
+    label = config.label or _find_usual_label(source)
+    if config.score is None and config.explained_by and "score" not in source.column_index and label:
         score = label
         itself = True
     if itself:
@@ -159,19 +161,25 @@ def assign(source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE
     left_out: tuple[str, ...] = ()
     if config.attributes is None:
         for name in source.doubled:
-            if name in _named(config) or recognise.named_like_protected(name):
-                raise _unknown(source, name, "attribute", [])
+            if name in _attributes_in_options(config) or recognise.named_like_protected(name):
+                raise _unknown_column(source, name, "attribute", [])
         free = [
-            i for name, i in source.places.items() if i not in role_of and name.lower() not in RESERVED - USED
+            i
+            for name, i in source.column_index.items()
+            if i not in role_of and name.lower() not in RESERVED - USED
         ]
-        attributes, quantities, left_out = _default_attributes(source, free, frozenset(config.bins), rejected)
+        attributes, quantities, left_out = _select_default_attributes(
+            source, free, frozenset(config.bins), rejected
+        )
         if config.preset != "aequitas":  # which audits them all
-            attributes, unlikely_notes = _likely(source, attributes, quantities, _named(config))
+            attributes, unlikely_notes = _select_likely(
+                source, attributes, quantities, _attributes_in_options(config)
+            )
             left_out = (*unlikely_notes, *left_out)
         notes += left_out
     else:
         attributes = {name: find_column(source, name, "attribute", role_of) for name in config.attributes}
-        notes += _forgotten_weights(source, config, {*role_of, *attributes.values()})
+        notes += _note_unused_weights(source, config, {*role_of, *attributes.values()})
     for name in config.bins:
         attributes.setdefault(name, find_column(source, name, "bins", role_of))
     crossed = dict.fromkeys(chain.from_iterable(config.intersections))
@@ -191,14 +199,14 @@ def assign(source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE
     if "model" in columns:
         single = None
     else:
-        single = source.places.get("model_id")
+        single = source.column_index.get("model_id")
     if "model" not in columns and "model_id" in source.doubled:
-        raise _unknown(source, "model_id", "model-column", [])
+        raise _unknown_column(source, "model_id", "model-column", [])
     scores = [column for role, column in columns.items() if role.partition(" ")[0] == "score"]
     if source.alone is not None:
         scores = [len(source.columns) - 1, *scores]  # the baseline comes first
     return ColumnRoles(
-        taken=role_of,
+        role_of=role_of,
         scores=tuple(scores),
         label=columns.get("label"),
         weight=columns.get("weight"),
@@ -213,14 +221,18 @@ def assign(source: Source, config: AuditConfig, rejected: RejectedGuesses = NONE
     )
 
 
-def _forgotten_weights(source: Source, config: AuditConfig, used_columns: set[int]) -> list[str]:
+def _note_unused_weights(source: Source, config: AuditConfig, used_columns: set[int]) -> list[str]:
     """Return a note of columns that look like weights, where nothing is said of weights."""
     weight_columns = [
-        i for name, i in source.places.items() if i not in used_columns and recognise.named_like_weights(name)
+        i
+        for name, i in source.column_index.items()
+        if i not in used_columns and recognise.named_like_weights(name)
     ]
     if config.weight is not None or config.preset is not None:
         return []
-    names = [source.columns[i] for i, _, n_words, _ in _first_values(source, weight_columns) if n_words == 0]
+    names = [
+        source.columns[i] for i, _, n_words, _ in _look_at_first_rows(source, weight_columns) if n_words == 0
+    ]
     listed = " and ".join(names)
     if len(names) == 1:
         look = "looks like weights and is"
@@ -231,15 +243,15 @@ def _forgotten_weights(source: Source, config: AuditConfig, used_columns: set[in
     return []
 
 
-def _usual_label(source: Source) -> str | None:
+def _find_usual_label(source: Source) -> str | None:
     """Return the label column by its usual name; refuse it in capitals, and two of them."""
     for name in LABELS:
         if name in source.doubled:
-            raise _unknown(source, name, "label", [])
-    usual = [name for name in LABELS if name in source.places]
-    capitals = [name for name in source.places if name.lower() in LABELS]
+            raise _unknown_column(source, name, "label", [])
+    usual = [name for name in LABELS if name in source.column_index]
+    capitals = [name for name in source.column_index if name.lower() in LABELS]
     if capitals and not usual:
-        raise _unknown(source, "label_value", "label", capitals[:1])
+        raise _unknown_column(source, "label_value", "label", capitals[:1])
     if usual:
         return usual[0]
     return None
@@ -247,10 +259,10 @@ def _usual_label(source: Source) -> str | None:
 
 def find_column(source: Source, name: str, key: str, role_of: Mapping[int, str] | None = None) -> int:
     """Return the column of a name that was given for a key, which must not be taken."""
-    column = source.places.get(name)
+    column = source.column_index.get(name)
     if column is None:
-        free = [free_name for free_name, i in source.places.items() if i not in (role_of or ())]
-        raise _unknown(source, name, key, free)
+        free = [free_name for free_name, i in source.column_index.items() if i not in (role_of or ())]
+        raise _unknown_column(source, name, key, free)
     if role_of and column in role_of:
         raise user_error(
             f"column {shown(name)} is the {role_of[column]}", "name another attribute", Flag(key)
@@ -258,7 +270,7 @@ def find_column(source: Source, name: str, key: str, role_of: Mapping[int, str] 
     return column
 
 
-def _unknown(source: Source, name: str, key: str, names: list[str]) -> UserError:
+def _unknown_column(source: Source, name: str, key: str, names: list[str]) -> UserError:
     """Return the error for a name that no column has, or several have."""
     if source.format == "csv":
         where = f"{source.name}:1"
@@ -286,25 +298,25 @@ def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserE
     return user_error(problem, "intersect fewer attributes" if len(names) > 1 else fix, source.name)
 
 
-def _default_attributes(
+def _select_default_attributes(
     source: Source, free: list[int], binned: frozenset[str], rejected: RejectedGuesses
 ) -> tuple[dict[str, int], tuple[int, ...], tuple[str, ...]]:
     """Return which of the columns `free` are audited, which hold quantities, and what was left out, and why.
 
     `binned` are the names of those to be cut into bins.
     """
-    (rows,) = source.one("SELECT count(*) FROM sample")
+    (rows,) = source.row("SELECT count(*) FROM sample")
     is_complete = rows < source.first_rows
     attributes: dict[str, int] = {}
     left_out: dict[tuple[str, str], list[str]] = {}
     quantities: list[int] = []
-    for i, distinct, n_words, example in _first_values(source, free):
+    for i, distinct, n_words, example in _look_at_first_rows(source, free):
         name = source.columns[i]
-        numeric = n_words == 0 and i not in rejected.words
+        numeric = n_words == 0 and i not in rejected.with_words
         has_many_values = distinct > MOST_CODES
         mostly_unique = 2 * distinct > rows
         too_many = (
-            i in rejected.many
+            i in rejected.too_many
             or distinct > MOST_VALUES
             or (is_complete and has_many_values and mostly_unique)
         )
@@ -315,9 +327,9 @@ def _default_attributes(
             (WEIGHTS, numeric and recognise.named_like_weights(name)),
             (IDENTIFIERS, has_many_values and recognise.named_like_identifiers(name)),
             (NUMBERS, has_many_values and numeric),
-            (DATES, recognise.is_date(example) and _all_dates(source, i)),
+            (DATES, recognise.is_date(example) and _are_all_dates(source, i)),
             (OWN_VALUES if mostly_unique else MANY_VALUES, too_many),
-            (BYTES, source.in_sql[i].binary and source.one(bytes_in)),
+            (BYTES, source.in_sql[i].binary and source.row(bytes_in)),
         )
         why = next((reason for reason, holds in reasons if holds and name not in binned), None)
         if why is None:
@@ -326,11 +338,11 @@ def _default_attributes(
             left_out.setdefault(why, []).append(name)
         if why in (WEIGHTS, NUMBERS):
             quantities.append(i)
-    notes = tuple(_left_out(why, names) for why, names in left_out.items())
+    notes = tuple(_describe_left_out(why, names) for why, names in left_out.items())
     return attributes, tuple(quantities), notes
 
 
-def _named(config: AuditConfig) -> frozenset[str]:
+def _attributes_in_options(config: AuditConfig) -> frozenset[str]:
     """Return the attributes that options name, in whatever place."""
     gates = (attribute for attribute, _ in config.fail_on)
     groups = (name.partition("=")[0] for name in config.exclude)
@@ -338,7 +350,7 @@ def _named(config: AuditConfig) -> frozenset[str]:
     return frozenset((*config.bins, *config.references, *gates, *groups, *crossed))
 
 
-def _likely(
+def _select_likely(
     source: Source, attributes: dict[str, int], quantities: Sequence[int], named_by_options: frozenset[str]
 ) -> tuple[dict[str, int], tuple[str, ...]]:
     """Return those columns of groups that are likely meant, and notes of which these are and which not.
@@ -367,42 +379,41 @@ def _likely(
         raise user_error(problem, (*fix, *cut), source.name)
     unlikely = [name for name in attributes if name not in likely]
     audited_note = f"Audited of {len(attributes)} columns of groups: {', '.join(likely)}."
-    return likely, (audited_note, _left_out(UNLIKELY, unlikely))
+    return likely, (audited_note, _describe_left_out(UNLIKELY, unlikely))
 
 
-def _left_out(why: tuple[str, str], names: list[str]) -> str:
+def _describe_left_out(why: tuple[str, str], names: list[str]) -> str:
     """Write why columns are not audited."""
     how = f"--attribute {names[0]}" + (f", or cut it: --bins {names[0]}=4" if why == NUMBERS else "")
     if why == WEIGHTS:
         how = f"--weight {names[0]}, or {how}"
-    else:
-        how = how
     return f"Not audited, as {why[len(names) > 1]}: {listed(names, MOST_LISTED)} (unless named: {how})."
 
 
-def words_below(source: Source, quantities: tuple[int, ...]) -> frozenset[int]:
+def find_words_below(source: Source, quantities: tuple[int, ...]) -> frozenset[int]:
     """Return which of many quantities hold words below the first rows."""
     with_words: set[int] = set()
-    for some_columns in in_parts(quantities, WORDS_AT_ONCE):
-        counts = source.one(f"SELECT {', '.join(_words(i) for i in some_columns)} FROM predictions")
+    for some_columns in in_batches(quantities, WORDS_AT_ONCE):
+        counts = source.row(f"SELECT {', '.join(_count_words_sql(i) for i in some_columns)} FROM predictions")
         with_words |= {i for i, n_words in zip(some_columns, counts, strict=True) if n_words}
     return frozenset(with_words)
 
 
-def _first_values(source: Source, columns: list[int]) -> Iterator[tuple[int, int, int, str]]:
+def _look_at_first_rows(source: Source, columns: list[int]) -> Iterator[tuple[int, int, int, str]]:
     """Yield each column with how many values and how many words the first rows have, and one value."""
-    for some_columns in in_parts(columns, source.at_once):
+    for some_columns in in_batches(columns, source.at_once):
         expressions = [
-            f"count(DISTINCT trimmed_{i}), {_words(i)}, coalesce(max(trimmed_{i}), '')" for i in some_columns
+            f"count(DISTINCT trimmed_{i}), {_count_words_sql(i)}, coalesce(max(trimmed_{i}), '')"
+            for i in some_columns
         ]
-        values = source.one(f"SELECT {', '.join(expressions)} FROM sample")
+        values = source.row(f"SELECT {', '.join(expressions)} FROM sample")
         yield from zip(some_columns, values[::3], values[1::3], values[2::3], strict=True)
 
 
-def _words(column: int) -> str:
+def _count_words_sql(column: int) -> str:
     return f"count(*) FILTER ({sql.word(column)})"
 
 
-def _all_dates(source: Source, column: int) -> bool:
-    values = source.all(f"SELECT DISTINCT trimmed_{column} FROM sample WHERE trimmed_{column} <> ''")
+def _are_all_dates(source: Source, column: int) -> bool:
+    values = source.rows(f"SELECT DISTINCT trimmed_{column} FROM sample WHERE trimmed_{column} <> ''")
     return all(recognise.is_date(value) for (value,) in values)

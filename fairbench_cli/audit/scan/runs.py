@@ -91,13 +91,13 @@ def rows_of_run(
     else:
         path = None
     if path is not None and path.is_dir() and (path / "plan.json").is_file():
-        return _of_cell(path, config, tuple(only), repeat)
+        return _read_cell(path, config, tuple(only), repeat)
     if only:
         problem = "cells are those of a folder of results"
         fix = "audit the folder that `fairbench run` wrote"
         raise user_error(problem, f"{fix}, or leave it out", Flag("only"))
     if path is not None:
-        rows = _of_predictions(path, config, repeat or 0)
+        rows = _read_predictions(path, config, repeat or 0)
     else:
         rows = None
     if rows is None and repeat is not None:
@@ -106,7 +106,7 @@ def rows_of_run(
     return rows
 
 
-def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: int | None) -> RunRows:
+def _read_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: int | None) -> RunRows:
     """Return the rows that the counts of a repeat stand for."""
     from fairbench_cli.experiment.journal.folder import read_results
 
@@ -118,7 +118,7 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
                 raise user_error(SCORELESS, fix, Flag(key))
             raise user_error(FEATURELESS, f"leave it out; {fix}", Flag(key))
     plan, reading = read_results(folder)
-    cell = _one_cell(folder, plan, only)
+    cell = _find_cell(folder, plan, only)
     number = repeat or 0
     records = {n: reading.records.get((cell["key"], n)) for n in range(plan.config.repeats)}
     record = records.get(number)
@@ -130,19 +130,19 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
             why = "has not been run"
         else:
             why = f"is {record.status}: {record.reason}"
-        raise _no_repeat(f"repeat {number} of this cell in {shown_path(folder)} {why}", counted_repeats)
+        raise _no_repeat_error(f"repeat {number} of this cell in {shown_path(folder)} {why}", counted_repeats)
     protected = plan.protected(cell["dataset"], cell["attribute"])
-    frame, drawn = _expanded(record.counts.n, protected)
+    frame, drawn = _expand_counts(record.counts.n, protected)
     called = [f"{key}={cell[key]}" for key in ("dataset", "attribute", "intervention", "classifier")]
     name = f"{shown_path(folder)}, {', '.join(called)}, beta={cell['beta']:g}, repeat {number}"
     notes = (
-        _note(frame, f"{number} (of {plan.config.repeats}) as its counts have them"),
+        _describe_rows(frame, f"{number} (of {plan.config.repeats}) as its counts have them"),
         *(["Its decisions are drawn at random; counts are those expected, to whole rows."] if drawn else []),
     )
     return RunRows(frame, _with_columns(config, tuple(frame.columns[:-2])), name, notes)
 
 
-def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str, Any]:
+def _find_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str, Any]:
     """Return the one cell that filters leave; of cells that share a model, the first."""
     from fairbench_cli.experiment.plan import facts_of, select, text_of
 
@@ -177,7 +177,7 @@ def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str,
     raise user_error(problem, f"name one, such as {example}", Flag("only"))
 
 
-def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, bool]":
+def _expand_counts(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, bool]":
     """Return a row for each that is counted, and whether counts were no whole numbers.
 
     Parameters
@@ -197,7 +197,7 @@ def _expanded(n: Any, protected: "ProtectedAttributes") -> "tuple[pd.DataFrame, 
     return pd.DataFrame(columns), bool((n % 1 != 0).any())
 
 
-def _of_predictions(path: Path, config: AuditConfig, number: int) -> RunRows | None:
+def _read_predictions(path: Path, config: AuditConfig, number: int) -> RunRows | None:
     """Return the rows of one repeat of a file of predictions; None of any other file."""
     if path.suffix != ".parquet" or not path.is_file():
         return None
@@ -214,11 +214,13 @@ def _of_predictions(path: Path, config: AuditConfig, number: int) -> RunRows | N
     frame = relation.filter(duckdb.ColumnExpression("repeat") == number).df().drop(columns=[*leading])
     if frame.empty:
         stored_repeats = [n for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
-        raise _no_repeat(f"{shown_path(path)} has no repeat {number}", stored_repeats)
+        raise _no_repeat_error(f"{shown_path(path)} has no repeat {number}", stored_repeats)
     if frame["score"].isna().all():
         frame = frame.drop(columns="score")
     config = _with_columns(config, names[len(leading) : -len(trailing)])
-    return RunRows(frame, config, f"{shown_path(path)}, repeat {number}", (_note(frame, str(number)),))
+    return RunRows(
+        frame, config, f"{shown_path(path)}, repeat {number}", (_describe_rows(frame, str(number)),)
+    )
 
 
 def _with_columns(config: AuditConfig, attributes: tuple[str, ...]) -> AuditConfig:
@@ -228,12 +230,12 @@ def _with_columns(config: AuditConfig, attributes: tuple[str, ...]) -> AuditConf
     return config.model_copy(update=unnamed)
 
 
-def _note(frame: "pd.DataFrame", repeat: str) -> str:
+def _describe_rows(frame: "pd.DataFrame", repeat: str) -> str:
     problem = f"These are the {len(frame):,} test rows of repeat {repeat}: one model."
     return f"{problem} Repeats are not put together, as they may share their test rows."
 
 
-def _no_repeat(problem: str, repeats: list[int]) -> UserError:
+def _no_repeat_error(problem: str, repeats: list[int]) -> UserError:
     if repeats:
         fix = f"give one of {', '.join(map(str, repeats[:MOST_CHOICES]))}"
     else:

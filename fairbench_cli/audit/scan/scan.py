@@ -20,10 +20,10 @@ import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import readings, sql
-from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, scores_of, selected
+from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, count_selected, scores_of
 from fairbench_cli.audit.scan.refusals import refuse_if
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
-from fairbench_cli.audit.scan.source import Source, in_parts
+from fairbench_cli.audit.scan.source import Source, in_batches
 from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
@@ -49,7 +49,7 @@ class Cells:
         How many rows, and how many of them have a weight above 0.
     weight, square : arrays
         The sums of their weights and squared weights.
-    bad_weights, words : int
+    bad_weights, word_counts : int
         Rows with a weight that is none; cells of supposed quantities that are not numbers.
     values : dict of attribute to list of str or None
         As in the file; the names of bins for binned ones.
@@ -65,7 +65,7 @@ class Cells:
     weight: Floats
     square: Floats
     bad_weights: int
-    words: tuple[int, ...]
+    word_counts: tuple[int, ...]
     values: dict[str, list[str | None]]
     single: frozenset[str | None]
 
@@ -152,7 +152,7 @@ class OpenedRows:
         keys += [f"{self.group_sql(name)} AS attribute_{i}" for i, name in enumerate(attributes)]
         if roles.weight is not None:
             keys.append(f"number_{roles.weight} AS weight")
-        keys += [f"{sql.word(column)} AS word_{column}" for column in _checked(roles)]
+        keys += [f"{sql.word(column)} AS word_{column}" for column in _columns_checked_for_words(roles)]
         keys += more_keys
         if self.binary:
             levels = [f"{sql.code(column, -1)} AS level_{i}" for i, column in enumerate(roles.scores)]
@@ -271,42 +271,44 @@ def count_cells(scan: OpenedRows) -> dict[tuple[str, ...], Cells]:
             return _count_sets(scan, [attributes])
         levels = {
             name: n_levels
-            for (name,), n_levels in _groups(scan, "count(DISTINCT {}) + 1", "sample", single_attributes)
+            for (name,), n_levels in _count_groups(
+                scan, "count(DISTINCT {}) + 1", "sample", single_attributes
+            )
         }
-        return _counted(scan, _sets(levels, audited))
+        return _count_in_batches(scan, _sets_to_count(levels, audited))
     except _TooManyCells:
         if scan.drawn:
             problem = "the attributes have too many combinations to draw ties at random"
             fix = ("name fewer attributes, or use ", Flag("ties", "include"))
             raise user_error(problem, fix, Flag("ties")) from None
     # The first rows misled.
-    for names, n_groups in _groups(
+    for names, n_groups in _count_groups(
         scan, "approx_count_distinct({})", "predictions", dict.fromkeys([*single_attributes, *audited])
     ):
         if n_groups > 2 * MOST_GROUPS:
             raise TooManyGroups(names, f"about {n_groups}")
     try:
-        return _counted(scan, audited)
+        return _count_in_batches(scan, audited)
     except _TooManyCells:
         problem = f"models, decisions and groups make over {MOST_FOUND:,} combinations"
         where = scan.source.name if scan.roles.model is None else Flag("model-column")
         raise user_error(problem, "audit fewer models or decisions at a time", where) from None
 
 
-def _groups(
+def _count_groups(
     scan: OpenedRows, count: str, table: str, sets: Iterable[tuple[str, ...]]
 ) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield sets of attributes, each with a count of its groups; `count` is SQL with a place for these."""
-    for some_sets in in_parts(list(sets), scan.source.at_once):
+    for some_sets in in_batches(list(sets), scan.source.at_once):
         keys = (", ".join(map(scan.group_sql, names)) for names in some_sets)
         counts = ", ".join(count.format(f"({key})") for key in keys)
-        yield from zip(some_sets, scan.source.one(f"SELECT {counts} FROM {table}"), strict=True)
+        yield from zip(some_sets, scan.source.row(f"SELECT {counts} FROM {table}"), strict=True)
 
 
-def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _sets_to_count(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Return sets of attributes to count together, such that each of `audited` is within one of them.
 
-    >>> _sets({"a": 9, "b": 900, "c": 8, "d": 7}, [("a",), ("b",), ("c",), ("d",), ("b", "d")])
+    >>> _sets_to_count({"a": 9, "b": 900, "c": 8, "d": 7}, [("a",), ("b",), ("c",), ("d",), ("b", "d")])
     [('b', 'd'), ('a', 'c')]
     """
     sets: list[tuple[str, ...]] = []
@@ -321,9 +323,9 @@ def _sets(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -> list[tu
     return sets
 
 
-def _counted(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
+def _count_in_batches(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
     result: dict[tuple[str, ...], Cells] = {}
-    for some_sets in in_parts(sets, scan.source.at_once):
+    for some_sets in in_batches(sets, scan.source.at_once):
         result |= _count_sets(scan, some_sets)
     return result
 
@@ -332,21 +334,21 @@ def _count_sets(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple
     """Count some sets of attributes, each for itself, in one scan."""
     key_of = {name: f"attribute_{i}" for i, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
     tie = ("tie",) if scan.drawn and scan.weighted else ()
-    sums = [*_sums(scan.roles), *(f"grouping({key})" for key in key_of.values())]
+    sums = [*_sums_sql(scan.roles), *(f"grouping({key})" for key in key_of.values())]
     grouping_sets = [(*scan.key_names, *(key_of[name] for name in names), *tie) for names in sets]
     query = group_by(scan.keys(key_of), (*scan.key_names, *key_of.values()), sums, grouping_sets)
-    cell_rows = scan.source.all(f"{query} LIMIT {MOST_FOUND + 1}")
+    cell_rows = scan.source.rows(f"{query} LIMIT {MOST_FOUND + 1}")
     if len(cell_rows) > MOST_FOUND:
         raise _TooManyCells
     by_set: dict[tuple[int, ...], list[tuple[Any, ...]]] = defaultdict(list)
     for row in cell_rows:
         by_set[row[-len(key_of) :]].append(row[: -len(key_of)])
     marks = {names: tuple(int(name not in names) for name in key_of) for names in sets}
-    return {names: _cells(scan, by_set[mark], key_of, names) for names, mark in marks.items()}
+    return {names: _make_cells(scan, by_set[mark], key_of, names) for names, mark in marks.items()}
 
 
-def _sums(roles: ColumnRoles) -> list[str]:
-    """Write what is summed up of the rows of a cell in SQL, as `_cells` reads it."""
+def _sums_sql(roles: ColumnRoles) -> list[str]:
+    """Write what is summed up of the rows of a cell in SQL, as `_make_cells` reads it."""
     sums = ["count(*)"] * 4 + ["0"]
     if roles.weight is not None:
         sums[1:] = [
@@ -355,14 +357,14 @@ def _sums(roles: ColumnRoles) -> list[str]:
             "coalesce(sum(weight * weight), 0)",
             f"count(*) FILTER ({sql.not_weight('weight')})",
         ]
-    return sums + [f"count(*) FILTER (word_{column})" for column in _checked(roles)]
+    return sums + [f"count(*) FILTER (word_{column})" for column in _columns_checked_for_words(roles)]
 
 
-def _checked(roles: ColumnRoles) -> tuple[int, ...]:
+def _columns_checked_for_words(roles: ColumnRoles) -> tuple[int, ...]:
     return roles.quantities if len(roles.quantities) <= MOST_CHECKED else ()
 
 
-def _cells(
+def _make_cells(
     scan: OpenedRows, rows: Sequence[tuple[Any, ...]], attributes: Iterable[str], names: Sequence[str]
 ) -> Cells:
     """Return the cells of some attributes; of all that were `used`, the values of others are NULL."""
@@ -415,7 +417,7 @@ def make_slices(scan: CountedRows) -> tuple[Slice, ...]:
     TooManyGroups
         When an attribute or intersection has too many groups.
     """
-    slices = _slices(scan)
+    slices = _unlimited_slices(scan)
     for group_counts in slices:
         n_groups = len(group_counts.counts.groups)
         if n_groups > MOST_GROUPS:
@@ -440,7 +442,7 @@ def counted_jointly(scan: Scan) -> Scan:
             joint = replace(joint, cells=_count_sets(joint, [names]))
         except _TooManyCells:
             raise TooManyGroups(names, f"over {MOST_FOUND // 4}") from None
-    return replace(joint, tally=replace(scan.tally, slices=_slices(joint)))
+    return replace(joint, tally=replace(scan.tally, slices=_unlimited_slices(joint)))
 
 
 def groups_of(scan: CountedRows, names: Sequence[str]) -> tuple[list[tuple[str, ...]], Ints]:
@@ -472,18 +474,18 @@ def parts_of_groups(scan: CountedRows, group_counts: Slice, names: Sequence[str]
     return [groups[i] for i in np.unique(code[of_model])]
 
 
-def _slices(scan: CountedRows) -> tuple[Slice, ...]:
+def _unlimited_slices(scan: CountedRows) -> tuple[Slice, ...]:
     models = {model for cells in scan.cells.values() for model in cells.models}
     groups = {names: groups_of(scan, names) for names in scan.roles.audited}
     return tuple(
-        _slice(scan, model, cut, names, *groups[names])
+        _make_slice(scan, model, cut, names, *groups[names])
         for model in sorted(models, key=lambda name: (name == MISSING, name))
         for cut in scan.cuts_of(model)
         for names in scan.roles.audited
     )
 
 
-def _slice(
+def _make_slice(
     scan: CountedRows, model: str, cut: Cut, names: tuple[str, ...], groups: list[tuple[str, ...]], code: Ints
 ) -> Slice:
     """Return the counts of an attribute or intersection under one model and decision."""
@@ -496,7 +498,7 @@ def _slice(
         label = (label == cut.outcome).astype(np.int64)
         level = (level == cut.outcome).astype(np.int64)
     rows = cells.rows[in_model]
-    picked = selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
+    picked = count_selected(cut, scores_of(scan.cuts_of(model)), level, rows, scan.config.seed, model)
 
     def by_group(of_row: Floats) -> Floats:
         """Sum over the rows of each group, label and decision; where ties are drawn, rows count in part."""
@@ -526,7 +528,7 @@ def group_finder(
 
     A group is its place in the slice `part`; each row counted has one.
     """
-    codes_by_attribute = [_codes(_groups_by_value(scan, name).values()) for name in names]
+    codes_by_attribute = [_code_names(_groups_by_value(scan, name).values()) for name in names]
 
     def as_number(codes: Sequence[Ints]) -> Ints:
         key = np.zeros(len(codes[0]), dtype=np.int64)
@@ -557,7 +559,7 @@ def coded_rows(scan: CountedRows, rows: str, attributes: Sequence[str], columns:
     joins = []
     for key, groups in names_by_value.items():
         table = f"codes_of_{key}"
-        code = _codes(groups.values())
+        code = _code_names(groups.values())
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE {table} (value VARCHAR, place SMALLINT)")
         scan.source.execute(
             f"INSERT INTO {table} SELECT unnest(?::VARCHAR[]), unnest(?::SMALLINT[])",
@@ -573,7 +575,7 @@ def models_of(scan: CountedRows) -> list[str]:
     return sorted(set(scan.together.models))
 
 
-def _codes(names: Iterable[str]) -> dict[str, int]:
+def _code_names(names: Iterable[str]) -> dict[str, int]:
     return {name: code for code, name in enumerate(sorted(set(names)))}
 
 
@@ -621,22 +623,23 @@ def cluster_slices(scan: CountedRows, slices: Sequence[Slice], column: int) -> t
     columns = [f"{expression}::DOUBLE AS {name}" for expression, name in zip(sums, _WEIGHTS, strict=True)]
     rows = scan.keys(attributes, more_keys=(f"trimmed_{column} AS person",))
     source.execute(f"CREATE OR REPLACE TEMP TABLE named AS {group_by(rows, keys, columns)}")
-    if source.one("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
+    if source.row("SELECT count(*) FROM named WHERE coalesce(person, '') = ''")[0]:
         problem = "{column} is empty in {count}: these do not say whose rows they are"
         refuse_if(source, column, sql.blank(column), problem, "fill them in, with a value for each person")
     ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
     coded = coded_rows(scan, ranked, attributes, ["level_0", "label", "person", *_WEIGHTS])
     source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
     sums_by_attribute = {
-        CROSS.join(names): (names, *_sums_of_people(scan, names)) for names in scan.roles.audited
+        CROSS.join(names): (names, *_sum_by_person(scan, names)) for names in scan.roles.audited
     }
     clustered = tuple(
         replace(
-            group_counts, clusters=_clusters(scan, group_counts, *sums_by_attribute[group_counts.attribute])
+            group_counts,
+            clusters=_make_clusters(scan, group_counts, *sums_by_attribute[group_counts.attribute]),
         )
         for group_counts in slices
     )
-    (people,) = source.one("SELECT count(DISTINCT person) FROM clustered")
+    (people,) = source.row("SELECT count(DISTINCT person) FROM clustered")
     source.execute("DROP TABLE clustered")
     models = len(models_of(scan))
     if models > 1:
@@ -648,7 +651,7 @@ def cluster_slices(scan: CountedRows, slices: Sequence[Slice], column: int) -> t
     return clustered, note
 
 
-def _sums_of_people(scan: CountedRows, names: Sequence[str]) -> tuple[dict[str, Ints], list[Floats]]:
+def _sum_by_person(scan: CountedRows, names: Sequence[str]) -> tuple[dict[str, Ints], list[Floats]]:
     """Return the model, level, label, person and codes of some attributes, and `_WEIGHTS` of each."""
     attributes = list(scan.roles.attributes)
     keys = ["model", "level_0", "label", "person", *(f"of_{attributes.index(name)}" for name in names)]
@@ -658,7 +661,7 @@ def _sums_of_people(scan: CountedRows, names: Sequence[str]) -> tuple[dict[str, 
     return codes, [np.asarray(people[name], dtype=np.float64) for name in _WEIGHTS]
 
 
-def _clusters(
+def _make_clusters(
     scan: CountedRows,
     group_counts: Slice,
     names: Sequence[str],
@@ -673,7 +676,7 @@ def _clusters(
     group = group_finder(scan, group_counts, names)(codes)
     n_groups = len(group_counts.counts.groups)
     ones = np.ones(len(in_model), np.int64)
-    picked = selected(cut, scores_of(cuts), level, ones, scan.config.seed, group_counts.model)
+    picked = count_selected(cut, scores_of(cuts), level, ones, scan.config.seed, group_counts.model)
     entry, inverse = np.unique(person * n_groups + group, return_inverse=True)
     cell = 4 * inverse + 2 * label + picked
     n, squares = (

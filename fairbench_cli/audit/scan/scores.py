@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.audit.scan.scan import Scan, coded_rows, group_by, group_finder, models_of
-from fairbench_cli.audit.scan.source import in_parts
+from fairbench_cli.audit.scan.source import in_batches
 from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Floats
@@ -42,13 +42,13 @@ Block = dict[str, NDArray[Any]]
 class _Span:
     """The scores of a model: its rows in the table, where they are cut, and how many are different."""
 
-    first: int
-    last: int
+    start_row: int
+    end_row: int
     thresholds: Floats
     bottoms: Floats
     tops: Floats
     distinct: int
-    whole: tuple[float, float]
+    ends: tuple[float, float]
 
 
 def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
@@ -82,19 +82,19 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
         model: {cut.score: cut.text for cut in scan.cuts_of(model) if cut.tied == "all"} for model in models
     }
     scores: dict[tuple[str, str], Scores] = {}
-    for some_audited in in_parts(scan.roles.audited, TOGETHER):
+    for some_audited in in_batches(scan.roles.audited, TOGETHER):
         names = list(dict.fromkeys(chain.from_iterable(some_audited)))
         _make_table(scan, names)
         with scan.source.engine(memory=FOR_PASSES):
-            spans = {model: _look(scan, i, sorted(decisions[model])) for i, model in enumerate(models)}
+            spans = {model: _find_span(scan, i, sorted(decisions[model])) for i, model in enumerate(models)}
             if all(span.distinct <= 2 for span in spans.values()):
                 problem = "the scores have two values or one, which make no curve"
                 raise user_error(problem, fix, Flag("curves"))
             for model, audited in product(models, some_audited):
                 group_counts = first_decision[model, CROSS.join(audited)]
                 codes = {name: f"of_{names.index(name)}" for name in audited}
-                among = _references(len(group_counts.counts.groups), reference(group_counts))
-                sums = _summed(scan, spans[model], group_counts, codes, among, decisions[model])
+                among = _reference_sets(len(group_counts.counts.groups), reference(group_counts))
+                sums = _sum_scores(scan, spans[model], group_counts, codes, among, decisions[model])
                 scores[model, group_counts.attribute] = sums
     scan.source.execute("DROP TABLE scored")
     return tuple(scores[model_and_attribute] for model_and_attribute in slices)
@@ -108,7 +108,7 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
     rows = coded_rows(scan, scan.keys(names), names, columns)
     attributes_sql = ["model", "score_0", "label", *(f"attribute_{i}" for i in range(len(names)))]
     counts = f"count(*), count(DISTINCT ({', '.join(attributes_sql)}))"
-    n_rows, different = scan.source.one(f"SELECT {counts} FROM ({scan.keys(names, 'sample')})")
+    n_rows, different = scan.source.row(f"SELECT {counts} FROM ({scan.keys(names, 'sample')})")
     if 2 * different > n_rows:  # nearly every row would be a cell of its own
         sums_of_row = ["1::DOUBLE AS n", *(["weight", "weight * weight AS square"] if weight else [])]
         sql = f"SELECT {', '.join([*keys, *sums_of_row])} FROM ({rows})"
@@ -120,7 +120,7 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY ALL")
 
 
-def _blocks(scan: Scan, start_row: int, end_row: int, codes: Sequence[str] = ()) -> Iterator[Block]:
+def _read_blocks(scan: Scan, start_row: int, end_row: int, codes: Sequence[str] = ()) -> Iterator[Block]:
     """Yield rows of the table, `AT_ONCE` or so at a time, those of one score together."""
     numbers = ["score", "n", *(["weight", "square"] if scan.weighted else [])]
     codes_read = ["label", *codes]
@@ -148,7 +148,7 @@ def _blocks(scan: Scan, start_row: int, end_row: int, codes: Sequence[str] = ())
             yield complete if scan.weighted else complete | {"weight": complete["n"], "square": complete["n"]}
 
 
-def _references(groups: int, reference: int) -> Ints:
+def _reference_sets(groups: int, reference: int) -> Ints:
     """Return the reference of each set of rows."""
     if reference != REST:
         return np.full(groups, reference, dtype=np.int64)
@@ -162,10 +162,10 @@ def _references(groups: int, reference: int) -> Ints:
     return sets
 
 
-def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
+def _find_span(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
     """Find the rows of a model, and where its scores are cut: thresholds and bins of equal counts."""
     where = f"model = {model}"
-    first_row, last_row, rows = scan.source.one(
+    first_row, last_row, rows = scan.source.row(
         f"SELECT min(rowid), max(rowid), sum(n) FROM scored WHERE {where}"
     )
     rows_below = np.floor(np.arange(1, MOST_THRESHOLDS + 1) * rows / (MOST_THRESHOLDS + 1))
@@ -175,7 +175,7 @@ def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
     values: list[Floats] = []
     distinct = 0
     before = 0.0
-    for block in _blocks(scan, first_row, last_row + 1):
+    for block in _read_blocks(scan, first_row, last_row + 1):
         score, begin = np.unique(block["score"], return_index=True)
         rows_of_score = np.add.reduceat(block["n"], begin)
         below = before + np.cumsum(rows_of_score) - rows_of_score
@@ -203,7 +203,7 @@ def _look(scan: Scan, model: int, fixed: Sequence[float]) -> _Span:
     )
 
 
-def _summed(
+def _sum_scores(
     scan: Scan,
     span: _Span,
     group_counts: Slice,
@@ -221,14 +221,14 @@ def _summed(
 
     def cells() -> Iterator[tuple[ScoreCells, Floats]]:
         """Yield the cells of the groups with the rows behind them, lowest scores first."""
-        for block in _blocks(scan, span.first, span.last, tuple(codes.values())):
+        for block in _read_blocks(scan, span.start_row, span.end_row, tuple(codes.values())):
             group = find([block[code] for code in codes.values()])
             alike = ScoreCells(block["score"], group, block["label"], block["weight"], block["square"])
             yield alike, block["n"]
 
     def of_sets(alike: ScoreCells) -> ScoreCells:
         if len(reference) > groups:
-            return _with_rests(alike, groups)
+            return _add_rests(alike, groups)
         return alike
 
     weight, rows, square = group_counts.cells.sum(-1)
@@ -244,13 +244,13 @@ def _summed(
     for alike, behind in cells():
         with_rests = of_sets(alike)
         sums = extend(sums, with_rests, totals, reference)
-        bins += _counted(np.searchsorted(span.tops, alike.score), alike, behind, bins.shape)
+        bins += _sum_by_range(np.searchsorted(span.tops, alike.score), alike, behind, bins.shape)
         range_of = np.searchsorted(span.thresholds, alike.score, side="right")
-        cuts += _counted(range_of, alike, behind, cuts.shape)
+        cuts += _sum_by_range(range_of, alike, behind, cuts.shape)
         n_cells += len(with_rests.score)
         stored = [*stored, with_rests] if n_cells <= KEPT else []
     fit = None
-    if group_counts.labelled and span.whole[0] >= 0 and span.whole[1] <= 1:
+    if group_counts.labelled and span.ends[0] >= 0 and span.ends[1] <= 1:
 
         def again() -> Iterator[ScoreCells]:
             if stored:
@@ -262,7 +262,7 @@ def _summed(
     return Scores(group_counts, reference, totals, sums, fit, ends, bins, cuts, span.thresholds, decisions)
 
 
-def _with_rests(cells: ScoreCells, groups: int) -> ScoreCells:
+def _add_rests(cells: ScoreCells, groups: int) -> ScoreCells:
     """Return the cells with those of the rests added: each row is in the rest of all other groups."""
     row, other_group = np.nonzero(cells.group[:, None] != np.arange(groups))
     rows = np.concatenate([np.arange(len(cells.group)), row])
@@ -271,7 +271,7 @@ def _with_rests(cells: ScoreCells, groups: int) -> ScoreCells:
     return replace(cells.select(rows[order]), group=group[order])
 
 
-def _counted(range_of: Ints, cells: ScoreCells, rows: Floats, shape: tuple[int, ...]) -> Floats:
+def _sum_by_range(range_of: Ints, cells: ScoreCells, rows: Floats, shape: tuple[int, ...]) -> Floats:
     """Return weights, rows, squares and scores summed by range, group and label."""
     _, ranges, groups, labels = shape
     slot = (range_of * groups + cells.group) * labels + cells.label

@@ -52,21 +52,21 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
             spelling = next(filter(is_plain, twins.values), twins.values[0])
             merged[spelling] = [value for value in twins.values if value != spelling]
         if merged:
-            in_sql[column] = _merged(in_sql[column], merged)
+            in_sql[column] = _merge_values(in_sql[column], merged)
             for spelling, other_spellings in merged.items():
-                notes.append(f"{name}: {_counted_too(spelling, other_spellings, rows)}.")
+                notes.append(f"{name}: {_describe_merge(spelling, other_spellings, rows)}.")
     return replace(source, in_sql=tuple(in_sql)), tuple(notes)
 
 
 def _rows_of_values(source: Source, column: int) -> dict[str, int]:
     """Return how many rows each value of a column has, the commonest first."""
     values = f"SELECT trimmed_{column} AS value, count(*) FROM predictions WHERE value <> ''"
-    return dict(source.all(f"{values} GROUP BY value ORDER BY 2 DESC, 1 LIMIT {MOST_VALUES}"))
+    return dict(source.rows(f"{values} GROUP BY value ORDER BY 2 DESC, 1 LIMIT {MOST_VALUES}"))
 
 
-def _merged(column: sql.ColumnSql, merged: Mapping[str, Sequence[str]]) -> sql.ColumnSql:
+def _merge_values(column: sql.ColumnSql, merged: Mapping[str, Sequence[str]]) -> sql.ColumnSql:
     """Return a column in which some values are written as another."""
-    value = column.of("trimmed")
+    value = column.expression("trimmed")
     cases = "".join(
         f" WHEN {value} IN ({', '.join(map(sql.quoted, other_spellings))}) THEN {sql.quoted(spelling)}"
         for spelling, other_spellings in merged.items()
@@ -75,18 +75,18 @@ def _merged(column: sql.ColumnSql, merged: Mapping[str, Sequence[str]]) -> sql.C
     return replace(column, text=text, group=text)
 
 
-def _counted_too(spelling: str, other_spellings: Sequence[str], rows: Mapping[str, int]) -> str:
+def _describe_merge(spelling: str, other_spellings: Sequence[str], rows: Mapping[str, int]) -> str:
     counted = listed([f"{shown(value)} ({counted_words(rows[value], 'row')})" for value in other_spellings])
     return f"{shown(spelling)} counts {counted}, too"
 
 
-def alike_groups_of_rows(source: Source, roles: ColumnRoles, config: AuditConfig) -> list[Problem]:
-    """Return the problems with the groups of all attributes, as `alike_groups`, before they are counted."""
+def check_alike_groups_of_rows(source: Source, roles: ColumnRoles, config: AuditConfig) -> list[Problem]:
+    """Return the problems with all groups, as `check_alike_groups`, before they are counted."""
     columns = roles.attributes.items()
-    return alike_groups({name: _rows_of_values(source, column) for name, column in columns}, config)
+    return check_alike_groups({name: _rows_of_values(source, column) for name, column in columns}, config)
 
 
-def alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditConfig) -> list[Problem]:
+def check_alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditConfig) -> list[Problem]:
     """Return the groups of one attribute that are likely one, where it is not said that they are several.
 
     Parameters
@@ -102,17 +102,19 @@ def alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditConfig) -
             continue
         compared = (group for group in rows if group != MISSING and not config.leaves_out(name, group))
         for twins in twins_among(sorted(compared)):
-            problem = f"{name}: {twins}, and would be {len(twins.values)} groups ({_row_counts(twins, rows)})"
+            problem = (
+                f"{name}: {twins}, and would be {len(twins.values)} groups ({_list_row_counts(twins, rows)})"
+            )
             merge, keep = (Flag("spellings", (name, choice)) for choice in ("merge", "keep"))
             problems.append(Problem(problem, ("count them as one group: ", merge, "; or apart: ", keep)))
     return problems
 
 
-def _row_counts(twins: Twins, rows: Mapping[str, int]) -> str:
+def _list_row_counts(twins: Twins, rows: Mapping[str, int]) -> str:
     return " and ".join(counted_words(rows[value], "row") for value in twins.values)
 
 
-def spelled_otherwise(favourable: Sequence[str], values: Iterable[str]) -> bool:
+def is_spelled_otherwise(favourable: Sequence[str], values: Iterable[str]) -> bool:
     """Return whether a favourable value is among others in another spelling."""
     unfavourable = set(values) - set(favourable)
     return any(
@@ -156,7 +158,7 @@ def with_spellings(
             if not of_outcome or not other_spellings or spelling == "keep":
                 continue
             if spelling == "merge":
-                notes.append(f"{name}: {_counted_too(of_outcome[0], other_spellings, rows)}.")
+                notes.append(f"{name}: {_describe_merge(of_outcome[0], other_spellings, rows)}.")
                 missed += other_spellings
                 continue
             counted = listed(

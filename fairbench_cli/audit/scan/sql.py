@@ -102,7 +102,7 @@ class ColumnSql:
     binary: bool = False
     form: Literal["text", "whole", "real"] = "text"
 
-    def of(self, kind: str) -> str:
+    def expression(self, kind: str) -> str:
         """Write what queries call text, trimmed, number, code or group."""
         if kind == "trimmed":
             return trimmed(self.text)

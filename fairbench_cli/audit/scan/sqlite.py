@@ -49,7 +49,7 @@ def copy_table(
     """
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path))}?{_mode(path)}", uri=True)) as file:
-            return _copied(database, file, _chosen(file, name, table), tell)
+            return _copy_rows(database, file, _chosen(file, name, table), tell)
     except sqlite3.Error as error:
         if "UTF-8" in str(error):
             raise user_error("the text is not UTF-8", "save the table with UTF-8 texts", name) from None
@@ -90,7 +90,7 @@ def _chosen(file: sqlite3.Connection, name: str, table: str | None) -> str:
     return tables[0]
 
 
-def _copied(
+def _copy_rows(
     database: "DuckDBPyConnection", file: sqlite3.Connection, table: str, tell: Tell
 ) -> tuple[str, list[str]]:
     rows = file.execute(f"SELECT * FROM {sql.identifier(table)}")
@@ -101,7 +101,7 @@ def _copied(
     copied = 0
     while chunk := rows.fetchmany(max(1, CELLS // len(names))):
         cells = {
-            column: np.array(list(map(_text, values)), dtype=object)
+            column: np.array(list(map(_to_text, values)), dtype=object)
             for column, values in zip(columns, zip(*chunk, strict=True), strict=True)
         }
         database.register("part", cells)
@@ -112,7 +112,7 @@ def _copied(
     return "copied", names
 
 
-def _text(value: Any) -> str | None:
+def _to_text(value: Any) -> str | None:
     """Return a cell as text; bytes that are none as they can be seen."""
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, bins_note, find_bins
+from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, describe_bins, find_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_by
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
@@ -59,7 +59,7 @@ def read_strata(scan: Scan) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, .
         strata, or when ties are drawn at random: no row is selected for sure then.
     """
     slices = explained_slices(scan)
-    columns, notes = _stratum_columns(scan)
+    columns, notes = _find_stratum_columns(scan)
     return {
         group_counts.attribute: tuple(
             _count_strata(scan, group_counts, {name: columns[name] for name in names})
@@ -89,8 +89,8 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
     attributes = [group_counts.attribute for group_counts in explained_slices(scan)]
     columns = {
         name: i
-        for name, i in sorted(source.places.items())
-        if i not in {*roles.taken, roles.single_model} and name.lower() not in RESERVED
+        for name, i in sorted(source.column_index.items())
+        if i not in {*roles.role_of, roles.single_model} and name.lower() not in RESERVED
     }
     scores = [name for name in columns if named_like_scores(name) and name not in attributes]
     columns = {name: i for name, i in columns.items() if name not in scores}
@@ -114,7 +114,7 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
         cells = source.execute(f"SELECT {', '.join(expressions)} FROM ({numbered}){where}").fetchnumpy()
     features: list[tuple[str, Floats, bool]] = []
     for i, name in enumerate(columns):
-        features_made, note = _feature(name, np.asarray(cells[f"feature_{i}"], dtype=object))
+        features_made, note = _make_features(name, np.asarray(cells[f"feature_{i}"], dtype=object))
         numbers = bool(features_made) and not features_made[0][1]
         if numbers and named_like_identifiers(name) and len(np.unique(features_made[0][0])) > MOST_CODES:
             notes.append(f"{name} looks like an identifier and is no feature.")
@@ -142,7 +142,7 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
     )
 
 
-def _feature(name: str, cells: NDArray[Any]) -> tuple[list[tuple[Floats, bool]], str]:
+def _make_features(name: str, cells: NDArray[Any]) -> tuple[list[tuple[Floats, bool]], str]:
     """Turn a column into features, each with whether it is one of levels; into none where all is the same."""
     import pandas as pd
 
@@ -188,14 +188,14 @@ def _binned_sql(column: int, bins: NumberBins) -> str:
     return f"CASE {bin_sql(column, bins)}{cases} ELSE '{MISSING}' END"
 
 
-def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
+def _find_stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
     """Return the columns to explain by in SQL, by name, and what was done to them.
 
     A column of more than `MOST_CODES` different numbers is cut into ranges of equal counts: `RANGES`, or as
     many as ``bins`` says.
     """
     source = scan.source
-    role_of = scan.roles.taken
+    role_of = scan.roles.role_of
     columns: dict[str, str] = {}
     notes: list[str] = []
     for name in dict.fromkeys(name for names in scan.config.explained_by for name in names):
@@ -203,14 +203,14 @@ def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
         if column in role_of:
             problem = f"column {shown(name)} is the {role_of[column]}"
             raise user_error(problem, "explain by another", EXPLAIN)
-        different, n_words = source.one(
+        different, n_words = source.row(
             f"SELECT count(DISTINCT trimmed_{column}), count(*) FILTER ({sql.no_number(column)}) "
             "FROM predictions"
         )
         if different > MOST_CODES and not n_words:
             n_bins_or_edges = scan.config.bins.get(name, RANGES)
             bins = scan.bins.get(name) or find_bins(source, column, n_bins_or_edges)
-            notes.append(bins_note(name, n_bins_or_edges, bins))
+            notes.append(describe_bins(name, n_bins_or_edges, bins))
             columns[name] = _binned_sql(column, bins)
         elif different > MOST_GROUPS:
             problem = f"{shown(name)} has {different} different values, too many for strata"
@@ -229,8 +229,10 @@ def _count_strata(scan: Scan, group_counts: Slice, stratum_columns: dict[str, st
     keys = {"of": _group_sql(scan, group_counts.attribute), "decision": _decision_sql(scan)}
     keys |= {f"stratum_{i}": value for i, value in enumerate(stratum_columns.values())}
     columns = ", ".join(f"{value} AS {key}" for key, value in {**keys, "weight": weight}.items())
-    summed = scan.source.all(group_by(f"SELECT {columns} FROM predictions", list(keys), ["sum(weight)"]))
-    strata = sorted({row[2:-1] for row in summed}, key=lambda names: [(_begin(name), name) for name in names])
+    summed = scan.source.rows(group_by(f"SELECT {columns} FROM predictions", list(keys), ["sum(weight)"]))
+    strata = sorted(
+        {row[2:-1] for row in summed}, key=lambda names: [(_number_to_sort_by(name), name) for name in names]
+    )
     if len(strata) > MOST_STRATA:
         problem = f"{CROSS.join(stratum_columns)} makes {len(strata)} strata"
         raise user_error(problem, f"cross fewer columns; at most {MOST_STRATA} are compared", EXPLAIN)
@@ -242,7 +244,7 @@ def _count_strata(scan: Scan, group_counts: Slice, stratum_columns: dict[str, st
     return Strata(CROSS.join(stratum_columns), tuple(CROSS.join(stratum) for stratum in strata), n)
 
 
-def _begin(text: str) -> float:
+def _number_to_sort_by(text: str) -> float:
     """Return the number that sorts numbers, and ranges by where they begin, before words; `MISSING` last."""
     if text == MISSING:
         return float("inf")
