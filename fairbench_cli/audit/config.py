@@ -4,7 +4,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import PurePath
 from typing import Annotated, Any, Literal, get_args
 
@@ -266,15 +266,15 @@ def _values_by_name(
             mappings = [take(element) for element in value]
             if not all(isinstance(element, dict) for element in mappings):
                 return value
-            names = [name for mapping in mappings for name in mapping]
+            names = list(chain.from_iterable(mappings))
             for name in names:
                 if names.count(name) > 1:
-                    if name == alone:
-                        called = "without a name"
-                    else:
-                        called = f"for {name}"
+                    called = "without a name" if name == alone else f"for {name}"
                     raise mistake(f"a value {called} is given twice", "leave one of the two out")
-            return {name: named_value for mapping in mappings for name, named_value in mapping.items()}
+            value_of: dict[str, Any] = {}
+            for mapping in mappings:
+                value_of.update(mapping)
+            return value_of
         if isinstance(value, str):
             name, sign, text = (text.strip() for text in value.partition("="))
             if name and text:
@@ -302,7 +302,7 @@ def _sets_of_columns(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
         sets = [
             columns.split(",") if isinstance(columns, str) else _to_tuple(columns) for columns in sets_given
         ]
-        if not all(isinstance(name, str) for names in sets for name in names):
+        if not all(isinstance(name, str) for name in chain.from_iterable(sets)):
             return sets_given
         trimmed = [tuple(map(str.strip, names)) for names in sets]
         unique: dict[frozenset[str], tuple[str, ...]] = {}

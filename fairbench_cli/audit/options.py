@@ -130,9 +130,9 @@ def _cut_at_sides(config: Config) -> tuple[Config, list[Check]]:
         return side.name
 
     names = [cut("attribute", text) for text in config.attributes or ()]
-    crossed = [
-        tuple(cut("intersect", text) for text in names_crossed) for names_crossed in config.intersections
-    ]
+    crossed: list[tuple[str, ...]] = []
+    for attributes_crossed in config.intersections:
+        crossed.append(tuple(cut("intersect", text) for text in attributes_crossed))
     references: dict[str, str] = {}
     for text, group in config.references.items():
         if group:

@@ -156,11 +156,11 @@ class AuditPlan:
     def curve(self) -> tuple[ShownRatios, ...]:
         """What several times the rows at hand can show."""
         designs = zip(product(self.compared, self.config.rate), self.shown, strict=True)
-        return tuple(
-            at_hand if times == 1 else _detectable_ratios(*pair, times, self)
-            for pair, at_hand in designs
-            for times in FACTORS
-        )
+        points: list[ShownRatios] = []
+        for (pair, rate), at_hand in designs:
+            for times in FACTORS:
+                points.append(at_hand if times == 1 else _detectable_ratios(pair, rate, times, self))
+        return tuple(points)
 
     @cached_property
     def needed(self) -> tuple[NeededRows, ...]:

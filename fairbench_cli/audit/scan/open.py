@@ -371,10 +371,9 @@ def _finish_scan(rows: CountedRows, slices: tuple[Slice, ...]) -> Scan:
     elif not config.counts:
         people_notes += _repeated_people(rows)
     written_values = {name: _written_values(rows, name) for name in roles.attributes}
-    sizes = {
-        name: {group: sum(values.values()) for group, values in groups.items()}
-        for name, groups in written_values.items()
-    }
+    sizes: dict[str, dict[str, int]] = {}
+    for name, groups in written_values.items():
+        sizes[name] = {group: sum(values.values()) for group, values in groups.items()}
     if problems := check_alike_groups(sizes, config):
         raise UserError(*problems)
     for name, groups in written_values.items():

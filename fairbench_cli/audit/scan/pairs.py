@@ -70,11 +70,9 @@ class _Pairing:
         mine = "".join(f", {value} AS mine_{i}" for i, (_, value, _) in enumerate(self.checked))
         if self.key_columns is None:
             joined = "POSITIONAL"
-        else:
-            joined = "FULL"
-        if self.key_columns is None:
             condition = ""
         else:
+            joined = "FULL"
             condition = " ON a.person = b.person"
         return f"(SELECT true AS here{key}{mine} FROM predictions) a {joined} JOIN baseline b{condition}"
 
@@ -322,11 +320,11 @@ def side_slices(scan: CountedRows, names: tuple[str, ...] = ()) -> tuple[Slice, 
         raise user_error(problem, "name one value", Flag("favourable"))
     if len(roles.scores) > 1:
         called = names or [scan.source.columns[column] for column in roles.scores]
-        return tuple(
-            replace(group_counts, model=name)
-            for i, name in enumerate(called)
-            for group_counts in make_slices(scan.side(i))
-        )
+        slices_of_sides: list[Slice] = []
+        for i, name in enumerate(called):
+            for group_counts in make_slices(scan.side(i)):
+                slices_of_sides.append(replace(group_counts, model=name))
+        return tuple(slices_of_sides)
     slices = make_slices(scan)
     if scan.config.sliced_by:
         return _sort_slices(scan.source, slices, scan.config.sliced_by)
@@ -340,19 +338,16 @@ def read_sides(scan: Scan) -> tuple[BeforeAfter, ...]:
     """
     by_model = grouped(scan.tally.slices, lambda group_counts: group_counts.model)
     baseline_slices, *compared_slices = by_model.values()
+    pairs: list[BeforeAfter] = []
     if len(scan.roles.scores) > 1:
-        return tuple(
-            _pair_scores(scan, i, before, after)
-            for i, side in enumerate(compared_slices, start=1)
-            for before, after in zip(baseline_slices, side, strict=True)
-        )
-    if not scan.config.sliced_by:
-        return ()
-    return tuple(
-        _join_slices(before, after)
-        for earlier, later in pairwise(by_model.values())
-        for before, after in zip(earlier, later, strict=True)
-    )
+        for i, side in enumerate(compared_slices, start=1):
+            for before, after in zip(baseline_slices, side, strict=True):
+                pairs.append(_pair_scores(scan, i, before, after))
+    elif scan.config.sliced_by:
+        for earlier, later in pairwise(by_model.values()):
+            for before, after in zip(earlier, later, strict=True):
+                pairs.append(_join_slices(before, after))
+    return tuple(pairs)
 
 
 def _pair_scores(scan: Scan, i: int, before: Slice, after: Slice) -> BeforeAfter:

@@ -126,20 +126,20 @@ def find_cuts(
     if len(models) * len(decisions) > MOST_LISTS:
         problem = f"{len(models)} models are too many for top lists"
         raise user_error(problem, "audit fewer at a time", Flag("model-column"))
-    wanted_ranks = {
-        model: [_ranks_needed(decision, rows, model) for decision in decisions]
-        for model, rows in models.items()
-    }
-    rank_of = _find_ranks(
-        source, roles, {(model, k) for model in wanted_ranks for k in chain(*wanted_ranks[model])}
-    )
-    return {
-        model: [
-            _make_cut(decision, {k: rank_of[model, k] for k in ranks})
-            for decision, ranks in zip(decisions, wanted_ranks[model], strict=True)
-        ]
-        for model in models
-    }
+    # All ranks of all models are looked up at once.
+    ranks_needed: dict[str, list[tuple[int, ...]]] = {}
+    model_ranks: set[tuple[str, int]] = set()
+    for model, rows in models.items():
+        ranks_needed[model] = [_ranks_needed(decision, rows, model) for decision in decisions]
+        model_ranks.update((model, k) for k in chain.from_iterable(ranks_needed[model]))
+    rank_of = _find_ranks(source, roles, model_ranks)
+    cuts: CutsByModel = {}
+    for model, ranks_of_decisions in ranks_needed.items():
+        cuts_of_model = []
+        for decision, ranks in zip(decisions, ranks_of_decisions, strict=True):
+            cuts_of_model.append(_make_cut(decision, {k: rank_of[model, k] for k in ranks}))
+        cuts[model] = cuts_of_model
+    return cuts
 
 
 def _ranks_needed(decision: Decision, rows: int, model: str) -> tuple[int, ...]:
@@ -497,11 +497,12 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
     if not favourable:
         return Outcomes(source, uses_label=True, classes=(), notes=())
     names = source.columns
-    labels = [] if roles.label is None else [roles.label]
-    outcome_columns = [*(roles.scores if binary else ()), *labels]
+    outcome_columns = list(roles.scores) if binary else []
+    if roles.label is not None:
+        outcome_columns.append(roles.label)
     all_counts = {column: _count_values(source, column, favourable) for column in outcome_columns}
     word_counts = {column: counts for column, counts in all_counts.items() if counts}
-    outcomes = _parse_outcomes(favourable, {value for counts in word_counts.values() for value in counts})
+    outcomes = _parse_outcomes(favourable, set(chain.from_iterable(word_counts.values())))
     if not word_counts:
         listed = " and ".join(names[column] for column in outcome_columns)
         if outcome_columns:
@@ -541,8 +542,8 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
         notes.append(f"{names[roles.label]} is 0 or 1, of no class: what needs labels is not audited.")
         uses_label = False
     in_sql = list(source.in_sql)
-    for column, of_column in values.items():
-        in_sql[column] = _code_outcomes(in_sql[column], of_column)
+    for column, column_outcomes in values.items():
+        in_sql[column] = _code_outcomes(in_sql[column], column_outcomes)
     source = replace(source, in_sql=tuple(in_sql))
     return Outcomes(source, uses_label, favourable if several else (), tuple(notes))
 
@@ -564,15 +565,17 @@ def _parse_outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outc
     UserError
         For a value that is named twice.
     """
-    outcomes = tuple(
-        (text,) if text in values else tuple(value.strip(sql.BLANKS) for value in text.split("|"))
-        for text in favourable
-    )
-    all_values = [value for outcome in outcomes for value in outcome]
+    outcomes: list[Outcome] = []
+    for text in favourable:
+        if text in values:
+            outcomes.append((text,))
+        else:
+            outcomes.append(tuple(value.strip(sql.BLANKS) for value in text.split("|")))
+    all_values = list(chain.from_iterable(outcomes))
     for value in all_values:
         if all_values.count(value) > 1:
             raise user_error(f"{shown(value)} is named twice", "name each value once", FAVOURABLE)
-    return outcomes
+    return tuple(outcomes)
 
 
 def _count_values(source: Source, column: int, favourable: tuple[str, ...]) -> dict[str, int]:
@@ -604,18 +607,16 @@ def _refuse_unknown_values(
 
     A column that is `alike` may have one in another spelling, which is looked at later.
     """
-    all_values = dict.fromkeys(value for counts in word_counts.values() for value in counts)
+    all_values = dict.fromkeys(chain.from_iterable(word_counts.values()))
     for value in favourable:
         if value not in all_values:
             names = " or ".join(source.columns[column] for column in word_counts)
             raise user_error(f"no {names} is {shown(value)}", suggest(value, all_values), FAVOURABLE)
     for column, counts in word_counts.items():
-        values_elsewhere = {
-            value
-            for other_column in word_counts
-            if other_column != column
-            for value in word_counts[other_column]
-        }
+        values_elsewhere: set[str] = set()
+        for other_column, other_counts in word_counts.items():
+            if other_column != column:
+                values_elsewhere.update(other_counts)
         if alike[column] and is_spelled_otherwise(favourable, counts):
             continue
         if not set(favourable) & set(counts) and not set(counts) <= values_elsewhere:
@@ -637,15 +638,19 @@ def _refuse_disjoint_classes(
     """Refuse several values where score and label have no word in common: they are of different classes."""
     names = source.columns
     for column, other_column in combinations(word_counts, 2):
-        if word_counts[column].keys().isdisjoint(word_counts[other_column]):
-            both = (word_counts[column], word_counts[other_column])
-            one, other = (", ".join(map(shown, list(counts)[:MOST_LISTED])) for counts in both)
+        counts = word_counts[column]
+        other_counts = word_counts[other_column]
+        if counts.keys().isdisjoint(other_counts):
+            listed = ", ".join(map(shown, list(counts)[:MOST_LISTED]))
+            other_listed = ", ".join(map(shown, list(other_counts)[:MOST_LISTED]))
             problem = (
                 f"{len(favourable)} favourable values are classes, each audited against the rest, and "
-                f"{names[column]} ({one}) and {names[other_column]} ({other}) have none in common"
+                f"{names[column]} ({listed}) and {names[other_column]} ({other_listed}) have none in common"
             )
-            each = (next(value for value in (*favourable, *counts) if value in counts) for counts in both)
-            fix = ("name one value of each column: ", *_flags_of_both(*each), "; values that count together ")
+            example = next(value for value in (*favourable, *counts) if value in counts)
+            other_example = next(value for value in (*favourable, *other_counts) if value in other_counts)
+            flags = _flags_of_both(example, other_example)
+            fix = ("name one value of each column: ", *flags, "; values that count together ")
             raise user_error(problem, (*fix, "are one outcome: ", Flag("favourable", "a|b")), FAVOURABLE)
 
 
@@ -657,10 +662,9 @@ def _outcomes_by_column(
     word_counts: Mapping[int, Mapping[str, int]], outcomes: tuple[Outcome, ...]
 ) -> dict[int, tuple[Outcome, ...]]:
     """Return the outcome of each column where score and label have words, and one outcome, of their own."""
-    by_column = {
-        column: tuple(outcome for outcome in outcomes if not set(outcome).isdisjoint(counts))
-        for column, counts in word_counts.items()
-    }
+    by_column: dict[int, tuple[Outcome, ...]] = {}
+    for column, counts in word_counts.items():
+        by_column[column] = tuple(outcome for outcome in outcomes if not set(outcome).isdisjoint(counts))
     # Further scores have the words of the first.
     apart = 1 < len(outcomes) == len(set(by_column.values()))
     if apart and all(len(column_outcomes) == 1 for column_outcomes in by_column.values()):
@@ -669,25 +673,22 @@ def _outcomes_by_column(
 
 
 def _describe_outcomes(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -> str:
-    favourable = [value for outcome in outcomes for value in outcome]
+    favourable = list(chain.from_iterable(outcomes))
     unfavourable = [(value, count) for value, count in counts.items() if value not in favourable]
     listed = ", ".join(
         f"{shown(value)} ({counted_words(count, 'row')})" for value, count in unfavourable[:MOST_LISTED]
     )
     if len(unfavourable) > MOST_LISTED:
-        ellipsis = ", …"
-    else:
-        ellipsis = ""
-    if len(favourable) == 1:
+        listed += ", …"
+    if len(outcomes) > 1:
+        counted = "each counts as 1 against the rest"
+    elif len(favourable) == 1:
         counted = "counts as 1"
     else:
         counted = "count as 1"
-    if len(outcomes) > 1:
-        counted = "each counts as 1 against the rest"
+    zeros = ""
     if unfavourable:
-        zeros = f"; 0 {'are' if len(unfavourable) > 1 else 'is'} {listed}{ellipsis}"
-    else:
-        zeros = ""
+        zeros = f"; 0 {'are' if len(unfavourable) > 1 else 'is'} {listed}"
     texts = (" or ".join(map(shown, outcome)) for outcome in outcomes)
     return f"{name}: {', '.join(texts)} {counted}{zeros}."
 

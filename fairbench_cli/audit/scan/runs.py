@@ -6,7 +6,7 @@ rows, and then all of them together are no more people than one has; so repeats 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,24 +155,25 @@ def _find_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str
     facts = [*compress(facts, mask)]
     if len({cell["key"] for cell in cells}) == 1:
         return cells[0]
-    keys = dict.fromkeys(key for facts_of_cell in facts for key in facts_of_cell)
-    values = {
-        key: dict.fromkeys(text_of(facts_of_cell[key]) for facts_of_cell in facts if key in facts_of_cell)
-        for key in keys
-    }
-    everywhere = {key for key in keys if all(key in facts_of_cell for facts_of_cell in facts)}
-    open_keys = {key: [*texts] for key, texts in values.items() if key in everywhere and len(texts) > 1}
-    # a filter keeps those that lack a key
-    if open_keys:
-        equals = "="
-    else:
-        equals = "!="
-    open_keys = open_keys or {key: [*texts] for key, texts in values.items() if key not in everywhere}
-    listed = "; ".join(
-        f"{key} {', '.join(texts[:MOST_CHOICES])}{', …' if len(texts) > MOST_CHOICES else ''}"
-        for key, texts in open_keys.items()
-    )
-    example = ",".join([*only, *(f"{key}{equals}{texts[0]}" for key, texts in open_keys.items())])
+    # The keys in which cells differ: those that all have or, where these are alike, those that some lack.
+    different: dict[str, list[str]] = {}
+    lacking: dict[str, list[str]] = {}
+    for key in dict.fromkeys(chain.from_iterable(facts)):
+        texts = [text_of(facts_of_cell[key]) for facts_of_cell in facts if key in facts_of_cell]
+        choices = list(dict.fromkeys(texts))
+        if len(texts) < len(facts):
+            lacking[key] = choices
+        elif len(choices) > 1:
+            different[key] = choices
+    choices_of = different or lacking
+    equals = "=" if different else "!="  # a filter keeps those that lack a key
+    choice_texts = []
+    for key, choices in choices_of.items():
+        ellipsis = ", …" if len(choices) > MOST_CHOICES else ""
+        choice_texts.append(f"{key} {', '.join(choices[:MOST_CHOICES])}{ellipsis}")
+    listed = "; ".join(choice_texts)
+    filters = [f"{key}{equals}{choices[0]}" for key, choices in choices_of.items()]
+    example = ",".join((*only, *filters))
     problem = f"{len(cells)} cells of {shown_path(folder)} match, and one is audited: {listed}"
     raise user_error(problem, f"name one, such as {example}", Flag("only"))
 

@@ -324,10 +324,10 @@ def _sets_to_count(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -
 
 
 def _count_in_batches(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
-    result: dict[tuple[str, ...], Cells] = {}
+    cells: dict[tuple[str, ...], Cells] = {}
     for some_sets in in_batches(sets, scan.source.at_once):
-        result |= _count_sets(scan, some_sets)
-    return result
+        cells |= _count_sets(scan, some_sets)
+    return cells
 
 
 def _count_sets(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Cells]:
@@ -335,16 +335,23 @@ def _count_sets(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple
     key_of = {name: f"attribute_{i}" for i, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
     tie = ("tie",) if scan.drawn and scan.weighted else ()
     sums = [*_sums_sql(scan.roles), *(f"grouping({key})" for key in key_of.values())]
-    grouping_sets = [(*scan.key_names, *(key_of[name] for name in names), *tie) for names in sets]
+    grouping_sets: list[tuple[str, ...]] = []
+    for names in sets:
+        attribute_keys = [key_of[name] for name in names]
+        grouping_sets.append((*scan.key_names, *attribute_keys, *tie))
     query = group_by(scan.keys(key_of), (*scan.key_names, *key_of.values()), sums, grouping_sets)
     cell_rows = scan.source.rows(f"{query} LIMIT {MOST_FOUND + 1}")
     if len(cell_rows) > MOST_FOUND:
         raise _TooManyCells
-    by_set: dict[tuple[int, ...], list[tuple[Any, ...]]] = defaultdict(list)
+    # DuckDB's grouping() marks a row by 1 for each key that its set does not have.
+    by_marks: dict[tuple[int, ...], list[tuple[Any, ...]]] = defaultdict(list)
     for row in cell_rows:
-        by_set[row[-len(key_of) :]].append(row[: -len(key_of)])
-    marks = {names: tuple(int(name not in names) for name in key_of) for names in sets}
-    return {names: _make_cells(scan, by_set[mark], key_of, names) for names, mark in marks.items()}
+        by_marks[row[-len(key_of) :]].append(row[: -len(key_of)])
+    cells: dict[tuple[str, ...], Cells] = {}
+    for names in sets:
+        marks = tuple(int(name not in names) for name in key_of)
+        cells[names] = _make_cells(scan, by_marks[marks], key_of, names)
+    return cells
 
 
 def _sums_sql(roles: ColumnRoles) -> list[str]:
@@ -475,14 +482,13 @@ def parts_of_groups(scan: CountedRows, group_counts: Slice, names: Sequence[str]
 
 
 def _unlimited_slices(scan: CountedRows) -> tuple[Slice, ...]:
-    models = {model for cells in scan.cells.values() for model in cells.models}
-    groups = {names: groups_of(scan, names) for names in scan.roles.audited}
-    return tuple(
-        _make_slice(scan, model, cut, names, *groups[names])
-        for model in sorted(models, key=lambda name: (name == MISSING, name))
-        for cut in scan.cuts_of(model)
-        for names in scan.roles.audited
-    )
+    groups_and_codes = {names: groups_of(scan, names) for names in scan.roles.audited}
+    slices: list[Slice] = []
+    for model in sorted(set(scan.together.models), key=lambda name: (name == MISSING, name)):
+        for cut in scan.cuts_of(model):
+            for names, (groups, codes) in groups_and_codes.items():
+                slices.append(_make_slice(scan, model, cut, names, groups, codes))
+    return tuple(slices)
 
 
 def _make_slice(
@@ -526,7 +532,7 @@ def group_finder(
 ) -> Callable[[Sequence[Ints]], Ints]:
     """Return the function that finds the groups of rows by the codes of their attributes, see `coded_rows`.
 
-    A group is its place in the slice `part`; each row counted has one.
+    A group is its position in the slice `group_counts`; each row counted has one.
     """
     codes_by_attribute = [_code_names(_groups_by_value(scan, name).values()) for name in names]
 
@@ -537,10 +543,9 @@ def group_finder(
         return key
 
     columns = zip(*parts_of_groups(scan, group_counts, names), strict=True)
-    codes = [
-        np.array([code_of[name] for name in column])
-        for code_of, column in zip(codes_by_attribute, columns, strict=True)
-    ]
+    codes: list[Ints] = []
+    for code_of, column in zip(codes_by_attribute, columns, strict=True):
+        codes.append(np.array([code_of[name] for name in column]))
     keys = as_number(codes)
     order = np.argsort(keys)
     rising = keys[order]
@@ -584,7 +589,9 @@ def _groups_by_value(scan: CountedRows, name: str) -> dict[str | None, str]:
     if name in scan.bins:
         labels: dict[str | None, str] = {str(i): text for i, text in enumerate(scan.bins[name].labels)}
         return labels | {None: MISSING}
-    values = {value for cells in scan.cells.values() for value in cells.values.get(name, ())}
+    values: set[str | None] = set()
+    for cells in scan.cells.values():
+        values.update(cells.values.get(name, ()))
     return {value: group_name(value) for value in values}
 
 

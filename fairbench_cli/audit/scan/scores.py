@@ -71,16 +71,13 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
     if scan.binary:
         raise user_error("the scores are decisions of 0 and 1, which make no curve", fix, Flag("curves"))
     models = models_of(scan)
-    slices = {
-        (group_counts.model, group_counts.attribute): group_counts for group_counts in scan.tally.slices
-    }
-    first_decision = {
-        (group_counts.model, group_counts.attribute): group_counts
-        for group_counts in reversed(scan.tally.slices)
-    }  # decision of each
-    decisions = {
-        model: {cut.score: cut.text for cut in scan.cuts_of(model) if cut.tied == "all"} for model in models
-    }
+    first_decision: dict[tuple[str, str], Slice] = {}
+    for group_counts in scan.tally.slices:
+        first_decision.setdefault((group_counts.model, group_counts.attribute), group_counts)
+    decisions: dict[str, dict[float, str]] = {}
+    for model in models:
+        cuts = scan.cuts_of(model)
+        decisions[model] = {cut.score: cut.text for cut in cuts if cut.tied == "all"}
     scores: dict[tuple[str, str], Scores] = {}
     for some_audited in in_batches(scan.roles.audited, TOGETHER):
         names = list(dict.fromkeys(chain.from_iterable(some_audited)))
@@ -97,7 +94,7 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
                 sums = _sum_scores(scan, spans[model], group_counts, codes, among, decisions[model])
                 scores[model, group_counts.attribute] = sums
     scan.source.execute("DROP TABLE scored")
-    return tuple(scores[model_and_attribute] for model_and_attribute in slices)
+    return tuple(scores[model_and_attribute] for model_and_attribute in first_decision)
 
 
 def _make_table(scan: Scan, names: Sequence[str]) -> None:

@@ -6,6 +6,7 @@ answer without a word. What differs in that way, and in no other, is told by `ba
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
@@ -169,16 +170,17 @@ def with_spellings(
             merge, keep = (Flag("spellings", (key, choice)) for choice in ("merge", "keep"))
             # Nobody can type what is not seen, and a bar that is part of a value would divide it.
             is_typed = "look alike" not in twins.how and not any("|" in value for value in twins.values)
-            if is_typed:
-                advice = named_together
-            else:
-                advice = merge
-            fix = ("count them as one outcome: ", advice, "; or keep them apart: ", keep)
+            fix = (
+                "count them as one outcome: ",
+                named_together if is_typed else merge,
+                "; or keep them apart: ",
+                keep,
+            )
             problems.append(Problem(problem, fix))
         complete.append((*outcome, *missed))
     if problems:
         raise AlikeValuesError(*problems)
-    all_values = [value for outcome in complete for value in outcome]
+    all_values = list(chain.from_iterable(complete))
     for value in all_values:
         if all_values.count(value) > 1:
             problem = f"{shown(value)} is named, and is merged with another value that is"

@@ -1,5 +1,6 @@
 """Read what explanations need: counts by group and stratum of all rows, and the features of some."""
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def explained_slices(scan: Scan) -> list[Slice]:
     if len({group_counts.model for group_counts in slices}) > 1:
         problem = "several models are audited, and one can be explained at a time"
         raise user_error(problem, "leave one model in the file", EXPLAIN)
-    columns = {name for names in scan.config.explained_by for name in names}
+    columns = set(chain.from_iterable(scan.config.explained_by))
     explained = [
         group_counts
         for group_counts in slices
@@ -60,13 +61,14 @@ def read_strata(scan: Scan) -> tuple[dict[str, tuple[Strata, ...]], tuple[str, .
     """
     slices = explained_slices(scan)
     columns, notes = _find_stratum_columns(scan)
-    return {
-        group_counts.attribute: tuple(
-            _count_strata(scan, group_counts, {name: columns[name] for name in names})
-            for names in scan.config.explained_by
-        )
-        for group_counts in slices
-    }, tuple(notes)
+    strata: dict[str, tuple[Strata, ...]] = {}
+    for group_counts in slices:
+        strata_of_slice: list[Strata] = []
+        for names in scan.config.explained_by:
+            named_columns = {name: columns[name] for name in names}
+            strata_of_slice.append(_count_strata(scan, group_counts, named_columns))
+        strata[group_counts.attribute] = tuple(strata_of_slice)
+    return strata, tuple(notes)
 
 
 def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
@@ -198,7 +200,7 @@ def _find_stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
     role_of = scan.roles.role_of
     columns: dict[str, str] = {}
     notes: list[str] = []
-    for name in dict.fromkeys(name for names in scan.config.explained_by for name in names):
+    for name in dict.fromkeys(chain.from_iterable(scan.config.explained_by)):
         column = find_column(source, name, "explain")
         if column in role_of:
             problem = f"column {shown(name)} is the {role_of[column]}"
