@@ -154,7 +154,9 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     for of_pair in grouped(joints, lambda joint: (joint.before, joint.after)).values():
         for joint in (_merge_groups(of_pair[0]), *of_pair):
             rates += _rate_changes(joint, config)
-    changes = [change for joint in joints for change in _compute_changes(joint, deciding, config)]
+    changes: list[Change] = []
+    for joint in joints:
+        changes += _compute_changes(joint, deciding, config)
     return Changes(tuple(_add_verdicts(changes, config)), tuple(rates))
 
 
@@ -171,11 +173,12 @@ def describe_worse(changes: Changes, report: Report) -> str:
 
 def _select_groups(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
     """Return a joint with those of its groups that are among `groups`, before or after."""
-    kept_indices = [
-        g
-        for g, group in enumerate(joint.groups)
-        if groups & {(model, joint.attribute, group) for model in (joint.before, joint.after)}
-    ]
+    kept_indices = []
+    for g, group in enumerate(joint.groups):
+        before = (joint.before, joint.attribute, group)
+        after = (joint.after, joint.attribute, group)
+        if before in groups or after in groups:
+            kept_indices.append(g)
     sides = joint.sides.of(np.eye(len(joint.groups))[kept_indices])
     return replace(joint, groups=tuple(joint.groups[g] for g in kept_indices), sides=sides)
 
@@ -209,16 +212,22 @@ def _compute_changes(
     joint: BeforeAfter, deciding: set[tuple[str, str]], config: AuditConfig
 ) -> Iterator[Change]:
     """Yield the changes of each group and rate, each tested alone: nothing is decided yet."""
-    *sides_counts, together = _slices(joint)
+    before_counts, after_counts, together = _slices(joint)
     names = defined(COMPARED, joint.labelled)
     reference_indices = find_references(together, names, config)
-    sides = [Compared(side_counts, names, reference_indices, config) for side_counts in sides_counts]
+    sides = [Compared(counts, names, reference_indices, config) for counts in (before_counts, after_counts)]
     group_changes = rate_changes(joint.sides, names)
     ref = _reference_changes(joint.sides, names, reference_indices)
     values = divide(group_changes.before, ref.before), divide(group_changes.after, ref.after)
-    ratios = [intervals(rates, *side.ratio_limits) for rates, side in zip(values, sides, strict=True)]
+    ratios = []
+    for rates, side in zip(values, sides, strict=True):
+        low, high = side.ratio_limits
+        ratios.append(intervals(rates, low, high))
     apart = group_changes.before - ref.before, group_changes.after - ref.after
-    differences = [intervals(gaps, *side.difference_limits) for gaps, side in zip(apart, sides, strict=True)]
+    differences = []
+    for gaps, side in zip(apart, sides, strict=True):
+        low, high = side.difference_limits
+        differences.append(intervals(gaps, low, high))
     spread = group_changes.change + ref.change
     points = group_changes.points + ref.points
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -276,12 +285,10 @@ def _reference_changes(sides: TwoSides, names: Sequence[str], reference_indices:
         return rate_changes(sides.of(1 - members), names)
     group_changes = rate_changes(sides, names)
     columns = np.arange(len(names))
-    return RateChanges(
-        *(
-            np.broadcast_to(array[reference_indices, columns], array.shape)
-            for array in vars(group_changes).values()
-        )
-    )
+    of_references = {}
+    for name, array in vars(group_changes).items():
+        of_references[name] = np.broadcast_to(array[reference_indices, columns], array.shape)
+    return RateChanges(**of_references)
 
 
 def _add_verdicts(changes: Sequence[Change], config: AuditConfig) -> Iterator[Change]:
@@ -410,18 +417,17 @@ def _pair_section(before: str, after: str, changes: Changes, report: Report, vie
             _rate_table("Rates of each group", of_groups, ("attribute", "group")),
         ]
     ordered = sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric)))
-    figures = tuple(
-        Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", _plot_changes(rate_changes))
-        for (attribute, metric), rate_changes in grouped(
-            ordered, lambda row: (row.attribute, row.metric)
-        ).items()
-    )
+    by_rate = grouped(ordered, lambda row: (row.attribute, row.metric))
+    figures = []
+    for (attribute, metric), rate_rows in by_rate.items():
+        title = f"{attribute}: {RATES[metric].label}, ratio before and after"
+        figures.append(Chart(title, _plot_changes(rate_rows)))
     title = f"From {_model_name(before, report)} to {_model_name(after, report)}: {_outcome_title(rows)}"
     return Section(
         title,
         (_summarise_counts(rows), *sentences, *_describe_overall(overall)),
         tuple(tables),
-        charts=figures,
+        charts=tuple(figures),
     )
 
 
@@ -592,16 +598,15 @@ def _rate_table(title: str, rows: Sequence[RateChange], key_columns: Sequence[st
 def _plot_changes(rows: Sequence[Change]) -> str:
     """Draw the changes of one rate: a ring before, a mark after, an arrow between them, intervals thin."""
     rows = rows[:MOST_GROUPS]
-    ratios = [ratio for row in rows for ratio in (row.ratio_before, row.ratio_after)]
-    axis = ratio_axis(
-        [ratio.value for ratio in ratios],
-        [end for ratio in ratios for end in (ratio.low, ratio.high)],
-        rows[0].tau,
-    )
+    ratios = [row.ratio_before for row in rows] + [row.ratio_after for row in rows]
+    limits = [ratio.low for ratio in ratios] + [ratio.high for ratio in ratios]
+    axis = ratio_axis([ratio.value for ratio in ratios], limits, rows[0].tau)
     drawn = []
     for row in rows:
         look = LOOKS[row.word]
-        word = f"{SYMBOLS[look]} {'' if row.word == 'undecided' else row.word}".rstrip()
+        word = SYMBOLS[look]
+        if row.word != "undecided":
+            word += f" {row.word}"
         before = row.ratio_before
         after = row.ratio_after
         moved = f"{writing.number(before.value, 2)} → {writing.number(after.value, 2)}"

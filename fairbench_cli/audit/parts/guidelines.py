@@ -283,7 +283,9 @@ def summarise_impact(tables: Sequence[ImpactTable], report: Report) -> str:
                 f"{_title(table, report)} {writing.number(low.ratio)} ({low.group}, against {table.highest})"
             )
     n_more = len(clauses) - MOST_NAMED
-    ratios_text = "; ".join(clauses[:MOST_NAMED]) + (f"; and {n_more} more tables" if n_more > 0 else "")
+    ratios_text = "; ".join(clauses[:MOST_NAMED])
+    if n_more > 0:
+        ratios_text += f"; and {n_more} more tables"
     if clauses:
         return f"Lowest impact ratios: {ratios_text}."
     return "There are no impact ratios to show."
@@ -324,7 +326,7 @@ def _law_sections(tables: Sequence[ImpactTable], pairs: str, report: Report, vie
         yield Section(
             title, tables=(_law_table(table, title, view),), notes=_describe_left_out(table, report)
         )
-    tested = [table for table in tables if any(row.chance for row in table.rows)]
+    tested = [table for table in tables if _against_the_highest(table)]
     statistics = (
         "Std. dev.: the difference from the highest rate in standard deviations. p: how likely chance "
         f"alone makes such a difference, two-sided; p (Holm): adjusted for {pairs} of categories. "
@@ -336,10 +338,14 @@ def _law_sections(tables: Sequence[ImpactTable], pairs: str, report: Report, vie
             (statistics,),
             tuple(_statistics_table(table, _title(table, report), view) for table in tested),
         )
-    out = dict.fromkeys(row.group for table in tables for row in table.rows if row.left_out)
+    out: dict[str, None] = {}
+    for table in tables:
+        out |= dict.fromkeys(row.group for row in table.rows if row.left_out)
     least = writing.percent(report.config.min_share)
-    why = (SMALL_OUT.format(least=least, names=", ".join(out)),) if out else ()
-    yield Section("To be published with the tables; fill in", notes=(*TO_PUBLISH, *why))
+    to_fill_in = list(TO_PUBLISH)
+    if out:
+        to_fill_in.append(SMALL_OUT.format(least=least, names=", ".join(out)))
+    yield Section("To be published with the tables; fill in", notes=tuple(to_fill_in))
 
 
 def _guideline_sections(
@@ -375,9 +381,9 @@ def _guideline_sections(
 
 
 def _title(table: ImpactTable, report: Report) -> str:
-    return table.attribute + (
-        f" ({writing.format_place(table.model, table.decision)})" if report.several else ""
-    )
+    if report.several:
+        return f"{table.attribute} ({writing.format_place(table.model, table.decision)})"
+    return table.attribute
 
 
 def _is_scored(table: ImpactTable) -> bool:
@@ -403,7 +409,7 @@ def _describe_left_out(table: ImpactTable, report: Report) -> tuple[str, ...]:
     notes = [
         f"Not included, because the category is not known: {table.unknown} of {n_known + table.unknown}."
     ]
-    unclear = [row.group for row in table.rows if LOOK_MISSING & {*row.group.lower().split(CROSS)}]
+    unclear = [row.group for row in table.rows if LOOK_MISSING & set(row.group.lower().split(CROSS))]
     if unclear:
         advice = "if that means that the category is not known, leave it out with --exclude"
         notes.append(f"Included as a category: {', '.join(map(shown, unclear))}; {advice}.")
@@ -436,7 +442,7 @@ def _law_table(table: ImpactTable, title: str, view: View) -> TextTable:
         heads = ("above the median", "scoring rate")
     else:
         heads = ("selected", "selection rate")
-    columns = _rate_columns("category", "applicants", *heads)
+    columns = _rate_columns("category", "applicants", heads[0], heads[1])
     columns["impact ratio"] = lambda row: writing.number_cell(row.ratio)
     return view.table(title, columns, table.rows)
 
@@ -495,7 +501,9 @@ def _columns_of_tests(category: str) -> Columns:
 
 
 def _yes_cell(value: bool | None) -> TableCell:
-    return TableCell(writing.DASH if value is None else "yes" if value else "no")
+    if value is None:
+        return TableCell(writing.DASH)
+    return TableCell("yes" if value else "no")
 
 
 def _limits_text(row: ImpactRow) -> str:

@@ -41,12 +41,12 @@ LOOKS: dict[Verdict, Look] = {"pass": "inside", "fail": "outside", "undecided": 
 
 def group_table_rows(_: None, report: Report) -> Iterable[Row]:
     """Yield counts and metrics of every group, the overall rows first; counts have no interval."""
-    for row in (*report.overall, *report.groups):
-        own = writing.flatten(row)
+    for row in report.overall + report.groups:
+        key_cells = writing.flatten(row)
         for name, value in row.counts.items():
-            yield {**own, "metric": name, **vars(UNDEFINED), "value": value}
+            yield {**key_cells, "metric": name, **vars(UNDEFINED), "value": value}
         for name, estimate in row.metrics.items():
-            yield {**own, "metric": name, **vars(estimate)}
+            yield {**key_cells, "metric": name, **vars(estimate)}
 
 
 def disparity_rows(_: None, report: Report) -> Iterable[Row]:
@@ -80,7 +80,9 @@ def rate_sections(_: None, report: Report, view: View) -> Sequence[Section]:
         sections = [replace(section, folded=True) for section in sections]
     else:
         sections = sections
-    metrics = dict.fromkeys(name for row in report.verdicts for name in row.by_metric)
+    metrics: dict[str, None] = {}
+    for row in report.verdicts:
+        metrics |= dict.fromkeys(row.by_metric)
     other_metrics = [name for name in metrics if name not in report.deciding]
     if other_metrics:
         title = "Verdicts by attribute on what does not decide"
@@ -179,25 +181,22 @@ def _full_section(anchor: str, verdict: AttributeVerdict, report: Report) -> Sec
         _comparison_table(f"{name}: other metrics, which do not decide", other_rows, groups, report),
         group_table(f"{name}: groups", groups),
     )
-    panels = [
-        _plot_panel(metric, metric_rows, groups, report)
-        for metric in report.deciding
-        if (metric_rows := [row for row in rows if row.metric == metric])
-    ]
-    figures = (
-        Section("Group metrics", charts=tuple(values for values, _ in panels)),
-        Section("Disparities: ratio to the reference", charts=tuple(ratios for _, ratios in panels)),
-    )
-    return Section(
-        name,
-        (summarise_failures(compared) if compared else "There is nothing to compare.",),
-        verdict=verdict.verdict,
-        sections=(
-            *(figures if panels else ()),
-            Section("Tables", tables=tuple(table for table in tables if table.rows)),
-        ),
-        anchor=anchor,
-    )
+    panels = []
+    for metric in report.deciding:
+        metric_rows = [row for row in rows if row.metric == metric]
+        if metric_rows:
+            panels.append(_plot_panel(metric, metric_rows, groups, report))
+    sections = []
+    if panels:
+        sections = [
+            Section("Group metrics", charts=tuple(values for values, _ in panels)),
+            Section("Disparities: ratio to the reference", charts=tuple(ratios for _, ratios in panels)),
+        ]
+    sections.append(Section("Tables", tables=tuple(table for table in tables if table.rows)))
+    sentence = "There is nothing to compare."
+    if compared:
+        sentence = summarise_failures(compared)
+    return Section(name, (sentence,), verdict=verdict.verdict, sections=tuple(sections), anchor=anchor)
 
 
 def _plot_panel(
@@ -213,9 +212,14 @@ def _plot_panel(
     ratios = []
     for row in drawn_rows:
         group_row = of_group[row.group]
-        name = row.group + ("*" if group_row.small else "")
-        look: Look = LOOKS[row.verdict] if untested else row.verdict
-        symbol = (UNTESTED if untested else SYMBOLS)[row.verdict]
+        name = row.group
+        if group_row.small:
+            name += "*"
+        look: Look = row.verdict
+        symbol = SYMBOLS[row.verdict]
+        if untested:
+            look = LOOKS[row.verdict]
+            symbol = UNTESTED[row.verdict]
         if row.is_reference:
             look = "reference"
             symbol = ""
@@ -286,19 +290,20 @@ def plot_values(title: str, bars: Sequence[Bar], reference: float) -> str:
 
 def rate_axis(estimates: Iterable[Interval], references: Iterable[float], *, percent: bool = False) -> Axis:
     """Return an axis from 0 with room for rates, their intervals and those of references."""
-    ends = [end for estimate in estimates for end in (estimate.value, estimate.high)]
-    return Axis(
-        0.0, _round_up(max([0.0, *(x for x in (*ends, *references) if math.isfinite(x))])), percent=percent
-    )
+    highest = 0.0
+    for estimate in estimates:
+        highest = max(
+            [highest] + [value for value in (estimate.value, estimate.high) if math.isfinite(value)]
+        )
+    highest = max([highest] + [value for value in references if math.isfinite(value)])
+    return Axis(0.0, _round_up(highest), percent=percent)
 
 
 def plot_ratios(title: str, bars: Sequence[Bar], tau: float) -> str:
     """Draw ratios from 1 on, on a log axis with the band [τ, 1/τ]."""
-    axis = ratio_axis(
-        [bar.estimate.value for bar in bars],
-        [x for bar in bars for x in (bar.estimate.low, bar.estimate.high)],
-        tau,
-    )
+    ratios = [bar.estimate.value for bar in bars]
+    limits = [bar.estimate.low for bar in bars] + [bar.estimate.high for bar in bars]
+    axis = ratio_axis(ratios, limits, tau)
     rows = []
     for bar in bars:
         marks = [band(axis, tau), rule("one", axis, 1.0, 16, "equal to the reference")]
@@ -346,7 +351,8 @@ def summarise_failures(rows: Sequence[Disparity]) -> str:
     """Return how many comparisons fail: "7 of 25 comparisons fail, 3 pass, 15 are not decided."."""
     if len(rows) == 1:
         only = rows[0].verdict
-        return f"The only comparison {'is ' if only == 'undecided' else ''}{VERDICTS[only]}."
+        verb = "is " if only == "undecided" else ""
+        return f"The only comparison {verb}{VERDICTS[only]}."
     kinds = [row.verdict for row in rows]
     failing, passing, still = (kinds.count(kind) for kind in ("fail", "pass", "undecided"))
     clauses = [f"{failing} of {len(rows)} comparisons {'fails' if failing == 1 else 'fail'}"]
@@ -361,7 +367,10 @@ def _verdict_text(row: Disparity, report: Report) -> str:
     """Return the verdict on a comparison: "fails, shown outside", "not decided: could be chance among 25"."""
     if row.is_reference:
         return "reference"
-    return describe_verdict(row) + (f": {describe_reason(row, report)}" if row.reason else "")
+    verdict_text = describe_verdict(row)
+    if row.reason:
+        verdict_text += f": {describe_reason(row, report)}"
+    return verdict_text
 
 
 def describe_reason(row: Disparity, report: Report) -> str:
@@ -371,7 +380,9 @@ def describe_reason(row: Disparity, report: Report) -> str:
     else:
         among = ""
     why = writing.describe_reason(row.reason, row.p_holm, report.config.confidence)
-    return why + (among if row.reason == "chance" else "")
+    if row.reason == "chance":
+        return why + among
+    return why
 
 
 def rank(row: Disparity) -> int:
@@ -513,11 +524,12 @@ def _brief_table(
 def count_verdicts(rows: Sequence[Disparity]) -> str:
     """Return how many comparisons pass, fail and are not decided: "2 pass, 11 not decided"."""
     verdict_texts = {"pass": "pass", "fail": "fail", "undecided": "not decided"}
-    kinds = (
-        (sum(row.verdict == kind for row in rows), verdict_text)
-        for kind, verdict_text in verdict_texts.items()
-    )
-    return ", ".join(f"{n} {verdict_text}" for n, verdict_text in kinds if n)
+    clauses = []
+    for kind, verdict_text in verdict_texts.items():
+        n = sum(row.verdict == kind for row in rows)
+        if n:
+            clauses.append(f"{n} {verdict_text}")
+    return ", ".join(clauses)
 
 
 def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:

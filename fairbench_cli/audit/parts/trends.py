@@ -174,7 +174,9 @@ def _audit_all_rows(base: Report) -> Report:
 
 def _merge_slices(slices: Sequence[Slice], config: AuditConfig) -> Slice:
     """Return slices of an attribute as one."""
-    names = {group for group_counts in slices for group in group_counts.counts.groups}
+    names: set[str] = set()
+    for group_counts in slices:
+        names.update(group_counts.counts.groups)
     groups = sorted(names, key=lambda group: (group == MISSING, group))
     cells = np.zeros((3, len(groups), 2, 2))
     for group_counts in slices:
@@ -248,12 +250,16 @@ def _count_rates(group_counts: Sequence[Slice], rows: Sequence[Disparity]) -> Fl
 def slices_name(trends: SliceTrends, report: Report) -> str:
     """Return the name of the slices together: "all 8 slices by quarter"."""
     n_slices = len(trends.slices)
-    return f"{'both' if n_slices == 2 else f'all {n_slices}'} slices by {report.config.sliced_by}"
+    if n_slices == 2:
+        return f"both slices by {report.config.sliced_by}"
+    return f"all {n_slices} slices by {report.config.sliced_by}"
 
 
 def summarise_trends(trends: SliceTrends, report: Report) -> str:
     """Return how many trends are shown, and the verdict on the last slice."""
-    last_rows = [row for verdict in report.judged for row in rates.deciding_rows(verdict, report)]
+    last_rows: list[Disparity] = []
+    for judged_verdict in report.judged:
+        last_rows += rates.deciding_rows(judged_verdict, report)
     if report.config.fail or report.config.failing_metrics:
         gate_text = "by which the gate goes, "
     else:
@@ -269,7 +275,9 @@ def summarise_trends(trends: SliceTrends, report: Report) -> str:
     end = f" The last, {report.last}, {gate_text}{verdict}: {summary[0].lower()}{summary[1:]}"
     if not trends.ordered:
         return f"No trend is tested: {_describe_no_trend(trends, report)}.{end}"
-    clauses = [] if any(row.word in MOVES for row in trends.trends) else ["none is shown"]
+    clauses = []
+    if not any(row.word in MOVES for row in trends.trends):
+        clauses.append("none is shown")
     for word, (singular, plural) in VERBS.items():
         rows = [row for row in trends.trends if row.word == word]
         if rows:
