@@ -19,19 +19,24 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.audit.compare.effective import RateRows, group_rate_rows, rate_rows
-from fairbench_cli.audit.compare.kernel import (
+from fairbench_cli.audit.compare.compare_rates import (
     Tests,
     adjust_tests,
     compare_slice,
     compute_tests,
     decide_by_evidence,
 )
+from fairbench_cli.audit.compare.effective_sizes import RateRows, group_rate_rows, rate_rows
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide, decide_metric, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import can_decide, canonical, kind
-from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, compute_requested, parts_to_test
+from fairbench_cli.audit.parts.requested_metrics import (
+    Requested,
+    RequestedTest,
+    compute_requested,
+    parts_to_test,
+)
 from fairbench_cli.audit.parts.subgroups import Joint, Subgroup, find_subgroups
 from fairbench_cli.audit.parts.trends import FEW_OVER
 from fairbench_cli.audit.scan.tally import Clusters, Slice

@@ -104,7 +104,7 @@ class Disparity(Pair):
     point : {"pass", "fail", "undecided"}
         Whether the ratio itself lies within τ, whatever chance does.
     verdict : {"pass", "fail", "undecided"}
-        See `compare.kernel`; under ``rule="point"`` the same as `point`.
+        See `compare.compare_rates`; under ``rule="point"`` the same as `point`.
     shown_outside : bool
         Of a failure: whether the ratio is outside τ by more than chance, not only different from 1.
     reason : {"no rows", "chance", "few", "wide", ""}

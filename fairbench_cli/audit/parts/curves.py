@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from fairbench_cli.audit.compare.effective import group_rate_rows
+from fairbench_cli.audit.compare.effective_sizes import group_rate_rows
 from fairbench_cli.audit.compare.references import (
     REST_NAME,
     Bools,
@@ -17,9 +17,9 @@ from fairbench_cli.audit.compare.references import (
 )
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts import writing
-from fairbench_cli.audit.parts.by_name import ENOUGH
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View
+from fairbench_cli.audit.parts.requested_metrics import ENOUGH
 from fairbench_cli.audit.scan.scores import read_scores
 from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.grouping import grouped
@@ -268,7 +268,7 @@ def plot_calibration(curves: ScoreCurves) -> str:
             if score_bin.rows >= ENOUGH:
                 x = score_bin.mean_score
                 rate = score_bin.rate
-                rate_text = f"{writing.with_interval(rate)} have label 1 where the mean score is {x:.4g}"
+                rate_text = f"{formatting.with_interval(rate)} have label 1 where the mean score is {x:.4g}"
                 points.append((x, rate.value, f"{group.group}: {rate_text}"))
                 if not math.isnan(rate.low):
                     limits.append((x, rate.low, rate.high))
@@ -404,9 +404,9 @@ def _score_section(curves: ScoreCurves, where: str, report: Report, view: View) 
     for name in MEASURES:
         lines += [(row, name) for row in curves.groups if name in row.values]
     columns: dict[str, Callable[[tuple[ScoreRow, str]], TableCell]] = {
-        "group": lambda line: writing.group_cell(line[0].group, line[0].small),
+        "group": lambda line: formatting.group_cell(line[0].group, line[0].small),
         "measure": lambda line: TableCell(MEASURES[line[1]][0]),
-        "value": lambda line: writing.fine_cell(line[0].values[line[1]]),
+        "value": lambda line: formatting.fine_cell(line[0].values[line[1]]),
     }
     if curves.reference:
         columns["difference from the reference"] = lambda line: _difference_cell(line[0], line[1])
@@ -462,11 +462,11 @@ def _describe_differences(curves: ScoreCurves, report: Report) -> tuple[str, ...
 
 def _bin_table(lines: Sequence[tuple[ScoreRow, CalibrationBin]]) -> TextTable:
     columns: dict[str, Callable[[tuple[ScoreRow, CalibrationBin]], TableCell]] = {
-        "group": lambda line: writing.group_cell(line[0].group, line[0].small),
+        "group": lambda line: formatting.group_cell(line[0].group, line[0].small),
         "scores": lambda line: TableCell(format_span(line[1].low, line[1].high)),
         "rows": lambda line: TableCell(str(line[1].rows), "", line[1].rows),
-        "mean score": lambda line: writing.number_cell(line[1].mean_score),
-        "share with label 1": lambda line: writing.fine_cell(line[1].rate),
+        "mean score": lambda line: formatting.number_cell(line[1].mean_score),
+        "share with label 1": lambda line: formatting.fine_cell(line[1].rate),
     }
     return table_of("Calibration: what happened, by score", columns, lines)
 
@@ -475,8 +475,8 @@ def _difference_cell(row: ScoreRow, name: str) -> TableCell:
     if row.is_reference:
         return TableCell("reference")
     if name in row.differences:
-        return writing.fine_cell(row.differences[name])
-    return TableCell(writing.DASH)
+        return formatting.fine_cell(row.differences[name])
+    return TableCell(formatting.DASH)
 
 
 def score_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row]:
@@ -509,7 +509,7 @@ def threshold_rows(all_curves: Sequence[ScoreCurves], _: Report) -> Iterable[Row
     for curves in all_curves:
         for row in curves.thresholds:
             key_cells: Row = {"model": curves.model, "attribute": curves.attribute}
-            key_cells |= writing.flatten(row)
+            key_cells |= formatting.flatten(row)
             for group, rate in row.rates.items():
                 yield {**key_cells, "group": group, "selection_rate": rate}
 

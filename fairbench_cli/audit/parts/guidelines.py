@@ -12,12 +12,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from fairbench_cli.audit.compare.kernel import adjust
+from fairbench_cli.audit.compare.compare_rates import adjust
 from fairbench_cli.audit.compare.references import Bools, comparable, excluded
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Place, Report, Test
 from fairbench_cli.audit.compare.verdict import decide
 from fairbench_cli.audit.config import ABOVE_MEDIAN, EXCLUDING, FOUR_FIFTHS, AuditConfig
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import judged_section
 from fairbench_cli.audit.scan.open import LOOK_MISSING
@@ -279,9 +279,8 @@ def summarise_impact(tables: Sequence[ImpactTable], report: Report) -> str:
         defined_rows = [row for row in table.rows if not math.isnan(row.ratio)]
         if defined_rows:
             low = min(defined_rows, key=lambda row: row.ratio)
-            clauses.append(
-                f"{_title(table, report)} {writing.number(low.ratio)} ({low.group}, against {table.highest})"
-            )
+            ratio = formatting.number(low.ratio)
+            clauses.append(f"{_title(table, report)} {ratio} ({low.group}, against {table.highest})")
     n_more = len(clauses) - MOST_NAMED
     ratios_text = "; ".join(clauses[:MOST_NAMED])
     if n_more > 0:
@@ -298,7 +297,7 @@ def _summarise_four_fifths(tables: Sequence[ImpactTable], report: Report) -> str
     for table in tables:
         for row in _against_the_highest(table):
             if row.chance and row.four_fifths:
-                p = f"{row.group} (p {writing.p_value(row.chance.p)})"
+                p = f"{row.group} (p {formatting.p_value(row.chance.p)})"
                 names.setdefault((row.four_fifths.below, row.chance.p < alpha), []).append(p)
     clauses = [f"{answer}: {listed(names[kind])}" for kind, answer in ALONE.items() if kind in names]
     alone = "Four fifths and significance, each pair tested alone as practice has it: "
@@ -341,7 +340,7 @@ def _law_sections(tables: Sequence[ImpactTable], pairs: str, report: Report, vie
     out: dict[str, None] = {}
     for table in tables:
         out |= dict.fromkeys(row.group for row in table.rows if row.left_out)
-    least = writing.percent(report.config.min_share)
+    least = formatting.percent(report.config.min_share)
     to_fill_in = list(TO_PUBLISH)
     if out:
         to_fill_in.append(SMALL_OUT.format(least=least, names=", ".join(out)))
@@ -382,7 +381,7 @@ def _guideline_sections(
 
 def _title(table: ImpactTable, report: Report) -> str:
     if report.several:
-        return f"{table.attribute} ({writing.format_place(table.model, table.decision)})"
+        return f"{table.attribute} ({formatting.format_place(table.model, table.decision)})"
     return table.attribute
 
 
@@ -395,7 +394,7 @@ def _describe_rate(tables: Sequence[ImpactTable]) -> str:
     if not _is_scored(tables[0]):
         return f"Selection rate: the share of a category that is selected. {ratio}"
     decisions = "; ".join(
-        dict.fromkeys(writing.format_place(table.model, table.decision) for table in tables)
+        dict.fromkeys(formatting.format_place(table.model, table.decision) for table in tables)
     )
     return (
         "Scoring rate: the share of a category with a score above the median of all rows, those of unknown "
@@ -415,7 +414,7 @@ def _describe_left_out(table: ImpactTable, report: Report) -> tuple[str, ...]:
         notes.append(f"Included as a category: {', '.join(map(shown, unclear))}; {advice}.")
     small = sum(row.left_out for row in table.rows)
     if small:
-        least = writing.percent(report.config.min_share)
+        least = formatting.percent(report.config.min_share)
         subject = f"{small} with fewer than {least} of the {n_known} rows in the table"
         notes.append(f"Marked *: {subject}; not compared, and not taken for the highest.")
     return tuple(notes)
@@ -427,11 +426,11 @@ Columns = dict[str, Callable[[ImpactRow], TableCell]]
 def _rate_columns(category: str, people: str, selected: str, rate: str) -> Columns:
     """Return the columns that all tables of rates have."""
     return {
-        category: lambda row: writing.group_cell(row.group, row.left_out),
+        category: lambda row: formatting.group_cell(row.group, row.left_out),
         people: lambda row: TableCell(str(row.rows), "", row.rows),
         selected: lambda row: TableCell(str(row.selected), "", row.selected),
         rate: lambda row: TableCell(
-            writing.DASH if math.isnan(row.rate) else f"{100 * row.rate:.1f} %", "", row.rate
+            formatting.DASH if math.isnan(row.rate) else f"{100 * row.rate:.1f} %", "", row.rate
         ),
     }
 
@@ -443,7 +442,7 @@ def _law_table(table: ImpactTable, title: str, view: View) -> TextTable:
     else:
         heads = ("selected", "selection rate")
     columns = _rate_columns("category", "applicants", heads[0], heads[1])
-    columns["impact ratio"] = lambda row: writing.number_cell(row.ratio)
+    columns["impact ratio"] = lambda row: formatting.number_cell(row.ratio)
     return view.table(title, columns, table.rows)
 
 
@@ -452,7 +451,7 @@ def _four_fifths_table(table: ImpactTable, report: Report) -> TextTable:
     alpha = report.config.alpha
     columns = _rate_columns("group", "applicants", "selected", "rate") | {
         "ratio": lambda row: TableCell(
-            "highest" if row.highest else writing.number(row.ratio), _limits_text(row), row.ratio
+            "highest" if row.highest else formatting.number(row.ratio), _limits_text(row), row.ratio
         ),
         "below 4/5": lambda row: _yes_cell(row.four_fifths.below if row.four_fifths else None),
         "significant": lambda row: _yes_cell(row.chance.p < alpha if row.chance else None),
@@ -468,7 +467,9 @@ def _distance_table(table: ImpactTable) -> TextTable:
         return row.four_fifths or FourFifths(below=False, to_reach=0, one_person=False, shortfall=math.nan)
 
     columns = _columns_of_tests("group") | {
-        "shortfall": lambda row: TableCell(writing.number(rule(row).shortfall, 1), "", rule(row).shortfall),
+        "shortfall": lambda row: TableCell(
+            formatting.number(rule(row).shortfall, 1), "", rule(row).shortfall
+        ),
         "to reach 4/5": lambda row: TableCell(str(rule(row).to_reach), "", rule(row).to_reach),
         "one person": lambda row: _yes_cell(rule(row).one_person),
     }
@@ -477,7 +478,7 @@ def _distance_table(table: ImpactTable) -> TextTable:
 
 def _statistics_table(table: ImpactTable, title: str, view: View) -> TextTable:
     columns = _columns_of_tests("category")
-    columns["impact ratio"] = lambda row: writing.number_cell(row.ratio, _limits_text(row))
+    columns["impact ratio"] = lambda row: formatting.number_cell(row.ratio, _limits_text(row))
     return view.table(title, columns, _against_the_highest(table))
 
 
@@ -490,25 +491,25 @@ def _columns_of_tests(category: str) -> Columns:
 
     def z(row: ImpactRow) -> TableCell:
         value = (row.chance or UNTESTED).z
-        return TableCell(writing.number(value, 1), "", value)
+        return TableCell(formatting.number(value, 1), "", value)
 
     return {
-        category: lambda row: writing.group_cell(row.group, row.left_out),
+        category: lambda row: formatting.group_cell(row.group, row.left_out),
         "std. dev.": z,
-        "p": lambda row: writing.p_cell((row.chance or UNTESTED).p),
-        "p (Holm)": lambda row: writing.p_cell((row.chance or UNTESTED).p_holm),
+        "p": lambda row: formatting.p_cell((row.chance or UNTESTED).p),
+        "p (Holm)": lambda row: formatting.p_cell((row.chance or UNTESTED).p_holm),
     }
 
 
 def _yes_cell(value: bool | None) -> TableCell:
     if value is None:
-        return TableCell(writing.DASH)
+        return TableCell(formatting.DASH)
     return TableCell("yes" if value else "no")
 
 
 def _limits_text(row: ImpactRow) -> str:
     if row.chance:
-        return writing.interval(row.chance.ratio, 2)
+        return formatting.interval(row.chance.ratio, 2)
     return ""
 
 
@@ -518,12 +519,12 @@ def impact_rows(tables: Sequence[ImpactTable], report: Report) -> Iterable[Row]:
         for row in table.rows:
             chance = row.chance or UNTESTED
             rule = row.four_fifths
-            cells: Row = {**writing.flatten(table, "highest", "unknown", "family"), "category": row.group}
+            cells: Row = {**formatting.flatten(table, "highest", "unknown", "family"), "category": row.group}
             cells |= {"rows": row.rows, "selected": row.selected, "rate": row.rate}
             cells |= {"impact_ratio": row.ratio, "highest": row.highest, "share": row.share}
             cells |= {"left_out": row.left_out, "unknown": table.unknown}
             cells |= {"ratio_low": chance.ratio.low, "ratio_high": chance.ratio.high}
-            cells |= writing.flatten(chance, "ratio")
+            cells |= formatting.flatten(chance, "ratio")
             if report.config.preset == "eeoc":
                 cells |= {
                     rule_field.name: getattr(rule, rule_field.name, None) for rule_field in fields(FourFifths)

@@ -15,7 +15,7 @@ from fairbench_cli.audit.compare.report import (
     Report,
 )
 from fairbench_cli.audit.config import EXCLUDING, MISSING
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.findings import describe_verdict
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.base.text import counted_words
@@ -42,7 +42,7 @@ LOOKS: dict[Verdict, Look] = {"pass": "inside", "fail": "outside", "undecided": 
 def group_table_rows(_: None, report: Report) -> Iterable[Row]:
     """Yield counts and metrics of every group, the overall rows first; counts have no interval."""
     for row in report.overall + report.groups:
-        key_cells = writing.flatten(row)
+        key_cells = formatting.flatten(row)
         for name, value in row.counts.items():
             yield {**key_cells, "metric": name, **vars(UNDEFINED), "value": value}
         for name, estimate in row.metrics.items():
@@ -53,7 +53,7 @@ def disparity_rows(_: None, report: Report) -> Iterable[Row]:
     """Yield every comparison; an interval takes three columns."""
     if report.without_verdict:
         return ()
-    return map(writing.flatten, report.disparities)
+    return map(formatting.flatten, report.disparities)
 
 
 def verdict_rows(_: None, report: Report) -> Iterable[Row]:
@@ -62,7 +62,7 @@ def verdict_rows(_: None, report: Report) -> Iterable[Row]:
         return
     for row in report.verdicts:
         for metric, verdict in row.by_metric.items():
-            yield {**writing.flatten(row, "verdict"), "metric": metric, "verdict": verdict}
+            yield {**formatting.flatten(row, "verdict"), "metric": metric, "verdict": verdict}
     yield {"model": "", "decision": "", "attribute": ALL, "metric": ALL, "verdict": report.verdict}
 
 
@@ -136,7 +136,7 @@ def _verdict_cell(verdict: Verdict | None) -> TableCell:
 
 def place_name(place: Place, report: Report) -> str:
     """Name the model, or slice, and the decision of an attribute."""
-    return writing.format_place(place.model, place.decision, report.config.sliced_by)
+    return formatting.format_place(place.model, place.decision, report.config.sliced_by)
 
 
 def bracketed_place(place: Place, report: Report) -> str:
@@ -223,7 +223,7 @@ def _plot_panel(
         if row.is_reference:
             look = "reference"
             symbol = ""
-        value_text = f"{writing.number(row.value)} ({writing.fraction(row.behind)})"
+        value_text = f"{formatting.number(row.value)} ({formatting.fraction(row.behind)})"
         values.append(Bar(name, value_text, group_row.metrics[metric], look, symbol))
         ratios.append(Bar(name, _ratio_text(row), row.ratio, look, symbol))
     references = {row.reference_value for row in drawn_rows if not math.isnan(row.reference_value)}
@@ -344,7 +344,7 @@ def _ratio_text(row: Disparity) -> str:
         if row.verdict == "undecided":
             return "not decided"
         return "both 0"
-    return f"{writing.ratio(row.ratio.value, row.tau)} {writing.interval(row.ratio, 2)}".strip()
+    return f"{formatting.ratio(row.ratio.value, row.tau)} {formatting.interval(row.ratio, 2)}".strip()
 
 
 def summarise_failures(rows: Sequence[Disparity]) -> str:
@@ -376,10 +376,10 @@ def _verdict_text(row: Disparity, report: Report) -> str:
 def describe_reason(row: Disparity, report: Report) -> str:
     """Return why a comparison is not decided; of chance, whether it alone would be."""
     if row.deciding:
-        among = writing.among_text(row.p, report.family, report.config.confidence)
+        among = formatting.among_text(row.p, report.family, report.config.confidence)
     else:
         among = ""
-    why = writing.describe_reason(row.reason, row.p_holm, report.config.confidence)
+    why = formatting.describe_reason(row.reason, row.p_holm, report.config.confidence)
     if row.reason == "chance":
         return why + among
     return why
@@ -428,7 +428,7 @@ def worst_first(rows: Iterable[Disparity], minor: Collection[str] = ()) -> list[
         point = abs(_log(row.ratio.value))
         if row.verdict == "undecided":
             return is_minor, rank(row), 2.0 if math.isnan(row.p) else row.p, -point
-        surely = abs(_log(writing.nearest_to(1.0, row.ratio)))
+        surely = abs(_log(formatting.nearest_to(1.0, row.ratio)))
         return is_minor, rank(row), -(surely if row.verdict == "fail" else max(low, high)), -point
 
     return sorted(rows, key=key)
@@ -471,17 +471,17 @@ def _comparison_table(
         return TableCell(f"({verdict_text})")
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
-        "group": lambda row: writing.group_cell(row.group, row.group in small, muted=row.group in minor),
+        "group": lambda row: formatting.group_cell(row.group, row.group in small, muted=row.group in minor),
         "metric": lambda row: TableCell(row.metric),
-        "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
+        "value": lambda row: formatting.number_cell(row.value, formatting.fraction(row.behind)),
         "reference": lambda row: TableCell(row.reference),
-        "reference value": lambda row: writing.number_cell(
-            row.reference_value, writing.fraction(row.reference_behind)
+        "reference value": lambda row: formatting.number_cell(
+            row.reference_value, formatting.fraction(row.reference_behind)
         ),
-        "ratio": lambda row: writing.ratio_cell(row.ratio, row.tau),
-        "difference": lambda row: writing.fine_cell(row.difference),
-        "p": lambda row: writing.p_cell(row.p),
-        "p (Holm)": lambda row: writing.p_cell(row.p_holm),
+        "ratio": lambda row: formatting.ratio_cell(row.ratio, row.tau),
+        "difference": lambda row: formatting.fine_cell(row.difference),
+        "p": lambda row: formatting.p_cell(row.p),
+        "p (Holm)": lambda row: formatting.p_cell(row.p_holm),
         "verdict": verdict,
     }
     return table_of(title, columns, worst_first(rows, minor))
@@ -497,22 +497,22 @@ def _brief_table(
     several = len({row.reference for row in rows}) > 1
 
     def reference(row: Disparity) -> TableCell:
-        return writing.number_cell(
-            row.reference_value, row.reference if several else writing.fraction(row.reference_behind)
+        return formatting.number_cell(
+            row.reference_value, row.reference if several else formatting.fraction(row.reference_behind)
         )
 
     columns: dict[str, Callable[[Disparity], TableCell]] = {
-        "group": lambda row: writing.group_cell(
+        "group": lambda row: formatting.group_cell(
             row.group,
             of_group[row.group].small,
             counted_words(of_group[row.group].rows, "row"),
             muted=row.group in minor,
         ),
         "metric": lambda row: TableCell(row.metric),
-        "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
+        "value": lambda row: formatting.number_cell(row.value, formatting.fraction(row.behind)),
         "reference": reference,
-        "ratio": lambda row: writing.ratio_cell(row.ratio, row.tau, 2),
-        "p (Holm)": lambda row: writing.both_p_cell(row.p, row.p_holm),
+        "ratio": lambda row: formatting.ratio_cell(row.ratio, row.tau, 2),
+        "p (Holm)": lambda row: formatting.both_p_cell(row.p, row.p_holm),
         "verdict": lambda row: TableCell(
             describe_reason(row, report) or _verdict_text(row, report), verdict=row.verdict
         ),
@@ -537,17 +537,17 @@ def group_table(title: str, rows: Sequence[GroupRow]) -> TextTable:
     cells = ("tp", "fp", "fn", "tn") if "tp" in rows[0].counts else ("pp", "pn")
     minor = minor_groups(rows)
     columns: dict[str, Callable[[GroupRow], TableCell]] = {
-        "group": lambda row: writing.group_cell(row.group, row.small, muted=row.group in minor)
+        "group": lambda row: formatting.group_cell(row.group, row.small, muted=row.group in minor)
     }
     if len({(row.model, row.decision) for row in rows}) > 1:
-        columns["model, decision"] = lambda row: TableCell(writing.format_place(row.model, row.decision))
-    columns["rows"] = lambda row: writing.count_cell(row.rows)
+        columns["model, decision"] = lambda row: TableCell(formatting.format_place(row.model, row.decision))
+    columns["rows"] = lambda row: formatting.count_cell(row.rows)
     columns |= {
-        name: (lambda row, name=name: writing.count_cell(row.counts[name]))  # type: ignore[misc]
+        name: (lambda row, name=name: formatting.count_cell(row.counts[name]))  # type: ignore[misc]
         for name in cells
     }
     columns |= {
-        name: (lambda row, name=name: writing.fine_cell(row.metrics[name]))  # type: ignore[misc]
+        name: (lambda row, name=name: formatting.fine_cell(row.metrics[name]))  # type: ignore[misc]
         for name in rows[0].metrics
     }
     return table_of(title, columns, sorted(rows, key=lambda row: row.group in minor))

@@ -12,7 +12,7 @@ from fairbench_cli.audit.compare.references import Bools, excluded, without_grou
 from fairbench_cli.audit.compare.report import Interval, Intervals, Place, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import defined
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View, stream
 from fairbench_cli.audit.parts.rates import bracketed_place, place_name
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, parts_of_groups, with_clusters
@@ -300,17 +300,19 @@ def summarise_subgroups(subgroups: Sequence[Subgroup], report: Report) -> str:
         often = "more"
     else:
         often = "less"
+    n_searched = formatting.thousands(clearest.searched)
+    subgroup = f"{formatting.format_group(clearest.subgroup)} stands out most"
     return (
-        f"Of {writing.thousands(clearest.searched)} subgroups, {writing.format_group(clearest.subgroup)} "
-        f"stands out most{bracketed_place(clearest, report)}: {RATES[clearest.metric].label} "
-        f"{percent_words(clearest.value)}, of all others {percent_words(clearest.others_value)}: {often} "
-        f"than chance would do (p {writing.p_value(clearest.p_adjusted)} over all that were searched)."
+        f"Of {n_searched} subgroups, {subgroup}{bracketed_place(clearest, report)}: "
+        f"{RATES[clearest.metric].label} {percent_words(clearest.value)}, of all others "
+        f"{percent_words(clearest.others_value)}: {often} than chance would do "
+        f"(p {formatting.p_value(clearest.p_adjusted)} over all that were searched)."
     )
 
 
 def subgroup_rows(subgroups: Sequence[Subgroup], _: Report) -> Iterable[Row]:
     """Return a row a subgroup; an interval takes three columns."""
-    return map(writing.flatten, subgroups)
+    return map(formatting.flatten, subgroups)
 
 
 def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View) -> tuple[Section, ...]:
@@ -332,7 +334,7 @@ def subgroup_sections(subgroups: Sequence[Subgroup], report: Report, view: View)
     else:
         whom = "All groups"
     sentences = (
-        f"{whom} of {names} were searched, up to {writing.thousands(n_searched)} subgroups of at least "
+        f"{whom} of {names} were searched, up to {formatting.thousands(n_searched)} subgroups of at least "
         f"{least}, for the one whose rate is most clearly below, or above, that of all other rows.",
     )
     level = f"{100 * config.confidence:g} %"
@@ -371,13 +373,15 @@ def _table(rows: Sequence[Subgroup], report: Report, view: View) -> TextTable:
     columns: dict[str, Callable[[Subgroup], TableCell]] = {
         "subgroup": subgroup,
         "metric": lambda row: TableCell(row.metric),
-        "value": lambda row: writing.number_cell(row.value, writing.fraction(row.behind)),
-        "all others": lambda row: writing.number_cell(row.others_value, writing.fraction(row.others_behind)),
-        "ratio": lambda row: writing.fine_cell(row.ratio, 2),
+        "value": lambda row: formatting.number_cell(row.value, formatting.fraction(row.behind)),
+        "all others": lambda row: formatting.number_cell(
+            row.others_value, formatting.fraction(row.others_behind)
+        ),
+        "ratio": lambda row: formatting.fine_cell(row.ratio, 2),
     }
     if not view.brief:
-        columns["difference"] = lambda row: writing.fine_cell(row.difference)
-    columns["p"] = lambda row: writing.p_cell(row.p_adjusted)
+        columns["difference"] = lambda row: formatting.fine_cell(row.difference)
+    columns["p"] = lambda row: formatting.p_cell(row.p_adjusted)
     if report.several:
         title = place_name(rows[0], report)
     else:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from fairbench_cli.audit.compare.report import Disparity, GroupRow, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE
 from fairbench_cli.audit.metrics import ROLL_UPS
-from fairbench_cli.audit.parts import find_all_rows, parts_of, rates, writing
+from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of, rates
 from fairbench_cli.audit.parts.findings import describe_verdict, differs, format_limits
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.headline import Sentence, headline, rate_meaning
@@ -158,7 +158,7 @@ def source_name(report: Report) -> str:
 
 def describe_audit(report: Report) -> str:
     """Return in a line what was audited and how, after the name of the file."""
-    n_rows = writing.thousands(report.rows)
+    n_rows = formatting.thousands(report.rows)
     if report.weighted:
         weighted = ", weighted"
     else:
@@ -195,7 +195,7 @@ def describe_references(report: Report) -> str:
         has_named_reference = attribute in config.references or set(attribute.split(CROSS)) <= set(
             config.references
         )
-        names = " or ".join(map(writing.format_group, dict.fromkeys(row.reference for row in rows)))
+        names = " or ".join(map(formatting.format_group, dict.fromkeys(row.reference for row in rows)))
         clause = f"{attribute} against {names}"
         if not has_named_reference:
             clause += " (largest)"
@@ -250,8 +250,8 @@ def verdict_legend(report: Report) -> tuple[str, ...]:
     rows: list[Disparity] = []
     for verdict in report.verdicts:
         rows += rates.deciding_rows(verdict, report)
-    limit_open = writing.LIMIT_OPEN
-    wide = writing.REASONS["wide"]
+    limit_open = formatting.LIMIT_OPEN
+    wide = formatting.REASONS["wide"]
     reasons = {row.reason for row in rows}
     reasons_text = {rates.describe_reason(row, report) for row in rows}
     outside = (
@@ -335,7 +335,7 @@ def plot_rate(sentence: Sentence, report: Report) -> Chart:
     title = f"{sentence.attribute}: {rate_meaning(sentence.metric)}"
     folded: tuple[Chart, ...] = ()
     if open_rows:
-        names = listed([writing.format_group(row.group) for row in open_rows])
+        names = listed([formatting.format_group(row.group) for row in open_rows])
         head = f"{counted_words(len(open_rows), 'group')} not decided: {names}"
         folded = (Chart(head, _plot_rates(f"{title}: {head}", open_rows, of_group, minor, report)),)
     n_more = len(drawn_rows) - rates.MOST_BARS
@@ -400,7 +400,7 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
         else:
             symbol = SYMBOLS[row.verdict]
     ends = f", {percent_words(estimate.low)} to {percent_words(estimate.high)}"
-    title = f"{row.group}: {RATES[row.metric].label} {rate} ({writing.fraction(row.behind)}){ends}"
+    title = f"{row.group}: {RATES[row.metric].label} {rate} ({formatting.fraction(row.behind)}){ends}"
     if row.is_reference:
         title += ""
     else:
@@ -424,7 +424,7 @@ def _chart_row(axis: Axis, row: Disparity, group_row: GroupRow, report: Report, 
 
 def _rate_with_ratio(rate: str, row: Disparity) -> str:
     """Return a rate with its ratio: "42.3 %, 1.92 times"."""
-    times = writing.ratio(row.ratio.value, row.tau, 2)
+    times = formatting.ratio(row.ratio.value, row.tau, 2)
     if math.isnan(row.ratio.value):
         return rate
     return f"{rate}, {times} times"

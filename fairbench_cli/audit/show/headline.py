@@ -14,7 +14,7 @@ from typing import Any
 
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, GroupRow, Pair, Place, Report
 from fairbench_cli.audit.config import Effect
-from fairbench_cli.audit.parts import find_all_rows, parts_of, writing
+from fairbench_cli.audit.parts import find_all_rows, formatting, parts_of
 from fairbench_cli.audit.parts.findings import beyond, describe_finding, differs, format_limits
 from fairbench_cli.audit.parts.rates import (
     bracketed_place,
@@ -208,7 +208,7 @@ def _describe_attribute(rows: Sequence[Disparity], minor: frozenset[str], report
 def _name_minor(names: Iterable[str], report: Report) -> str:
     """Return how many minor groups these are, why they are, and which."""
     groups = list(names)
-    names_text = listed([writing.format_group(group) for group in groups])
+    names_text = listed([formatting.format_group(group) for group in groups])
     return f"{counted_words(len(groups), 'group')} {describe_minor(groups, report)} ({names_text})"
 
 
@@ -216,7 +216,7 @@ def describe_comparison(row: Disparity, report: Report, n_more: int = 0, additio
     """Return a comparison in words, with an `addition` to its attribute; `n_more` of this fail, too."""
     harmed = _harmed_group(row, report.config.effect)
     if harmed and row.verdict == "fail":
-        who = f", to the disadvantage of {writing.format_group(harmed)}"
+        who = f", to the disadvantage of {formatting.format_group(harmed)}"
     else:
         who = ""
     clause = f"{_describe_rates(row)}{_describe_ratio(row)}{describe_finding(row, report)}{who}"
@@ -246,8 +246,8 @@ def rate_meaning(name: str) -> str:
 
 def _describe_rates(row: Disparity) -> str:
     """Return both rates: "Female are selected in 6.0 % of cases, Male in 15.9 % (selection rate)"."""
-    group = writing.format_group(row.group)
-    reference = writing.format_group(row.reference)
+    group = formatting.format_group(row.group)
+    reference = formatting.format_group(row.reference)
     label = RATES[row.metric].label
     if row.reason == "no rows":
         return f"{group} against {reference} by {label}"
@@ -310,7 +310,7 @@ def _people_concerned(row: Disparity) -> float:
     """Return the number that attributes of the same verdict are ordered by; NaN counts as 0."""
     if row.verdict != "fail":
         return 0.0
-    gap = writing.nearest_to(0.0, row.difference) or row.difference.value
+    gap = formatting.nearest_to(0.0, row.difference) or row.difference.value
     people = abs(gap) * row.behind[1]
     if math.isnan(people):
         return 0.0
@@ -387,7 +387,7 @@ def _describe_overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
                 none = "no difference is shown, and a gap larger than allowed is not ruled out"
             text = f"Not decided: {none} ({limits}); {still}.{passing}{within}"
     if report.last:
-        text = text.replace(":", f", {writing.format_place(report.last, '', report.config.sliced_by)}:", 1)
+        text = text.replace(":", f", {formatting.format_place(report.last, '', report.config.sliced_by)}:", 1)
     if not tested:
         text += " Chance was not looked at."
     return text
@@ -434,7 +434,7 @@ def _name_attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> st
             else:
                 decision = ""
             model = of_attribute_verdicts[0].model
-            audits = f" ({writing.format_place(model, decision, report.config.sliced_by)})"
+            audits = f" ({formatting.format_place(model, decision, report.config.sliced_by)})"
         names.append(attribute + audits)
     if len(names) > MOST_NAMES:
         names[MOST_NAMES - 1 :] = [f"{len(names) - MOST_NAMES + 1} more"]
@@ -501,7 +501,7 @@ def _rows_needed(row: Disparity, sizes: dict[str, GroupRow]) -> float:
     else:
         n_needed = math.nan
     if n_needed <= MOST_ROWS:
-        return writing.round_up_count(n_needed)
+        return formatting.round_up_count(n_needed)
     return math.nan
 
 
@@ -524,7 +524,7 @@ def _describe_open_group(open_group: OpenGroup, apart: int, *, first: bool) -> s
         on_rates += ", differing beyond chance"
         if apart < len(open_group.metrics):
             on_rates += f" on {apart}"
-    needed_text = writing.describe_rows_needed(open_group.least_needed, open_group.most_needed)
+    needed_text = formatting.describe_rows_needed(open_group.least_needed, open_group.most_needed)
     if needed_text:
         needed_text = f"; {needed_text}"
         if first:
@@ -535,15 +535,15 @@ def _describe_open_group(open_group: OpenGroup, apart: int, *, first: bool) -> s
         rows_text = " row"
     else:
         rows_text = " rows"
-    count_text = f"{writing.thousands(open_group.rows)}{rows_text}"
-    return f"{writing.format_group(open_group.group)}{on_rates} ({count_text}{needed_text})"
+    count_text = f"{formatting.thousands(open_group.rows)}{rows_text}"
+    return f"{formatting.format_group(open_group.group)}{on_rates} ({count_text}{needed_text})"
 
 
 def _format_times(value: float, tau: float) -> str:
     """Return how many times as often, with a third decimal where the number is small."""
     if 0 < value < 0.1:
-        return writing.ratio(value, tau, 3)
-    return writing.ratio(value, tau, 2)
+        return formatting.ratio(value, tau, 3)
+    return formatting.ratio(value, tau, 2)
 
 
 def _with_verdict(verdicts: Sequence[AttributeVerdict], kind: Verdict) -> list[AttributeVerdict]:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Report
 from fairbench_cli.audit.parts import PARTS, parts_of
+from fairbench_cli.audit.parts.formatting import flat_columns, flatten
 from fairbench_cli.audit.parts.part import Row, Value
 from fairbench_cli.audit.parts.rates import RATES_OF_GROUPS
-from fairbench_cli.audit.parts.writing import flat_columns, flatten
 from fairbench_cli.audit.show.document import source_name
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.base.errors import UserError, user_error

@@ -8,11 +8,11 @@ from statistics import NormalDist
 
 import numpy as np
 
-from fairbench_cli.audit.compare.effective import rows_per_weight
+from fairbench_cli.audit.compare.effective_sizes import rows_per_weight
 from fairbench_cli.audit.compare.references import REST, REST_NAME, comparable, usual_reference
 from fairbench_cli.audit.compare.report import UNDEFINED, Interval, Report, intervals
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, View
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.strata import read_people, read_strata
@@ -63,7 +63,7 @@ class Stratum:
     belift: float  # rate / rate of all
 
 
-NO_STRATUM = Stratum(writing.DASH, math.nan, math.nan, math.nan, math.nan, UNDEFINED, math.nan)
+NO_STRATUM = Stratum(formatting.DASH, math.nan, math.nan, math.nan, math.nan, UNDEFINED, math.nan)
 
 
 @dataclass(frozen=True)
@@ -528,11 +528,11 @@ def explanation_section(
 
 def _describe_difference(explanation: Explanation, selected: str) -> str:
     """Return who is selected more often."""
-    value = writing.number(abs(explanation.difference.value))
-    if value == writing.DASH:
+    value = formatting.number(abs(explanation.difference.value))
+    if value == formatting.DASH:
         return "The difference is not defined."
-    difference_text = writing.with_interval(explanation.difference)
-    if value == writing.number(0.0):
+    difference_text = formatting.with_interval(explanation.difference)
+    if value == formatting.number(0.0):
         often = "as often as"
     elif explanation.difference.value < 0:
         often = "less often than"
@@ -558,7 +558,7 @@ def _describe_paradox(explanation: Explanation, selected: str) -> list[str]:
     for stratified_part in explanation.parts:
         unexplained = stratified_part.unexplained
         if stratified_part.compared >= FEW_COMPARED and unexplained.value * difference.value < 0:
-            clause = f"{stratified_part.by}, {writing.with_interval(unexplained)}"
+            clause = f"{stratified_part.by}, {formatting.with_interval(unexplained)}"
             if unexplained.low <= 0 <= unexplained.high:
                 chance.append(clause)
             else:
@@ -580,7 +580,7 @@ def _describe_paradox(explanation: Explanation, selected: str) -> list[str]:
 def _describe_incomplete(incomplete: list[Stratified]) -> str:
     """Return for which part of the rows there is nobody to compare them with."""
     shares = ", ".join(
-        f"{writing.percent(1 - stratified_part.compared)} ({stratified_part.by})"
+        f"{formatting.percent(1 - stratified_part.compared)} ({stratified_part.by})"
         for stratified_part in incomplete
     )
     return (
@@ -592,10 +592,10 @@ def _describe_incomplete(incomplete: list[Stratified]) -> str:
 def _parts_table(explanation: Explanation) -> TextTable:
     columns: dict[str, Callable[[Stratified], TableCell]] = {
         "explained by": lambda row: TableCell(row.by),
-        "explained": lambda row: writing.fine_cell(row.explained),
-        "unexplained": lambda row: writing.fine_cell(row.unexplained),
-        "compared": lambda row: TableCell(writing.percent(row.compared), "", row.compared),
-        "CMH p": lambda row: writing.p_cell(row.cmh_p),
+        "explained": lambda row: formatting.fine_cell(row.explained),
+        "unexplained": lambda row: formatting.fine_cell(row.unexplained),
+        "compared": lambda row: TableCell(formatting.percent(row.compared), "", row.compared),
+        "CMH p": lambda row: formatting.p_cell(row.cmh_p),
     }
     title = "What is explained, and what is left; compared: rows in strata with both groups"
     return table_of(title, columns, explanation.parts)
@@ -610,8 +610,8 @@ def _belift_table(explanation: Explanation, config: AuditConfig) -> TextTable:
     columns: dict[str, Callable[[Stratified], TableCell]] = {
         "explained by": lambda row: TableCell(row.by),
         "stratum": lambda row: TableCell(least(row).name),
-        "rows": lambda row: writing.count_cell(least(row).rows),
-        "belift": lambda row: writing.number_cell(least(row).belift),
+        "rows": lambda row: formatting.count_cell(least(row).rows),
+        "belift": lambda row: formatting.number_cell(least(row).belift),
     }
     title = f"Least belift, rate of {explanation.group} in a stratum / rate of all; strata with fewer than "
     return table_of(f"{title}{config.min_group} left out", columns, explanation.parts)
@@ -633,7 +633,7 @@ def _metrics_table(explanation: Explanation, config: AuditConfig) -> TextTable:
     columns: dict[str, Callable[[tuple[str, Interval]], TableCell]] = {
         "metric": lambda row: TableCell(row[0]),
         "what it says": lambda row: TableCell(meaning[row[0]]),
-        "value": lambda row: writing.fine_cell(row[1]),
+        "value": lambda row: formatting.fine_cell(row[1]),
     }
     return table_of("Among people alike", columns, list(explanation.metrics.items()))
 
@@ -645,11 +645,11 @@ def _strata_table(stratified_part: Stratified, view: View) -> TextTable:
     largest, remark = view.cut(size, lambda _: "smaller")
     columns: dict[str, Callable[[Stratum], TableCell]] = {
         "stratum": lambda stratum: TableCell(stratum.name),
-        "rows": lambda stratum: writing.count_cell(stratum.rows),
-        "rate": lambda stratum: writing.number_cell(stratum.rate),
-        "ref. rows": lambda stratum: writing.count_cell(stratum.reference_rows),
-        "ref. rate": lambda stratum: writing.number_cell(stratum.reference_rate),
-        "difference": lambda stratum: writing.fine_cell(stratum.difference),
+        "rows": lambda stratum: formatting.count_cell(stratum.rows),
+        "rate": lambda stratum: formatting.number_cell(stratum.rate),
+        "ref. rows": lambda stratum: formatting.count_cell(stratum.reference_rows),
+        "ref. rate": lambda stratum: formatting.number_cell(stratum.reference_rate),
+        "difference": lambda stratum: formatting.fine_cell(stratum.difference),
     }
     indices = sorted(i for _, i in largest)
     strata = [stratified_part.strata[i] for i in indices]

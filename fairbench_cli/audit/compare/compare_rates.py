@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.effective import RateRows, group_rate_rows, is_share, rate_rows
+from fairbench_cli.audit.compare.effective_sizes import RateRows, group_rate_rows, is_share, rate_rows
 from fairbench_cli.audit.compare.references import REST, REST_NAME, Bools, Ints
 from fairbench_cli.audit.compare.report import (
     ALL,

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 
 from fairbench_cli.audit.compare import references
-from fairbench_cli.audit.compare.effective import rows_per_weight
-from fairbench_cli.audit.compare.kernel import Compared, Limits, adjust
+from fairbench_cli.audit.compare.compare_rates import Compared, Limits, adjust
+from fairbench_cli.audit.compare.effective_sizes import rows_per_weight
 from fairbench_cli.audit.compare.references import REST, REST_NAME
 from fairbench_cli.audit.compare.report import Interval, Pair, Place, Reason, Report
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric, requested_names, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
-from fairbench_cli.audit.parts import writing
+from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, View, stream
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.grouping import grouped
@@ -468,7 +468,7 @@ def _table(
     small = {row.group for row in report.groups if row.small and row.attribute == first_row.attribute}
     lines = []
     for row in rows:
-        group = writing.group_cell(row.group, row.group in small)
+        group = formatting.group_cell(row.group, row.group in small)
         for name, interval in row.values.items():
             entry = find(name)
             tested = tests.get((*row.place, row.group, name), [])
@@ -478,13 +478,13 @@ def _table(
             else:
                 reasons = set()
             reason: Reason = next(
-                (possible_reason for possible_reason in writing.REASONS if possible_reason in reasons), ""
+                (possible_reason for possible_reason in formatting.REASONS if possible_reason in reasons), ""
             )
             least_p = min((test.p_holm for test in tested if not math.isnan(test.p_holm)), default=math.nan)
             if entry.p_value:
-                value = writing.p_cell(interval.value)
+                value = formatting.p_cell(interval.value)
             else:
-                value = writing.fine_cell(interval)
+                value = formatting.fine_cell(interval)
             if entry.ideal is None:
                 best = NOTHING
             else:
@@ -499,7 +499,7 @@ def _table(
             lines.append((group, TableCell(name), value, best, *p_cells, verdict_cell))
             for test in part_tests:
                 part_cell = TableCell(f"of which {test.tested}")
-                value = writing.fine_cell(test.value)
+                value = formatting.fine_cell(test.value)
                 decided = _verdict(test.verdict, test.reason, test.p_holm, report)
                 lines.append((group, part_cell, value, NOTHING, *_p_cells(test), decided))
     heads = ("group", "metric", "value", "at best", "p", "p (Holm)", "verdict")
@@ -507,7 +507,7 @@ def _table(
         heads = _without_best(heads)
         lines = [_without_best(line) for line in lines]
     if report.several:
-        where = f" ({writing.format_place(first_row.model, first_row.decision)})"
+        where = f" ({formatting.format_place(first_row.model, first_row.decision)})"
     else:
         where = ""
     title = f"{first_row.attribute}, against {first_row.reference}{where}"
@@ -524,16 +524,16 @@ def _without_best(cells: tuple[Any, ...]) -> tuple[Any, ...]:
 
 def _p_cells(test: RequestedTest | None) -> tuple[TableCell, TableCell]:
     if test is None:
-        return writing.p_cell(math.nan), writing.p_cell(math.nan)
-    return writing.p_cell(test.p), writing.p_cell(test.p_holm)
+        return formatting.p_cell(math.nan), formatting.p_cell(math.nan)
+    return formatting.p_cell(test.p), formatting.p_cell(test.p_holm)
 
 
 def _verdict(verdict: Verdict | None, reason: Reason, p_holm: float, report: Report) -> TableCell:
-    why = writing.describe_reason(reason, p_holm, report.config.confidence)
+    why = formatting.describe_reason(reason, p_holm, report.config.confidence)
     if verdict:
         verdict_text = VERDICTS[verdict] + (f": {why}" if why else "")
     else:
-        verdict_text = writing.DASH
+        verdict_text = formatting.DASH
     return TableCell(verdict_text, verdict=verdict)
 
 
