@@ -34,7 +34,7 @@ def of_fairbench(codes: str) -> Iterator[Step]:
     from fairbench_cli.classifiers.builders import C45Settings
     from fairbench_cli.classifiers.fit import Classifier
     from fairbench_cli.network.draw import sample
-    from fairbench_cli.network.families import fit
+    from fairbench_cli.network.families import fit_network
     from fairbench_cli.network.structure import LearnSettings, learn_structure
 
     held: dict[str, Any] = {}
@@ -47,7 +47,7 @@ def of_fairbench(codes: str) -> Iterator[Step]:
 
     def learn() -> str:
         table = held["data"].table
-        held["net"] = fit(table, learn_structure(table, LearnSettings()).parents)
+        held["net"] = fit_network(table, learn_structure(table, LearnSettings()).parents)
         return f"{sum(map(len, held['net'].parents))} arcs"
 
     def draw() -> str:

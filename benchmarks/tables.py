@@ -23,7 +23,7 @@ from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import find_files
 from fairbench_cli.experiment.config.read import find_config, read_config
 from fairbench_cli.experiment.running.run import prepare
-from fairbench_cli.network.families import fit
+from fairbench_cli.network.families import fit_network
 
 TECHNIQUES = (
     "[none, massaging, reweighing, uniform-sampling, preferential-sampling, "
@@ -86,7 +86,7 @@ def export(folder: Path) -> None:
         name, roles = prepared.card.name, prepared.roles
         ((column, lowered),) = prepared.edits[0][0].items()  # its own attribute alone
         table, learned = load(*find_files(name, None)).table, prepared.network
-        net = fit(table, learned.parents if learned else [()] * len(table.columns))
+        net = fit_network(table, learned.parents if learned else [()] * len(table.columns))
         about = {
             "parents": {own: net.parents_of(own) for own in net.names},
             "order": [net.names[j] for j in net.order],

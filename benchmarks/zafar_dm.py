@@ -39,7 +39,9 @@ def biased(beta: float) -> Sample:
     network = network_file(str(path.with_name("adult.network.json")))[0]
     levels = {column.name: column.levels for column in network.columns}
     roles = card.roles("sex", levels)
-    shifted = shift(network, roles.label, roles.favourable, card.bias_groups("sex", levels), beta, both=True)
+    shifted = shift(
+        network, roles.label, roles.favourable, card.bias_groups("sex", levels), beta, tilt_favoured=True
+    )
     return to_sample(draw(shifted, 32_561, 1), roles)
 
 

@@ -33,7 +33,7 @@ from fairbench_cli.document.model import (
     plain_table,
     table_of,
 )
-from fairbench_cli.network.standin import standin_section
+from fairbench_cli.network.standin import describe_fit_quality
 
 MOST_LEVELS = 50  # of a column, in a table
 MOST_CROSSED = 1000  # groups in a table
@@ -187,7 +187,7 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     if sheet.checked.missing:
         yield Section("Missing values by group", tables=(_missing_table(sheet.checked.missing, view),))
     if sheet.network is not None and sheet.network.stand_in is not None:
-        yield standin_section(sheet.network.stand_in)
+        yield describe_fit_quality(sheet.network.stand_in)
     yield Section("Columns", tables=(_columns_table(sheet, view),))
     yield _source(sheet)
 
@@ -282,7 +282,7 @@ def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
     """Yield what the card warns of, with what shows it in the files, and what else checks find."""
     checked = sheet.checked
     card = sheet.card
-    shown = {trap: _evidence(trap, found) for trap, found in checked.known.items()}
+    shown = {trap: _evidence(trap, found) for trap, found in checked.found_traps.items()}
     heads = ("kind", "column", "what to know", *(["in the files"] if shown else []))
     known = [(one.kind, one.column or "", one.note, shown.get(one, "")) for one in card.traps]
     warned = [(one.kind, one.column, one.what, one.fix) for one in checked.warnings]
@@ -384,7 +384,7 @@ def as_json(sheet: Datasheet) -> str:
         "explanations": sheet.explanations,
         "missing": checked.missing,
         "known": [
-            {"trap": trap.model_dump(), "found": _plain(found)} for trap, found in checked.known.items()
+            {"trap": trap.model_dump(), "found": _plain(found)} for trap, found in checked.found_traps.items()
         ],
         "warnings": _plain(checked.warnings),
         "noted": _plain(checked.noted),

@@ -31,13 +31,13 @@ def list_cards(data_dir: DataDir = None) -> None:
     Those with a network can be used without files; `data verify` says where files are.
     """
     from fairbench_cli.data.card import known_cards
-    from fairbench_cli.data.locate import find_file, find_places, has_network, locate
+    from fairbench_cli.data.locate import find_card_and_folders, find_file, has_network, locate_files
 
     rows = []
     for name in known_cards():
-        card, places = find_places(name, data_dir)
+        card, places = find_card_and_folders(name, data_dir)
         try:
-            locate(card, places)
+            locate_files(card, places)
             place = "here"
         except UserError:
             here = all(find_file(file, places) for file in card.files)
@@ -129,7 +129,7 @@ def show(
 def fetch(names: Names) -> None:
     """Download the files of data sets into the user's cache; resumable, verified by sha256."""
     from fairbench_cli.data.card import find_card, read_card
-    from fairbench_cli.data.locate import fetch as fetch_files
+    from fairbench_cli.data.locate import fetch_files as fetch_files
 
     _each(names, lambda name: fetch_files(read_card(find_card(name)), talk))
 
@@ -144,12 +144,12 @@ def verify(
     Exit code 2 where one is not the official one, or missing though it can be downloaded.
     """
     from fairbench_cli.data.card import known_cards
-    from fairbench_cli.data.locate import find_file, find_places, locate
+    from fairbench_cli.data.locate import find_card_and_folders, find_file, locate_files
 
     to_fetch = []
 
     def verify_one(name: str) -> None:
-        card, places = find_places(name, data_dir)
+        card, places = find_card_and_folders(name, data_dir)
         files = card.every_file
         absent = [] if names else [file for file in files if not find_file(file, places)]
         if absent:
@@ -160,7 +160,7 @@ def verify(
                 to_fetch.append(name)
                 how = f"`fairbench data fetch {name}`"
             say(f"{name}: {listed}: not here, {how}")
-        found = locate(card, places, files)
+        found = locate_files(card, places, files)
         for file, place in zip(files, found.paths, strict=True):
             if file.sha256:
                 checked = "sha256 as on the card"
@@ -226,19 +226,19 @@ def check(
     Exit code 0: no warning; 1: warnings; 2: the data cannot be read.
     """
     from fairbench_cli.data.checks.check import check_rows, compare_versions
-    from fairbench_cli.data.checks.rows import raw_rows
+    from fairbench_cli.data.checks.rows import read_raw_rows
     from fairbench_cli.data.locate import find_files
 
     card, found = find_files(name, data_dir)
-    raw = raw_rows(card, found)
+    raw = read_raw_rows(card, found)
     if against is not None:
-        _print_versions(name, against, compare_versions(raw, raw_rows(*find_files(against, data_dir))))
+        _print_versions(name, against, compare_versions(raw, read_raw_rows(*find_files(against, data_dir))))
         return
     checked = check_rows(raw)
     _print_warnings(checked.warnings)
-    if checked.known:
+    if checked.found_traps:
         say("Known traps, named on the card, with what shows them in [brackets]:")
-    for trap, shown_by in checked.known.items():
+    for trap, shown_by in checked.found_traps.items():
         some = [str(one) for one in shown_by[:3]]
         more = len(shown_by) - len(some)
         if more:
@@ -260,13 +260,14 @@ def check(
             [one.column, one.becomes, f"{one.cells:,}", percent_words(one.share)] for one in checked.missing
         ]
         print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
-        lost = checked.kept - checked.rows
+        lost = checked.rows_before - checked.rows
         label = card.label
         if card.missing_rows == "drop" or not label.unknown:
             why = "missing values"
         else:
             why = "unknown outcomes"
-        say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({percent_words(lost / checked.kept)}).")
+        share = percent_words(lost / checked.rows_before)
+        say(f"Rows left out for {why}: {lost:,} of {checked.rows_before:,} ({share}).")
     number = len(checked.warnings)
     if not number:
         verdict = "no warning"
@@ -293,7 +294,12 @@ def _print_versions(first: str, second: str, versions: "TwoVersions") -> None:
     """Print what became of the rows of a data set in another version; exit code 1 with warnings."""
     _print_warnings(versions.warnings)
     rows = [
-        [f"{one.attribute} {one.group}".strip(), f"{one.before:,}", f"{one.after:,}", percent_words(one.kept)]
+        [
+            f"{one.attribute} {one.group}".strip(),
+            f"{one.before:,}",
+            f"{one.after:,}",
+            percent_words(one.kept_share),
+        ]
         + [f"{rate:.3f}" for rate in (one.rate_before, one.rate_after)]
         for one in versions.groups
     ]
@@ -304,7 +310,7 @@ def _print_versions(first: str, second: str, versions: "TwoVersions") -> None:
     else:
         same = versions.same
         fold(
-            f"{same.matched:,} rows occur exactly once in both, matched by {', '.join(same.by)};"
+            f"{same.matched:,} rows occur exactly once in both, matched by {', '.join(same.key_columns)};"
             f" {same.changed:,} of them have another label."
         )
     if versions.warnings:

@@ -354,16 +354,16 @@ class Card(FileModel):
 
     def mentions(self) -> Iterator[tuple[str, Place]]:
         """Yield every column that the card names, and the place where."""
-        yield from ((name, ("columns", name)) for name in self.columns if name not in self.made)
-        yield from ((source, ("columns", name, "from")) for name, source in self.made.items())
+        yield from ((name, ("columns", name)) for name in self.columns if name not in self.sources)
+        yield from ((source, ("columns", name, "from")) for name, source in self.sources.items())
         yield from ((name, ("keep", name)) for name in self.keep)
         yield from ((name, ("keep_between", name)) for name in self.keep_between)
         yield from ((name, ("test_rows", name)) for name in self.test_rows)
         if self.counts is not None:
             yield self.counts, ("counts",)
-        yield from self.needed()
+        yield from self.needed_columns()
 
-    def needed(self) -> Iterator[tuple[str, Place]]:
+    def needed_columns(self) -> Iterator[tuple[str, Place]]:
         """Yield the columns that must not be dropped, and the place that names each."""
         yield self.label.column, ("label", "column")
         for name, protected in self.protected.items():
@@ -402,7 +402,7 @@ class Card(FileModel):
         return self.test_files or (self.files if self.test_rows else ())
 
     @property
-    def made(self) -> dict[str, str]:
+    def sources(self) -> dict[str, str]:
         """The columns that are made of a column of the file, and of which one."""
         return {name: column.source for name, column in self.columns.items() if column.source is not None}
 
@@ -544,9 +544,9 @@ def _contradictions(card: Card) -> Iterator[Conflict]:
     for key in sorted(of_text) if card.format != "csv" else ():
         yield (key,), f"{key} has no effect on {kind}", "remove it"
     for name, column in card.columns.items():
-        if column.source in card.made:
+        if column.source in card.sources:
             what = f'column "{name}" is made of "{column.source}", which is no column of the file itself'
-            yield ("columns", name, "from"), what, f"write from: {card.made[column.source]}"
+            yield ("columns", name, "from"), what, f"write from: {card.sources[column.source]}"
         if column.if_missing and not card.missing:
             what = f'if_missing of column "{name}" needs to know which cells are missing values'
             fix = 'write them under `missing`, for example missing: ["", "?"]'
@@ -575,10 +575,14 @@ def _contradictions(card: Card) -> Iterator[Conflict]:
         if name not in card.protected:
             what = f'"{name}" is no protected attribute of the card'
             yield ("expected", "groups", name), what, suggest(name, card.protected)
-    if card.counts is not None and card.counts in {*card.columns, *card.test_rows, *dict(card.needed())}:
+    if card.counts is not None and card.counts in {
+        *card.columns,
+        *card.test_rows,
+        *dict(card.needed_columns()),
+    }:
         what = f'"{card.counts}" counts the people of a row, so it is no column of theirs'
         yield ("counts",), what, "name it under `counts` alone"
-    for name, place in card.needed():
+    for name, place in card.needed_columns():
         if card.drops(name):
             fix = "list it under `columns`, and not as drop"
             yield place, f'column "{name}" is needed but dropped', fix

@@ -44,16 +44,16 @@ class Misfit(UserError):  # noqa: N818 - the mistake is the card's or the file's
         self.cell = cell
 
 
-def by_byte_value(cells: Iterable[str]) -> tuple[str, ...]:
+def sort_by_bytes(cells: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct values sorted by their UTF-8 bytes, as R sorts in the C locale.
 
-    >>> by_byte_value(["b", "é", "Z", "b", "10", "9"])
+    >>> sort_by_bytes(["b", "é", "Z", "b", "10", "9"])
     ('10', '9', 'Z', 'b', 'é')
     """
     return tuple(sorted(set(cells), key=str.encode))
 
 
-def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> Coded:
+def encode_levels(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> Coded:
     """Return cells as codes of the given levels, or of those that occur, by byte value.
 
     Raises
@@ -62,13 +62,13 @@ def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> Cod
         A cell that is no level, or too many levels.
 
     >>> import pandas as pd
-    >>> column, codes = coded("sex", pd.Series(["m", "f", "m"]))
+    >>> column, codes = encode_levels("sex", pd.Series(["m", "f", "m"]))
     >>> column.levels, codes.tolist()
     (('f', 'm'), [1, 0, 1])
     """
     first_seen, distinct = _distinct(cells)
     if levels is None:
-        levels = by_byte_value(distinct)
+        levels = sort_by_bytes(distinct)
     else:
         levels = levels
     if len(levels) > MOST_LEVELS:
@@ -77,21 +77,21 @@ def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> Cod
     code = {level: k for k, level in enumerate(levels)}
     for value in distinct:
         if value not in code:
-            fix = f"add it to `levels`, or `recode` it to one of: {some_of(levels)}"
+            fix = f"add it to `levels`, or `recode` it to one of: {format_levels(levels)}"
             raise Misfit(name, f'has "{value}", which is not one of its levels', fix, str(value))
     codes: Codes = np.array([code[value] for value in distinct], dtype=np.int16)[first_seen]
     return Column(name, levels), codes
 
 
-def some_of(levels: Sequence[str]) -> str:
+def format_levels(levels: Sequence[str]) -> str:
     """Return levels for a message, ten at most."""
     return ", ".join(levels[:10]) + (", …" if len(levels) > 10 else "")
 
 
-def categories_of(texts: Sequence[str] | NDArray[Any]) -> Cells:
+def to_categories(texts: Sequence[str] | NDArray[Any]) -> Cells:
     r"""Return texts as categories, in the order in which they occur; where most come once, as objects.
 
-    >>> categories_of(["b", "a", "b", "b"]).cat.categories.tolist(), categories_of(["b", "a", "b"]).dtype
+    >>> to_categories(["b", "a", "b", "b"]).cat.categories.tolist(), to_categories(["b", "a", "b"]).dtype
     (['b', 'a'], dtype('O'))
     """
     import pandas as pd
@@ -119,10 +119,10 @@ def _factorised(texts: NDArray[Any]) -> tuple[NDArray[np.intp], list[str]]:
     return np.array([order.setdefault(text, len(order)) for text in texts], dtype=np.intp), list(order)
 
 
-def relabelled(cells: Cells, text: Callable[[str], str]) -> Cells:
+def relabel_cells(cells: Cells, text: Callable[[str], str]) -> Cells:
     """Return the texts that a function makes of cells; it is asked once a category.
 
-    >>> relabelled(categories_of(["b", "a", "B", "a", "b", "b"]), str.lower).cat.categories.tolist()
+    >>> relabel_cells(to_categories(["b", "a", "B", "a", "b", "b"]), str.lower).cat.categories.tolist()
     ['b', 'a']
     """
     import pandas as pd
@@ -141,11 +141,11 @@ def relabelled(cells: Cells, text: Callable[[str], str]) -> Cells:
     return pd.Series(pd.Categorical.from_codes(codes, index), cells.index, name=cells.name)
 
 
-def replaced(cells: Cells, where: "pd.Series[bool]", text: str) -> Cells:
+def replace_cells(cells: Cells, where: "pd.Series[bool]", text: str) -> Cells:
     """Return cells with another text where a mask says so.
 
     >>> import pandas as pd
-    >>> replaced(categories_of(["b", "a"]), pd.Series([True, False]), "c").tolist()
+    >>> replace_cells(to_categories(["b", "a"]), pd.Series([True, False]), "c").tolist()
     ['c', 'a']
     """
     if cells.dtype != object and text not in cells.cat.categories:
@@ -153,11 +153,11 @@ def replaced(cells: Cells, where: "pd.Series[bool]", text: str) -> Cells:
     return cells.mask(where, text)
 
 
-def joined(parts: Sequence[Cells]) -> Cells:
+def join_cells(parts: Sequence[Cells]) -> Cells:
     """Return the cells of several files, one file below the other.
 
-    >>> two = joined([categories_of(["b", "b"]), categories_of(["a", "a"])])
-    >>> joined([two, categories_of(["a", "a"])]).cat.categories.tolist()
+    >>> two = join_cells([to_categories(["b", "b"]), to_categories(["a", "a"])])
+    >>> join_cells([two, to_categories(["a", "a"])]).cat.categories.tolist()
     ['b', 'a']
     """
     import pandas as pd
@@ -172,7 +172,7 @@ def joined(parts: Sequence[Cells]) -> Cells:
 def _distinct(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
     """Return `_factorised` of a column's cells, be they categories or objects.
 
-    >>> codes, distinct = _distinct(categories_of(["c", "b", "a", "b", "b", "b"])[1:4])
+    >>> codes, distinct = _distinct(to_categories(["c", "b", "a", "b", "b", "b"])[1:4])
     >>> codes.tolist(), list(distinct)
     ([0, 1, 0], ['b', 'a'])
     """
@@ -184,18 +184,18 @@ def _distinct(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
     return _factorised(cells.to_numpy(dtype=object))
 
 
-def occurring(column: Column, codes: Codes, known: int | None = None) -> Coded:
+def drop_empty_levels(column: Column, codes: Codes, n_decisive: int | None = None) -> Coded:
     """Return a column less the levels without a row: bins that nobody is in, what an ARFF file only declares.
 
-    An empty level would only weigh on a network's score, whose penalty counts levels. With `known` that many
-    rows, the first, decide; the others are then at the nearest level that is left, of two the lower.
+    An empty level would only weigh on a network's score, whose penalty counts levels. With `n_decisive` that
+    many rows, the first, decide; the others are then at the nearest level that is left, of two the lower.
 
     >>> rows = np.array([3, 0, 3, 1, 2], dtype=np.int16)
-    >>> column, codes = occurring(Column("x", ("a", "b", "c", "d")), rows, 3)
+    >>> column, codes = drop_empty_levels(Column("x", ("a", "b", "c", "d")), rows, 3)
     >>> column.levels, codes.tolist()
     (('a', 'd'), [1, 0, 1, 0, 1])
     """
-    present = np.unique(codes[:known])
+    present = np.unique(codes[:n_decisive])
     levels = tuple(column.levels[code] for code in present)
     values = tuple(column.values[code] for code in present) if column.values else ()
     midway = (present[:-1].astype(np.intp) + present[1:]) / 2
@@ -203,7 +203,7 @@ def occurring(column: Column, codes: Codes, known: int | None = None) -> Coded:
     return Column(column.name, levels, column.kind, values), nearest[codes]
 
 
-def as_numbers(name: str, cells: Cells, *, whole: bool) -> Floats:
+def parse_numbers(name: str, cells: Cells, *, whole: bool) -> Floats:
     """Return cells as numbers; whole ones may end in ``.0``.
 
     Raises
@@ -212,7 +212,7 @@ def as_numbers(name: str, cells: Cells, *, whole: bool) -> Floats:
         A cell that is no (whole) number.
 
     >>> import pandas as pd
-    >>> as_numbers("age", pd.Series(["17", "90.0"]), whole=True).tolist()
+    >>> parse_numbers("age", pd.Series(["17", "90.0"]), whole=True).tolist()
     [17.0, 90.0]
     """
     pattern, kind = (_WHOLE, "whole numbers") if whole else (_REAL, "numbers")
@@ -235,10 +235,10 @@ def is_number(cell: str, *, whole: bool = False) -> bool:
     return found is not None and math.isfinite(float(cell))
 
 
-def kind_of(cells: Iterable[str]) -> Literal["nominal", "integer", "real"]:
+def find_kind(cells: Iterable[str]) -> Literal["nominal", "integer", "real"]:
     """Return the kind of column that cells make: (whole) numbers, or categories, as no cells do.
 
-    >>> kind_of(["1", "2.0"]), kind_of(["1", "2.5"]), kind_of(["1", "-"])
+    >>> find_kind(["1", "2.0"]), find_kind(["1", "2.5"]), find_kind(["1", "-"])
     ('integer', 'real', 'nominal')
     """
     distinct = set(cells)
@@ -264,7 +264,7 @@ MISSING = "missing"  # the level of missing cells
 GAPS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "<NA>")
 
 
-def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_], called: str = MISSING) -> Coded:
+def add_missing_level(column: Column, codes: Codes, gap: NDArray[np.bool_], called: str = MISSING) -> Coded:
     """Return a column with one more level, "missing", in the rows of a gap; it is then nominal.
 
     Parameters
@@ -274,7 +274,7 @@ def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_], called: s
     gap : bool array, shape (rows,)
         Where the value is missing.
 
-    >>> column, codes = with_missing(Column("x", ("a",)), np.zeros(1, np.int16), np.array([True, False]))
+    >>> column, codes = add_missing_level(Column("x", ("a",)), np.zeros(1, np.int16), np.array([True, False]))
     >>> column.levels, codes.tolist()
     (('a', 'missing'), [1, 0])
     """
@@ -284,15 +284,15 @@ def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_], called: s
 
 
 def bin_numbers(
-    name: str, numbers: Floats, bins: BinsCard, *, whole: bool, known: int | None = None
+    name: str, numbers: Floats, bins: BinsCard, *, whole: bool, n_decisive: int | None = None
 ) -> Coded:
     """Return numbers cut into bins.
 
     Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``; the end bins of given edges
     are called ``<=25`` and ``>60`` (closed on the left: ``<25`` and ``>=60``), whatever the data are; a card
     may name the bins of given edges, and say that they are categories. The edges of quantiles are numbers of
-    the data, and numbers that come often make for fewer bins. With `known` the bins are those of that many
-    numbers, the first, and the end bins take what is beyond.
+    the data, and numbers that come often make for fewer bins. With `n_decisive` the bins are those of that
+    many numbers, the first, and the end bins take what is beyond.
 
     Raises
     ------
@@ -308,7 +308,7 @@ def bin_numbers(
     >>> bin_numbers("age", ages, BinsCard(edges=(25, 60), closed="left"), whole=True)[0].levels
     ('<25', '25-59', '>=60')
     """
-    decisive = numbers[:known]
+    decisive = numbers[:n_decisive]
     if bins.edges is not None:
         labels = _edge_labels(np.array(bins.edges), whole=whole, left=bins.closed == "left")
         ends = min(bins.edges[0], decisive.min()), max(bins.edges[-1], decisive.max())
@@ -366,12 +366,12 @@ def _quantile_edges(numbers: Floats, count: int) -> Floats:
 
 def _edge_labels(inner: Floats, *, whole: bool, left: bool) -> list[str] | None:
     """Return the labels of the bins that given edges make; None where no whole number is between two."""
-    first = edge_word(inner[0])
-    last = edge_word(inner[-1])
+    first = format_edge(inner[0])
+    last = format_edge(inner[-1])
     if whole:
         between = _whole_labels(np.ceil(inner) if left else np.floor(inner) + 1, short=True)
     else:
-        pairs = (f"{edge_word(a)}, {edge_word(b)}" for a, b in pairwise(inner))
+        pairs = (f"{format_edge(a)}, {format_edge(b)}" for a, b in pairwise(inner))
         between = [f"[{pair})" if left else f"({pair}]" for pair in pairs]
     if left:
         ends = (f"<{first}", f">={last}")
@@ -382,7 +382,7 @@ def _edge_labels(inner: Floats, *, whole: bool, left: bool) -> list[str] | None:
     return [ends[0], *between, ends[1]]
 
 
-def edge_word(edge: float) -> str:
+def format_edge(edge: float) -> str:
     """Return an edge as text, without a needless ``.0``."""
     if float(edge).is_integer() and abs(edge) < 1e15:
         return str(int(edge))

@@ -42,7 +42,7 @@ CONTEXT: dict[str, Any] = {
 }
 
 
-def croissant(
+def to_croissant(
     card: Card, columns: Sequence[Column] = (), sha256: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Return a card as Croissant metadata, ready for JSON.
@@ -153,7 +153,7 @@ def _file(card: Card, file: DataFile, sha256: str, at: str) -> dict[str, Any]:
 
 def named_columns(card: Card) -> tuple[Column, ...]:
     """Return the columns that a card names and uses, without their levels."""
-    names = dict.fromkeys([*card.columns, *(name for name, _ in card.needed())])
+    names = dict.fromkeys([*card.columns, *(name for name, _ in card.needed_columns())])
     return tuple(Column(name, ()) for name in names if not card.drops(name))
 
 

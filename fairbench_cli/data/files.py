@@ -12,7 +12,7 @@ import pandas as pd
 
 from fairbench_cli.base.errors import shown, user_error
 from fairbench_cli.base.files import read_text
-from fairbench_cli.data.columns import categories_of, relabelled
+from fairbench_cli.data.columns import relabel_cells, to_categories
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -43,7 +43,7 @@ class TextCells:
     path : Path
         The file.
     frame : DataFrame
-        One column of text per column, as `categories_of` makes them; names may repeat or be empty.
+        One column of text per column, as `to_categories` makes them; names may repeat or be empty.
     lines : sequence of int
         The line of each row.
     declared : dict
@@ -66,12 +66,12 @@ def read_cells(
     header: bool = True,
     separator: str = ",",
     comment: str | None = None,
-    wanted: Callable[[str], bool] | None = None,
+    is_wanted: Callable[[str], bool] | None = None,
 ) -> TextCells:
     """Return a file as stripped text cells; without a header, columns are called 0, 1 and so on.
 
     Blank lines are left out, unless the file has one column only: there, each is an empty cell. Columns whose
-    name is not `wanted` are left out too, unless none is.
+    name is not wanted are left out too, unless none is.
 
     Raises
     ------
@@ -79,13 +79,13 @@ def read_cells(
         For an empty file, a row of another length than the first, or bytes that are not UTF-8.
     """
     if kind == "parquet":
-        return _parquet(path, wanted)
+        return _parquet(path, is_wanted)
     text = read_text(path, "utf-8-sig", newline="")
     declared: dict[str, tuple[str, ...]] = {}
     if kind == "arff":
         lines = list(_lines(text))
         start, names, declared = _arff_header(lines, path)
-        some = _places(names, wanted)
+        some = _places(names, is_wanted)
         numbers, columns = _filled(_arff_rows(lines, start, path), len(names), path, "the header", some)
     else:
         found = _csv_rows(_lines(text, separator), separator, comment, path)
@@ -93,7 +93,7 @@ def read_cells(
         if first is None:
             raise user_error("the file is empty", "give a file with rows", f"{path}:1")
         names = [name.strip() if header else str(j) for j, name in enumerate(first[1])]
-        some = _places(names, wanted)
+        some = _places(names, is_wanted)
         like, rest = ("the header", found) if header else ("the first row", chain([first], found))
         fix = _row_fix(list(islice(_lines(text), 100)), names)
         numbers, columns = _filled(rest, len(names), path, like, some, fix)
@@ -112,7 +112,7 @@ def _lines(text: str, separator: str = "") -> Iterator[str]:
 def _row_fix(lines: list[str], names: list[str]) -> str:
     """Return the fix for a row of another length; where a semicolon, say, cuts all, it names that."""
     if len(names) == 1:
-        fitting = separator_of([line for line in lines if line.strip()])
+        fitting = guess_separator([line for line in lines if line.strip()])
     else:
         fitting = " "
     if fitting in names[0] and fitting != " ":
@@ -120,27 +120,27 @@ def _row_fix(lines: list[str], names: list[str]) -> str:
     return _EVERY_ROW
 
 
-def _places(names: list[str], wanted: Callable[[str], bool] | None) -> list[int]:
+def _places(names: list[str], is_wanted: Callable[[str], bool] | None) -> list[int]:
     """Return which columns are wanted; all, if none is."""
     every = range(len(names))
-    return [j for j in every if wanted is None or wanted(names[j])] or list(every)
+    return [j for j in every if is_wanted is None or is_wanted(names[j])] or list(every)
 
 
 def _frame(columns: Iterable[Sequence[str]], names: list[str]) -> pd.DataFrame:
     """Return columns of cells, stripped."""
-    stripped = (relabelled(categories_of(cells), str.strip) for cells in columns)
+    stripped = (relabel_cells(to_categories(cells), str.strip) for cells in columns)
     frame = pd.DataFrame(dict(enumerate(stripped)))
     frame.columns = pd.Index(names, dtype=object)
     return frame
 
 
-def differ(frame: pd.DataFrame, name: str) -> bool:
+def has_different_cells(frame: pd.DataFrame, name: str) -> bool:
     """Return whether the columns called `name` have different cells."""
     same = frame.loc[:, frame.columns == name]
     return not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1]))
 
 
-def _parquet(path: Path, wanted: Callable[[str], bool] | None) -> TextCells:
+def _parquet(path: Path, is_wanted: Callable[[str], bool] | None) -> TextCells:
     """Return a Parquet file as text cells; a null is an empty cell, and a row's line its number."""
     import duckdb
 
@@ -149,7 +149,7 @@ def _parquet(path: Path, wanted: Callable[[str], bool] | None) -> TextCells:
             connection.execute("SET enable_progress_bar=false")
             every = connection.execute("SELECT * FROM read_parquet($path) LIMIT 0", {"path": str(path)})
             names = [str(column[0]) for column in every.description or ()]
-            some = [names[j] for j in _places(names, wanted)]
+            some = [names[j] for j in _places(names, is_wanted)]
             frame = _frame((_parquet_column(connection, path, name) for name in some), some)
     except (duckdb.Error, OSError) as error:
         first = str(error).splitlines()[0]
@@ -264,12 +264,12 @@ def _arff_header(lines: list[str], path: Path) -> tuple[int, list[str], dict[str
     raise user_error("no @data line", "give an ARFF file, or leave out format: arff in the card", str(path))
 
 
-def separator_of(lines: list[str]) -> str:
+def guess_separator(lines: list[str]) -> str:
     r"""Return the separator of the cells: what gives every line the same number of them, of two the most.
 
     Where nothing does, it is what gives the first line the most.
 
-    >>> separator_of(["a;b;c", "1,5;2;x"]), separator_of(["A11 6 A34", "A12 48  A32"])
+    >>> guess_separator(["a;b;c", "1,5;2;x"]), guess_separator(["A11 6 A34", "A12 48  A32"])
     (';', ' ')
     """
     found: dict[str, int] = {}

@@ -19,24 +19,29 @@ from fairbench_cli.data.columns import (
     MISSING,
     Cells,
     Misfit,
-    as_numbers,
+    add_missing_level,
     bin_numbers,
-    by_byte_value,
     cap_numbers,
-    coded,
+    drop_empty_levels,
+    encode_levels,
+    find_kind,
+    format_levels,
     is_number,
-    joined,
+    join_cells,
     keep_numbers,
-    kind_of,
-    occurring,
-    relabelled,
-    replaced,
-    some_of,
-    with_missing,
+    parse_numbers,
+    relabel_cells,
+    replace_cells,
+    sort_by_bytes,
 )
-from fairbench_cli.data.files import TextCells, differ, read_cells, separator_of
+from fairbench_cli.data.files import TextCells, guess_separator, has_different_cells, read_cells
 from fairbench_cli.data.locate import LocatedFiles, file_sha256
-from fairbench_cli.data.roles import absent, checked_roles, doubtful_values, joint_as_column
+from fairbench_cli.data.roles import (
+    check_joint_names,
+    check_named_values,
+    find_doubtful_values,
+    resolve_roles,
+)
 from fairbench_cli.data.table import (
     VALUES,
     Coded,
@@ -46,17 +51,17 @@ from fairbench_cli.data.table import (
     Roles,
     Sample,
     Table,
-    divided_rows,
-    joint_column,
+    add_joint_column,
+    make_joint_column,
+    make_table,
+    split_rows,
     split_seed,
-    table_of,
     to_sample,
     training_size,
-    with_joint,
 )
 
 MOST_PEOPLE = 20_000_000  # that the rows of a file may stand for
-MANY = 50  # levels; a column of more, all numbers, is a number
+MANY_LEVELS = 50  # levels; a column of more, all numbers, is a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +85,7 @@ class ReadFiles:
     cells: pd.DataFrame
     frame: pd.DataFrame
 
-    def placed(self, misfit: Misfit) -> list[Problem]:
+    def to_problems(self, misfit: Misfit) -> list[Problem]:
         """Return the problems of a misfit, at the line of its first cell or at the card's of the column."""
         recode = self.card.column(misfit.column).recode
         for file in self.files if misfit.cell is not None else ():
@@ -90,7 +95,7 @@ class ReadFiles:
         return misfit.at(self.card.where("columns", misfit.column))
 
 
-def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFiles:
+def read_card_files(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFiles:
     """Return the files of a card one by one, and joined: the columns, recoded, of the rows that are kept.
 
     Parameters
@@ -105,17 +110,19 @@ def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFi
     """
     mentioned = {name for name, _ in card.mentions()}
 
-    def wanted(name: str) -> bool:
+    def is_wanted(name: str) -> bool:
         return every or not card.header or name in mentioned or not card.drops(name)
 
     form: dict[str, Any] = {"header": card.header, "separator": card.separator, "comment": card.comment}
-    files = tuple(_named(card, read_cells(path, card.format, **form, wanted=wanted)) for path in found.paths)
+    files = tuple(
+        _named(card, read_cells(path, card.format, **form, is_wanted=is_wanted)) for path in found.paths
+    )
     cells = _joined(card, files)
     read = ReadFiles(card, files, cells, cells)
     try:
         return replace(read, frame=_counted(card, _with_unknown(card, _kept(card, _recoded(card, cells)))))
     except Misfit as misfit:
-        raise UserError(*read.placed(misfit)) from None
+        raise UserError(*read.to_problems(misfit)) from None
 
 
 def _named(card: Card, cells: TextCells) -> TextCells:
@@ -124,7 +131,7 @@ def _named(card: Card, cells: TextCells) -> TextCells:
     frame = cells.frame
     names = cells.names
     if not card.header and card.format == "csv":
-        own = [name for name in card.columns if name not in card.made]
+        own = [name for name in card.columns if name not in card.sources]
         if len(frame.columns) != len(own):
             what = f"the file has {len(frame.columns)} columns, but the card names {len(own)}"
             fix = "without a header, the card must name every column in file order"
@@ -133,13 +140,13 @@ def _named(card: Card, cells: TextCells) -> TextCells:
         names = tuple(own)
     repeated = frame.columns.duplicated()
     used = {name for name in frame.columns if not card.drops(name)}
-    used |= {*card.keep, *card.keep_between, *card.made.values()}
+    used |= {*card.keep, *card.keep_between, *card.sources.values()}
     if "" in used:
         number = names.index("") + 1
         fix = "name it in the first line, or write other_columns: drop in the card"
         raise user_error(f"column {number} has no name", fix, f"{path}:1")
     for name in sorted(set(frame.columns[repeated]) & used):
-        if differ(frame, name):  # COMPAS gives two columns twice, which say the same
+        if has_different_cells(frame, name):  # COMPAS gives two columns twice, which say the same
             fix = "give every column a name of its own, or drop it in the card"
             raise user_error(f'two different columns are called "{name}"', fix, f"{path}:1")
     return _with_made(card, replace(cells, frame=frame.loc[:, ~repeated], names=names))
@@ -149,7 +156,7 @@ def _with_made(card: Card, cells: TextCells) -> TextCells:
     """Return the cells with the columns that the card makes of others, at the end."""
     frame = cells.frame
     declared = dict(cells.declared)
-    for name, source in card.made.items():
+    for name, source in card.sources.items():
         if name in cells.names:
             what = f'{cells.path.name} has a column "{name}" itself'
             where = card.where("columns", name)
@@ -171,10 +178,12 @@ def _joined(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
             raise user_error(what, "give files with the same columns", str(file.path))
     frame = first.frame
     if others:
-        frame = pd.DataFrame({name: joined([file.frame[name] for file in files]) for name in frame.columns})
+        frame = pd.DataFrame(
+            {name: join_cells([file.frame[name] for file in files]) for name in frame.columns}
+        )
     missing: dict[str, Place] = {}
     for name, place in card.mentions():
-        if name not in frame.columns and name not in card.made:
+        if name not in frame.columns and name not in card.sources:
             missing.setdefault(name, place)
     if missing:
         where = " and ".join(file.path.name for file in files)
@@ -183,7 +192,7 @@ def _joined(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
         for name, place in missing.items():
             single = "check `separator`: every row of the file is a single cell"
             if len(known) == 1:
-                found_in = separator_of([known[0], *frame[known[0]][:100]])
+                found_in = guess_separator([known[0], *frame[known[0]][:100]])
             else:
                 found_in = card.separator
             if found_in != card.separator:
@@ -206,7 +215,7 @@ def _recoded(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
             _refuse_points(card, frame[name])
         if said.recode or comma:
             text = partial(_as_said, said.recode, comma)
-            frame = frame.assign(**{name: relabelled(frame[name], text)})
+            frame = frame.assign(**{name: relabel_cells(frame[name], text)})
     return frame
 
 
@@ -231,14 +240,14 @@ def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that the card keeps."""
     problems: list[Problem] = []
     for name, values in card.keep.items():
-        problems += absent(card, name, values, set(frame[name].unique()), ("keep", name))
+        problems += check_named_values(card, name, values, set(frame[name].unique()), ("keep", name))
     if problems:
         raise UserError(*problems)
     for name, values in card.keep.items():
         frame = frame[frame[name].isin(values)]
     for name, between in card.keep_between.items():
         frame = frame[~frame[name].isin({*GAPS, *card.missing})]
-        numbers = as_numbers(name, frame[name], whole=False)
+        numbers = parse_numbers(name, frame[name], whole=False)
         low, high = (limit if limit is not None else np.nan for limit in (between.low, between.high))
         frame = frame[~((numbers < low) | (numbers > high))]  # nothing is below or above NaN
     return frame
@@ -260,7 +269,7 @@ def _with_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
             where = card.where("label", "unknown_as")
             raise user_error(what + (" and ".join(map(shown, others)) or "none"), fix, where)
         called = others[0]
-    return frame.assign(**{label.column: replaced(cells, unknown, called)})
+    return frame.assign(**{label.column: replace_cells(cells, unknown, called)})
 
 
 def _counted(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
@@ -277,7 +286,7 @@ def _counted(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
             else:
                 what = f'should hold whole numbers but has "{cell}"'
             raise Misfit(name, what, "give whole numbers from 0", cell)
-    people = as_numbers(name, cells, whole=True)
+    people = parse_numbers(name, cells, whole=True)
     if people.sum() > MOST_PEOPLE:
         what = f'column "{name}" counts {people.sum():,.0f} people, more than {MOST_PEOPLE:,}'
         raise user_error(what, "give a file with fewer, or remove `counts`", card.where("counts"))
@@ -292,13 +301,17 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
     """
     gaps = ["", *card.missing]
     for name in frame.columns:
-        if name in card.columns or name == card.label.column or (levels := frame[name].nunique()) <= MANY:
+        if (
+            name in card.columns
+            or name == card.label.column
+            or (levels := frame[name].nunique()) <= MANY_LEVELS
+        ):
             continue
         there = frame[name].unique()
         word = yaml_word(name)
         odd = [cell for cell in there if cell.lower() in NO_VALUE and cell not in gaps]
         numbers = [cell for cell in there if cell not in odd and cell not in gaps]
-        if (kind := kind_of(numbers)) != "nominal":
+        if (kind := find_kind(numbers)) != "nominal":
             some = "".join(f" and {shown(cell)}" for cell in odd)
             what = (
                 f'column "{name}" has {len(numbers)} different numbers{some}, each of which would be a level'
@@ -413,7 +426,7 @@ class Dataset:
         for path, digest in zip(self.files.paths, self.files.sha256.values(), strict=True):
             if not path.is_file() or file_sha256(path) != digest:
                 raise user_error("the file has changed since it was read", "load the data again", str(path))
-        frame = _rows(read_parts(self.card, self.files, every=False)).reset_index(drop=True)
+        frame = _rows(read_card_files(self.card, self.files, every=False)).reset_index(drop=True)
         return pd.DataFrame({name: _raw(self.card, frame[name]) for name in frame.columns})
 
     def split(
@@ -466,8 +479,8 @@ class Dataset:
             raise ArgumentError(Problem(what, "give one between 0 and 1"))
         roles = self.roles(self.card.attribute(attribute))
         drawn = split_seed(int(seed), name or self.card.name, int(repeat))
-        parts = divided_rows(rows, size, np.random.default_rng(drawn))
-        table = with_joint(self.table, roles.attribute, roles.of)
+        parts = split_rows(rows, size, np.random.default_rng(drawn))
+        table = add_joint_column(self.table, roles.attribute, roles.of)
         if raw:
             frame = self.raw
         else:
@@ -497,7 +510,7 @@ class Dataset:
         """Return the share of favourable outcomes by level of a protected attribute; raises as `sample`."""
         name = self.card.attribute(attribute)
         label = self.card.label
-        frame = with_joint(self.table, name, self.card.protected[name].of or ()).to_pandas()
+        frame = add_joint_column(self.table, name, self.card.protected[name].of or ()).to_pandas()
         favourable = (frame[label.column] == label.favourable).astype(float).rename("base rate")
         return favourable.groupby(frame[name], observed=True).mean()
 
@@ -527,10 +540,10 @@ class Dataset:
             When a named value is not in the data, a level is in neither group or in both, a group is empty,
             or the label has one value only.
         """
-        roles = checked_roles(self.card, attribute, self.table.columns, self._occurring, "data")
+        roles = resolve_roles(self.card, attribute, self.table.columns, self._occurring, "data")
         if not roles.of:
             return roles
-        there = joint_column(self.table, attribute, roles.of)[0].levels
+        there = make_joint_column(self.table, attribute, roles.of)[0].levels
         deprived, favoured = (
             tuple(level for level in group if level in there) for group in (roles.deprived, roles.favoured)
         )
@@ -551,25 +564,27 @@ def load(
 
     Test rows, of other files with the same columns, are coded as these are: by their levels and bins, and
     what stands for a missing cell comes from them. Of the same files they are the card's `test_rows`. What
-    `read_parts` has returned of the files need not be read again.
+    `read_card_files` has returned of the files need not be read again.
 
     Raises
     ------
     UserError
         When the files do not fit the card; the messages name file, line, column and value.
     """
-    read = read or read_parts(card, found, every=False)
+    read = read or read_card_files(card, found, every=False)
     frame = cells = _rows(read)
     if frame.empty:
         raise user_error("no rows are left", *_takers(card))
-    problems = [*joint_as_column(card, list(frame.columns)), *_warnings(card, frame)]
-    problems += [problem for doubt in doubtful_values(card, frame) for problem in read.placed(doubt)]
+    problems = [*check_joint_names(card, list(frame.columns)), *_warnings(card, frame)]
+    problems += [
+        problem for doubt in find_doubtful_values(card, frame) for problem in read.to_problems(doubt)
+    ]
     tested = read
     if test is not None and not problems:
         if test == found:
             tested = read
         else:
-            tested = read_parts(card, test, every=False)
+            tested = read_card_files(card, test, every=False)
         cells = _with_test_rows(frame, tested, same=test == found)
     columns = []
     for name in frame.columns:
@@ -578,10 +593,10 @@ def load(
             columns.append(_encode(card, cells[name], len(frame), declared))
         except Misfit as misfit:
             own = misfit.cell is None or (frame[name] == misfit.cell).any()
-            problems += (read if own else tested).placed(misfit)
+            problems += (read if own else tested).to_problems(misfit)
     if problems:
         raise UserError(*problems)
-    table = table_of(columns)
+    table = make_table(columns)
     if test is None:
         return Dataset(card, table, found.sha256, found)
     known, others = (table.take(rows) for rows in np.split(np.arange(len(cells)), [len(frame)]))
@@ -610,16 +625,16 @@ def _with_test_rows(frame: pd.DataFrame, read: ReadFiles, *, same: bool) -> pd.D
         if name not in rows:
             what = f'{", ".join(path.name for path in paths)} has no column "{name}", which the data set has'
             raise user_error(what, suggest(name, map(str, rows.columns)), f"{paths[0]}:1")
-    rows = rows[complete_rows(read.card, rows, tested=same)]
+    rows = rows[find_complete_rows(read.card, rows, tested=same)]
     if rows.empty:
         raise user_error("no test rows are left", _takers(read.card)[0], str(paths[0]))
-    return pd.DataFrame({name: joined([frame[name], rows[name]]) for name in frame.columns})
+    return pd.DataFrame({name: join_cells([frame[name], rows[name]]) for name in frame.columns})
 
 
 def _numbers(card: Card, cells: Cells) -> Floats:
     """Return the cells of a column as numbers, whole ones where the card says so."""
     name = str(cells.name)
-    return as_numbers(name, cells, whole=card.column(name).kind == "integer")
+    return parse_numbers(name, cells, whole=card.column(name).kind == "integer")
 
 
 def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
@@ -663,12 +678,12 @@ def _rows(read: ReadFiles) -> pd.DataFrame:
     frame = read.frame
     problems: list[Problem] = []
     for name, values in card.test_rows.items():
-        problems += absent(card, name, values, set(frame[name].unique()), ("test_rows", name))
+        problems += check_named_values(card, name, values, set(frame[name].unique()), ("test_rows", name))
     if problems:
         raise UserError(*problems)
     # In the card's order where it lists all columns that are wanted, else in the file's.
     order = card.columns if card.other_columns == "drop" else frame.columns
-    return frame.loc[complete_rows(card, frame), [name for name in order if not card.drops(name)]]
+    return frame.loc[find_complete_rows(card, frame), [name for name in order if not card.drops(name)]]
 
 
 def _raw(card: Card, cells: Cells) -> "pd.Series":
@@ -685,7 +700,7 @@ def _raw(card: Card, cells: Cells) -> "pd.Series":
     return pd.Series(numbers.astype(np.int64) if whole else numbers, name=cells.name)
 
 
-def complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> NDArray[np.bool_]:
+def find_complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> NDArray[np.bool_]:
     """Return which rows stay: all, or with ``missing_rows: drop`` those that no missing cell takes away.
 
     A missing cell takes its row away unless its column is dropped or says what becomes of it (`if_missing`).
@@ -705,7 +720,7 @@ def complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> N
     return stays
 
 
-def filling(card: Card, cells: Cells, how: Literal["median", "mode"]) -> str:
+def compute_filling(card: Card, cells: Cells, how: Literal["median", "mode"]) -> str:
     """Return the cell that stands for the missing ones of a column, computed from all its other rows.
 
     Raises
@@ -718,10 +733,10 @@ def filling(card: Card, cells: Cells, how: Literal["median", "mode"]) -> str:
     if there.empty:
         raise Misfit(name, "has no value in any row", "drop it")
     if how == "median":
-        numbers = as_numbers(name, there, whole=False)
+        numbers = parse_numbers(name, there, whole=False)
         return str(there.iloc[np.argsort(numbers)[(len(there) - 1) // 2]])
     counts = there.value_counts()
-    return by_byte_value(counts.index[counts == counts.iloc[0]])[0]
+    return sort_by_bytes(counts.index[counts == counts.iloc[0]])[0]
 
 
 def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Coded:
@@ -736,25 +751,27 @@ def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Co
     said = card.column(name)
     gap = cells.isin(card.missing)
     if said.if_missing in ("median", "mode") and gap.any():
-        cells = replaced(cells, gap, filling(card, cells.iloc[:known], said.if_missing))
+        cells = replace_cells(cells, gap, compute_filling(card, cells.iloc[:known], said.if_missing))
     if said.is_number:
         gap = _refuse_gaps(card, cells)
         if gap.iloc[:known].all():
             raise Misfit(name, "has no number in any row", "drop it")
         column, codes = _levels_of_numbers(card, cells[~gap], known - int(gap.iloc[:known].sum()))
         if gap.any():
-            column, codes = with_missing(column, codes, gap.to_numpy(dtype=bool), _gap_level(card, cells))
+            column, codes = add_missing_level(
+                column, codes, gap.to_numpy(dtype=bool), _gap_level(card, cells)
+            )
     else:
         if said.if_missing == "level":
-            texts = replaced(cells, gap, MISSING)
+            texts = replace_cells(cells, gap, MISSING)
         else:
             texts = cells
-        column, codes = coded(name, texts, _named_levels(card, name, declared, gap=bool(gap.any())))
+        column, codes = encode_levels(name, texts, _named_levels(card, name, declared, gap=bool(gap.any())))
     if known < len(cells) and column.kind != "number":
         _refuse_new(column, codes, cells, known, (*said.levels, UNKNOWN) if said.levels else ())
     declares = bool(declared) and not said.levels and column.kind == "nominal"
     if declares:
-        return occurring(column, codes, known)
+        return drop_empty_levels(column, codes, known)
     return (column, codes)
 
 
@@ -784,7 +801,9 @@ def _refuse_new(column: Column, codes: Codes, cells: Cells, known: int, fixed: C
     if new.any():
         cell = str(cells.iloc[known + int(new.argmax())])
         what = f'has "{cell}" in the test rows, and no other row has that level'
-        listed = some_of([level for level, is_there in zip(column.levels, there, strict=True) if is_there])
+        listed = format_levels(
+            [level for level, is_there in zip(column.levels, there, strict=True) if is_there]
+        )
         fix = f"`recode` it in the card to one of: {listed}; or leave its rows out of the file"
         raise Misfit(column.name, what, fix, cell)
 
@@ -796,13 +815,13 @@ def _levels_of_numbers(card: Card, cells: Cells, known: int) -> Coded:
     said = card.column(name)
     if said.bins is not None:
         whole = said.kind == "integer"
-        return occurring(*bin_numbers(name, numbers, said.bins, whole=whole, known=known), known)
+        return drop_empty_levels(*bin_numbers(name, numbers, said.bins, whole=whole, n_decisive=known), known)
     if said.cap is not None:
-        return occurring(*cap_numbers(name, numbers, said.cap), known)
+        return drop_empty_levels(*cap_numbers(name, numbers, said.cap), known)
     return keep_numbers(name, numbers)
 
 
-def level_texts(card: Card, cells: pd.DataFrame, name: str) -> Cells:
+def to_level_texts(card: Card, cells: pd.DataFrame, name: str) -> Cells:
     """Return the levels of a column of all rows, those left out too; a missing number is ``""``."""
     said = card.column(name)
     if not said.is_number:
@@ -813,7 +832,7 @@ def level_texts(card: Card, cells: pd.DataFrame, name: str) -> Cells:
         unknown = set()
     there = ~cells[name].isin({"", *card.missing} | unknown)
     if said.bins is not None and said.bins.edges is None:
-        there &= complete_rows(card, cells)  # bins are made from these rows
+        there &= find_complete_rows(card, cells)  # bins are made from these rows
     column, codes = _levels_of_numbers(card, cells[name][there], int(there.sum()))
     texts = np.full(len(cells), "", dtype=object)
     texts[there.to_numpy(dtype=bool)] = np.array(column.levels, dtype=object)[codes]
@@ -846,6 +865,6 @@ def table_from_csv(path: str | Path) -> Table:
         if name in frame.columns[:j]:
             raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
     try:
-        return table_of([coded(name, frame[name]) for name in frame.columns])
+        return make_table([encode_levels(name, frame[name]) for name in frame.columns])
     except Misfit as misfit:
         raise UserError(*misfit.at(str(path))) from None

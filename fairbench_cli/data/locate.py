@@ -28,7 +28,7 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("fairbench")) / "data"
 
 
-def folders(data_dir: Path | None, card_path: Path) -> list[Path]:
+def data_folders(data_dir: Path | None, card_path: Path) -> list[Path]:
     """Return the folders in which files are looked up, in order."""
     named = [data_dir] if data_dir else []
     if environment := os.environ.get("FAIRBENCH_DATA"):
@@ -36,7 +36,7 @@ def folders(data_dir: Path | None, card_path: Path) -> list[Path]:
     return [*named, card_path.parent, cache_folder()]
 
 
-def locate(
+def locate_files(
     card: Card, places: list[Path], files: Sequence[DataFile] | None = None, *, otherwise: str = ""
 ) -> LocatedFiles:
     """Return every file of a card, or some of them, found and checked; `otherwise` says what else one can do.
@@ -80,16 +80,19 @@ def find_file(file: DataFile, places: Sequence[Path]) -> Path | None:
     return next((folder / file.name for folder in places if (folder / file.name).is_file()), None)
 
 
-def find_places(name: str, data_dir: Path | None = None) -> tuple[Card, list[Path]]:
+def find_card_and_folders(name: str, data_dir: Path | None = None) -> tuple[Card, list[Path]]:
     """Return the card called `name` (or at that path), and where its files may be; raises as `read_card`."""
     path = find_card(name)
-    return read_card(path), folders(data_dir, path)
+    return read_card(path), data_folders(data_dir, path)
 
 
 def find_files(name: str, data_dir: Path | None = None) -> tuple[Card, LocatedFiles]:
-    """Return the card called `name` (or at that path) and its files; raises as `read_card` and `locate`."""
-    card, places = find_places(name, data_dir)
-    return card, locate(card, places)
+    """Return the card called `name` (or at that path) and its files.
+
+    Raises as `read_card` and `locate_files`.
+    """
+    card, places = find_card_and_folders(name, data_dir)
+    return card, locate_files(card, places)
 
 
 def file_sha256(path: Path) -> str:
@@ -123,7 +126,7 @@ def _other(card: Card, file: DataFile, path: Path, digest: str) -> Problem:
     return Problem(what, f"{fix}, or name another --data-dir", str(path))
 
 
-def fetch(card: Card, say: Callable[[str], None], folder: Path | None = None) -> list[Path]:
+def fetch_files(card: Card, say: Callable[[str], None], folder: Path | None = None) -> list[Path]:
     """Return the paths of a card's files in the cache, downloading those that are not there yet.
 
     Raises

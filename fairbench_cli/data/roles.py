@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # workers check groups of networks without it
     import pandas as pd
 
 
-def absent(
+def check_named_values(
     card: Card, column: str, values: Iterable[str], present: Collection[str], place: Place, of: str = "data"
 ) -> Iterator[Problem]:
     """Yield a problem for each value of a column that is not there, as a card names it at `place`."""
@@ -28,7 +28,7 @@ def absent(
             yield Problem(what, suggest(value, present), card.where(*place))
 
 
-def checked_roles(
+def resolve_roles(
     card: Card,
     attribute: str,
     columns: Sequence[Column],
@@ -69,7 +69,7 @@ def _role_problems(
     if roles.of:
         for part in roles.of:
             problems += _role_problems(card, part, columns, occurring, of)
-        problems += joint_as_column(card, levels, of)
+        problems += check_joint_names(card, levels, of)
         every = (*roles.deprived, *roles.favoured)
         if not problems and len(set(every)) < len(every):
             what = f"two joint levels of {attribute} are spelt alike"
@@ -85,7 +85,7 @@ def _role_problems(
         named.append((bias.column, bias.favoured, (*target, "favoured")))
     for column, values, place in named:
         if column in levels:
-            problems += absent(card, column, values, occurring(column), place, of)
+            problems += check_named_values(card, column, values, occurring(column), place, of)
         else:
             what = f'the {of} has no column "{column}"'
             problems.append(Problem(what, suggest(column, levels), card.where(*place[:-1])))
@@ -97,7 +97,7 @@ def _role_problems(
     return problems
 
 
-def joint_as_column(card: Card, columns: Collection[str], of: str = "data") -> Iterator[Problem]:
+def check_joint_names(card: Card, columns: Collection[str], of: str = "data") -> Iterator[Problem]:
     """Yield a problem for each joint attribute of a card that has the name of a column."""
     for name, protected in card.protected.items():
         if protected.of and name in columns:
@@ -120,7 +120,7 @@ def _badly_shared(card: Card, roles: Roles, levels: Iterable[str]) -> Iterator[P
         yield Problem(f"nobody is left to be favoured: every level of {name} is deprived", fix, where)
 
 
-def doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
+def find_doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
     """Yield the doubtful values of the label, of protected attributes and of what β edits.
 
     It is about those that the card does not name, as a group or among the `levels` of the column. A label
@@ -149,12 +149,12 @@ def doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
                 which = "the favourable "
             else:
                 which = ""
-            what = f"has {counted(others, rows)} next to {which}{counted([kept], rows)}"
+            what = f"has {format_counts(others, rows)} next to {which}{format_counts([kept], rows)}"
             if name in card.protected:
                 meant = "name each of them in the card"
             else:
                 meant = f"list all: {_levels(rows)}"
-            fix = f"{recoding(name, others, kept)}; if they are meant to differ, {meant}"
+            fix = f"{format_recode(name, others, kept)}; if they are meant to differ, {meant}"
             cell = next(value for value in others if value in new)
             yield Misfit(name, f"{what}: they {twins.how}", fix, cell)
         if label:
@@ -165,7 +165,7 @@ def _no_outcomes(card: Card, name: str, rows: Mapping[str, int], known: set[str]
     """Yield the labels that mean no value; those that the card calls missing are found elsewhere."""
     found = [v for v in rows if v.lower() in NO_VALUE and v not in known and v not in ("", *card.missing)]
     if found:
-        what = f"has {counted(found, rows)}, which would count as unfavourable"
+        what = f"has {format_counts(found, rows)}, which would count as unfavourable"
         listed = shown([*found, *card.missing])
         fix = f"leave the rows out with missing: {listed} and missing_rows: drop; or, if it is an outcome"
         yield Misfit(name, what, f"{fix}, list {_levels(rows)}", found[0])
@@ -183,20 +183,20 @@ def _named(card: Card) -> dict[str, set[str]]:
     return named
 
 
-def recoding(column: str, values: Iterable[str], into: str) -> str:
+def format_recode(column: str, values: Iterable[str], into: str) -> str:
     r"""Return the text to write in a card so that values become another one.
 
-    >>> print(recoding("sex", ["m", "M."], "M"))
+    >>> print(format_recode("sex", ["m", "M."], "M"))
     recode under `columns`: sex: {recode: {"m": "M", "M.": "M"}}
     """
     pairs = ", ".join(f"{_written(value)}: {_written(into)}" for value in values)
     return f"recode under `columns`: {yaml_word(column)}: {{recode: {{{pairs}}}}}"
 
 
-def counted(values: Iterable[str], rows: Mapping[str, int]) -> str:
+def format_counts(values: Iterable[str], rows: Mapping[str, int]) -> str:
     r"""Return values with their number of rows, in words.
 
-    >>> print(counted(["yes", "yes\u200b"], {"yes": 3, "yes\u200b": 1}))
+    >>> print(format_counts(["yes", "yes\u200b"], {"yes": 3, "yes\u200b": 1}))
     "yes" (3 rows) and "yes\u200b" (1 row)
     """
     words = [f"{_written(value)} ({rows[value]:,} row{'' if rows[value] == 1 else 's'})" for value in values]

@@ -145,7 +145,7 @@ Coded = tuple[Column, Codes]
 """A column and the codes of its rows."""
 
 
-def table_of(columns: Sequence[Coded]) -> Table:
+def make_table(columns: Sequence[Coded]) -> Table:
     """Return the table of some columns and their codes."""
     named, codes = zip(*columns, strict=True)
     return Table(named, np.asfortranarray(np.column_stack(codes)))
@@ -245,8 +245,8 @@ def to_sample(table: Table, roles: Roles) -> Sample:
         When a row has a joint level that `roles` does not name.
     """
     if roles.of:
-        joint = joint_column(table, roles.attribute, roles.of, (*roles.deprived, *roles.favoured))
-        table = with_columns(table, [joint])
+        joint = make_joint_column(table, roles.attribute, roles.of, (*roles.deprived, *roles.favoured))
+        table = add_columns(table, [joint])
     y = _is_one_of(table, roles.label, (roles.favourable,))
     s = _is_one_of(table, roles.attribute, roles.favoured)
     outcomes = table.column(roles.label).levels
@@ -263,7 +263,7 @@ def to_sample(table: Table, roles: Roles) -> Sample:
     )
 
 
-def in_other_group(sample: Sample, parts: Sequence[str] = ()) -> Sample | None:
+def move_to_other_group(sample: Sample, parts: Sequence[str] = ()) -> Sample | None:
     """Return the rows with everybody put into the other group; None where a group has no rows.
 
     The attribute, and the columns that a joint one is made of, take the commonest level of the other group,
@@ -276,7 +276,7 @@ def in_other_group(sample: Sample, parts: Sequence[str] = ()) -> Sample | None:
 
     >>> rows = Table((Column("s", ("f", "m")), Column("x", ("0", "1"))), np.array([[0, 1], [1, 0]], np.int16))
     >>> marks = np.array([0, 1], np.int8)
-    >>> twins = in_other_group(Sample(rows, "s", marks, marks))
+    >>> twins = move_to_other_group(Sample(rows, "s", marks, marks))
     >>> twins.features.codes.tolist(), twins.s.tolist()
     ([[1, 1], [0, 0]], [1, 0])
     """
@@ -293,27 +293,27 @@ def in_other_group(sample: Sample, parts: Sequence[str] = ()) -> Sample | None:
     return replace(sample, features=Table(table.columns, codes), s=(1 - sample.s).astype(np.int8))
 
 
-def read_only(sample: Sample) -> Sample:
+def make_read_only(sample: Sample) -> Sample:
     """Return the same rows in arrays that cannot be written: all techniques of a repeat share them.
 
     >>> rows = Table((Column("s", ("f", "m")),), np.zeros((2, 1), dtype=np.int16))
     >>> marks = np.zeros(2, dtype=np.int8)
-    >>> read_only(Sample(rows, "s", marks, marks)).y[0] = 1
+    >>> make_read_only(Sample(rows, "s", marks, marks)).y[0] = 1
     Traceback (most recent call last):
     ValueError: assignment destination is read-only
     """
-    features = Table(sample.features.columns, locked(sample.features.codes))
+    features = Table(sample.features.columns, lock_array(sample.features.codes))
     if sample.weights is None:
         weights = None
     else:
-        weights = locked(sample.weights)
-    return replace(sample, features=features, y=locked(sample.y), s=locked(sample.s), weights=weights)
+        weights = lock_array(sample.weights)
+    return replace(sample, features=features, y=lock_array(sample.y), s=lock_array(sample.s), weights=weights)
 
 
-def locked(array: NDArray[Any]) -> NDArray[Any]:
+def lock_array(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array of the same values over bytes, which nobody can make writable again.
 
-    >>> locked(np.zeros(2)).flags.writeable = True
+    >>> lock_array(np.zeros(2)).flags.writeable = True
     Traceback (most recent call last):
     ValueError: cannot set WRITEABLE flag to True of this array
     """
@@ -335,7 +335,9 @@ def joint_levels(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:
     return tuple("-".join(parts) for parts in product(*levels))
 
 
-def joint_column(table: Table, name: str, of: Sequence[str], levels: Collection[str] | None = None) -> Coded:
+def make_joint_column(
+    table: Table, name: str, of: Sequence[str], levels: Collection[str] | None = None
+) -> Coded:
     """Return the column of the joint levels of some columns.
 
     Parameters
@@ -352,7 +354,7 @@ def joint_column(table: Table, name: str, of: Sequence[str], levels: Collection[
 
     >>> sex, race = Column("sex", ("f", "m")), Column("race", ("b", "w"))
     >>> rows = Table((sex, race), np.array([[1, 1], [0, 1], [1, 1]], dtype=np.int16))
-    >>> column, codes = joint_column(rows, "race-sex", ("race", "sex"))
+    >>> column, codes = make_joint_column(rows, "race-sex", ("race", "sex"))
     >>> column.levels, codes.tolist()
     (('w-f', 'w-m'), [1, 0, 1])
     """
@@ -371,16 +373,16 @@ def joint_column(table: Table, name: str, of: Sequence[str], levels: Collection[
     return Column(name, tuple(level for level in every if level in declared)), codes
 
 
-def with_columns(table: Table, more: Sequence[Coded]) -> Table:
+def add_columns(table: Table, more: Sequence[Coded]) -> Table:
     """Return a table with more columns at its end."""
     columns, codes = zip(*more, strict=True)
     return Table((*table.columns, *columns), np.asfortranarray(np.column_stack([table.codes, *codes])))
 
 
-def with_joint(table: Table, name: str, of: Sequence[str]) -> Table:
+def add_joint_column(table: Table, name: str, of: Sequence[str]) -> Table:
     """Return a table with the column of a joint attribute, made `of` others; without these as it is."""
     if of:
-        return with_columns(table, [joint_column(table, name, of)])
+        return add_columns(table, [make_joint_column(table, name, of)])
     return table
 
 
@@ -398,7 +400,7 @@ def training_size(rows: int, fraction: float) -> int:
     return math.floor(fraction * rows + 1e-9)
 
 
-def divided_rows(rows: int, size: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
+def split_rows(rows: int, size: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
     """Return the numbers of the rows to train on, `size` drawn at random, and of the others, ascending."""
     shuffled = rng.permutation(rows)
     train, rest = (np.sort(part) for part in np.split(shuffled, [size]))
@@ -437,7 +439,7 @@ def represent(sample: Sample, how: Representation, favoured: Mapping[str, Collec
         When two columns would have the same name.
 
     >>> sex, job = Column("sex", ("f", "m")), Column("job", ("a", "b", "c"))
-    >>> rows = table_of([(sex, np.array([0, 1], np.int16)), (job, np.array([2, 0], np.int16))])
+    >>> rows = make_table([(sex, np.array([0, 1], np.int16)), (job, np.array([2, 0], np.int16))])
     >>> sample = Sample(rows, "sex", np.array([0, 1], np.int8), np.array([0, 1], np.int8))
     >>> represent(sample, "numerical", {"sex": ("m",)}).features.names
     ('sex', 'job_a', 'job_b', 'job_c')
@@ -463,7 +465,7 @@ def represent(sample: Sample, how: Representation, favoured: Mapping[str, Collec
         if name in names[:i]:
             what = f'two columns of numbers would be called "{name}"'
             raise user_error(what, "recode a level in the card, or rename a column")
-    return replace(sample, features=table_of(columns))
+    return replace(sample, features=make_table(columns))
 
 
 def _indicator(name: str, column: Column, codes: Codes, levels: Collection[str]) -> Coded:

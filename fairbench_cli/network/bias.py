@@ -64,7 +64,7 @@ def bias_kind(
 
 
 def shift(
-    net: BayesNet, outcome: str, favourable: str, groups: Groups, beta: float, both: bool = False
+    net: BayesNet, outcome: str, favourable: str, groups: Groups, beta: float, tilt_favoured: bool = False
 ) -> BayesNet:
     """Return the network with the outcome tilted by `beta`; 0 changes nothing, 1 is the most.
 
@@ -80,11 +80,11 @@ def shift(
     groups : mapping of str to (deprived, favoured)
         Where a level of any column is deprived, P(+) is multiplied by 1 - β. What is lost goes to the other
         outcomes in proportion to their probabilities (evenly when all of these are 0). Where the levels of
-        all columns are favoured, P(-) is multiplied by 1 - β if `both` is true; what is lost goes to the
-        favourable outcome.
+        all columns are favoured, P(-) is multiplied by 1 - β if `tilt_favoured` is true; what is lost goes to
+        the favourable outcome.
     beta : float
         In [0, 1].
-    both : bool
+    tilt_favoured : bool
         False is equation (4). True tilts the rows of the favoured too.
 
     Raises
@@ -115,7 +115,7 @@ def shift(
         source = _column(net, name)
         below = _levels(source, deprived)
         above = _levels(source, favoured)
-        if not below.any() or (both and not above.any()):
+        if not below.any() or (tilt_favoured and not above.any()):
             if below.any():
                 group = "favoured"
             else:
@@ -136,7 +136,7 @@ def shift(
     if beta == 0:
         return net
     cpt = net.cpt(outcome).copy()
-    for rows, giving in ((lower, plus), (raise_, ~plus))[: 2 if both else 1]:
+    for rows, giving in ((lower, plus), (raise_, ~plus))[: 2 if tilt_favoured else 1]:
         tilted = np.broadcast_to(rows, cpt.shape[:-1])
         cpt[tilted] = _move(cpt[tilted], giving, beta)
     cpts = list(net.cpts)

@@ -42,13 +42,13 @@ def sample(net: BayesNet, n: int, seed: int) -> Table:
     if n < 0 or seed < 0:
         raise ValueError(f"n and seed must be 0 or more, not {n} and {seed}")
     codes: Codes = np.zeros((n, len(net.columns)), dtype=np.int16, order="F")
-    fill = drawer(net, seed)
+    fill = make_row_drawer(net, seed)
     for start in range(0, n, BLOCK):
         fill(codes[start : start + BLOCK])
     return Table(net.columns, codes)
 
 
-def drawer(
+def make_row_drawer(
     net: BayesNet, seed: int, streams: Mapping[str, str] | None = None, known: Collection[str] = ()
 ) -> Callable[[Codes], None]:
     """Return a function that draws the next rows of a sample into an array, as many as it has.
@@ -73,7 +73,7 @@ def drawer(
 
     >>> from fairbench_cli.data.table import Column
     >>> half = BayesNet((Column("s", ("f", "m")),), ((),), (np.array([0.5, 0.5]),))
-    >>> fill, rows = drawer(half, seed=1), np.zeros((6, 1), np.int16)
+    >>> fill, rows = make_row_drawer(half, seed=1), np.zeros((6, 1), np.int16)
     >>> fill(rows[:2])
     >>> fill(rows[2:])
     >>> bool(np.array_equal(rows, sample(half, 6, seed=1).codes))

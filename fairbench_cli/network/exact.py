@@ -33,7 +33,7 @@ from fairbench_cli.measures.thresholds import (
 )
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import chances, factors_of, markov_boundary, posterior
+from fairbench_cli.network.query import compute_chances, compute_factors, compute_posterior, markov_boundary
 from fairbench_cli.network.world import YES, World
 
 Labels = Literal["true", "recorded"]
@@ -244,7 +244,7 @@ class _People:
         ]
 
 
-def facts_of(
+def compute_facts(
     world: World,
     *,
     include_protected: bool = True,
@@ -366,10 +366,10 @@ def _people(view: _View, labels: Labels, net: BayesNet) -> _People:
     seen = (~deprived[tuple(codes[view.shown[name]] for name in world.groups)]).astype(np.intp)
     owner = (~deprived[tuple(codes[name] for name in true_groups)]).astype(np.intp)
     shown = {name: codes[node] for name, node in view.shown.items()}
-    score = chances(world.network, own, world.favourable, view.seen, shown, view.given)
+    score = compute_chances(world.network, own, world.favourable, view.seen, shown, view.given)
     never = np.isnan(score) | _never_recorded(view, shown)
     score = np.where(never, view.fallback[seen], score)
-    truth = chances(view.judged, true, world.favourable, view.best, codes)
+    truth = compute_chances(view.judged, true, world.favourable, view.best, codes)
     sizes = [len(net.levels_of(name)) for name in rows]
     if rows:
         row = np.ravel_multi_index([codes[name] for name in rows], sizes)
@@ -384,7 +384,7 @@ def _never_recorded(view: _View, shown: Mapping[str, Rows]) -> NDArray[np.bool_]
     found = np.zeros(len(next(iter(shown.values()))), bool)
     names = [name for name in shown if name in view.seen]
     try:
-        tables, _ = factors_of(view.world.network, names, view.given) if names else ({}, 0.0)
+        tables, _ = compute_factors(view.world.network, names, view.given) if names else ({}, 0.0)
     except UserError:  # what is summed out needs too large a table
         return found
     for columns, table in tables.items():
@@ -400,7 +400,7 @@ def _cells(
     if prod(sizes) > view.sums.cells:
         return None
     try:
-        table = posterior(net, (*nodes, outcome), given).table.reshape(-1, sizes[-1])
+        table = compute_posterior(net, (*nodes, outcome), given).table.reshape(-1, sizes[-1])
     except UserError:  # a larger table on the way
         return None
     own = net.levels_of(outcome).index(view.world.favourable)
@@ -419,7 +419,7 @@ def _drawn(
         rows = rows.take(np.logical_and.reduce([rows[name] == 1 for name in given]))
     known = {*net.names} - {*world.chain(world.label), *world.included}
     drawn = {name: rows[name] for name in known}
-    plus = chances(net, outcome, world.favourable, known, drawn, given)
+    plus = compute_chances(net, outcome, world.favourable, known, drawn, given)
     return {name: drawn[name].astype(np.intp) for name in nodes}, np.stack([1 - plus, plus], axis=1)
 
 
@@ -626,8 +626,8 @@ def _total_variation(world: World, sums: _Sums) -> Floats:
     of those tables that differ is enough; where these have too many levels, people are drawn.
     """
     given = dict.fromkeys(world.included, YES)
-    record, size = factors_of(world.network, world.recorded, given)
-    truth, other = factors_of(world.base, world.recorded)
+    record, size = compute_factors(world.network, world.recorded, given)
+    truth, other = compute_factors(world.base, world.recorded)
     for columns in {*record} & {*truth}:
         if np.array_equal(record[columns], truth[columns]):
             del record[columns], truth[columns]
@@ -635,8 +635,8 @@ def _total_variation(world: World, sums: _Sums) -> Floats:
     if not differ:
         return np.zeros(1)
     if prod(len(world.levels(name)) for name in differ) <= sums.cells:
-        one = posterior(world.network, differ, given)
-        another = posterior(world.base, differ)
+        one = compute_posterior(world.network, differ, given)
+        another = compute_posterior(world.base, differ)
         return np.array([np.abs(one.table - another.table).sum() / 2])
     rows = sums.drawn(world.base, 1.0)
     ratio: Floats = np.full(len(rows), exp(size - other) / world.share_included)

@@ -46,7 +46,7 @@ class FamilyCounts:
     configurations: Floats
 
 
-def family_counts(
+def count_family(
     columns: Sequence[Keys], levels: Sequence[int], node: int, parents: Sequence[int]
 ) -> FamilyCounts:
     """Return the counts of the family of `node`.
@@ -105,7 +105,7 @@ def _count_sparse(keys: Keys, r: int) -> FamilyCounts:
     return FamilyCounts(np.asarray(cells, dtype=np.float64), totals[configuration], totals)
 
 
-def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> LocalScore:
+def make_local_score(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> LocalScore:
     """Return a function (node, sorted parents) -> score of the node, which remembers what it has computed.
 
     Parameters
@@ -140,7 +140,7 @@ def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> Lo
 
     @cache
     def local(node: int, parents: tuple[int, ...]) -> float:
-        counts = family_counts(columns, levels, node, parents)
+        counts = count_family(columns, levels, node, parents)
         r = levels[node]
         q = prod(levels[i] for i in parents)
         if score == "k2":
@@ -153,7 +153,7 @@ def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> Lo
     return local
 
 
-def network_score(local: LocalScore, parents: tuple[tuple[int, ...], ...]) -> float:
+def compute_network_score(local: LocalScore, parents: tuple[tuple[int, ...], ...]) -> float:
     """Return the sum of the local scores over the nodes; `parents` are sorted."""
     return sum(local(node, parents[node]) for node in range(len(parents)))
 
@@ -167,7 +167,7 @@ def _dirichlet(counts: FamilyCounts, cell: float, configuration: float) -> float
     return float(np.sum(cells) - np.sum(rows))
 
 
-def fit(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
+def fit_network(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
     """Return the network of a given structure, its CPTs fitted by maximum likelihood.
 
     pomegranate's `from_summaries` gives the same tables to the last bit; it takes seconds to import.
@@ -192,7 +192,7 @@ def fit(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
 
     >>> from fairbench_cli.data.table import Column
     >>> codes = np.array([[0, 0], [0, 0], [0, 1], [0, 1]], dtype=np.int16)
-    >>> net = fit(Table((Column("a", ("x", "y")), Column("b", ("u", "v"))), codes), [(), (0,)])
+    >>> net = fit_network(Table((Column("a", ("x", "y")), Column("b", ("u", "v"))), codes), [(), (0,)])
     >>> net.cpt("b").tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """

@@ -16,7 +16,7 @@ from fairbench_cli.base.validation import StrictModel
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards, shipped_network
 from fairbench_cli.data.table import Column, Floats
 from fairbench_cli.network.model import BayesNet, named_arcs
-from fairbench_cli.network.standin import StandIn
+from fairbench_cli.network.standin import FitQuality
 
 FORMAT = "fairbench-network/2"
 
@@ -42,7 +42,7 @@ class Meta:
     score: float
     bic: float
     source: Mapping[str, Any] = field(default_factory=dict)
-    stand_in: StandIn | None = None
+    stand_in: FitQuality | None = None
 
 
 def save(net: BayesNet, path: str | Path, meta: Meta) -> None:
@@ -92,7 +92,7 @@ def open_network(name: str) -> tuple[BayesNet, Meta]:
     return load(fitted[0] if fitted else Path(name))
 
 
-def card_of_network(meta: Meta) -> Card | None:
+def find_network_card(meta: Meta) -> Card | None:
     """Return the card of the network's data set if it is a shipped one."""
     name = str(meta.source.get("dataset", ""))
     if name in known_cards():
@@ -201,7 +201,7 @@ class _NetworkFile(StrictModel):
     score: FiniteFloat
     bic: FiniteFloat
     source: dict[str, Any]
-    stand_in: StandIn | None = None
+    stand_in: FitQuality | None = None
     columns: list[_ColumnEntry]
     arcs: list[list[str]]
     cpts: dict[str, _CptEntry]

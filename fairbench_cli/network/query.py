@@ -44,7 +44,7 @@ class Posterior:
     evidence: float
 
 
-def posterior(
+def compute_posterior(
     net: BayesNet, of: Sequence[str], given: Mapping[str, str] | None = None, engine: Engine = "exact"
 ) -> Posterior:
     """Return the joint distribution of some columns, given the levels of others; all else is summed over.
@@ -75,7 +75,7 @@ def posterior(
     ...     ((), (0,)),
     ...     (np.array([0.5, 0.5]), np.array([[0.75, 0.25], [0.25, 0.75]])),
     ... )
-    >>> posterior(net, ["s"], {"y": "yes"}).table.tolist()
+    >>> compute_posterior(net, ["s"], {"y": "yes"}).table.tolist()
     [0.25, 0.75]
     """
     known = _codes(net, given or {})
@@ -116,7 +116,7 @@ def _factors(net: BayesNet, asked: Sequence[int], known: Mapping[int, int]) -> t
     return _sum_out(tables, {j for columns, _ in tables for j in columns} - set(asked), net)
 
 
-def factors_of(
+def compute_factors(
     net: BayesNet, of: Sequence[str], given: Mapping[str, str] | None = None
 ) -> tuple[dict[tuple[str, ...], Floats], float]:
     """Return tables whose product is P(of, given) over a power of e, and the exponent.
@@ -133,7 +133,7 @@ def factors_of(
     Raises
     ------
     UserError
-        As `posterior`.
+        As `compute_posterior`.
     """
     known = _codes(net, given or {})
     place = {j: i for i, j in enumerate(_asked(net, of, known))}
@@ -226,7 +226,7 @@ def _around(
     return boundary, inside
 
 
-def chances(
+def compute_chances(
     net: BayesNet,
     of: str,
     level: str,
@@ -258,7 +258,7 @@ def chances(
     ...     ((), (0,)),
     ...     (np.array([0.5, 0.5]), np.array([[0.75, 0.25], [0.25, 0.75]])),
     ... )
-    >>> chances(net, "y", "yes", ["s"], {"s": np.array([0, 1])}).tolist()
+    >>> compute_chances(net, "y", "yes", ["s"], {"s": np.array([0, 1])}).tolist()
     [0.25, 0.75]
     """
     own = net.index(of)
@@ -436,4 +436,4 @@ def belief(net: BayesNet, people: Table, outcome: str, favourable: str, hidden: 
     if combinations > MOST_COMBINATIONS:
         raise ValueError(f"the hidden columns have {combinations} combinations; at most {MOST_COMBINATIONS}")
     rows = {name: people[name] for name in net.names}
-    return chances(net, outcome, favourable, rows.keys() - {outcome, *hidden}, rows)
+    return compute_chances(net, outcome, favourable, rows.keys() - {outcome, *hidden}, rows)

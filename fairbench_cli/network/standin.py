@@ -24,7 +24,7 @@ class Outcome(StrictModel):
     gap: Pair
 
 
-class Worst(StrictModel):
+class WorstPair(StrictModel):
     """The two columns whose joint table in the network is farthest from that of the data.
 
     `distance` is their total variation distance; `by_chance` is the largest distance of any two columns where
@@ -43,7 +43,7 @@ class BaseRates(StrictModel):
     network: Pair
 
 
-class StandIn(StrictModel):
+class FitQuality(StrictModel):
     """What was measured, over `repeats` divisions of the data and as many draws of as many rows."""
 
     attribute: str
@@ -52,10 +52,10 @@ class StandIn(StrictModel):
     repeats: int = Field(ge=2)
     classifiers: dict[str, dict[Trained, Outcome]]
     base_rates: dict[str, BaseRates]
-    worst: Worst
+    worst: WorstPair
 
 
-def standin_section(measured: StandIn) -> Section:
+def describe_fit_quality(measured: FitQuality) -> Section:
     """Return the section on a network as a stand-in, in words and tables."""
     one, other = measured.worst.columns
     chance, spread = measured.worst.by_chance

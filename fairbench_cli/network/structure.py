@@ -16,7 +16,13 @@ from typing import Any, Literal, get_args
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.table import Table
-from fairbench_cli.network.families import EQUIVALENT, LocalScore, ScoreName, local_scores, network_score
+from fairbench_cli.network.families import (
+    EQUIVALENT,
+    LocalScore,
+    ScoreName,
+    compute_network_score,
+    make_local_score,
+)
 from fairbench_cli.network.model import is_ancestor, topological_order
 from fairbench_cli.network.pomegranate import chow_liu, exact_search
 
@@ -47,7 +53,7 @@ class LearnSettings:
         of the largest mutual information, and the arcs of the whitelist that it lacks. Exact: the best of all
         networks, of few columns. The last two are pomegranate's.
     score : {"bic", "aic", "bde", "k2"}
-        See `fairbench_cli.network.families.local_scores`; pomegranate's learners take BIC alone.
+        See `fairbench_cli.network.family_counts.make_local_score`; pomegranate's learners take BIC alone.
     max_parents : int or None
         The most parents a column may have; None means no limit.
     whitelist, blacklist : pairs of names (from, to)
@@ -73,7 +79,9 @@ class LearnSettings:
     iss: float = 1.0
 
 
-def source_facts(name: str, sha256: Mapping[str, str], rows: int, settings: LearnSettings) -> dict[str, Any]:
+def describe_source(
+    name: str, sha256: Mapping[str, str], rows: int, settings: LearnSettings
+) -> dict[str, Any]:
     """Return which data and settings a network comes from, for its file."""
     return {"dataset": name, "sha256": dict(sha256), "rows": rows, "settings": asdict(settings)}
 
@@ -120,7 +128,7 @@ class Search:
 
     def score(self, graph: Graph) -> float:
         """Return the score of a graph."""
-        return network_score(self.local, tuple(tuple(sorted(parents)) for parents in graph))
+        return compute_network_score(self.local, tuple(tuple(sorted(parents)) for parents in graph))
 
     def refresh(self, gains: Gains, graph: Graph, children: Collection[int]) -> None:
         """Compute again, in place, what the given children gain by one parent more or less."""
@@ -183,7 +191,7 @@ def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobod
         what = f"{', '.join(numbers)}: a network takes levels, not numbers"
         fix = "in the card write network_bins: {quantiles: 5} of each; or in the config sample: {from: data}"
         raise user_error(what, fix)
-    local = local_scores(table, score, settings.iss)
+    local = make_local_score(table, score, settings.iss)
     if settings.iss != 1.0 and score != "bde":
         raise user_error(f"iss is set, but the score is {score}", "leave iss out, or use the score bde")
     if learner != "tabu" and (tabu != TABU or patience is not None):
@@ -210,8 +218,8 @@ def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobod
     if score == "bic":
         bic = local
     else:
-        bic = local_scores(table, "bic")
-    return Structure(parents, network_score(local, parents), network_score(bic, parents))
+        bic = make_local_score(table, "bic")
+    return Structure(parents, compute_network_score(local, parents), compute_network_score(bic, parents))
 
 
 def _tree(table: Table, allowed: Constraints) -> Graph:

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.data.table import Codes, Column, Floats, Table
 from fairbench_cli.network.bias import Groups, shift
-from fairbench_cli.network.draw import BLOCK, drawer
+from fairbench_cli.network.draw import BLOCK, make_row_drawer
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import posterior
+from fairbench_cli.network.query import compute_posterior
 
 NO = "no"
 YES = "yes"
@@ -98,7 +98,7 @@ class World:
 
     def joint(self, columns: Sequence[str]) -> Floats:
         """Return the joint distribution of some nodes among the included, with an axis for each."""
-        return posterior(self.network, columns, dict.fromkeys(self.included, YES)).table
+        return compute_posterior(self.network, columns, dict.fromkeys(self.included, YES)).table
 
     def recording(self, columns: Sequence[str], given: Sequence[str], table: Floats) -> "World":
         """Return the world in which some columns are recorded once more.
@@ -189,7 +189,7 @@ class World:
         """P(included): the share of the people who are recorded at all."""
         if not self.included:
             return 1.0
-        return float(posterior(self.network, self.included).table[(1,) * len(self.included)])
+        return float(compute_posterior(self.network, self.included).table[(1,) * len(self.included)])
 
     def of_group(self, group: str) -> NDArray[np.bool_]:
         """Return which levels are a group's, with an axis for each column of `groups`.
@@ -283,7 +283,7 @@ class Mechanism(Protocol):
         """Return the world with one bias more; `UserError` for what only the CPTs tell."""
 
 
-def world_of(
+def make_world(
     net: BayesNet, label: str, favourable: str, groups: Groups, mechanisms: Sequence[Mechanism] = ()
 ) -> World:
     """Return the world that some biases make of a network, one after another.
@@ -314,7 +314,7 @@ def world_of(
     ...     ((), (0,)),
     ...     (np.array([0.5, 0.5]), np.array([[0.5, 0.5], [0.25, 0.75]])),
     ... )
-    >>> world = world_of(net, "y", "yes", {"s": (["f"], ["m"])}, [LabelBias(flip=0.5)])
+    >>> world = make_world(net, "y", "yes", {"s": (["f"], ["m"])}, [LabelBias(flip=0.5)])
     >>> world.network.names, world.network.parents_of("y")
     (('s', 'y.true', 'y'), ('s', 'y.true'))
     >>> world.joint(["s", "y"]).tolist()
@@ -353,26 +353,26 @@ def _check_possible(world: World) -> None:
             raise user_error(f"in this world nobody who is recorded is {group}", WEAKER)
 
 
-def beta_world(
+def make_beta_world(
     net: BayesNet,
     label: str,
     favourable: str,
     groups: Groups,
     edits: Sequence[tuple[Groups, float]],
     beta: float,
-    both: bool = False,
+    tilt_favoured: bool = False,
 ) -> World:
     """Return equation (4) as a world: the outcome's table is tilted, and all is recorded as it is then.
 
     Parameters
     ----------
     net, label, favourable, groups
-        As for `world_of`.
+        As for `make_world`.
     edits : sequence of (groups, float)
         Whose outcomes β changes, one after another, each with the share of β; see `shift`.
     beta : float
         In [0, 1].
-    both : bool
+    tilt_favoured : bool
         Whether the favoured are tilted too.
 
     Raises
@@ -382,7 +382,7 @@ def beta_world(
     """
     tilted = net
     for edited, share in edits:
-        tilted = shift(tilted, label, favourable, edited, beta * share, both=both)
+        tilted = shift(tilted, label, favourable, edited, beta * share, tilt_favoured=tilt_favoured)
     return World(tilted, net, label, favourable, groups)
 
 
@@ -405,7 +405,7 @@ class WorldRows:
     included: NDArray[np.bool_]
 
 
-def draw(world: World, n: int, seed: int) -> WorldRows:
+def draw_people(world: World, n: int, seed: int) -> WorldRows:
     """Return `n` people of the record: rows of the world are drawn until so many are included.
 
     A smaller `n` gives the first of the same people. The true columns of all people are those of every other
@@ -428,7 +428,7 @@ def draw(world: World, n: int, seed: int) -> WorldRows:
     if n < 0 or seed < 0:
         raise ValueError(f"n and seed must be 0 or more, not {n} and {seed}")
     names = world.network.names
-    fill = drawer(world.network, seed, world.streams)
+    fill = make_row_drawer(world.network, seed, world.streams)
     rows: Codes = np.zeros((n, len(names)), dtype=np.int16, order="F")
     at = [world.network.index(name) for name in world.included]
     found = 0
@@ -449,7 +449,7 @@ def draw(world: World, n: int, seed: int) -> WorldRows:
     return _rows_of(world, rows, np.ones(n, bool))
 
 
-def record(world: World, true: Table, seed: int) -> WorldRows:
+def record_people(world: World, true: Table, seed: int) -> WorldRows:
     """Return the record of given people, included or not.
 
     Parameters
@@ -474,7 +474,7 @@ def record(world: World, true: Table, seed: int) -> WorldRows:
     known = [world.true_name(name) for name in world.base.names]
     rows: Codes = np.zeros((len(true), len(network.columns)), dtype=np.int16, order="F")
     rows[:, [network.index(name) for name in known]] = true.codes
-    fill = drawer(network, seed, world.streams, known)
+    fill = make_row_drawer(network, seed, world.streams, known)
     for start in range(0, len(rows), BLOCK):
         fill(rows[start : start + BLOCK])
     at = [network.index(name) for name in world.included]

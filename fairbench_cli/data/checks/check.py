@@ -11,28 +11,28 @@ import pandas as pd
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.card import Card, Trap
-from fairbench_cli.data.checks.columns import code_findings, column_findings, file_findings, value_findings
+from fairbench_cli.data.checks.columns import check_code_book, check_columns, check_files, check_values
 from fairbench_cli.data.checks.groups import (
     FEW,
     SURE,
     Side,
-    direction_findings,
-    group_findings,
-    unknown_findings,
+    check_directions,
+    check_groups,
+    check_unknown_outcomes,
 )
 from fairbench_cli.data.checks.leaks import (
     Leak,
-    deterministic_findings,
-    guessing,
-    hidden_leaks,
-    leak_finding,
-    leak_words,
-    leaks,
-    score_findings,
+    check_deterministic_label,
+    check_hidden_leaks,
+    check_scores,
+    describe_leak,
+    find_leaks,
+    guessing_accuracy,
+    make_leak_finding,
 )
-from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, raw_rows
+from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, read_raw_rows
 from fairbench_cli.data.columns import MISSING
-from fairbench_cli.data.load import filling
+from fairbench_cli.data.load import compute_filling
 from fairbench_cli.data.locate import LocatedFiles
 
 HALF = 5.001e-4  # of the third digit of a rate
@@ -63,7 +63,7 @@ class MissingCells:
     groups: dict[str, dict[Side, float]]
 
 
-def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
+def find_missing_cells(rows: RawRows) -> Iterator[MissingCells]:
     """Yield the columns with missing cells, in the file's order, and what becomes of those."""
     sides = {roles.attribute: rows.sides(roles) for roles in rows.roles.values() if not roles.of}
     for name in rows.cells.columns:
@@ -77,7 +77,7 @@ def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
         elif how == "level":
             becomes = f'level "{MISSING}"'
         elif how is not None:
-            becomes = f"{how} of all rows: {filling(rows.card, rows.cells[name][rows.complete], how)}"
+            becomes = f"{how} of all rows: {compute_filling(rows.card, rows.cells[name][rows.complete], how)}"
         else:
             if rows.card.missing_rows == "drop":
                 becomes = "row left out"
@@ -92,7 +92,7 @@ def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CardCheck:
     """What the checks of a card say.
 
     Parameters
@@ -104,13 +104,13 @@ class Checked:
     warnings : tuple of Finding
         Problems of what the card uses and does not name among its traps; traps that it names and that are
         not found; rows that are not as it expects.
-    known : dict of Trap to tuple of Finding
+    found_traps : dict of Trap to tuple of Finding
         The traps that the card names and that were found, in its order, and what shows each.
     noted : tuple of Finding
         What was found in columns that the card leaves out, beside leaks and named traps.
     left_out_leaks : tuple of Leak
         Columns that give the label away and that the card leaves out.
-    kept : int
+    rows_before : int
         Rows before those with missing values were left out.
     missing : tuple of MissingCells
         The columns with missing cells.
@@ -121,14 +121,14 @@ class Checked:
     left_out: int = 0
     guessing: float = math.nan
     warnings: tuple[Finding, ...] = ()
-    known: dict[Trap, tuple[Finding, ...]] = field(default_factory=dict)
+    found_traps: dict[Trap, tuple[Finding, ...]] = field(default_factory=dict)
     noted: tuple[Finding, ...] = ()
     left_out_leaks: tuple[Leak, ...] = ()
-    kept: int = 0
+    rows_before: int = 0
     missing: tuple[MissingCells, ...] = ()
 
 
-def check(card: Card, found: LocatedFiles) -> Checked:
+def check_card(card: Card, found: LocatedFiles) -> CardCheck:
     """Return the findings of the checks of every column of a card's files.
 
     Raises
@@ -136,35 +136,35 @@ def check(card: Card, found: LocatedFiles) -> Checked:
     UserError
         When the files do not fit the card.
     """
-    return check_rows(raw_rows(card, found))
+    return check_rows(read_raw_rows(card, found))
 
 
-def check_rows(rows: RawRows) -> Checked:
+def check_rows(rows: RawRows) -> CardCheck:
     """Return the findings of the checks of every column in the rows of a card."""
     card = rows.card
-    leaking = leaks(rows)
+    leaking = find_leaks(rows)
     by_column = {leak.column: leak for leak in leaking}
     findings = [
-        *(leak_finding(rows, leak.column, leak_words(rows, leak)) for leak in leaking),
-        *value_findings(rows),
-        *column_findings(rows),
-        *group_findings(rows),
-        *hidden_leaks(rows, by_column),
-        *score_findings(rows),
-        *deterministic_findings(rows, by_column),
-        *direction_findings(rows),
-        *unknown_findings(rows),
-        *file_findings(rows),
-        *code_findings(rows),
+        *(make_leak_finding(rows, leak.column, describe_leak(rows, leak)) for leak in leaking),
+        *check_values(rows),
+        *check_columns(rows),
+        *check_groups(rows),
+        *check_hidden_leaks(rows, by_column),
+        *check_scores(rows),
+        *check_deterministic_label(rows, by_column),
+        *check_directions(rows),
+        *check_unknown_outcomes(rows),
+        *check_files(rows),
+        *check_code_book(rows),
     ]
     shown = {trap: tuple(one for one in findings if covers(trap, one)) for trap in card.traps}
     new = [one for one in findings if not any(covers(trap, one) for trap in card.traps)]
     used = len(rows.features) + 1
-    return Checked(
+    return CardCheck(
         rows=int(rows.complete.sum()),
         used=used,
         left_out=rows.cells.shape[1] - used,
-        guessing=guessing(rows),
+        guessing=guessing_accuracy(rows),
         warnings=(
             *(one for one in new if one.used),
             *(
@@ -172,15 +172,15 @@ def check_rows(rows: RawRows) -> Checked:
                 for place, trap in enumerate(card.traps)
                 if not shown[trap] and trap.kind != "lost-group"  # two versions show it
             ),
-            *expectation_findings(rows),
+            *check_expectations(rows),
         ),
-        known={trap: found for trap, found in shown.items() if found},
+        found_traps={trap: found for trap, found in shown.items() if found},
         noted=tuple(
             one for one in new if not one.used and not (one.kind == "leak" and one.column in by_column)
         ),
         left_out_leaks=tuple(leak for leak in leaking if card.drops(leak.column)),
-        kept=len(rows.cells),
-        missing=tuple(missing_cells(rows)),
+        rows_before=len(rows.cells),
+        missing=tuple(find_missing_cells(rows)),
     )
 
 
@@ -196,7 +196,7 @@ def _stale(rows: RawRows, place: int) -> Finding:
     return rows.finding(trap.kind, trap.column or "", what, fix, "traps", place)
 
 
-def expectation_findings(rows: RawRows) -> Iterator[Finding]:
+def check_expectations(rows: RawRows) -> Iterator[Finding]:
     """Yield what the rows are not that the card expects: rows, columns, rates to three digits."""
     dataset = rows.dataset
     expected = rows.card.expected
@@ -252,7 +252,7 @@ class VersionGroup:
     rate_after: float
 
     @property
-    def kept(self) -> float:
+    def kept_share(self) -> float:
         """The rows of the second version per row of the first."""
         if self.before:
             return self.after / self.before
@@ -265,13 +265,13 @@ class SameRows:
 
     Parameters
     ----------
-    by : tuple of str
+    key_columns : tuple of str
         Those columns.
     matched, changed : int
         Rows that occur once in each, and how many of them have another label.
     """
 
-    by: tuple[str, ...]
+    key_columns: tuple[str, ...]
     matched: int
     changed: int
 
@@ -336,7 +336,7 @@ def _group(
 def _lost(first: RawRows, second: RawRows, groups: list[VersionGroup]) -> Iterator[Finding]:
     """Yield the attributes of whose deprived another share was kept: by 2 points and 3 standard errors."""
     for deprived, favoured in zip(groups[1::2], groups[2::2], strict=True):
-        shares = [group.kept for group in (deprived, favoured)]
+        shares = [group.kept_share for group in (deprived, favoured)]
         if not all(share <= 1 for share in shares):
             continue  # other people are called so
         error = math.sqrt(

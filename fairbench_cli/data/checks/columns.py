@@ -10,11 +10,11 @@ from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.base.twins import twins_among
 from fairbench_cli.data.card import UNKNOWN
-from fairbench_cli.data.checks.rows import Finding, RawRows, drop
+from fairbench_cli.data.checks.rows import Finding, RawRows, format_drop
 from fairbench_cli.data.column_card import ColumnCard
-from fairbench_cli.data.columns import is_number, kind_of
+from fairbench_cli.data.columns import find_kind, is_number
 from fairbench_cli.data.recognise import COUNTS, named_like_identifiers, named_like_weights
-from fairbench_cli.data.roles import counted, recoding
+from fairbench_cli.data.roles import format_counts, format_recode
 
 MOSTLY = 0.5  # of the cells
 SOME = 0.1  # of the rows; New York's four models are no people
@@ -24,7 +24,7 @@ GROUPS = 6  # so many of them: codes of occupations, not ages
 OPPOSITES = ({"male", "female"}, {"man", "woman"}, {"men", "women"}, {"black", "white"})
 
 
-def column_findings(rows: RawRows) -> Iterator[Finding]:
+def check_columns(rows: RawRows) -> Iterator[Finding]:
     """Yield the constant, near-unique and duplicate columns.
 
     Near-unique is a nominal column with more values than half of the rows, or whole numbers of which
@@ -40,9 +40,9 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
         values = list(distinct)
         if len(values) == 1:
             what = f'has one value in all {len(cells):,} rows: "{values[0]}"'
-            yield rows.finding("constant", name, what, drop(name))
+            yield rows.finding("constant", name, what, format_drop(name))
             continue
-        kind = kind_of(filter(None, values)) if rows.card.drops(name) else rows.card.column(name).kind
+        kind = find_kind(filter(None, values)) if rows.card.drops(name) else rows.card.column(name).kind
         if kind == "nominal":
             most = len(cells) / 2
         else:
@@ -53,7 +53,7 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
                 other = "merge values with recode"
             else:
                 other = "cut it into bins"
-            fix = f"{drop(name)} if it only names the row; otherwise {other}"
+            fix = f"{format_drop(name)} if it only names the row; otherwise {other}"
             yield rows.finding("identifier", name, what, fix)
         # Codes are numbered as values appear, so one-to-one columns have the same codes.
         if len(values) < len(cells):
@@ -61,16 +61,16 @@ def column_findings(rows: RawRows) -> Iterator[Finding]:
         else:
             key = repr(_plain(values)).encode()
         like = first.setdefault(key, name)
-        if like != name and rows.card.made.get(like) != name:
+        if like != name and rows.card.sources.get(like) != name:
             what = f"is one to one with {like}"
-            fix = f"drop one of the two: {drop(name)}"
+            fix = f"drop one of the two: {format_drop(name)}"
             if like in protected:
                 what = f"is one to one with the protected {like}"
-                fix = f"{drop(name)}: a classifier that must not see {like} sees it here"
+                fix = f"{format_drop(name)}: a classifier that must not see {like} sees it here"
             yield rows.finding("duplicate", name, what, fix)
 
 
-def file_findings(rows: RawRows) -> Iterator[Finding]:
+def check_files(rows: RawRows) -> Iterator[Finding]:
     """Yield what is wrong with the files' columns before a card recodes or leaves out anything.
 
     * ``mostly-missing``: more than half of the cells are empty.
@@ -84,16 +84,20 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
     card = rows.card
     file = rows.file
     unlisted = {*rows.features} - {*card.columns} - {own.source for own in card.columns.values()}
-    for name in (name for name in file.columns if name not in card.made):
+    for name in (name for name in file.columns if name not in card.sources):
         meant = card.column(name).recode
         gap = file[name].isin([cell for cell in rows.gaps if cell not in meant]).to_numpy(dtype=bool)
         if gap.mean() > MOSTLY:
             yield rows.finding(
-                "mostly-missing", name, f"is missing in {percent_words(gap.mean())} of the rows", drop(name)
+                "mostly-missing",
+                name,
+                f"is missing in {percent_words(gap.mean())} of the rows",
+                format_drop(name),
             )
         if named_like_weights(name) or name.casefold() in COUNTS:
             what = "is called like a weight of rows"
-            fix = f"{drop(name)} if it says for how many people a row stands: it is nothing of the person"
+            fix = format_drop(name)
+            fix += " if it says for how many people a row stands: it is nothing of the person"
             used = not card.drops(name) and name != card.counts
             yield rows.finding("weight", name, what, fix, used=used)
         values = file[name][~gap].nunique()
@@ -122,7 +126,7 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
 
 
 def _header(rows: RawRows) -> Iterator[Finding]:
-    names = [str(name) for name in rows.file.columns if name not in rows.card.made]
+    names = [str(name) for name in rows.file.columns if name not in rows.card.sources]
     given = not rows.card.header and rows.card.format == "csv"  # the card's own names
     numbers = [name for name in names if is_number(name)]
     if numbers and numbers[0].isdecimal():
@@ -141,7 +145,7 @@ def _header(rows: RawRows) -> Iterator[Finding]:
         yield rows.finding("header", "", what, fix, "files")
 
 
-def code_findings(rows: RawRows) -> Iterator[Finding]:
+def check_code_book(rows: RawRows) -> Iterator[Finding]:
     """Yield the values that the code book does not have, and groups that are not what they are called.
 
     * ``undocumented``: the card gives the column's `codes`, and the file has other values; or the levels of a
@@ -159,7 +163,7 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
             there = set()
         if unsaid := sorted(there - {*own.codes, *rows.gaps}):
             counts = {str(value): int(n) for value, n in cells.value_counts().items() if n}
-            what = f"has values that its code book does not: {counted(unsaid, counts)}"
+            what = f"has values that its code book does not: {format_counts(unsaid, counts)}"
             fix = "find out what they are, or `recode` them to a level that says that nobody knows"
             yield rows.finding("undocumented", name, what, fix, "columns", name, "codes")
     for name in rows.file.columns:
@@ -210,7 +214,7 @@ def _indicators(rows: RawRows) -> Iterator[Finding]:
             yield rows.finding("contradiction", one, what, fix)
 
 
-def value_findings(rows: RawRows) -> Iterator[Finding]:
+def check_values(rows: RawRows) -> Iterator[Finding]:
     """Yield the nominal columns with values that are likely one, and a label of more than two values."""
     label = rows.card.label
     for name in [label.column, *rows.features]:
@@ -220,15 +224,15 @@ def value_findings(rows: RawRows) -> Iterator[Finding]:
         counts = {str(value): int(n) for value, n in found.items() if n}
         for twins in twins_among(counts):
             kept, *others = twins.values
-            what = f"has {counted(twins.values, counts)}, which {twins.how}"
-            yield rows.finding("twins", name, what, recoding(name, others, kept), "columns", name)
+            what = f"has {format_counts(twins.values, counts)}, which {twins.how}"
+            yield rows.finding("twins", name, what, format_recode(name, others, kept), "columns", name)
         if label.unknown:
             known = {label.favourable, UNKNOWN}
         else:
             known = {label.favourable}
         rest = [value for value in counts if value not in known]
         if name == label.column and len(rest) > 1:
-            what = f"has more than two values; as unfavourable count {counted(rest, counts)}"
+            what = f"has more than two values; as unfavourable count {format_counts(rest, counts)}"
             fix = "leave rows out with `keep` in the card where a value is no outcome"
             yield rows.finding("many-outcomes", name, what, fix, "label", "favourable")
 

@@ -13,7 +13,7 @@ from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.recognise import named_like_harm
-from fairbench_cli.data.table import Roles, Rows, with_joint
+from fairbench_cli.data.table import Roles, Rows, add_joint_column
 
 Side = Literal["deprived", "favoured"]
 
@@ -30,7 +30,7 @@ SMALL_GROUP = 400  # rows; a rate among fewer has a 95 % interval of some ±.05
 FEW = 30  # rows; a rate among fewer has a 95 % interval of some ±.18
 
 
-def group_findings(rows: RawRows) -> Iterator[Finding]:
+def check_groups(rows: RawRows) -> Iterator[Finding]:
     """Yield the columns whose values are missing by group, and the groups with few rows of a label.
 
     Missing is compared before rows are dropped for it (``missing_rows: drop``): dropping them takes more of
@@ -76,7 +76,7 @@ def _small(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Fi
                 yield rows.finding("few-rows", name, what, fix, *place)
 
 
-def direction_findings(rows: RawRows) -> Iterator[Finding]:
+def check_directions(rows: RawRows) -> Iterator[Finding]:
     """Yield the attributes whose deprived group fares better or surely no worse, and a bad label called good.
 
     Better is a rate of favourable labels that is higher by 2 points and by 1.645 standard errors. Surely no
@@ -116,7 +116,7 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
         yield rows.finding("direction", label.column, what, fix, "label", "favourable")
 
 
-def unknown_findings(rows: RawRows) -> Iterator[Finding]:
+def check_unknown_outcomes(rows: RawRows) -> Iterator[Finding]:
     """Yield a label that is unknown in 1 % of the file's rows or more, and by group."""
     unknown = rows.unknown
     label = rows.card.label
@@ -199,7 +199,7 @@ class UnknownOutcomes:
     policies: tuple[PolicyCounts, ...]
 
 
-def unknown_policies(card: Card, found: LocatedFiles) -> tuple[UnknownOutcomes, ...]:
+def count_unknown_outcomes(card: Card, found: LocatedFiles) -> tuple[UnknownOutcomes, ...]:
     """Return the unknown outcomes of a card's files and what they may hide, one item a protected attribute.
 
     There is none of a card that knows of no unknown outcomes. Its own policy does not matter.
@@ -218,7 +218,7 @@ def unknown_policies(card: Card, found: LocatedFiles) -> tuple[UnknownOutcomes, 
 def _by(name: str, dataset: Dataset) -> UnknownOutcomes:
     """Return the unknown outcomes by a protected attribute, of rows that have them as a level."""
     roles = dataset.roles(name)
-    table = with_joint(dataset.table, name, roles.of)
+    table = add_joint_column(dataset.table, name, roles.of)
     column = table.column(name)
     codes = table[name]
     outcomes = table.column(roles.label).levels

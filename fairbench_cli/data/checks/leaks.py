@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fairbench_cli.base.text import percent_words
-from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, drop
+from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, format_drop
 from fairbench_cli.data.recognise import named_like_scores
 from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.measures.rows import crossed
@@ -55,12 +55,12 @@ class Leak:
     explained: float
 
 
-def leaks(rows: RawRows) -> list[Leak]:
+def find_leaks(rows: RawRows) -> list[Leak]:
     """Return the columns that give the label away, whether the card uses them or not; the worst first.
 
     A column does so in one of three ways:
 
-    * by its values: they explain at least 40 % of the label's entropy (`explained_by`);
+    * by its values: they explain at least 40 % of the label's entropy (`compute_explained_share`);
     * by its gaps: where it has a value, or where it has none, at least 75 % of the errors are gone that
       guessing the label of that side would make (Loevinger's H), as when only those who offended again
       have the number of a new case. In Adult, the rows without ``occupation`` have .61;
@@ -81,7 +81,7 @@ def leaks(rows: RawRows) -> list[Leak]:
         if gives_away(gap, y):
             patterns.setdefault(_pattern(gap), name)
             found.append(_leak(name, "filled in for one label only", gap.astype(np.intp), y))
-        elif explained_by(by_value, y) >= EXPLAINED:
+        elif compute_explained_share(by_value, y) >= EXPLAINED:
             found.append(_leak(name, "its values", by_value, y))
         else:
             quiet.append((name, by_value))
@@ -91,29 +91,31 @@ def leaks(rows: RawRows) -> list[Leak]:
     return sorted(found, key=lambda leak: -leak.explained)
 
 
-def guessing(rows: RawRows) -> float:
+def guessing_accuracy(rows: RawRows) -> float:
     """Return the accuracy of always predicting the commoner label."""
     rate = float(rows.favourable[rows.complete].mean())
     return max(rate, 1 - rate)
 
 
-def leak_words(rows: RawRows, leak: Leak) -> str:
+def describe_leak(rows: RawRows, leak: Leak) -> str:
     """Return the description of a leak."""
-    right = (
-        f"alone right on {percent_words(leak.accuracy)} of rows, guessing on {percent_words(guessing(rows))}"
-    )
-    return f"gives {rows.card.label.column} away ({leak.how}): {right}"
+    accuracy = percent_words(leak.accuracy)
+    by_guessing = percent_words(guessing_accuracy(rows))
+    comparison = f"alone right on {accuracy} of rows, guessing on {by_guessing}"
+    return f"gives {rows.card.label.column} away ({leak.how}): {comparison}"
 
 
-def explained_by(codes: Rows, y: Mask) -> float:
+def compute_explained_share(codes: Rows, y: Mask) -> float:
     """Return the share of the label's entropy that a column explains, each row judged without itself.
 
     A row's favourable label is expected at the rate of the other rows of its value, drawn a little (by one
     row) to the rate of all: so an identifier explains nothing. At most 1; below 0 for a column that misleads.
 
     >>> y = np.array([True, False] * 50)
-    >>> round(explained_by(np.arange(100), y), 3), round(explained_by(np.array([0, 1] * 50), y), 2)
-    (0.0, 0.99)
+    >>> round(compute_explained_share(np.arange(100), y), 3)
+    0.0
+    >>> round(compute_explained_share(np.array([0, 1] * 50), y), 2)
+    0.99
     """
     n, k, high, low = _expected(codes, y)
     rate = float(y.mean())
@@ -123,7 +125,7 @@ def explained_by(codes: Rows, y: Mask) -> float:
     return 1 + float((k * log_high + (n - k) * log_low).sum()) / len(y) / entropy
 
 
-def accuracy_by(codes: Rows, y: Mask) -> float:
+def compute_accuracy(codes: Rows, y: Mask) -> float:
     """Return the share of rows whose label is predicted correctly, each row judged without itself."""
     n, k, high, low = _expected(codes, y)
     return float((k * (high > 0.5) + (n - k) * (low <= 0.5)).sum()) / len(y)
@@ -161,15 +163,15 @@ def _pattern(marks: Mask) -> bytes:
 
 
 def _leak(name: str, how: str, codes: Rows, y: Mask) -> Leak:
-    return Leak(name, how, accuracy_by(codes, y), explained_by(codes, y))
+    return Leak(name, how, compute_accuracy(codes, y), compute_explained_share(codes, y))
 
 
-def leak_finding(rows: RawRows, name: str, what: str) -> Finding:
+def make_leak_finding(rows: RawRows, name: str, what: str) -> Finding:
     """Return that a column gives the label away, as `what` says, or was not known before it."""
-    return rows.finding("leak", name, what, f"{drop(name)}, unless it is known before the outcome")
+    return rows.finding("leak", name, what, f"{format_drop(name)}, unless it is known before the outcome")
 
 
-def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
+def check_hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
     """Yield the columns that are probably not known before the label, though they do not give it away.
 
     * One that says much of the label (15 % of its entropy), and of which no other column says anything
@@ -185,10 +187,10 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
     rows : RawRows
         The rows.
     leaking : collection of str
-        The columns that give the label away (`leaks`).
+        The columns that give the label away (`find_leaks`).
     """
     codes, y = _thinned(rows, [name for name in rows.codes if name not in leaking])
-    says = {name: explained_by(values, y) for name, values in codes.items()}
+    says = {name: compute_explained_share(values, y) for name, values in codes.items()}
     first = sorted((name for name in says if says[name] > 0), key=lambda name: -says[name])[:5]
     if first and len(y) >= SURELY_ALONE and says[first[0]] >= MUCH:
         told = {name: _told(name, codes, y) for name in first}
@@ -198,7 +200,7 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
             most = percent_words(max(told[alone[0]], 0))
             what = f"explains {share} of the entropy of {rows.card.label.column}, and no other "
             what += f"column anything of it ({most} at most): perhaps it is known later"
-            yield leak_finding(rows, alone[0], what)
+            yield make_leak_finding(rows, alone[0], what)
     unknown = rows.unknown
     if not unknown.any() or unknown.all():
         return
@@ -211,7 +213,7 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
                 f"is missing in {percent_words(here)} of the rows whose {rows.card.label.column} is unknown, "
             )
             what += f"and in {percent_words(elsewhere)} of the others: perhaps it is known no earlier"
-            yield leak_finding(rows, name, what)
+            yield make_leak_finding(rows, name, what)
 
 
 def _thinned(rows: RawRows, names: Iterable[str]) -> tuple[dict[str, Rows], Mask]:
@@ -233,11 +235,15 @@ def _told(name: str, codes: Mapping[str, Rows], y: Mask) -> float:
     mine = codes[name]
     with_more = np.bincount(mine, weights=y) / np.bincount(mine) > y.mean()
     z = with_more[mine]
-    others = (explained_by(values, z) for other, values in codes.items() if other != name and values.max())
+    others = (
+        compute_explained_share(values, z)
+        for other, values in codes.items()
+        if other != name and values.max()
+    )
     return max(others, default=0.0)
 
 
-def score_findings(rows: RawRows) -> Iterator[Finding]:
+def check_scores(rows: RawRows) -> Iterator[Finding]:
     """Yield the columns that are called like a score or a prediction, and note the near copies of these.
 
     A near copy is a column of which a score explains 75 %, such as the grade that a decile was made of.
@@ -251,19 +257,21 @@ def score_findings(rows: RawRows) -> Iterator[Finding]:
         mine = rows.codes[name]
         if not why and mine.max() and named and not rows.cells[name].is_unique:
             high = mine > np.median(mine)
-            alike = {one: explained_by(rows.codes[one], high) for one in named} if high.any() else {}
+            alike = (
+                {one: compute_explained_share(rows.codes[one], high) for one in named} if high.any() else {}
+            )
             one = max(alike, key=lambda one: alike[one], default="")
             if alike.get(one, 0) >= COPY:
                 why = f"says what {one} does, which is called like a score"
             else:
                 why = ""
         if why:
-            fix = f"find out who made it, of what and when; after the outcome, or of it: {drop(name)}"
+            fix = f"find out who made it, of what and when; after the outcome, or of it: {format_drop(name)}"
             used = name in named and not rows.card.drops(name)
             yield rows.finding("scores", name, why, fix, used=used)
 
 
-def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
+def check_deterministic_label(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
     """Yield a label that columns all but settle together, or one level of a column alone.
 
     Columns are taken one after the other, always the one with which those taken explain most, each row
@@ -277,7 +285,7 @@ def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[
     taken = list[str]()
     joint = np.zeros(len(y), dtype=np.intp)
     while left:
-        explained = {name: explained_by(_joined(joint, codes), y) for name, codes in left.items()}
+        explained = {name: compute_explained_share(_joined(joint, codes), y) for name, codes in left.items()}
         name = max(explained, key=lambda name: explained[name])
         if explained[name] < best + STEP:
             break
@@ -301,5 +309,5 @@ def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[
                     side = None
                 if side is not None and max(_errors_gone(side, y), _errors_gone(side, ~y)) >= RULE:
                     what = f'settles the label where it is "{level}": {count:,} rows'
-                    fix = "leave these rows out, or `drop` it: nobody decided on them"
+                    fix = "leave these rows out, or `format_drop` it: nobody decided on them"
                     yield rows.finding("deterministic", name, what, fix)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.twins import NO_VALUE
 from fairbench_cli.data.card import Card, TrapKind
-from fairbench_cli.data.columns import relabelled
-from fairbench_cli.data.load import Dataset, complete_rows, level_texts, load, read_parts
+from fairbench_cli.data.columns import relabel_cells
+from fairbench_cli.data.load import Dataset, find_complete_rows, load, read_card_files, to_level_texts
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles, Rows
 
@@ -56,7 +56,7 @@ class Finding:
         return f"the data set {self.what}"
 
 
-def drop(name: str) -> str:
+def format_drop(name: str) -> str:
     """Return how a card leaves a column out, for a fix."""
     return f"write `{yaml_word(name)}: drop` under `columns`"
 
@@ -118,14 +118,14 @@ class RawRows:
 
     @cached_property
     def codes(self) -> dict[str, Rows]:
-        """The values of each column but the label as codes (`codes_of`), in the complete rows."""
+        """The values of each column but the label as codes (`to_codes`), in the complete rows."""
         names = [name for name in self.cells.columns if name != self.card.label.column]
-        return {name: codes_of(self.cells[name][self.complete], self.gaps) for name in names}
+        return {name: to_codes(self.cells[name][self.complete], self.gaps) for name in names}
 
     @property
     def label_source(self) -> str:
         """The column of the file that has the label."""
-        return self.card.made.get(self.card.label.column, self.card.label.column)
+        return self.card.sources.get(self.card.label.column, self.card.label.column)
 
     @cached_property
     def unknown(self) -> Mask:
@@ -140,7 +140,7 @@ class RawRows:
         recode = self.card.column(name).recode
         cells = self.file[name]
         if recode:
-            return relabelled(cells, lambda cell: recode.get(cell, cell))
+            return relabel_cells(cells, lambda cell: recode.get(cell, cell))
         return cells
 
     @property
@@ -164,7 +164,7 @@ class RawRows:
         return self.cells[name].isin(self.gaps).to_numpy(dtype=bool)
 
 
-def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
+def read_raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     """Return the rows of the files that were found for a card.
 
     Raises
@@ -172,20 +172,22 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     UserError
         When the files do not fit the card: what cannot be loaded cannot be checked.
     """
-    read = read_parts(card, found)
+    read = read_card_files(card, found)
     dataset = load(card, found, read=read)
     roles = {attribute: dataset.roles(attribute) for attribute in card.protected}
     cells = read.frame.reset_index(drop=True)
     single = (name for name, own in card.protected.items() if own.of is None)
-    named = dict.fromkeys([card.label.column, *single, *card.made])
-    cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})
-    return RawRows(card, cells, complete_rows(card, cells), roles, read.cells, read.files[0].names, dataset)
+    named = dict.fromkeys([card.label.column, *single, *card.sources])
+    cells = cells.assign(**{name: to_level_texts(card, cells, name) for name in named})
+    return RawRows(
+        card, cells, find_complete_rows(card, cells), roles, read.cells, read.files[0].names, dataset
+    )
 
 
-def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
+def to_codes(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
     """Return the values of a column as codes: gaps are one value, many numbers are cut into quantiles.
 
-    >>> codes_of(pd.Series(["b", "a", "", "?"]), ("", "?")).tolist()
+    >>> to_codes(pd.Series(["b", "a", "", "?"]), ("", "?")).tolist()
     [0, 1, 2, 2]
     """
     codes, values = pd.factorize(cells)

@@ -12,10 +12,10 @@ import pandas as pd
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.text import percent_words, printable
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.checks.columns import LEVELS, SOME, column_findings
-from fairbench_cli.data.checks.leaks import leak_words, leaks
+from fairbench_cli.data.checks.columns import LEVELS, SOME, check_columns
+from fairbench_cli.data.checks.leaks import describe_leak, find_leaks
 from fairbench_cli.data.checks.rows import RawRows
-from fairbench_cli.data.columns import edge_word, kind_of
+from fairbench_cli.data.columns import find_kind, format_edge
 from fairbench_cli.data.guess.cells import RawCells
 from fairbench_cli.data.guess.roles import GivenRoles, Group
 from fairbench_cli.data.recognise import is_date, named_like_identifiers
@@ -59,7 +59,7 @@ def guess_columns(table: RawCells, roles: GivenRoles) -> list[ColumnGuess]:
     roles : GivenRoles
         Label and protected attributes.
     """
-    kinds = {name: kind_of(table.known(name)) for name in table.cells.columns}
+    kinds = {name: find_kind(table.present_cells(name)) for name in table.cells.columns}
     given = {group.column: _given(table, group, "protected", kinds) for group in roles.attributes}
     given[roles.label.column] = _given(table, roles.label, "the label", kinds)
     out = _left_out(_raw(table, roles, kinds), kinds)
@@ -78,15 +78,15 @@ def guess_columns(table: RawCells, roles: GivenRoles) -> list[ColumnGuess]:
 
 def _left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Return the columns to leave out: why, and when they may be used."""
-    findings = {finding.column: finding.what for finding in column_findings(rows)}
-    leaking = {leak.column: leak for leak in leaks(rows)}
+    findings = {finding.column: finding.what for finding in check_columns(rows)}
+    leaking = {leak.column: leak for leak in find_leaks(rows)}
     found = {}
     for name in kinds:
         cells = rows.cells[name]
         use = "To use it"
         values = cells.nunique()
         if name in leaking:
-            found[name] = leak_words(rows, leaking[name]), "If it is known before the outcome"
+            found[name] = describe_leak(rows, leaking[name]), "If it is known before the outcome"
         elif pd.Series(map(is_date, cells[~cells.isin(rows.gaps)]), dtype=float).mean() >= DATES:
             found[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
         elif name in findings:
@@ -106,7 +106,7 @@ def _raw(table: RawCells, roles: GivenRoles, kinds: Mapping[str, str]) -> RawRow
     """Return the rows that the checks of a card look at: those with a label and groups."""
     label = roles.label.column
     attributes = [group.column for group in roles.attributes]
-    known = table.filled(label, *attributes)
+    known = table.has_values(label, *attributes)
     entries = {name: {"kind": "nominal" if name == label else kind} for name, kind in kinds.items()}
     card = Card.model_validate(
         {
@@ -125,7 +125,7 @@ def _raw(table: RawCells, roles: GivenRoles, kinds: Mapping[str, str]) -> RawRow
 
 def _given(table: RawCells, group: Group, what: str, kinds: Mapping[str, str]) -> ColumnGuess:
     """Return the guess for the column of the label or of a protected attribute."""
-    known = table.known(group.column)
+    known = table.present_cells(group.column)
     missing = len(table.cells) - len(known)
     if missing:
         left_out = f"; {missing:,} rows have none and are left out"
@@ -141,7 +141,7 @@ def _given(table: RawCells, group: Group, what: str, kinds: Mapping[str, str]) -
 
 def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
     """Return the guess for a column by its cells alone."""
-    known = table.known(name)
+    known = table.present_cells(name)
     values = known.unique()
     missing = len(table.cells) - len(known)
     entry = dict(NOMINAL)
@@ -176,30 +176,32 @@ def _edges(numbers: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
     low = float(numbers.min())
     high = float(numbers.max())
     found = [float(f"{low + (high - low) * part:.1g}") for part in (1 / 3, 2 / 3)]
-    return ", ".join(edge_word(edge) for edge in dict.fromkeys(found))
+    return ", ".join(format_edge(edge) for edge in dict.fromkeys(found))
 
 
 def _written(number: float) -> str:
-    return edge_word(float(f"{number:.6g}"))
+    return format_edge(float(f"{number:.6g}"))
 
 
 def _short(entry: Mapping[str, Any]) -> str:
     """Return a column's entry as YAML: its kind alone, or a mapping on one line."""
     if len(entry) > 1:
-        return flow(entry)
+        return format_yaml(entry)
     return str(entry["kind"])
 
 
-def flow(value: object) -> str:
+def format_yaml(value: object) -> str:
     """Return plain data as YAML on one line.
 
-    >>> print(flow({"kind": "real", "bins": {"edges": [25.0, 0.5]}}), flow(["", "NA", "no"]))
+    >>> print(format_yaml({"kind": "real", "bins": {"edges": [25.0, 0.5]}}), format_yaml(["", "NA", "no"]))
     {kind: real, bins: {edges: [25, 0.5]}} ['', NA, 'no']
     """
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{yaml_word(str(key))}: {flow(one)}" for key, one in value.items()) + "}"
+        return (
+            "{" + ", ".join(f"{yaml_word(str(key))}: {format_yaml(one)}" for key, one in value.items()) + "}"
+        )
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(flow, value)) + "]"
+        return "[" + ", ".join(map(format_yaml, value)) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -236,7 +238,7 @@ class Guessed:
     columns: list[ColumnGuess]
 
 
-def card_text(guessed: Guessed) -> str:
+def format_card(guessed: Guessed) -> str:
     """Return the card as YAML with comments."""
     table = guessed.table
     label = guessed.roles.label
@@ -244,23 +246,23 @@ def card_text(guessed: Guessed) -> str:
     lines = [
         f"# A card that `fairbench init` guessed from {len(table.cells):,} rows. Go through it: only you",
         "# know what the columns mean.",
-        f"name: {flow(guessed.name)}",
-        f"files: {flow([guessed.file])}",
+        f"name: {format_yaml(guessed.name)}",
+        f"files: {format_yaml([guessed.file])}",
         *_layout_lines(table),
     ]
     if table.gaps:
         how = "keep"
         why = "leave out the rows with a missing cell in a column that says no `if_missing`"
-        if table.filled(label.column, *(group.column for group in attributes)).all():
+        if table.has_values(label.column, *(group.column for group in attributes)).all():
             why = f"or drop: {why}"
         else:
             how = "drop"
             why = f"{why}: the label's and the groups' here"
         lines += _comment("cells that mean a missing value; a text that means something: remove it here")
-        lines += [f"missing: {flow(table.gaps)}", *_comment(why), f"missing_rows: {how}"]
+        lines += [f"missing: {format_yaml(table.gaps)}", *_comment(why), f"missing_rows: {how}"]
     if table.counts is not None:
         why = "rows are a cross of all other columns, so each stands for as many people as this one counts; "
-        lines += [*_comment(f"{why}if not, list it under `columns`"), f"counts: {flow(table.counts)}"]
+        lines += [*_comment(f"{why}if not, list it under `columns`"), f"counts: {format_yaml(table.counts)}"]
     if "" in table.cells.columns:
         lines += [*_comment("of columns not listed here: one has no name"), "other_columns: drop"]
     lines.append("columns:")
@@ -273,21 +275,21 @@ def card_text(guessed: Guessed) -> str:
         else:
             lines += [*_comment(said, "  "), line]
     lines += _comment(_about_label(guessed))
-    lines.append(f"label: {flow({'column': label.column, 'favourable': label.levels[0]})}")
+    lines.append(f"label: {format_yaml({'column': label.column, 'favourable': label.levels[0]})}")
     lines += _comment("favoured: all other levels, unless listed; `bias` would name a proxy for β to act on")
     lines.append("protected:")
     for group in attributes:
         lines += _comment(_about_groups(guessed, group), "  ")
-        lines.append(f"  {yaml_word(group.column)}: {flow({'deprived': list(group.levels)})}")
+        lines.append(f"  {yaml_word(group.column)}: {format_yaml({'deprived': list(group.levels)})}")
     return "\n".join(lines) + "\n"
 
 
-def config_text(guessed: Guessed, card: str) -> str:
+def format_config(guessed: Guessed, card: str) -> str:
     """Return a config that runs on the card at a path relative to it."""
     names = [group.column for group in guessed.roles.attributes]
     lines = [
         "# Techniques compared on random splits of the real rows. Every key: docs/config.md",
-        f"name: {flow(guessed.name)}",
+        f"name: {format_yaml(guessed.name)}",
         "seed: 1",
         *_comment("Random splits; 30 make narrower intervals. Another run computes only what is new."),
         "repeats: 10",
@@ -309,8 +311,8 @@ def config_text(guessed: Guessed, card: str) -> str:
     ]
     if len(names) > 1:
         what = "What results are about; techniques work on one attribute, here the first one."
-        lines += _comment(f"{what} An intersection: {flow('×'.join(names[:2]))}")
-        lines.append(f"attributes: {flow(names)}")
+        lines += _comment(f"{what} An intersection: {format_yaml('×'.join(names[:2]))}")
+        lines.append(f"attributes: {format_yaml(names)}")
     return "\n".join(lines) + "\n"
 
 
@@ -334,7 +336,7 @@ def _layout_lines(table: RawCells) -> list[str]:
 def _about_label(guessed: Guessed) -> str:
     label = guessed.roles.label
     members = label.members(guessed.table)
-    there = guessed.table.filled(label.column)
+    there = guessed.table.has_values(label.column)
     values = guessed.table.cells[label.column][there].nunique()
     if label.cut or values == 2:
         rest = ""
@@ -345,7 +347,7 @@ def _about_label(guessed: Guessed) -> str:
 
 def _about_groups(guessed: Guessed, group: Group) -> str:
     deprived = group.members(guessed.table)
-    known = guessed.table.filled(group.column, guessed.roles.label.column)
+    known = guessed.table.has_values(group.column, guessed.roles.label.column)
     good = guessed.roles.label.members(guessed.table)
     sides = (deprived & known, ~deprived & known)
     rates = [float(np.mean(good[side])) if side.any() else float("nan") for side in sides]

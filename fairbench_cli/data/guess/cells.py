@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.data.columns import GAPS, is_number
-from fairbench_cli.data.files import differ, read_cells, separator_of, split_lines
+from fairbench_cli.data.files import guess_separator, has_different_cells, read_cells, split_lines
 from fairbench_cli.data.load import MOST_PEOPLE
 from fairbench_cli.data.recognise import COUNTS
 
@@ -36,7 +36,7 @@ class FileLayout:
     header: bool = True
 
 
-def layout_of(path: Path, separator: str | None = None, header: bool | None = None) -> FileLayout:
+def guess_layout(path: Path, separator: str | None = None, header: bool | None = None) -> FileLayout:
     """Return how a file is laid out; what is given is not guessed.
 
     Raises
@@ -53,7 +53,7 @@ def layout_of(path: Path, separator: str | None = None, header: bool | None = No
     lines = [line.rstrip("\r\n") for line in islice(StringIO(text, newline=""), LINES) if line.strip()]
     if not lines:
         raise user_error("the file is empty", "give a file with rows", f"{path}:1")
-    chosen = separator or separator_of(lines)
+    chosen = separator or guess_separator(lines)
     try:
         rows = split_lines(lines, chosen)
     except csv.Error:
@@ -82,7 +82,7 @@ def has_header(rows: list[list[str]]) -> bool:
     return sum(cell not in column for cell, column in zip(first, columns, strict=False)) > len(first) / 2
 
 
-def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.DataFrame:
+def read_named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.DataFrame:
     """Return the cells of a file with their columns named: by `names`, the header, or ``column1`` and so on.
 
     Raises
@@ -102,7 +102,7 @@ def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.D
         frame.columns = pd.Index(names, dtype=object)
     again = frame.columns.duplicated()
     for name in frame.columns[again]:
-        if names is not None or differ(frame, name):
+        if names is not None or has_different_cells(frame, name):
             if names is not None:
                 where = "--columns"
             else:
@@ -136,26 +136,26 @@ class RawCells:
     counts: str | None = None
 
     @property
-    def named(self) -> "RawCells":
+    def named_columns(self) -> "RawCells":
         """The same less a column without a name."""
         return replace(self, cells=self.cells.drop(columns="", errors="ignore"))
 
-    def by_person(self, name: str) -> "RawCells":
+    def repeat_by_count(self, name: str) -> "RawCells":
         """Return each row as often as the column called `name` says, less that column."""
         people = self.cells[name].astype(float).astype(int)
         rows = self.cells.drop(columns=name).loc[self.cells.index.repeat(people)]
         return replace(self, cells=rows.reset_index(drop=True), counts=name)
 
-    def filled(self, *names: str) -> Mask:
+    def has_values(self, *names: str) -> Mask:
         """Return which rows have a value in each of some columns."""
         return ~self.cells[list(names)].isin(self.gaps).any(axis=1).to_numpy(dtype=bool)
 
-    def known(self, name: str) -> "pd.Series[str]":
+    def present_cells(self, name: str) -> "pd.Series[str]":
         """Return the cells of a column that hold a value."""
-        return self.cells[name][self.filled(name)]
+        return self.cells[name][self.has_values(name)]
 
 
-def raw_cells(cells: pd.DataFrame, layout: FileLayout) -> RawCells:
+def to_raw_cells(cells: pd.DataFrame, layout: FileLayout) -> RawCells:
     """Return named cells with what they seem to mean: which are missing, and whether a comma is a point."""
     comma = _has_decimal_commas(cells, layout.separator)
     gaps = _gaps_of(cells, comma=comma)
@@ -176,11 +176,11 @@ def _gaps_of(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
     return tuple(gap for gap in (*GAPS, *GAPS_AMONG_NUMBERS) if gap in found)
 
 
-def counts_of(cells: pd.DataFrame) -> str | None:
+def find_counts_column(cells: pd.DataFrame) -> str | None:
     """Return the column that counts the people of each row, if the table is a cross of all others.
 
     >>> cells = pd.DataFrame({"sex": ["f", "f", "m"], "y": ["0", "1", "0"], "Freq": ["3", "0", "12"]})
-    >>> counts_of(pd.concat([cells, cells.tail(1).assign(y="1")])), counts_of(cells)
+    >>> find_counts_column(pd.concat([cells, cells.tail(1).assign(y="1")])), find_counts_column(cells)
     ('Freq', None)
     """
     if len(cells) > MOST_CELLS:

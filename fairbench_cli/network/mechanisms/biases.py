@@ -18,7 +18,7 @@ from fairbench_cli.measures.counts import divide
 from fairbench_cli.network.mechanisms import people
 from fairbench_cli.network.mechanisms.people import Given, Group, Strength, in_words, levels_in_words, percent
 from fairbench_cli.network.model import BayesNet, is_ancestor
-from fairbench_cli.network.query import posterior
+from fairbench_cli.network.query import compute_posterior
 from fairbench_cli.network.world import DataRoles, World
 
 FAVOURED = "favoured"
@@ -315,7 +315,9 @@ class HistoricalBias:
         if self.towards == FAVOURED:
             new = _of_favoured(network, groups, rest, cpt, world.of_group(FAVOURED))
         else:
-            new = cpt @ people.moves(network.columns[j], self.towards, posterior(network, [truth]).table)
+            new = cpt @ people.moves(
+                network.columns[j], self.towards, compute_posterior(network, [truth]).table
+            )
         everybody = np.ones(cpt.shape[: len(groups)], bool)
         if self.of == "everybody":
             mask = everybody
@@ -351,7 +353,7 @@ def _of_favoured(
     names = [network.names[i] for i in (*groups, *rest)]
     axes = tuple(range(len(groups)))
     own = mask.reshape(*mask.shape, *(1 for _ in rest))
-    weight = np.where(own, posterior(network, names).table, 0)
+    weight = np.where(own, compute_posterior(network, names).table, 0)
     total = weight.sum(axis=axes, keepdims=True)
     weight = np.where(total > 0, divide(weight, total), own / mask.sum())
     return np.asarray((weight[..., None] * cpt).sum(axis=axes, keepdims=True))
