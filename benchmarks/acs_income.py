@@ -34,7 +34,7 @@ def of_fairbench(codes: str) -> Iterator[Step]:
     from fairbench_cli.classifiers.builders import C45Settings
     from fairbench_cli.classifiers.fit import Classifier
     from fairbench_cli.network.draw import sample
-    from fairbench_cli.network.families import fit_network
+    from fairbench_cli.network.family_counts import fit_network
     from fairbench_cli.network.structure import LearnSettings, learn_structure
 
     held: dict[str, Any] = {}

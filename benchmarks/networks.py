@@ -170,7 +170,7 @@ def structure(rounds: int) -> None:
     """Print the table of structure learning."""
     from rows import dataset_of
 
-    from fairbench_cli.network.families import compute_network_score, make_local_score
+    from fairbench_cli.network.family_counts import compute_network_score, make_local_score
 
     tables = {card: dataset_of(card).table for card in CARDS}
     codes = {f"{card} codes": table.codes for card, table in tables.items()}

@@ -29,7 +29,7 @@ from itertools import product
 import numpy as np
 
 from fairbench_cli.data.table import Column
-from fairbench_cli.network.exact import WorldFacts, compute_facts
+from fairbench_cli.network.exact_measures import WorldFacts, compute_facts
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.world import World, make_world
 

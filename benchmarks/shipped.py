@@ -27,11 +27,11 @@ from fairbench_cli.measures.counts import PAIR, count
 from fairbench_cli.measures.functions import discrimination
 from fairbench_cli.network.bias import bias_kind
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.families import fit_network
+from fairbench_cli.network.family_counts import fit_network
 from fairbench_cli.network.files import Meta, open_network, save
+from fairbench_cli.network.fit_quality import BaseRates, FitQuality, Outcome, Trained, WorstPair
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import compute_posterior
-from fairbench_cli.network.standin import BaseRates, FitQuality, Outcome, Trained, WorstPair
 from fairbench_cli.network.structure import LearnSettings, describe_source, learn_structure
 
 CLASSIFIED_BY = ("c45", "logistic-regression")

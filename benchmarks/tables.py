@@ -23,7 +23,7 @@ from fairbench_cli.data.load import load
 from fairbench_cli.data.locate import find_files
 from fairbench_cli.experiment.config.read import find_config, read_config
 from fairbench_cli.experiment.running.run import prepare
-from fairbench_cli.network.families import fit_network
+from fairbench_cli.network.family_counts import fit_network
 
 TECHNIQUES = (
     "[none, massaging, reweighing, uniform-sampling, preferential-sampling, "

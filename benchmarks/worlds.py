@@ -27,7 +27,7 @@ from fairbench_cli.api.network import learn
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.network.bias import Groups
-from fairbench_cli.network.exact import Labels, compute_facts
+from fairbench_cli.network.exact_measures import Labels, compute_facts
 from fairbench_cli.network.files import open_network
 from fairbench_cli.network.mechanisms.biases import (
     GroupNoise,

@@ -9,7 +9,7 @@ import pytest
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import data_folders, locate_files
-from fairbench_cli.network.families import fit_network
+from fairbench_cli.network.family_counts import fit_network
 from fairbench_cli.network.files import open_network
 
 # Their files have no address and checksum, or not one: they are tested on invented rows.

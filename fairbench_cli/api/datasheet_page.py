@@ -33,7 +33,7 @@ from fairbench_cli.document.model import (
     plain_table,
     table_of,
 )
-from fairbench_cli.network.standin import describe_fit_quality
+from fairbench_cli.network.fit_quality import describe_fit_quality
 
 MOST_LEVELS = 50  # of a column, in a table
 MOST_CROSSED = 1000  # groups in a table

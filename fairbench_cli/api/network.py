@@ -20,7 +20,7 @@ from fairbench_cli.experiment.config.components import ComponentSpec
 from fairbench_cli.experiment.config.worlds import read_world
 from fairbench_cli.network.bias import Groups, shift
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.families import ScoreName
+from fairbench_cli.network.family_counts import ScoreName
 from fairbench_cli.network.files import Meta, find_network_card, open_network, save
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
@@ -454,7 +454,7 @@ def learn(
     ArgumentError
         When some of the roles are given, and not all of them; or any of a `Dataset`.
     """
-    from fairbench_cli.network.families import fit_network
+    from fairbench_cli.network.family_counts import fit_network
 
     given = {"label": label, "favourable": favourable, "attribute": attribute, "deprived": deprived}
     roles = {key: value for key, value in {**given, "favoured": favoured}.items() if value is not None}

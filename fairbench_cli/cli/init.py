@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
 
     from fairbench_cli.data.guess.card import Guessed
-    from fairbench_cli.data.guess.cells import Mask, RawCells
+    from fairbench_cli.data.guess.read_raw import Mask, RawCells
     from fairbench_cli.data.guess.roles import GivenRoles, Group
 
 T = TypeVar("T")
@@ -64,7 +64,7 @@ def init(
     """Write a commented card and a config for a table; asks for what the flags leave open."""
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.data.guess import card as guess
-    from fairbench_cli.data.guess.cells import (
+    from fairbench_cli.data.guess.read_raw import (
         find_counts_column,
         guess_layout,
         read_named_cells,
@@ -205,7 +205,7 @@ def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
 
 
 def _separator(given: str | None) -> str | None:
-    from fairbench_cli.data.guess.cells import SEPARATOR_NAMES
+    from fairbench_cli.data.guess.read_raw import SEPARATOR_NAMES
 
     found = SEPARATOR_NAMES.get(given or "", given)
     if found is not None and len(found) != 1:
@@ -235,7 +235,7 @@ def _relative(target: Path, file: Path) -> str:
 
 
 def _say_layout(data: Path, table: "RawCells", *, asked: bool) -> None:
-    from fairbench_cli.data.guess.cells import SEPARATOR_NAMES
+    from fairbench_cli.data.guess.read_raw import SEPARATOR_NAMES
 
     cells = table.cells
     layout = table.layout

@@ -662,7 +662,7 @@ def network_of(prepared: PreparedDataset, networks: Path | None = None) -> Bayes
         return structure
     assert structure is not None  # noqa: S101 - asked of data sets with a network
     assert dataset is not None  # noqa: S101 - from which the structure was learned
-    from fairbench_cli.network.families import fit_network
+    from fairbench_cli.network.family_counts import fit_network
 
     if networks is None:
         return fit_network(dataset.table, structure.parents)

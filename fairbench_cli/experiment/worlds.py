@@ -13,7 +13,7 @@ from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import PreparedDataset, built_world, network_of
 from fairbench_cli.experiment.plan import UNBIASED
-from fairbench_cli.network.exact import DRAWS, MOST_CELLS, Labels, compute_facts
+from fairbench_cli.network.exact_measures import DRAWS, MOST_CELLS, Labels, compute_facts
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.world import World, make_beta_world
 

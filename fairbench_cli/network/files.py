@@ -15,8 +15,8 @@ from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.base.validation import StrictModel
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards, shipped_network
 from fairbench_cli.data.table import Column, Floats
+from fairbench_cli.network.fit_quality import FitQuality
 from fairbench_cli.network.model import BayesNet, named_arcs
-from fairbench_cli.network.standin import FitQuality
 
 FORMAT = "fairbench-network/2"
 

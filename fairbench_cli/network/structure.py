@@ -16,7 +16,7 @@ from typing import Any, Literal, get_args
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.table import Table
-from fairbench_cli.network.families import (
+from fairbench_cli.network.family_counts import (
     EQUIVALENT,
     LocalScore,
     ScoreName,

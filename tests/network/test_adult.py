@@ -11,7 +11,7 @@ from network_data import unseen
 from fairbench_cli.data.table import Column, Table
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.families import fit_network
+from fairbench_cli.network.family_counts import fit_network
 from fairbench_cli.network.files import Meta, from_json, to_json
 from fairbench_cli.network.model import named_arcs
 from fairbench_cli.network.structure import LearnSettings, learn_structure

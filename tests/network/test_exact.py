@@ -11,9 +11,9 @@ from network_data import random_net
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
 from fairbench_cli.measures.thresholds import best_thresholds, group_points
-from fairbench_cli.network import exact, query
+from fairbench_cli.network import exact_measures, query
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.exact import compute_facts
+from fairbench_cli.network.exact_measures import compute_facts
 from fairbench_cli.network.files import open_network
 from fairbench_cli.network.mechanisms.biases import LabelBias, MeasurementError
 from fairbench_cli.network.model import BayesNet, cpt_shape
@@ -189,7 +189,7 @@ def test_facts_are_those_of_every_combination_of_levels(name, seed, sink, hidden
     assert found.value("unseen") == pytest.approx(known["unseen"], abs=1e-9)
     for rule, chance in rules.items():
         for labels in ("recorded", "true"):
-            if labels == "true" and name == "screening" and rule in exact.HELD:
+            if labels == "true" and name == "screening" and rule in exact_measures.HELD:
                 continue  # mixtures as good in the record may differ in people whom it never has
             n = counted(*known[labels], chance)
             assert found.counts[rule, labels].n[0] == pytest.approx(n, abs=1e-7), (rule, labels)
@@ -309,7 +309,7 @@ def test_a_feature_may_be_called_as_a_part_of_the_outcome():
 
 
 def test_a_number_that_is_drawn_among_exact_ones_says_so(monkeypatch):
-    monkeypatch.setattr(exact, "_total_variation", lambda *_: np.array([0.1, 0.2]))
+    monkeypatch.setattr(exact_measures, "_total_variation", lambda *_: np.array([0.1, 0.2]))
     rows = compute_facts(worlds(3)["label"]).rows()
     assert {quantity for _, quantity, *_, how in rows if how == "draws"} == {"total-variation"}
 

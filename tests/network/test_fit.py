@@ -5,7 +5,7 @@ import pytest
 from network_data import unseen
 
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.network.families import fit_network
+from fairbench_cli.network.family_counts import fit_network
 
 PARENTS = ((), (0,), (1, 0), ())
 

@@ -15,7 +15,7 @@ from network_data import random_net
 import fairbench_cli as fb
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.network.families import compute_network_score, fit_network, make_local_score
+from fairbench_cli.network.family_counts import compute_network_score, fit_network, make_local_score
 from fairbench_cli.network.files import open_network
 from fairbench_cli.network.model import BayesNet, cpt_shape, named_arcs, topological_order
 from fairbench_cli.network.pomegranate import to_pomegranate

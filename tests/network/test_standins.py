@@ -16,7 +16,7 @@ from fairbench_cli.data.load import Dataset
 from fairbench_cli.data.table import Column, Table
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.families import fit_network
+from fairbench_cli.network.family_counts import fit_network
 from fairbench_cli.network.files import decisive_text, from_json, load, open_network, to_json
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import compute_posterior

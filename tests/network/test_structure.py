@@ -9,8 +9,8 @@ import pytest
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.load import table_from_csv
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.network import families
-from fairbench_cli.network.families import make_local_score
+from fairbench_cli.network import family_counts
+from fairbench_cli.network.family_counts import make_local_score
 from fairbench_cli.network.model import is_ancestor, named_arcs, topological_order
 from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure
 
@@ -60,7 +60,7 @@ def test_large_families_are_counted_alike(number, monkeypatch):
     table = table_from_csv(REFERENCE / f"d{number}.csv")
     runs = [run for run in RUNS if run["t"] == str(number)]
     dense = [learn(table, run) for run in runs]
-    monkeypatch.setattr(families, "DENSE_CELLS", 3)
+    monkeypatch.setattr(family_counts, "DENSE_CELLS", 3)
     assert [learn(table, run) for run in runs] == dense
 
 

@@ -20,7 +20,7 @@ from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.network.bias import bias_kind, shift
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.exact import compute_facts
+from fairbench_cli.network.exact_measures import compute_facts
 from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.biases import (
     GroupNoise,

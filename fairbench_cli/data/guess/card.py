@@ -16,7 +16,7 @@ from fairbench_cli.data.checks.columns import LEVELS, SOME, check_columns
 from fairbench_cli.data.checks.leaks import describe_leak, find_leaks
 from fairbench_cli.data.checks.rows import RawRows
 from fairbench_cli.data.columns import find_kind, format_edge
-from fairbench_cli.data.guess.cells import RawCells
+from fairbench_cli.data.guess.read_raw import RawCells
 from fairbench_cli.data.guess.roles import GivenRoles, Group
 from fairbench_cli.data.recognise import is_date, named_like_identifiers
 

@@ -13,7 +13,7 @@ from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import Cells, bin_numbers, format_edge, is_number, parse_numbers
-from fairbench_cli.data.guess.cells import Mask, RawCells
+from fairbench_cli.data.guess.read_raw import Mask, RawCells
 from fairbench_cli.data.recognise import named_like_protected, split_words
 
 LABEL = "--label"
