@@ -49,7 +49,7 @@ def sample(net: BayesNet, n: int, seed: int) -> Table:
 
 
 def make_row_drawer(
-    net: BayesNet, seed: int, streams: Mapping[str, str] | None = None, known: Collection[str] = ()
+    net: BayesNet, seed: int, streams: Mapping[str, str] | None = None, skip: Collection[str] = ()
 ) -> Callable[[Codes], None]:
     """Return a function that draws the next rows of a sample into an array, as many as it has.
 
@@ -63,7 +63,7 @@ def make_row_drawer(
         0 or more, of any size.
     streams : mapping of str to str, optional
         The names of columns' random streams; a column that is not listed has its own name.
-    known : collection of str
+    skip : collection of str
         Columns that are not drawn: their levels stand in the array.
 
     Returns
@@ -79,9 +79,12 @@ def make_row_drawer(
     >>> bool(np.array_equal(rows, sample(half, 6, seed=1).codes))
     True
     """
-    named = {} if streams is None else streams
-    drawn = [j for j in net.order if net.names[j] not in known]
-    steps = [(j, _cdf(net.cpts[j]), _stream(seed, named.get(net.names[j], net.names[j]))) for j in drawn]
+    stream_names = {} if streams is None else streams
+    steps = []
+    for j in net.order:
+        name = net.names[j]
+        if name not in skip:
+            steps.append((j, _cdf(net.cpts[j]), _stream(seed, stream_names.get(name, name))))
 
     def fill(rows: Codes) -> None:
         for j, cdf, stream in steps:
@@ -103,8 +106,8 @@ def _cdf(cpt: Floats) -> Floats:
     """Return the cumulated rows, shape (configurations, levels), 1 from the last positive level on."""
     rows = cpt.reshape(-1, cpt.shape[-1])
     cdf = np.minimum(np.cumsum(rows, axis=1), 1.0)
-    last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
-    cdf[np.arange(rows.shape[1]) >= last[:, None]] = 1.0
+    last_positive = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
+    cdf[np.arange(rows.shape[1]) >= last_positive[:, None]] = 1.0
     return cdf
 
 
@@ -117,11 +120,11 @@ def _invert(cdf: Floats, row: NDArray[np.intp], u: Floats) -> NDArray[np.intp]:
     flat = np.ones((len(cdf), width))
     flat[:, : cdf.shape[1]] = cdf
     table = flat.ravel()
-    first = row * width
-    at: NDArray[np.intp] = first.copy()
+    row_start = row * width
+    position: NDArray[np.intp] = row_start.copy()
     step = width // 2
     while step:
-        at += step * (u >= table[at + (step - 1)])
+        position += step * (u >= table[position + (step - 1)])
         step //= 2
-    at -= first
-    return at
+    position -= row_start
+    return position

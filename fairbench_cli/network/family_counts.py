@@ -65,11 +65,11 @@ def count_family(
     A row's cell is numbered by mixed radix, the node itself running fastest. A family too large for a dense
     array is counted from the cells that occur; the counts and their order are the same.
     """
-    first, *others = *parents, node
-    keys = columns[first].copy()
-    size = levels[first]
+    first_column, *remaining_columns = [*parents, node]
+    keys = columns[first_column].copy()
+    size = levels[first_column]
     dense = True
-    for j in others:
+    for j in remaining_columns:
         dense = size * levels[j] <= DENSE_CELLS
         if not dense:
             keys, size = _renumber(keys)
@@ -83,8 +83,8 @@ def count_family(
 
 
 def _renumber(keys: Keys) -> tuple[Keys, int]:
-    found, position = np.unique(keys, return_inverse=True)
-    return position.astype(np.int64, copy=False), len(found)
+    distinct, position = np.unique(keys, return_inverse=True)
+    return position.astype(np.int64, copy=False), len(distinct)
 
 
 def _count_dense(keys: Keys, configurations: int, r: int) -> FamilyCounts:
@@ -198,11 +198,11 @@ def fit_network(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
     """
     if len(table) == 0:
         raise ValueError("the table has no rows to fit to")
-    structure = tuple(tuple(own) for own in parents)
+    structure = tuple(map(tuple, parents))
     cpts = []
-    for j, own in enumerate(structure):
-        shape = cpt_shape(table.columns, own, j)
-        cells = np.ravel_multi_index([table.codes[:, i] for i in (*own, j)], shape)
+    for j, node_parents in enumerate(structure):
+        shape = cpt_shape(table.columns, node_parents, j)
+        cells = np.ravel_multi_index([table.codes[:, i] for i in (*node_parents, j)], shape)
         counts = np.bincount(cells, minlength=prod(shape)).reshape(shape).astype(np.float64)
         totals = counts.sum(axis=-1, keepdims=True)
         uniform = np.full(shape, 1 / shape[-1])
