@@ -95,7 +95,7 @@ class ReadFiles:
         return misfit.at(self.card.where("columns", misfit.column))
 
 
-def read_card_files(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFiles:
+def read_card_files(card: Card, located: LocatedFiles, *, all_columns: bool = True) -> ReadFiles:
     """Return the files of a card one by one, and joined: the columns, recoded, of the rows that are kept.
 
     Parameters
@@ -111,115 +111,123 @@ def read_card_files(card: Card, found: LocatedFiles, *, every: bool = True) -> R
     mentioned = {name for name, _ in card.mentions()}
 
     def is_wanted(name: str) -> bool:
-        return every or not card.header or name in mentioned or not card.drops(name)
+        return all_columns or not card.header or name in mentioned or not card.drops(name)
 
     form: dict[str, Any] = {"header": card.header, "separator": card.separator, "comment": card.comment}
     files = tuple(
-        _named(card, read_cells(path, card.format, **form, is_wanted=is_wanted)) for path in found.paths
+        _name_columns(card, read_cells(path, card.format, **form, is_wanted=is_wanted))
+        for path in located.paths
     )
-    cells = _joined(card, files)
+    cells = _join_files(card, files)
     read = ReadFiles(card, files, cells, cells)
     try:
-        return replace(read, frame=_counted(card, _with_unknown(card, _kept(card, _recoded(card, cells)))))
+        return replace(
+            read,
+            frame=_repeat_by_count(
+                card, _recode_unknown(card, _select_kept_rows(card, _recode(card, cells)))
+            ),
+        )
     except Misfit as misfit:
         raise UserError(*read.to_problems(misfit)) from None
 
 
-def _named(card: Card, cells: TextCells) -> TextCells:
+def _name_columns(card: Card, cells: TextCells) -> TextCells:
     """Return the cells with their columns named; every column that is used must have a name of its own."""
     path = cells.path
     frame = cells.frame
     names = cells.names
     if not card.header and card.format == "csv":
-        own = [name for name in card.columns if name not in card.sources]
-        if len(frame.columns) != len(own):
-            what = f"the file has {len(frame.columns)} columns, but the card names {len(own)}"
+        names_in_order = [name for name in card.columns if name not in card.sources]
+        if len(frame.columns) != len(names_in_order):
+            problem = f"the file has {len(frame.columns)} columns, but the card names {len(names_in_order)}"
             fix = "without a header, the card must name every column in file order"
-            raise user_error(what, fix, str(path))
-        frame = frame.set_axis(own, axis=1)
-        names = tuple(own)
+            raise user_error(problem, fix, str(path))
+        frame = frame.set_axis(names_in_order, axis=1)
+        names = tuple(names_in_order)
     repeated = frame.columns.duplicated()
-    used = {name for name in frame.columns if not card.drops(name)}
-    used |= {*card.keep, *card.keep_between, *card.sources.values()}
-    if "" in used:
+    used_names = {name for name in frame.columns if not card.drops(name)}
+    used_names |= {*card.keep, *card.keep_between, *card.sources.values()}
+    if "" in used_names:
         number = names.index("") + 1
         fix = "name it in the first line, or write other_columns: drop in the card"
         raise user_error(f"column {number} has no name", fix, f"{path}:1")
-    for name in sorted(set(frame.columns[repeated]) & used):
+    for name in sorted(set(frame.columns[repeated]) & used_names):
         if has_different_cells(frame, name):  # COMPAS gives two columns twice, which say the same
             fix = "give every column a name of its own, or drop it in the card"
             raise user_error(f'two different columns are called "{name}"', fix, f"{path}:1")
-    return _with_made(card, replace(cells, frame=frame.loc[:, ~repeated], names=names))
+    return _add_made_columns(card, replace(cells, frame=frame.loc[:, ~repeated], names=names))
 
 
-def _with_made(card: Card, cells: TextCells) -> TextCells:
+def _add_made_columns(card: Card, cells: TextCells) -> TextCells:
     """Return the cells with the columns that the card makes of others, at the end."""
     frame = cells.frame
     declared = dict(cells.declared)
     for name, source in card.sources.items():
         if name in cells.names:
-            what = f'{cells.path.name} has a column "{name}" itself'
+            problem = f'{cells.path.name} has a column "{name}" itself'
             where = card.where("columns", name)
-            raise user_error(what, "give the one that is made another name", where)
-        if source in cells.frame.columns:  # otherwise `_joined` says that it is missing
+            raise user_error(problem, "give the one that is made another name", where)
+        if source in cells.frame.columns:  # otherwise `_join_files` says that it is missing
             frame = frame.assign(**{name: cells.frame[source]})
         if source in cells.declared:
             declared[name] = cells.declared[source]
     return replace(cells, frame=frame, declared=declared)
 
 
-def _joined(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
+def _join_files(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
     """Return the files joined row by row; they must have every column that the card names."""
-    first, *others = files
-    for file in others:
-        differing = set(file.names) ^ set(first.names)
+    first_file, *other_files = files
+    for file in other_files:
+        differing = set(file.names) ^ set(first_file.names)
         if differing:
-            what = f'column "{min(differing)}" is in one of {first.path.name} and {file.path.name} only'
-            raise user_error(what, "give files with the same columns", str(file.path))
-    frame = first.frame
-    if others:
+            problem = (
+                f'column "{min(differing)}" is in one of {first_file.path.name} and {file.path.name} only'
+            )
+            raise user_error(problem, "give files with the same columns", str(file.path))
+    frame = first_file.frame
+    if other_files:
         frame = pd.DataFrame(
             {name: join_cells([file.frame[name] for file in files]) for name in frame.columns}
         )
     missing: dict[str, Place] = {}
-    for name, place in card.mentions():
+    for name, key_path in card.mentions():
         if name not in frame.columns and name not in card.sources:
-            missing.setdefault(name, place)
+            missing.setdefault(name, key_path)
     if missing:
         where = " and ".join(file.path.name for file in files)
-        known = list(first.names)
+        file_columns = list(first_file.names)
         problems = []
-        for name, place in missing.items():
+        for name, key_path in missing.items():
             single = "check `separator`: every row of the file is a single cell"
-            if len(known) == 1:
-                found_in = guess_separator([known[0], *frame[known[0]][:100]])
+            if len(file_columns) == 1:
+                found_in = guess_separator([file_columns[0], *frame[file_columns[0]][:100]])
             else:
                 found_in = card.separator
             if found_in != card.separator:
                 single += f"; separator: {shown(found_in)} would fit"
-            if len(known) > 1:
-                fix = suggest(name, known)
+            if len(file_columns) > 1:
+                fix = suggest(name, file_columns)
             else:
                 fix = single
-            problems.append(Problem(f'{where} has no column "{name}"', fix, card.where(*place)))
+            problems.append(Problem(f'{where} has no column "{name}"', fix, card.where(*key_path)))
         raise UserError(*problems)
     return frame
 
 
-def _recoded(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+def _recode(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells recoded, with points in numbers that are written with a decimal comma."""
     for name in dict.fromkeys([*card.columns, *card.keep_between]):
-        said = card.column(name)
-        comma = card.decimal == "," and (said.is_number or name in card.keep_between)
+        entry = card.column(name)
+        comma = card.decimal == "," and (entry.is_number or name in card.keep_between)
         if comma:
             _refuse_points(card, frame[name])
-        if said.recode or comma:
-            text = partial(_as_said, said.recode, comma)
+        if entry.recode or comma:
+            text = partial(_recode_cell, entry.recode, comma)
             frame = frame.assign(**{name: relabel_cells(frame[name], text)})
     return frame
 
 
-def _as_said(recode: dict[str, str], comma: bool, cell: str) -> str:
+def _recode_cell(recode: dict[str, str], comma: bool, cell: str) -> str:
     cell = recode.get(cell, cell)
     if comma:
         return cell.replace(",", ".")
@@ -229,14 +237,14 @@ def _as_said(recode: dict[str, str], comma: bool, cell: str) -> str:
 def _refuse_points(card: Card, cells: Cells) -> None:
     """Refuse points among numbers with a decimal comma: 1.234 may be 1234 or 1,234."""
     name = str(cells.name)
-    known = {*GAPS, *card.missing, *card.column(name).recode}
+    allowed = {*GAPS, *card.missing, *card.column(name).recode}
     for cell in cells.unique():
-        if "." in cell and cell not in known:
+        if "." in cell and cell not in allowed:
             fix = "write thousands without a point in the file, or recode the cell in the card"
             raise Misfit(name, f'has {shown(cell)}, and the card says decimal: ","', fix, cell)
 
 
-def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+def _select_kept_rows(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that the card keeps."""
     problems: list[Problem] = []
     for name, values in card.keep.items():
@@ -253,7 +261,7 @@ def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     return frame
 
 
-def _with_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+def _recode_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with their unknown outcomes called so, or made the unfavourable one."""
     label = card.label
     if not label.unknown:
@@ -262,39 +270,39 @@ def _with_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     unknown = cells.isin([*label.unknown, UNKNOWN])
     called = UNKNOWN
     if label.unknown_as == "unfavourable" and unknown.any():
-        others = [cell for cell in cells[~unknown].unique() if cell != label.favourable]
-        if len(others) != 1:
-            what = f'unknown_as: unfavourable needs one other value of "{label.column}", which has '
+        unfavourable = [cell for cell in cells[~unknown].unique() if cell != label.favourable]
+        if len(unfavourable) != 1:
+            problem = f'unknown_as: unfavourable needs one other value of "{label.column}", which has '
             fix = "recode the unfavourable values to one, or write another unknown_as"
             where = card.where("label", "unknown_as")
-            raise user_error(what + (" and ".join(map(shown, others)) or "none"), fix, where)
-        called = others[0]
+            raise user_error(problem + (" and ".join(map(shown, unfavourable)) or "none"), fix, where)
+        called = unfavourable[0]
     return frame.assign(**{label.column: replace_cells(cells, unknown, called)})
 
 
-def _counted(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+def _repeat_by_count(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return each row as often as the card's column counts people, less that column."""
     if card.counts is None:
         return frame
     name = card.counts
     cells = frame[card.counts]
     for cell in cells.unique():
-        whole = is_number(cell, whole=True)
-        if not whole or float(cell) < 0:
-            if whole:
-                what = f"counts {cell} people"
+        is_whole = is_number(cell, whole=True)
+        if not is_whole or float(cell) < 0:
+            if is_whole:
+                problem = f"counts {cell} people"
             else:
-                what = f'should hold whole numbers but has "{cell}"'
-            raise Misfit(name, what, "give whole numbers from 0", cell)
+                problem = f'should hold whole numbers but has "{cell}"'
+            raise Misfit(name, problem, "give whole numbers from 0", cell)
     people = parse_numbers(name, cells, whole=True)
     if people.sum() > MOST_PEOPLE:
-        what = f'column "{name}" counts {people.sum():,.0f} people, more than {MOST_PEOPLE:,}'
-        raise user_error(what, "give a file with fewer, or remove `counts`", card.where("counts"))
+        problem = f'column "{name}" counts {people.sum():,.0f} people, more than {MOST_PEOPLE:,}'
+        raise user_error(problem, "give a file with fewer, or remove `counts`", card.where("counts"))
     rows = np.repeat(np.arange(len(frame)), people.astype(np.intp))
     return frame.drop(columns=card.counts).iloc[rows].reset_index(drop=True)
 
 
-def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
+def _check_levels_and_label(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
     """Yield a problem per unlisted column of very many levels, and for rows without a label.
 
     A column that the card lists as nominal is left alone.
@@ -307,37 +315,36 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
             or (levels := frame[name].nunique()) <= MANY_LEVELS
         ):
             continue
-        there = frame[name].unique()
+        present = frame[name].unique()
         word = yaml_word(name)
-        odd = [cell for cell in there if cell.lower() in NO_VALUE and cell not in gaps]
-        numbers = [cell for cell in there if cell not in odd and cell not in gaps]
+        odd = [cell for cell in present if cell.lower() in NO_VALUE and cell not in gaps]
+        numbers = [cell for cell in present if cell not in odd and cell not in gaps]
         if (kind := find_kind(numbers)) != "nominal":
-            some = "".join(f" and {shown(cell)}" for cell in odd)
-            what = (
-                f'column "{name}" has {len(numbers)} different numbers{some}, each of which would be a level'
-            )
-            if len(there) > len(numbers):
+            odd_text = "".join(f" and {shown(cell)}" for cell in odd)
+            problem = f'column "{name}" has {len(numbers)} different numbers{odd_text}, '
+            problem += "each of which would be a level"
+            if len(present) > len(numbers):
                 level = ", if_missing: level"
             else:
                 level = ""
             fix = f"list it under `columns`: {word}: {{kind: {kind}, bins: {{quantiles: 5}}{level}}}"
-            empty = [""] if "" in there and "" not in card.missing else []
+            empty = [""] if "" in present and "" not in card.missing else []
             if empty or odd:
                 fix += f", with missing: {shown([*empty, *odd, *card.missing])} in the card"
-            yield Problem(what, f"{fix}; or as nominal or drop", card.where("columns"))
+            yield Problem(problem, f"{fix}; or as nominal or drop", card.where("columns"))
         elif levels > len(frame) / 2:
-            what = f'column "{name}" has {levels} different values in {len(frame)} rows'
+            problem = f'column "{name}" has {levels} different values in {len(frame)} rows'
             fix = f"list it under `columns`: {word}: drop, or as nominal if it is meant so"
-            yield Problem(what, fix, card.where("columns"))
+            yield Problem(problem, fix, card.where("columns"))
     label = frame[card.label.column]
     unlabelled = label[label.isin(gaps)]
     if len(unlabelled):
-        what = f'{len(unlabelled)} rows have no label in column "{card.label.column}"'
+        problem = f'{len(unlabelled)} rows have no label in column "{card.label.column}"'
         listed = shown(list(dict.fromkeys([*unlabelled, *card.missing])))
         fix = (
             f"leave them out with missing: {listed} and missing_rows: drop, or give them a value with recode"
         )
-        yield Problem(what, fix, card.where("label", "column"))
+        yield Problem(problem, fix, card.where("label", "column"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -421,13 +428,15 @@ class Dataset:
             When the rows are no file's, or the files are not there any more, or others.
         """
         if self.files is None:
-            what = f"the rows of {self.card.name} were drawn from a network, which has no other values"
-            raise user_error(what, "use to_pandas()")
+            problem = f"the rows of {self.card.name} were drawn from a network, which has no other values"
+            raise user_error(problem, "use to_pandas()")
         for path, digest in zip(self.files.paths, self.files.sha256.values(), strict=True):
             if not path.is_file() or file_sha256(path) != digest:
                 raise user_error("the file has changed since it was read", "load the data again", str(path))
-        frame = _rows(read_card_files(self.card, self.files, every=False)).reset_index(drop=True)
-        return pd.DataFrame({name: _raw(self.card, frame[name]) for name in frame.columns})
+        frame = _select_used_cells(read_card_files(self.card, self.files, all_columns=False)).reset_index(
+            drop=True
+        )
+        return pd.DataFrame({name: _to_raw(self.card, frame[name]) for name in frame.columns})
 
     def split(
         self,
@@ -475,11 +484,11 @@ class Dataset:
         else:
             size = 0
         if not 0 < size < rows:
-            what = f"a train_fraction of {train_fraction!r} of {rows} rows leaves nothing"
-            raise ArgumentError(Problem(what, "give one between 0 and 1"))
+            problem = f"a train_fraction of {train_fraction!r} of {rows} rows leaves nothing"
+            raise ArgumentError(Problem(problem, "give one between 0 and 1"))
         roles = self.roles(self.card.attribute(attribute))
         drawn = split_seed(int(seed), name or self.card.name, int(repeat))
-        parts = split_rows(rows, size, np.random.default_rng(drawn))
+        split_rows_of = split_rows(rows, size, np.random.default_rng(drawn))
         table = add_joint_column(self.table, roles.attribute, roles.of)
         if raw:
             frame = self.raw
@@ -488,7 +497,7 @@ class Dataset:
         if raw and roles.of:
             frame = frame.assign(**{roles.attribute: table.to_frame()[roles.attribute].astype(str)})
         frame.attrs[VALUES] = {} if raw else {c.name: list(c.values) for c in table.columns if c.values}
-        train, test = (frame.iloc[part].reset_index(drop=True) for part in parts)
+        train, test = (frame.iloc[rows_part].reset_index(drop=True) for rows_part in split_rows_of)
         return TrainTestSplit(train, test, roles, drawn)
 
     def sample(self, attribute: str | None = None) -> Sample:
@@ -543,13 +552,14 @@ class Dataset:
         roles = resolve_roles(self.card, attribute, self.table.columns, self._occurring, "data")
         if not roles.of:
             return roles
-        there = make_joint_column(self.table, attribute, roles.of)[0].levels
+        present_levels = make_joint_column(self.table, attribute, roles.of)[0].levels
         deprived, favoured = (
-            tuple(level for level in group if level in there) for group in (roles.deprived, roles.favoured)
+            tuple(level for level in group if level in present_levels)
+            for group in (roles.deprived, roles.favoured)
         )
         if not (deprived and favoured):
-            what = f"nobody is {'favoured' if deprived else 'deprived'} by all of {', '.join(roles.of)}"
-            raise user_error(what, "give rows of both groups", self.card.where("protected", attribute))
+            problem = f"nobody is {'favoured' if deprived else 'deprived'} by all of {', '.join(roles.of)}"
+            raise user_error(problem, "give rows of both groups", self.card.where("protected", attribute))
         return replace(roles, deprived=deprived, favoured=favoured)
 
     def _occurring(self, column: str) -> set[str]:
@@ -558,7 +568,7 @@ class Dataset:
 
 
 def load(
-    card: Card, found: LocatedFiles, test: LocatedFiles | None = None, *, read: ReadFiles | None = None
+    card: Card, located: LocatedFiles, test: LocatedFiles | None = None, *, read: ReadFiles | None = None
 ) -> Dataset:
     """Return the files that were found for a card as a coded table.
 
@@ -571,39 +581,39 @@ def load(
     UserError
         When the files do not fit the card; the messages name file, line, column and value.
     """
-    read = read or read_card_files(card, found, every=False)
-    frame = cells = _rows(read)
+    read = read or read_card_files(card, located, all_columns=False)
+    frame = cells = _select_used_cells(read)
     if frame.empty:
-        raise user_error("no rows are left", *_takers(card))
-    problems = [*check_joint_names(card, list(frame.columns)), *_warnings(card, frame)]
+        raise user_error("no rows are left", *_keys_that_drop_rows(card))
+    problems = [*check_joint_names(card, list(frame.columns)), *_check_levels_and_label(card, frame)]
     problems += [
         problem for doubt in find_doubtful_values(card, frame) for problem in read.to_problems(doubt)
     ]
     tested = read
     if test is not None and not problems:
-        if test == found:
+        if test == located:
             tested = read
         else:
-            tested = read_card_files(card, test, every=False)
-        cells = _with_test_rows(frame, tested, same=test == found)
+            tested = read_card_files(card, test, all_columns=False)
+        cells = _with_test_rows(frame, tested, same_files=test == located)
     columns = []
     for name in frame.columns:
         declared = [level for file in read.files for level in file.declared.get(name, ())]
         try:
             columns.append(_encode(card, cells[name], len(frame), declared))
         except Misfit as misfit:
-            own = misfit.cell is None or (frame[name] == misfit.cell).any()
-            problems += (read if own else tested).to_problems(misfit)
+            in_training = misfit.cell is None or (frame[name] == misfit.cell).any()
+            problems += (read if in_training else tested).to_problems(misfit)
     if problems:
         raise UserError(*problems)
     table = make_table(columns)
     if test is None:
-        return Dataset(card, table, found.sha256, found)
-    known, others = (table.take(rows) for rows in np.split(np.arange(len(cells)), [len(frame)]))
-    return Dataset(card, known, found.sha256, found, others, test.sha256)
+        return Dataset(card, table, located.sha256, located)
+    training, others = (table.take(rows) for rows in np.split(np.arange(len(cells)), [len(frame)]))
+    return Dataset(card, training, located.sha256, located, others, test.sha256)
 
 
-def _takers(card: Card) -> tuple[str, str]:
+def _keys_that_drop_rows(card: Card) -> tuple[str, str]:
     """Return the card's keys to check where no rows are left, as text, and where the first of them is."""
     says = {
         "keep": card.keep,
@@ -617,21 +627,23 @@ def _takers(card: Card) -> tuple[str, str]:
     return f"check {', '.join(f'`{key}`' for key in keys)} of the card", card.where(keys[0])
 
 
-def _with_test_rows(frame: pd.DataFrame, read: ReadFiles, *, same: bool) -> pd.DataFrame:
+def _with_test_rows(frame: pd.DataFrame, read: ReadFiles, *, same_files: bool) -> pd.DataFrame:
     """Return rows and, below them, test rows of other files, or of the `same`."""
     rows = read.frame
     paths = [file.path for file in read.files]
     for name in frame.columns:
         if name not in rows:
-            what = f'{", ".join(path.name for path in paths)} has no column "{name}", which the data set has'
-            raise user_error(what, suggest(name, map(str, rows.columns)), f"{paths[0]}:1")
-    rows = rows[find_complete_rows(read.card, rows, tested=same)]
+            problem = (
+                f'{", ".join(path.name for path in paths)} has no column "{name}", which the data set has'
+            )
+            raise user_error(problem, suggest(name, map(str, rows.columns)), f"{paths[0]}:1")
+    rows = rows[find_complete_rows(read.card, rows, tested=same_files)]
     if rows.empty:
-        raise user_error("no test rows are left", _takers(read.card)[0], str(paths[0]))
+        raise user_error("no test rows are left", _keys_that_drop_rows(read.card)[0], str(paths[0]))
     return pd.DataFrame({name: join_cells([frame[name], rows[name]]) for name in frame.columns})
 
 
-def _numbers(card: Card, cells: Cells) -> Floats:
+def _parse_column(card: Card, cells: Cells) -> Floats:
     """Return the cells of a column as numbers, whole ones where the card says so."""
     name = str(cells.name)
     return parse_numbers(name, cells, whole=card.column(name).kind == "integer")
@@ -639,7 +651,7 @@ def _numbers(card: Card, cells: Cells) -> Floats:
 
 def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
     """Return which cells of a column of numbers are missing, and a level; refuse others that are missing."""
-    if (level := _gap_level(card, cells)) == UNKNOWN:
+    if (level := _name_gap_level(card, cells)) == UNKNOWN:
         return cells == level
     name = str(cells.name)
     column = card.column(name)
@@ -665,14 +677,14 @@ def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
     raise Misfit(name, f'should hold {kind} but has "{cell}"', fix, cell)
 
 
-def _gap_level(card: Card, cells: Cells) -> str:
+def _name_gap_level(card: Card, cells: Cells) -> str:
     """Return the name of the level of a column's missing cells."""
     if cells.name == card.label.column and card.label.unknown:
         return UNKNOWN
     return MISSING
 
 
-def _rows(read: ReadFiles) -> pd.DataFrame:
+def _select_used_cells(read: ReadFiles) -> pd.DataFrame:
     """Return the cells of the rows and columns that are kept."""
     card = read.card
     frame = read.frame
@@ -686,18 +698,18 @@ def _rows(read: ReadFiles) -> pd.DataFrame:
     return frame.loc[find_complete_rows(card, frame), [name for name in order if not card.drops(name)]]
 
 
-def _raw(card: Card, cells: Cells) -> "pd.Series":
+def _to_raw(card: Card, cells: Cells) -> "pd.Series":
     """Return the cells of a column as numbers or text; missing ones are missing."""
     column = card.column(str(cells.name))
     gap = cells.isin(card.missing)
     if not column.is_number:
         return cells.astype(object).mask(gap).infer_objects()
-    if _gap_level(card, cells) == UNKNOWN:
+    if _name_gap_level(card, cells) == UNKNOWN:
         gap = cells == UNKNOWN
     numbers = np.full(len(cells), np.nan)
-    numbers[~gap] = _numbers(card, cells[~gap])
-    whole = column.kind == "integer" and not gap.any()
-    return pd.Series(numbers.astype(np.int64) if whole else numbers, name=cells.name)
+    numbers[~gap] = _parse_column(card, cells[~gap])
+    is_whole = column.kind == "integer" and not gap.any()
+    return pd.Series(numbers.astype(np.int64) if is_whole else numbers, name=cells.name)
 
 
 def find_complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> NDArray[np.bool_]:
@@ -729,17 +741,17 @@ def compute_filling(card: Card, cells: Cells, how: Literal["median", "mode"]) ->
         When no cell is left, or one is no number where the median is asked for.
     """
     name = str(cells.name)
-    there = cells[~cells.isin(card.missing)]
-    if there.empty:
+    present = cells[~cells.isin(card.missing)]
+    if present.empty:
         raise Misfit(name, "has no value in any row", "drop it")
     if how == "median":
-        numbers = parse_numbers(name, there, whole=False)
-        return str(there.iloc[np.argsort(numbers)[(len(there) - 1) // 2]])
-    counts = there.value_counts()
+        numbers = parse_numbers(name, present, whole=False)
+        return str(present.iloc[np.argsort(numbers)[(len(present) - 1) // 2]])
+    counts = present.value_counts()
     return sort_by_bytes(counts.index[counts == counts.iloc[0]])[0]
 
 
-def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Coded:
+def _encode(card: Card, cells: Cells, n_training: int, declared: Sequence[str]) -> Coded:
     """Return a column and its codes; the first `known` rows decide its levels, all others are test rows.
 
     Parameters
@@ -748,94 +760,100 @@ def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Co
         The levels that the files name, if they do.
     """
     name = str(cells.name)
-    said = card.column(name)
+    entry = card.column(name)
     gap = cells.isin(card.missing)
-    if said.if_missing in ("median", "mode") and gap.any():
-        cells = replace_cells(cells, gap, compute_filling(card, cells.iloc[:known], said.if_missing))
-    if said.is_number:
+    if entry.if_missing in ("median", "mode") and gap.any():
+        cells = replace_cells(cells, gap, compute_filling(card, cells.iloc[:n_training], entry.if_missing))
+    if entry.is_number:
         gap = _refuse_gaps(card, cells)
-        if gap.iloc[:known].all():
+        if gap.iloc[:n_training].all():
             raise Misfit(name, "has no number in any row", "drop it")
-        column, codes = _levels_of_numbers(card, cells[~gap], known - int(gap.iloc[:known].sum()))
+        column, codes = _encode_numbers(card, cells[~gap], n_training - int(gap.iloc[:n_training].sum()))
         if gap.any():
             column, codes = add_missing_level(
-                column, codes, gap.to_numpy(dtype=bool), _gap_level(card, cells)
+                column, codes, gap.to_numpy(dtype=bool), _name_gap_level(card, cells)
             )
     else:
-        if said.if_missing == "level":
+        if entry.if_missing == "level":
             texts = replace_cells(cells, gap, MISSING)
         else:
             texts = cells
-        column, codes = encode_levels(name, texts, _named_levels(card, name, declared, gap=bool(gap.any())))
-    if known < len(cells) and column.kind != "number":
-        _refuse_new(column, codes, cells, known, (*said.levels, UNKNOWN) if said.levels else ())
-    declares = bool(declared) and not said.levels and column.kind == "nominal"
+        column, codes = encode_levels(
+            name, texts, _list_declared_levels(card, name, declared, gap=bool(gap.any()))
+        )
+    if n_training < len(cells) and column.kind != "number":
+        _refuse_new(column, codes, cells, n_training, (*entry.levels, UNKNOWN) if entry.levels else ())
+    declares = bool(declared) and not entry.levels and column.kind == "nominal"
     if declares:
-        return drop_empty_levels(column, codes, known)
+        return drop_empty_levels(column, codes, n_training)
     return (column, codes)
 
 
-def _named_levels(card: Card, name: str, declared: Sequence[str], *, gap: bool) -> tuple[str, ...] | None:
+def _list_declared_levels(
+    card: Card, name: str, declared: Sequence[str], *, gap: bool
+) -> tuple[str, ...] | None:
     """Return the levels of categories, if the card or the files name them; with a `gap` cells are missing."""
-    said = card.column(name)
+    entry = card.column(name)
     label = card.label
-    levels = said.levels or [said.recode.get(level, level) for level in declared]
+    levels = entry.levels or [entry.recode.get(level, level) for level in declared]
     if not levels:
         return None
-    more = [MISSING] if said.if_missing == "level" and gap else []
-    if said.if_missing == "level" and not said.levels:
+    extra_levels = [MISSING] if entry.if_missing == "level" and gap else []
+    if entry.if_missing == "level" and not entry.levels:
         gone = {*card.missing}
     else:
         gone = set()
     if name == label.column and label.unknown:
         gone = {*label.unknown, UNKNOWN}
-        more = [UNKNOWN] if label.unknown_as == "level" else []
-    return tuple(dict.fromkeys([*(level for level in levels if level not in gone), *more]))
+        extra_levels = [UNKNOWN] if label.unknown_as == "level" else []
+    return tuple(dict.fromkeys([*(level for level in levels if level not in gone), *extra_levels]))
 
 
-def _refuse_new(column: Column, codes: Codes, cells: Cells, known: int, fixed: Collection[str]) -> None:
+def _refuse_new(column: Column, codes: Codes, cells: Cells, n_training: int, fixed: Collection[str]) -> None:
     """Refuse a level that only test rows have, those after the first `known`, unless it is among `fixed`."""
-    there = np.isin(np.arange(len(column.levels)), codes[:known])
-    there |= [level in fixed for level in column.levels]
-    new = ~there[codes[known:]]
+    is_known = np.isin(np.arange(len(column.levels)), codes[:n_training])
+    is_known |= [level in fixed for level in column.levels]
+    new = ~is_known[codes[n_training:]]
     if new.any():
-        cell = str(cells.iloc[known + int(new.argmax())])
-        what = f'has "{cell}" in the test rows, and no other row has that level'
+        cell = str(cells.iloc[n_training + int(new.argmax())])
+        problem = f'has "{cell}" in the test rows, and no other row has that level'
         listed = format_levels(
-            [level for level, is_there in zip(column.levels, there, strict=True) if is_there]
+            [level for level, is_there in zip(column.levels, is_known, strict=True) if is_there]
         )
         fix = f"`recode` it in the card to one of: {listed}; or leave its rows out of the file"
-        raise Misfit(column.name, what, fix, cell)
+        raise Misfit(column.name, problem, fix, cell)
 
 
-def _levels_of_numbers(card: Card, cells: Cells, known: int) -> Coded:
+def _encode_numbers(card: Card, cells: Cells, n_training: int) -> Coded:
     """Return the column of cells that are numbers, in the levels of the first `known` rows."""
     name = str(cells.name)
-    numbers = _numbers(card, cells)
-    said = card.column(name)
-    if said.bins is not None:
-        whole = said.kind == "integer"
-        return drop_empty_levels(*bin_numbers(name, numbers, said.bins, whole=whole, n_decisive=known), known)
-    if said.cap is not None:
-        return drop_empty_levels(*cap_numbers(name, numbers, said.cap), known)
+    numbers = _parse_column(card, cells)
+    entry = card.column(name)
+    if entry.bins is not None:
+        is_whole = entry.kind == "integer"
+        return drop_empty_levels(
+            *bin_numbers(name, numbers, entry.bins, whole=is_whole, n_decisive=n_training), n_training
+        )
+    if entry.cap is not None:
+        return drop_empty_levels(*cap_numbers(name, numbers, entry.cap), n_training)
     return keep_numbers(name, numbers)
 
 
 def to_level_texts(card: Card, cells: pd.DataFrame, name: str) -> Cells:
     """Return the levels of a column of all rows, those left out too; a missing number is ``""``."""
-    said = card.column(name)
-    if not said.is_number:
+    entry = card.column(name)
+    if not entry.is_number:
         return cells[name]
     if name == card.label.column and card.label.unknown:
         unknown = {UNKNOWN}
     else:
         unknown = set()
-    there = ~cells[name].isin({"", *card.missing} | unknown)
-    if said.bins is not None and said.bins.edges is None:
-        there &= find_complete_rows(card, cells)  # bins are made from these rows
-    column, codes = _levels_of_numbers(card, cells[name][there], int(there.sum()))
+    present = ~cells[name].isin({"", *card.missing} | unknown)
+    if entry.bins is not None and entry.bins.edges is None:
+        present &= find_complete_rows(card, cells)  # bins are made from these rows
+    column, codes = _encode_numbers(card, cells[name][present], int(present.sum()))
     texts = np.full(len(cells), "", dtype=object)
-    texts[there.to_numpy(dtype=bool)] = np.array(column.levels, dtype=object)[codes]
+    texts[present.to_numpy(dtype=bool)] = np.array(column.levels, dtype=object)[codes]
     return pd.Series(texts, index=cells.index, name=name)
 
 

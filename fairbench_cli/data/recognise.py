@@ -96,8 +96,8 @@ def named_like_protected(name: str) -> bool:
     >>> [named_like_protected(name) for name in ("education", "page", "agency", "donation", "tracing")]
     [False, False, False, False, False]
     """
-    words = split_words("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
-    return any(_PROTECTED.match(word) for word in words) or words in (["group"], ["groups"])
+    tokens = split_words("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
+    return any(_PROTECTED.match(word) for word in tokens) or tokens in (["group"], ["groups"])
 
 
 def named_like_harm(text: str) -> bool:
@@ -110,9 +110,9 @@ def named_like_harm(text: str) -> bool:
     >>> any(named_like_harm(text) for text in texts)
     False
     """
-    words = split_words(text)
-    denied = {"no", "non", "not", "without", "never", "free"} & set(words)
-    return not denied and any(_HARM.match(word) for word in words)
+    tokens = split_words(text)
+    denied = {"no", "non", "not", "without", "never", "free"} & set(tokens)
+    return not denied and any(_HARM.match(word) for word in tokens)
 
 
 def is_date(text: str) -> bool:
@@ -159,20 +159,20 @@ def is_near_copy(values: Floats, scores: Floats) -> bool:
     """
     if np.ptp(values) == 0 or np.ptp(scores) == 0:
         return False
-    ranks = _ranks(values)
+    ranks = _rank(values)
     if not np.isin(scores, (0, 1)).all():
-        return bool(abs(np.corrcoef(ranks, _ranks(scores))[0, 1]) >= FOLLOWS)
-    whole = (values == np.round(values)).all()
-    if whole or values.min() < 0 or values.max() > 1:
+        return bool(abs(np.corrcoef(ranks, _rank(scores))[0, 1]) >= FOLLOWS)
+    are_whole = (values == np.round(values)).all()
+    if are_whole or values.min() < 0 or values.max() > 1:
         return False
     ones = scores == 1
     higher = (ranks[ones].mean() - ranks[~ones].mean()) / len(ranks) + 0.5
     return bool(max(higher, 1 - higher) >= SEPARATES)
 
 
-def _ranks(values: Floats) -> Floats:
+def _rank(values: Floats) -> Floats:
     """Return ranks, those of equal values alike."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last: Floats = np.cumsum(counts) - (counts - 1) / 2
-    ranks: Floats = last[places]
+    _, rank_index, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean_rank: Floats = np.cumsum(counts) - (counts - 1) / 2
+    ranks: Floats = mean_rank[rank_index]
     return ranks

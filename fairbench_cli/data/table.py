@@ -89,7 +89,7 @@ class Table:
 
     def index(self, name: str) -> int:
         """Return the position of the column called `name`; `KeyError` when there is none."""
-        return {own: j for j, own in enumerate(self.names)}[name]
+        return {column: j for j, column in enumerate(self.names)}[name]
 
     def __getitem__(self, name: str) -> Codes:
         return self.codes[:, self.index(name)]
@@ -147,8 +147,8 @@ Coded = tuple[Column, Codes]
 
 def make_table(columns: Sequence[Coded]) -> Table:
     """Return the table of some columns and their codes."""
-    named, codes = zip(*columns, strict=True)
-    return Table(named, np.asfortranarray(np.column_stack(codes)))
+    names, codes = zip(*columns, strict=True)
+    return Table(names, np.asfortranarray(np.column_stack(codes)))
 
 
 @dataclass(frozen=True)
@@ -247,23 +247,23 @@ def to_sample(table: Table, roles: Roles) -> Sample:
     if roles.of:
         joint = make_joint_column(table, roles.attribute, roles.of, (*roles.deprived, *roles.favoured))
         table = add_columns(table, [joint])
-    y = _is_one_of(table, roles.label, (roles.favourable,))
-    s = _is_one_of(table, roles.attribute, roles.favoured)
+    y = _is_any_of(table, roles.label, (roles.favourable,))
+    s = _is_any_of(table, roles.attribute, roles.favoured)
     outcomes = table.column(roles.label).levels
-    first = outcomes[0] == roles.favourable
+    favourable_first = outcomes[0] == roles.favourable
     features = table.without(roles.label)
     return Sample(
         features,
         roles.attribute,
         y,
         s,
-        favourable_first=first,
+        favourable_first=favourable_first,
         outcomes=outcomes,
         protected=(roles.attribute, *roles.of),
     )
 
 
-def move_to_other_group(sample: Sample, parts: Sequence[str] = ()) -> Sample | None:
+def move_to_other_group(sample: Sample, part_columns: Sequence[str] = ()) -> Sample | None:
     """Return the rows with everybody put into the other group; None where a group has no rows.
 
     The attribute, and the columns that a joint one is made of, take the commonest level of the other group,
@@ -282,14 +282,14 @@ def move_to_other_group(sample: Sample, parts: Sequence[str] = ()) -> Sample | N
     """
     table = sample.features
     codes = sample.features.codes.copy()
-    at = [table.index(name) for name in (sample.attribute, *parts)]
+    columns = [table.index(name) for name in (sample.attribute, *part_columns)]
     for group in (0, 1):
-        others = np.flatnonzero(sample.s != group)
-        if not len(others):
+        other_rows = np.flatnonzero(sample.s != group)
+        if not len(other_rows):
             return None
-        levels = table.codes[others, at[0]]
-        example = others[np.argmax(levels == np.bincount(levels).argmax())]
-        codes[np.ix_(sample.s == group, at)] = table.codes[example, at]
+        levels = table.codes[other_rows, columns[0]]
+        example = other_rows[np.argmax(levels == np.bincount(levels).argmax())]
+        codes[np.ix_(sample.s == group, columns)] = table.codes[example, columns]
     return replace(sample, features=Table(table.columns, codes), s=(1 - sample.s).astype(np.int8))
 
 
@@ -332,11 +332,11 @@ def joint_levels(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:
     >>> joint_levels([("Black", "White"), ("Female", "Male")])
     ('Black-Female', 'Black-Male', 'White-Female', 'White-Male')
     """
-    return tuple("-".join(parts) for parts in product(*levels))
+    return tuple("-".join(combination) for combination in product(*levels))
 
 
 def make_joint_column(
-    table: Table, name: str, of: Sequence[str], levels: Collection[str] | None = None
+    table: Table, name: str, attributes: Sequence[str], levels: Collection[str] | None = None
 ) -> Coded:
     """Return the column of the joint levels of some columns.
 
@@ -358,31 +358,33 @@ def make_joint_column(
     >>> column.levels, codes.tolist()
     (('w-f', 'w-m'), [1, 0, 1])
     """
-    parts = [table.column(part).levels for part in of]
-    every = joint_levels(parts)
-    flat = np.ravel_multi_index([table[part] for part in of], [len(part) for part in parts])
-    present = {every[code] for code in np.unique(flat)}
+    attribute_levels = [table.column(attribute).levels for attribute in attributes]
+    all_levels = joint_levels(attribute_levels)
+    flat = np.ravel_multi_index(
+        [table[attribute] for attribute in attributes], [len(attribute) for attribute in attribute_levels]
+    )
+    present = {all_levels[code] for code in np.unique(flat)}
     if levels is None:
         declared = present
     else:
         declared = set(levels)
     if present - declared:
         raise ValueError(f'"{min(present - declared)}" is no level of {name}')
-    kept = np.array([level in declared for level in every])
-    codes: Codes = (np.cumsum(kept) - 1).astype(np.int16)[flat]
-    return Column(name, tuple(level for level in every if level in declared)), codes
+    is_declared = np.array([level in declared for level in all_levels])
+    codes: Codes = (np.cumsum(is_declared) - 1).astype(np.int16)[flat]
+    return Column(name, tuple(level for level in all_levels if level in declared)), codes
 
 
-def add_columns(table: Table, more: Sequence[Coded]) -> Table:
+def add_columns(table: Table, extra: Sequence[Coded]) -> Table:
     """Return a table with more columns at its end."""
-    columns, codes = zip(*more, strict=True)
+    columns, codes = zip(*extra, strict=True)
     return Table((*table.columns, *columns), np.asfortranarray(np.column_stack([table.codes, *codes])))
 
 
-def add_joint_column(table: Table, name: str, of: Sequence[str]) -> Table:
+def add_joint_column(table: Table, name: str, attributes: Sequence[str]) -> Table:
     """Return a table with the column of a joint attribute, made `of` others; without these as it is."""
-    if of:
-        return add_columns(table, [make_joint_column(table, name, of)])
+    if attributes:
+        return add_columns(table, [make_joint_column(table, name, attributes)])
     return table
 
 
@@ -403,13 +405,13 @@ def training_size(rows: int, fraction: float) -> int:
 def split_rows(rows: int, size: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
     """Return the numbers of the rows to train on, `size` drawn at random, and of the others, ascending."""
     shuffled = rng.permutation(rows)
-    train, rest = (np.sort(part) for part in np.split(shuffled, [size]))
-    return train, rest
+    train, test = (np.sort(rows_part) for rows_part in np.split(shuffled, [size]))
+    return train, test
 
 
-def _is_one_of(table: Table, name: str, levels: Sequence[str]) -> Labels:
-    known = table.column(name).levels
-    member = np.array([level in levels for level in known], dtype=np.int8)
+def _is_any_of(table: Table, name: str, levels: Sequence[str]) -> Labels:
+    column_levels = table.column(name).levels
+    member = np.array([level in levels for level in column_levels], dtype=np.int8)
     return member[table[name]]
 
 
@@ -463,8 +465,8 @@ def represent(sample: Sample, how: Representation, favoured: Mapping[str, Collec
     names = [column.name for column, _ in columns]
     for i, name in enumerate(names):
         if name in names[:i]:
-            what = f'two columns of numbers would be called "{name}"'
-            raise user_error(what, "recode a level in the card, or rename a column")
+            problem = f'two columns of numbers would be called "{name}"'
+            raise user_error(problem, "recode a level in the card, or rename a column")
     return replace(sample, features=make_table(columns))
 
 

@@ -104,8 +104,8 @@ def shift(
     """
     if not 0 <= beta <= 1:
         raise user_error(f"beta is {beta}", "give a beta from 0 to 1")
-    outcome_column = _column(net, outcome)
-    plus = _levels(outcome_column, (favourable,))
+    outcome_column = _find_column(net, outcome)
+    plus = _find_levels(outcome_column, (favourable,))
     if len(outcome_column.levels) < 2:
         raise user_error(f'the outcome "{outcome}" has one level only', "give data with both outcomes")
     parents = net.parents_of(outcome)
@@ -113,9 +113,9 @@ def shift(
     deprived_rows = np.zeros((), bool)
     favoured_rows = np.ones((), bool)
     for name, (deprived, favoured) in groups.items():
-        source = _column(net, name)
-        is_deprived = _levels(source, deprived)
-        is_favoured = _levels(source, favoured)
+        source = _find_column(net, name)
+        is_deprived = _find_levels(source, deprived)
+        is_favoured = _find_levels(source, favoured)
         if not is_deprived.any() or (tilt_favoured and not is_favoured.any()):
             if is_deprived.any():
                 group = "favoured"
@@ -142,13 +142,13 @@ def shift(
         tilts.append((favoured_rows, ~plus))
     for rows, giving in tilts:
         tilted = np.broadcast_to(rows, cpt.shape[:-1])
-        cpt[tilted] = _move(cpt[tilted], giving, beta)
+        cpt[tilted] = _move_probability(cpt[tilted], giving, beta)
     cpts = list(net.cpts)
     cpts[net.index(outcome)] = cpt
     return replace(net, cpts=tuple(cpts))
 
 
-def _move(rows: Floats, giving: NDArray[np.bool_], beta: float) -> Floats:
+def _move_probability(rows: Floats, giving: NDArray[np.bool_], beta: float) -> Floats:
     """Return rows in which a share `beta` of the giving levels' probability is spread over the others."""
     moved = rows.copy()
     moved[..., giving] = rows[..., giving] * (1 - beta)
@@ -160,13 +160,13 @@ def _move(rows: Floats, giving: NDArray[np.bool_], beta: float) -> Floats:
     return moved
 
 
-def _column(net: BayesNet, name: str) -> Column:
+def _find_column(net: BayesNet, name: str) -> Column:
     if name not in net.names:
         raise user_error(f'the network has no column "{name}"', suggest(name, net.names))
     return net.columns[net.index(name)]
 
 
-def _levels(column: Column, chosen: Sequence[str]) -> NDArray[np.bool_]:
+def _find_levels(column: Column, chosen: Sequence[str]) -> NDArray[np.bool_]:
     for level in chosen:
         if level not in column.levels:
             raise user_error(f'column "{column.name}" has no level "{level}"', suggest(level, column.levels))

@@ -292,35 +292,35 @@ def compute_facts(
     if not include_protected:
         unseen = tuple(hidden) or tuple(world.groups)
     # 1. The people whom rules are judged on, and those of the record, whom rules are learned from.
-    view = _view(world, unseen, features, sums)
-    truth = _people(view, "true", view.judged)
+    view = _make_view(world, unseen, features, sums)
+    truth = _make_people(view, "true", view.judged)
     unbiased = world.network is world.base and not world.included and not world.omitted
     if unbiased:
         record = learned = truth
     else:
-        record = learned = _people(view, "recorded", world.network)
+        record = learned = _make_people(view, "recorded", world.network)
     if any(name != node for name, node in view.seen_nodes.items()):
         # Rules that are shown true features are still learned from recorded ones.
-        learned = _people(_view(world, unseen, "recorded", sums), "recorded", world.network)
+        learned = _make_people(_make_view(world, unseen, "recorded", sums), "recorded", world.network)
     # 2. The people of the record by the tables of the truth: β and history have changed the record's own.
     recorded = record
     if not world.included and not world.altered:
         recorded = truth
     elif view.judged is not world.network:
-        recorded = _people(view, "recorded", view.judged)
+        recorded = _make_people(view, "recorded", view.judged)
     counts: dict[tuple[str, Labels], Counts] = {}
-    for name, rule in _rules(learned, truth, not unseen):
+    for name, rule in _make_rules(learned, truth, not unseen):
         counts[name, "true"] = truth.counts(rule(truth))
         if recorded is truth:
             counts[name, "recorded"] = counts[name, "true"]
         else:
             counts[name, "recorded"] = recorded.counts(rule(recorded))
-    values = dict(_values(view, counts, truth, record))
+    values = dict(_compute_quantities(view, counts, truth, record))
     how: How = "exact" if {truth.how, record.how, learned.how} == {"exact"} else "draws"
     return WorldFacts(how, counts, values)
 
 
-def _view(world: World, unseen: Sequence[str], features: Labels, sums: _Sums) -> _View:
+def _make_view(world: World, unseen: Sequence[str], features: Labels, sums: _Sums) -> _View:
     """Return the view that rules have of a world when some columns are hidden from them."""
     evidence = dict.fromkeys(world.included, YES)
     excluded = {world.label} | set(unseen)
@@ -363,7 +363,7 @@ def _judged_network(world: World) -> BayesNet:
     return replace(net, parents=tuple(parents), cpts=tuple(cpts))
 
 
-def _people(view: _View, labels: Labels, net: BayesNet) -> _People:
+def _make_people(view: _View, labels: Labels, net: BayesNet) -> _People:
     """Return all people with true groups and labels, or the included with the recorded ones."""
     world = view.world
     label = world.label
@@ -380,7 +380,7 @@ def _people(view: _View, labels: Labels, net: BayesNet) -> _People:
     # 1. The nodes that scores and groups depend on, and people as cells of their joint distribution or drawn.
     true_boundary = markov_boundary(view.judged, true_label, view.true_seen)
     nodes = tuple(dict.fromkeys(chain(groups, true_groups, view.seen_nodes.values(), true_boundary)))
-    cells = _cells(view, net, nodes, outcome, evidence)
+    cells = _compute_cells(view, net, nodes, outcome, evidence)
     how: How
     if cells:
         how = "exact"
@@ -441,7 +441,7 @@ def _never_recorded(view: _View, seen_codes: Mapping[str, Rows]) -> NDArray[np.b
     return never
 
 
-def _cells(
+def _compute_cells(
     view: _View, net: BayesNet, nodes: Sequence[str], outcome: str, evidence: Mapping[str, str]
 ) -> tuple[dict[str, Rows], Floats] | None:
     """Return the cells of nodes that have mass, and it by outcome; None where there are too many cells."""
@@ -481,16 +481,16 @@ Rule = Callable[[_People], Floats]
 """The chance with which each of some people is accepted."""
 
 
-def _rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tuple[str, Rule]]:
+def _make_rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tuple[str, Rule]]:
     """Yield the rules that the record gives, and two for somebody who knows the truth."""
     yield "constant-accept", lambda people: np.ones(len(people.score))
     yield "constant-refuse", lambda people: np.zeros(len(people.score))
     yield "bayes", lambda people: (people.score >= 0.5 - EQUAL).astype(np.float64)
-    yield "oracle-thresholds", _thresholds(truth.points_by_seen_group)
+    yield "oracle-thresholds", _make_threshold_rule(truth.points_by_seen_group)
     deprived, favoured = learned.points_by_seen_group
     corners = hull(_drop_inner_points(deprived)), hull(_drop_inner_points(favoured))
     for name, constrained_rate in HELD.items():
-        yield name, _mixture(frontier_of_hulls(corners, constrained_rate, [0.0]).draws)
+        yield name, _make_mixture(frontier_of_hulls(corners, constrained_rate, [0.0]).draws)
     best_thresholds = np.array([0.5, 0.5])
     if not all_seen:
         by_truth = replace(truth, score=truth.truth).points_by_group
@@ -501,7 +501,7 @@ def _rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tuple[s
     )
 
 
-def _thresholds(points_by_group: Sequence[GroupPoints]) -> Rule:
+def _make_threshold_rule(points_by_group: Sequence[GroupPoints]) -> Rule:
     """Return the rule that accepts whose score is at least the best threshold of the group that it sees."""
     limits = np.array([_best_threshold(points) for points in points_by_group]) - EQUAL
     return lambda people: (people.score >= limits[people.seen_group]).astype(np.float64)
@@ -529,7 +529,7 @@ def _drop_inner_points(points: GroupPoints) -> GroupPoints:
     return points
 
 
-def _mixture(draws: Sequence[Draw]) -> Rule:
+def _make_mixture(draws: Sequence[Draw]) -> Rule:
     """Return the rule that draws one of two thresholds of each group; NaN where there are none."""
 
     def rule(people: _People) -> Floats:
@@ -544,7 +544,7 @@ def _mixture(draws: Sequence[Draw]) -> Rule:
     return rule
 
 
-def _values(
+def _compute_quantities(
     view: _View, counts: Mapping[tuple[str, Labels], Counts], truth: _People, record: _People
 ) -> Iterator[tuple[tuple[str, str, str], Floats]]:
     """Yield the quantities of a world, by quantity, labels and group."""
@@ -555,18 +555,19 @@ def _values(
         for g, group in enumerate(PAIR):
             yield ("share", labels, group), labelled[:, g].sum(-1)
             yield ("favourable", labels, group), rate[:, g]
-            yield ("auc", labels, group), _auc(people, g)
+            yield ("auc", labels, group), _compute_auc(people, g)
         yield ("disparity", labels, ""), rate[:, 1] - rate[:, 0]
-    yield ("total-variation", "", ""), _total_variation(view.world, view.sums)
+    yield ("total-variation", "", ""), _compute_total_variation(view.world, view.sums)
     weight = truth.weight
     for g, group in enumerate(PAIR):
         shares = [
-            _discordant(truth.truth[rows], truth.score[rows], weight[rows]) for rows in truth.batches(g)
+            _compute_discordance(truth.truth[rows], truth.score[rows], weight[rows])
+            for rows in truth.batches(g)
         ]
         discordant = np.array(shares)
         yield ("discordant", "", group), discordant
         yield ("kept", "", group), np.array([0.0 if discordant.any() else 1.0])
-        yield from _odds(view, truth, g, group)
+        yield from _compare_odds(view, truth, g, group)
     best_accuracy = measure("accuracy", counts["truth", "true"])
     yield (
         ("thresholds-lose", "true", ""),
@@ -575,7 +576,7 @@ def _values(
     yield ("unseen", "", ""), np.asarray(np.bincount(truth.batch, truth.weight * truth.unseen), np.float64)
 
 
-def _auc(people: _People, g: int) -> Floats:
+def _compute_auc(people: _People, g: int) -> Floats:
     """Return the chance that p' ranks a positive of a group above a negative, ties half; NaN without both."""
     if people.how == "exact":  # one batch
         curves = [people.points_by_group[g]]
@@ -596,7 +597,7 @@ def _points(score: Floats, mass: Floats) -> GroupPoints:
     return group_points(np.tile(lowest, 2), np.repeat([0, 1], len(lowest)), np.concatenate(masses))
 
 
-def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
+def _compute_discordance(truth: Floats, score: Floats, weight: Floats) -> float:
     """Return the share of the pairs of people with different p that p' orders the other way or not at all.
 
     Two orders are compared as in Kendall's tau: after a sort by p, the pairs that p' inverts are counted bit
@@ -604,8 +605,8 @@ def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
     """
     if np.array_equal(truth, score):
         return 0.0
-    p = _ranks(truth, EQUAL)
-    q = _ranks(score, TIED)
+    p = _rank(truth, EQUAL)
+    q = _rank(score, TIED)
     cell, pair_index = np.unique(p * (q.max(initial=0) + 1) + q, return_inverse=True)
     w = np.bincount(pair_index, weight)
     p = cell // (q.max(initial=0) + 1)
@@ -640,7 +641,7 @@ def _sum_within_blocks(values: NDArray[Any], start: Rows, block: Rows) -> NDArra
     return np.asarray(run - (run[start] - values[start])[block])
 
 
-def _ranks(values: Floats, nearest: float) -> Rows:
+def _rank(values: Floats, nearest: float) -> Rows:
     """Return the rank of each value; values no further apart than `nearest` have the same."""
     order = np.argsort(values, kind="stable")
     ranks = np.zeros(len(values), np.intp)
@@ -648,7 +649,9 @@ def _ranks(values: Floats, nearest: float) -> Rows:
     return ranks
 
 
-def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tuple[str, str, str], Floats]]:
+def _compare_odds(
+    view: _View, truth: _People, g: int, group: str
+) -> Iterator[tuple[tuple[str, str, str], Floats]]:
     """Yield by how much the odds of p' are those of p: for a group or, if need be, by row of the outcome."""
     p = truth.truth
     q = truth.score
@@ -685,7 +688,7 @@ def _alike(least: ArrayLike, most: ArrayLike) -> NDArray[np.bool_]:
         return np.asarray(np.isfinite(most) & (np.subtract(most, least) <= np.multiply(EQUAL, most)))
 
 
-def _total_variation(world: World, sums: _Sums) -> Floats:
+def _compute_total_variation(world: World, sums: _Sums) -> Floats:
     """Return the total variation between the record and the truth, over the recorded columns, by batch.
 
     Half the sum of |P' − P|: the most by which the probability of anything that can be said of the recorded

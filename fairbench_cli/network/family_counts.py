@@ -72,7 +72,7 @@ def count_family(
     for j in remaining_columns:
         dense = size * levels[j] <= DENSE_CELLS
         if not dense:
-            keys, size = _renumber(keys)
+            keys, size = _renumber_keys(keys)
         keys *= levels[j]
         keys += columns[j]
         size *= levels[j]
@@ -82,7 +82,7 @@ def count_family(
     return _count_sparse(keys, r)
 
 
-def _renumber(keys: Keys) -> tuple[Keys, int]:
+def _renumber_keys(keys: Keys) -> tuple[Keys, int]:
     distinct, position = np.unique(keys, return_inverse=True)
     return position.astype(np.int64, copy=False), len(distinct)
 
@@ -144,9 +144,9 @@ def make_local_score(table: Table, score: ScoreName = "bic", iss: float = 1.0) -
         r = levels[node]
         q = prod(levels[i] for i in parents)
         if score == "k2":
-            return _dirichlet(counts, cell=1.0, configuration=float(r))
+            return _score_dirichlet(counts, cell=1.0, configuration=float(r))
         if score == "bde":
-            return _dirichlet(counts, cell=iss / (r * q), configuration=iss / q)
+            return _score_dirichlet(counts, cell=iss / (r * q), configuration=iss / q)
         likelihood = float(np.sum(counts.cells * np.log(counts.cells / counts.totals)))
         return likelihood - penalty * (r - 1) * q
 
@@ -158,7 +158,7 @@ def compute_network_score(local: LocalScore, parents: tuple[tuple[int, ...], ...
     return sum(local(node, parents[node]) for node in range(len(parents)))
 
 
-def _dirichlet(counts: FamilyCounts, cell: float, configuration: float) -> float:
+def _score_dirichlet(counts: FamilyCounts, cell: float, configuration: float) -> float:
     # Cells and configurations that do not occur add nothing.
     from scipy.special import gammaln
 

@@ -117,7 +117,7 @@ def to_json(net: BayesNet, meta: Meta) -> str:
     for name, cpt in zip(net.names, net.cpts, strict=True):
         cpts[name] = {"parents": list(net.parents_of(name)), "rows": cpt.tolist()}
     content["cpts"] = cpts
-    return _pretty(signed(content), "") + "\n"
+    return _format_json(signed(content), "") + "\n"
 
 
 def decisive_text(path: str | Path) -> str:
@@ -127,7 +127,7 @@ def decisive_text(path: str | Path) -> str:
     if "stand_in" not in content:
         return text
     decisive = {key: value for key, value in content.items() if key not in ("stand_in", FIELD)}
-    return _pretty(decisive, "") + "\n"
+    return _format_json(decisive, "") + "\n"
 
 
 def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
@@ -138,17 +138,17 @@ def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
         where = path
         if isinstance(error, json.JSONDecodeError):
             where = f"{path}:{error.lineno}"
-        _refuse(where, "the file is not JSON")
+        _refuse_file(where, "the file is not JSON")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        _refuse(path, f'this is no network file: it has no "format": "{FORMAT}"')
+        _refuse_file(path, f'this is no network file: it has no "format": "{FORMAT}"')
     try:
         file = _NetworkFile.model_validate(content)
-        network = _network(file)
+        network = _to_network(file)
     except ValidationError as error:
         first_error = error.errors()[0]
-        _refuse(path, f"{'.'.join(map(str, first_error['loc']))}: {first_error['msg']}")
+        _refuse_file(path, f"{'.'.join(map(str, first_error['loc']))}: {first_error['msg']}")
     except ValueError as error:
-        _refuse(path, str(error))
+        _refuse_file(path, str(error))
     if is_whole(content) is False:
         problem = "the network was changed or damaged since it was written: its sha256 is another"
         fix = "take an undamaged copy; if the change was meant, remove `sha256` at its end"
@@ -218,7 +218,7 @@ class _NetworkFile(StrictModel):
         return source
 
 
-def _network(file: _NetworkFile) -> BayesNet:
+def _to_network(file: _NetworkFile) -> BayesNet:
     columns = []
     for entry in file.columns:
         columns.append(Column(entry.name, tuple(entry.levels), entry.kind, tuple(entry.values)))
@@ -233,11 +233,11 @@ def _network(file: _NetworkFile) -> BayesNet:
         parents.append(tuple(names.index(parent) for parent in file.cpts[name].parents))
     if sorted(map(list, named_arcs(names, parents))) != sorted(file.arcs):
         raise ValueError("`arcs` and the parents in `cpts` differ")
-    tables = tuple(_array(name, file.cpts[name].rows) for name in names)
+    tables = tuple(_to_array(name, file.cpts[name].rows) for name in names)
     return BayesNet(tuple(columns), tuple(parents), tables)
 
 
-def _array(name: str, rows: list[Any]) -> Floats:
+def _to_array(name: str, rows: list[Any]) -> Floats:
     try:
         table = np.array(rows)
     except ValueError:
@@ -247,19 +247,19 @@ def _array(name: str, rows: list[Any]) -> Floats:
     return table.astype(np.float64)
 
 
-def _pretty(value: Any, indent: str) -> str:
+def _format_json(value: Any, indent: str) -> str:
     inner = indent + "  "
     if isinstance(value, Mapping) and value:
         fields = []
         for key, inner_value in value.items():
-            fields.append(f"{inner}{json.dumps(key, ensure_ascii=False)}: {_pretty(inner_value, inner)}")
+            fields.append(f"{inner}{json.dumps(key, ensure_ascii=False)}: {_format_json(inner_value, inner)}")
         return "{\n" + ",\n".join(fields) + f"\n{indent}}}"
     if isinstance(value, (list, tuple)) and any(isinstance(x, (list, tuple, Mapping)) for x in value):
-        lines = ",\n".join(inner + _pretty(element, inner) for element in value)
+        lines = ",\n".join(inner + _format_json(element, inner) for element in value)
         return f"[\n{lines}\n{indent}]"
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _refuse(where: str | Path, problem: str) -> NoReturn:
+def _refuse_file(where: str | Path, problem: str) -> NoReturn:
     fix = "give a file written by fairbench, or learn the network again"
     raise user_error(problem, fix, str(where)) from None

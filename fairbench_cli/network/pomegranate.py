@@ -84,7 +84,7 @@ def chow_liu(table: Table) -> Parents:
     most = max(table.level_counts)
     _refuse_large(table, most**2 * len(table.columns))
     all_levels = np.repeat(np.arange(most)[:, None], len(table.columns), axis=1)
-    return _learned(table, all_levels, algorithm="chow-liu")
+    return _learn(table, all_levels, algorithm="chow-liu")
 
 
 def exact_search(table: Table, excluded: Sequence[Sequence[int]], max_parents: int) -> Parents:
@@ -106,10 +106,10 @@ def exact_search(table: Table, excluded: Sequence[Sequence[int]], max_parents: i
         raise user_error(problem, "drop columns, or use the learner hill-climbing or tabu")
     _refuse_large(table, max(table.level_counts) ** columns)
     last_levels = np.array([table.level_counts]) - 1
-    return _learned(table, last_levels, algorithm="exact", exclude_parents=excluded, max_parents=max_parents)
+    return _learn(table, last_levels, algorithm="exact", exclude_parents=excluded, max_parents=max_parents)
 
 
-def _learned(table: Table, levels: Any, **settings: Any) -> Parents:
+def _learn(table: Table, levels: Any, **settings: Any) -> Parents:
     """Return the structure that pomegranate learns of the rows, and of others that weigh nothing."""
     model = _network_class()(**settings, pseudocount=NOTHING)
     import torch

@@ -81,47 +81,47 @@ def compute_posterior(
     >>> compute_posterior(net, ["s"], {"y": "yes"}).table.tolist()
     [0.25, 0.75]
     """
-    fixed = _codes(net, evidence or {})
+    fixed = _to_codes(net, evidence or {})
     query_indices = _query_indices(net, query_nodes, fixed)
     if engine == "pomegranate":
-        return _by_pomegranate(net, query_indices, fixed)
+        return _query_pomegranate(net, query_indices, fixed)
     table, exponent = _eliminate(net, query_indices, fixed)
     total = float(table.sum())
     if total == 0:
-        raise _impossible(net, fixed)
+        raise _impossible_error(net, fixed)
     probability = 1.0
     if fixed:
         probability = exp(exponent + log(total))
     return Posterior(table / total, probability)
 
 
-def _by_pomegranate(net: BayesNet, query_indices: Sequence[int], fixed: Mapping[int, int]) -> Posterior:
+def _query_pomegranate(net: BayesNet, query_indices: Sequence[int], fixed: Mapping[int, int]) -> Posterior:
     if len(query_indices) > 1:
         problem = f"pomegranate answers for one column at a time, and {len(query_indices)} are asked for"
         raise user_error(problem, "ask for one, or use the engine exact")
     table = loopy_posterior(net, query_indices[0], fixed)
     if np.isnan(table).any():
-        raise _impossible(net, fixed)
+        raise _impossible_error(net, fixed)
     return Posterior(table, nan)
 
 
 def _eliminate(net: BayesNet, query_indices: Sequence[int], fixed: Mapping[int, int]) -> tuple[Floats, float]:
     """Return P(query, evidence) over a power of e, one axis per column asked for, and the exponent."""
-    factors, exponent = _factors(net, query_indices, fixed)
+    factors, exponent = _relevant_factors(net, query_indices, fixed)
     shape = [len(net.columns[j].levels) for j in query_indices]
     if prod(shape) > LARGEST:
-        raise _too_large(prod(shape))
+        raise _too_large_error(prod(shape))
     if any(not columns for columns, _ in factors):  # a single 0: the evidence is impossible
         return np.zeros(shape), 0.0
-    return _product(factors, tuple(query_indices))[1], exponent
+    return _multiply_factors(factors, tuple(query_indices))[1], exponent
 
 
-def _factors(
+def _relevant_factors(
     net: BayesNet, query_indices: Sequence[int], fixed: Mapping[int, int]
 ) -> tuple[list[Factor], float]:
     """Return tables whose product is P(query, evidence) over a power of e, and the exponent."""
-    relevant = _ancestors(net, set(query_indices) | set(fixed))
-    tables = [_restrict(net, j, fixed) for j in relevant]
+    relevant = _find_ancestors(net, set(query_indices) | set(fixed))
+    tables = [_fix_cpt(net, j, fixed) for j in relevant]
     hidden = set(relevant) - set(query_indices) - set(fixed)
     return _sum_out(tables, hidden, net)
 
@@ -145,10 +145,10 @@ def compute_factors(
     UserError
         As `compute_posterior`.
     """
-    fixed = _codes(net, evidence or {})
+    fixed = _to_codes(net, evidence or {})
     query_indices = _query_indices(net, query_nodes, fixed)
     axis_of = {j: i for i, j in enumerate(query_indices)}
-    factors, exponent = _factors(net, query_indices, fixed)
+    factors, exponent = _relevant_factors(net, query_indices, fixed)
     tables: dict[tuple[str, ...], Floats] = {}
     for columns, table in factors:
         names = tuple(query_nodes[i] for i in sorted(axis_of[j] for j in columns))
@@ -190,11 +190,11 @@ def _sum_out(factors: Sequence[Factor], hidden: Collection[int], net: BayesNet) 
             costs[j] = prod(sizes[i] for i in scopes[j])
         node = min(remaining, key=lambda j: (costs[j], j))
         if costs[node] > LARGEST:
-            raise _too_large(costs[node])
+            raise _too_large_error(costs[node])
         remaining.remove(node)
         node_factors = [factor for factor in scaled if node in factor[0]]
         scaled = [factor for factor in scaled if node not in factor[0]]
-        unscaled = [_product(node_factors, tuple(sorted(scopes[node] - {node})))]
+        unscaled = [_multiply_factors(node_factors, tuple(sorted(scopes[node] - {node})))]
 
 
 def markov_boundary(
@@ -227,15 +227,15 @@ def markov_boundary(
     """
     seen_nodes = {net.index(name) for name in seen}
     fixed = {net.index(name) for name in evidence}
-    boundary, _ = _around(net, net.index(column), seen_nodes, fixed)
+    boundary, _ = _find_boundary(net, net.index(column), seen_nodes, fixed)
     return tuple(net.names[j] for j in sorted(boundary))
 
 
-def _around(
+def _find_boundary(
     net: BayesNet, node: int, seen: Collection[int], fixed: Collection[int]
 ) -> tuple[set[int], set[int]]:
     """Return the boundary of a column among those seen, and the column with the hidden ones within it."""
-    families = [{j} | set(net.parents[j]) for j in _ancestors(net, {node} | set(seen) | set(fixed))]
+    families = [{j} | set(net.parents[j]) for j in _find_ancestors(net, {node} | set(seen) | set(fixed))]
     boundary: set[int] = set()
     inside = {node}
     frontier = [node]
@@ -286,13 +286,13 @@ def compute_chances(
     [0.25, 0.75]
     """
     node = net.index(column)
-    fixed = _codes(net, evidence or {})
+    fixed = _to_codes(net, evidence or {})
     seen_nodes = {net.index(name) for name in seen}
-    boundary, inside = _around(net, node, seen_nodes, fixed)
+    boundary, inside = _find_boundary(net, node, seen_nodes, fixed)
     hidden = sorted(inside - {node})
     # All tables but these have nothing to do with the column, given its boundary.
-    relevant = _ancestors(net, {node} | seen_nodes | set(fixed))
-    tables = [_restrict(net, j, fixed) for j in relevant if inside & ({j} | set(net.parents[j]))]
+    relevant = _find_ancestors(net, {node} | seen_nodes | set(fixed))
+    tables = [_fix_cpt(net, j, fixed) for j in relevant if inside & ({j} | set(net.parents[j]))]
     codes = {j: rows[net.names[j]] for j in boundary}
     n_rows = len(next(iter(rows.values())))
     try:
@@ -305,7 +305,7 @@ def compute_chances(
         mass = np.zeros((n_rows, len(net.columns[node].levels)))
         for combination in product(*map(range, sizes)):
             hidden_levels = dict(zip(hidden, combination, strict=True))
-            factors = [_fix(factor, hidden_levels) for factor in tables]
+            factors = [_fix_levels(factor, hidden_levels) for factor in tables]
             mass += _multiply_at_rows(factors, node, codes, net, n_rows)
     return divide(mass[:, net.levels_of(column).index(level)], mass.sum(1))
 
@@ -326,20 +326,20 @@ def _multiply_at_rows(
     return mass
 
 
-def _fix(factor: Factor, fixed: Mapping[int, int]) -> Factor:
+def _fix_levels(factor: Factor, fixed: Mapping[int, int]) -> Factor:
     """Return a table at the codes of some of its columns."""
     columns, table = factor
     index = tuple(fixed.get(j, slice(None)) for j in columns)
     return tuple(j for j in columns if j not in fixed), np.asarray(table[index])
 
 
-def _restrict(net: BayesNet, j: int, fixed: Mapping[int, int]) -> Factor:
+def _fix_cpt(net: BayesNet, j: int, fixed: Mapping[int, int]) -> Factor:
     """Return the table of column `j` at the levels that are known."""
     nodes = net.parents[j] + (j,)
-    return _fix((nodes, net.cpts[j]), fixed)
+    return _fix_levels((nodes, net.cpts[j]), fixed)
 
 
-def _product(factors: Sequence[Factor], columns: tuple[int, ...]) -> Factor:
+def _multiply_factors(factors: Sequence[Factor], columns: tuple[int, ...]) -> Factor:
     """Return the product of some tables, summed over all columns but those given, which are its axes."""
     product_nodes: tuple[int, ...] = ()
     product: Floats = np.ones(())
@@ -360,7 +360,7 @@ def _einsum(*operands: object) -> Floats:
     return np.asarray(einsum(*operands))
 
 
-def _ancestors(net: BayesNet, columns: Collection[int]) -> list[int]:
+def _find_ancestors(net: BayesNet, columns: Collection[int]) -> list[int]:
     """Return some columns and their ancestors: the tables of all others sum to 1."""
     found_nodes = set(columns)
     frontier = list(columns)
@@ -371,7 +371,7 @@ def _ancestors(net: BayesNet, columns: Collection[int]) -> list[int]:
     return sorted(found_nodes)
 
 
-def _codes(net: BayesNet, evidence: Mapping[str, str]) -> dict[int, int]:
+def _to_codes(net: BayesNet, evidence: Mapping[str, str]) -> dict[int, int]:
     """Return the level's code by the index of its column, checked."""
     fixed = {}
     for name, level in evidence.items():
@@ -400,7 +400,7 @@ def _check_column(net: BayesNet, name: str, option: Flag) -> None:
         raise user_error(f'the network has no column "{name}"', suggest(name, net.names), option)
 
 
-def _impossible(net: BayesNet, fixed: Mapping[int, int]) -> UserError:
+def _impossible_error(net: BayesNet, fixed: Mapping[int, int]) -> UserError:
     """Return the error for levels of probability 0, which names as few of them as cannot go together."""
     conflict = dict(fixed)
     for j in fixed:
@@ -413,7 +413,7 @@ def _impossible(net: BayesNet, fixed: Mapping[int, int]) -> UserError:
     return user_error(f"the network gives {' and '.join(conditions)} probability 0", "leave out one of them")
 
 
-def _too_large(size: int) -> UserError:
+def _too_large_error(size: int) -> UserError:
     problem = f"the answer needs a table of {size:,} numbers, and {LARGEST:,} are the most"
     return user_error(problem, "ask for fewer columns at once, or give the level of more columns")
 

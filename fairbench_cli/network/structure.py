@@ -219,7 +219,7 @@ def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobod
     if tabu < 1 or (patience is not None and patience < 0):
         problem = f"tabu is {tabu} and patience is {patience}"
         raise user_error(problem, "give tabu 1 or more and patience 0 or more")
-    allowed = _constraints(table.names, settings)
+    allowed = _read_constraints(table.names, settings)
     search = Search(local, score in EQUIVALENT, allowed)
     start = allowed.start(len(table.columns))
     if learner == "chow-liu":
@@ -291,7 +291,7 @@ def _exact_graph(table: Table, allowed: Constraints) -> Graph:
     return graph
 
 
-def _constraints(names: Sequence[str], settings: LearnSettings) -> Constraints:
+def _read_constraints(names: Sequence[str], settings: LearnSettings) -> Constraints:
     """Return the constraints with indices for names, checked against the columns and each other."""
     if settings.max_parents is None:
         limit = len(names)

@@ -327,7 +327,7 @@ def make_world(
     problems = list[Problem]()
     for mechanism in mechanisms:
         name = mechanism.strength
-        strength = _strength_of(mechanism)
+        strength = _find_strength(mechanism)
         if not 0 <= strength <= 1:
             problems.append(Problem(f"{name} is {strength}", f"give a {name} from 0 to 1"))
         problems += mechanism.check(data)
@@ -335,14 +335,14 @@ def make_world(
         raise UserError(*dict.fromkeys(problems))
     world = World(net, net, label, favourable, groups)
     for mechanism in mechanisms:
-        if not mechanism.neutral or _strength_of(mechanism):
+        if not mechanism.neutral or _find_strength(mechanism):
             world = mechanism.apply(world)
     if mechanisms:
         _check_possible(world)
     return world
 
 
-def _strength_of(mechanism: Mechanism) -> float:
+def _find_strength(mechanism: Mechanism) -> float:
     """Return the strength of a mechanism, 1 where it has none."""
     if mechanism.strength is None:
         return 1.0
@@ -451,7 +451,7 @@ def draw_people(world: World, n: int, seed: int) -> WorldRows:
         block = block[: n - n_found]
         rows[n_found : n_found + len(block)] = block
         n_found += len(block)
-    return _rows_of(world, rows, np.ones(n, bool))
+    return _to_world_rows(world, rows, np.ones(n, bool))
 
 
 def record_people(world: World, true: Table, seed: int) -> WorldRows:
@@ -483,10 +483,10 @@ def record_people(world: World, true: Table, seed: int) -> WorldRows:
     for start in range(0, len(rows), BLOCK):
         fill(rows[start : start + BLOCK])
     inclusion_nodes = [network.index(name) for name in world.included]
-    return _rows_of(world, rows, np.asarray(rows[:, inclusion_nodes].all(axis=1)))
+    return _to_world_rows(world, rows, np.asarray(rows[:, inclusion_nodes].all(axis=1)))
 
 
-def _rows_of(world: World, rows: Codes, included: NDArray[np.bool_]) -> WorldRows:
+def _to_world_rows(world: World, rows: Codes, included: NDArray[np.bool_]) -> WorldRows:
     """Return the record and the truth of rows of all nodes."""
     network = world.network
     base = world.base

@@ -128,7 +128,7 @@ class CardCheck:
     missing: tuple[MissingCells, ...] = ()
 
 
-def check_card(card: Card, found: LocatedFiles) -> CardCheck:
+def check_card(card: Card, located: LocatedFiles) -> CardCheck:
     """Return the findings of the checks of every column of a card's files.
 
     Raises
@@ -136,7 +136,7 @@ def check_card(card: Card, found: LocatedFiles) -> CardCheck:
     UserError
         When the files do not fit the card.
     """
-    return check_rows(read_raw_rows(card, found))
+    return check_rows(read_raw_rows(card, located))
 
 
 def check_rows(rows: RawRows) -> CardCheck:
@@ -157,26 +157,30 @@ def check_rows(rows: RawRows) -> CardCheck:
         *check_files(rows),
         *check_code_book(rows),
     ]
-    shown = {trap: tuple(one for one in findings if covers(trap, one)) for trap in card.traps}
-    new = [one for one in findings if not any(covers(trap, one) for trap in card.traps)]
-    used = len(rows.features) + 1
+    found_traps = {
+        trap: tuple(finding for finding in findings if covers(trap, finding)) for trap in card.traps
+    }
+    new = [finding for finding in findings if not any(covers(trap, finding) for trap in card.traps)]
+    n_used = len(rows.features) + 1
     return CardCheck(
         rows=int(rows.complete.sum()),
-        used=used,
-        left_out=rows.cells.shape[1] - used,
+        used=n_used,
+        left_out=rows.cells.shape[1] - n_used,
         guessing=guessing_accuracy(rows),
         warnings=(
-            *(one for one in new if one.used),
+            *(finding for finding in new if finding.used),
             *(
-                _stale(rows, place)
-                for place, trap in enumerate(card.traps)
-                if not shown[trap] and trap.kind != "lost-group"  # two versions show it
+                _make_stale_trap(rows, index)
+                for index, trap in enumerate(card.traps)
+                if not found_traps[trap] and trap.kind != "lost-group"  # two versions show it
             ),
             *check_expectations(rows),
         ),
-        found_traps={trap: found for trap, found in shown.items() if found},
+        found_traps={trap: found for trap, found in found_traps.items() if found},
         noted=tuple(
-            one for one in new if not one.used and not (one.kind == "leak" and one.column in by_column)
+            finding
+            for finding in new
+            if not finding.used and not (finding.kind == "leak" and finding.column in by_column)
         ),
         left_out_leaks=tuple(leak for leak in leaking if card.drops(leak.column)),
         rows_before=len(rows.cells),
@@ -189,11 +193,11 @@ def covers(trap: Trap, finding: Finding) -> bool:
     return trap.kind == finding.kind and trap.column in (None, finding.column)
 
 
-def _stale(rows: RawRows, place: int) -> Finding:
-    trap = rows.card.traps[place]
-    what = f"is no {trap.kind} trap in these rows, though the card names one"
+def _make_stale_trap(rows: RawRows, index: int) -> Finding:
+    trap = rows.card.traps[index]
+    problem = f"is no {trap.kind} trap in these rows, though the card names one"
     fix = "remove the trap from the card, or look what has become of the data"
-    return rows.finding(trap.kind, trap.column or "", what, fix, "traps", place)
+    return rows.finding(trap.kind, trap.column or "", problem, fix, "traps", index)
 
 
 def check_expectations(rows: RawRows) -> Iterator[Finding]:
@@ -211,18 +215,18 @@ def check_expectations(rows: RawRows) -> Iterator[Finding]:
         rates = dataset.base_rates(name)
         for level, share in levels.items():
             facts.append((name, f"favourable of {level}", ("groups", name), share, rates.get(level)))
-    for column, what, place, wanted, is_now in facts:
-        whole = isinstance(wanted, int)
-        if is_now is None or abs(is_now - wanted) > (0 if whole else HALF):
+    for column, what, key_path, expected_value, is_now in facts:
+        is_count = isinstance(expected_value, int)
+        if is_now is None or abs(is_now - expected_value) > (0 if is_count else HALF):
             if is_now is None:
                 now = "nobody"
-            elif whole:
+            elif is_count:
                 now = f"{is_now:,}"
             else:
                 now = f"{is_now:.4f}"
-            said = f"has {what}: {now}; the card expects {wanted:,}"
+            problem = f"has {what}: {now}; the card expects {expected_value:,}"
             fix = "if the card is right, the file is another one: see `fairbench data verify`"
-            yield rows.finding("expected", column, said, fix, "expected", *place)
+            yield rows.finding("expected", column, problem, fix, "expected", *key_path)
 
 
 LOST = 0.02  # difference of the shares that were kept
@@ -295,7 +299,7 @@ class TwoVersions:
     warnings: tuple[Finding, ...]
 
 
-def compare_versions(first: RawRows, second: RawRows) -> TwoVersions:
+def compare_versions(before: RawRows, second: RawRows) -> TwoVersions:
     """Return the changes to the rows of a data set in another version of it.
 
     Rows of the first are all that its card keeps, those whose label is unknown or that lack a value among
@@ -306,34 +310,38 @@ def compare_versions(first: RawRows, second: RawRows) -> TwoVersions:
     UserError
         When the two cards have no protected attribute in common.
     """
-    names = [name for name in first.roles if name in second.roles]
+    names = [name for name in before.roles if name in second.roles]
     if not names:
-        what = f"{first.card.name} and {second.card.name} have no protected attribute in common"
-        raise user_error(what, "call their attributes alike in the cards")
-    everybody = (np.ones(len(rows.cells), dtype=bool) for rows in (first, second))
-    groups = [_group("", "all", first, second, *everybody)]
+        problem = f"{before.card.name} and {second.card.name} have no protected attribute in common"
+        raise user_error(problem, "call their attributes alike in the cards")
+    everybody = (np.ones(len(rows.cells), dtype=bool) for rows in (before, second))
+    groups = [_compare_group("", "all", before, second, *everybody)]
     for name in names:
-        sides = zip(*(rows.sides(rows.roles[name]) for rows in (first, second)), strict=True)
+        sides = zip(*(rows.sides(rows.roles[name]) for rows in (before, second)), strict=True)
         for group, both in zip(get_args(Side), sides, strict=True):
-            groups.append(_group(name, group, first, second, *both))
-    same = _same_rows(first, second)
-    warnings = (*_lost(first, second, groups), *_gone(first, second, names), *_changed(first, second, same))
-    return TwoVersions(tuple(groups), same, warnings)
+            groups.append(_compare_group(name, group, before, second, *both))
+    same_rows = _match_rows(before, second)
+    warnings = (
+        *_check_lost_groups(before, second, groups),
+        *_check_lost_levels(before, second, names),
+        *_check_changed_labels(before, second, same_rows),
+    )
+    return TwoVersions(tuple(groups), same_rows, warnings)
 
 
-def _group(
-    attribute: str, group: str, first: RawRows, second: RawRows, side: Mask, there: Mask
+def _compare_group(
+    attribute: str, group: str, first_version: RawRows, second: RawRows, side: Mask, second_side: Mask
 ) -> VersionGroup:
-    before = side & first.complete
-    after = there & second.complete
+    before = side & first_version.complete
+    after = second_side & second.complete
     rates = [
-        float(rows.favourable[known].mean()) if known.any() else math.nan
-        for rows, known in ((first, before), (second, after))
+        float(rows.favourable[mask].mean()) if mask.any() else math.nan
+        for rows, mask in ((first_version, before), (second, after))
     ]
     return VersionGroup(attribute, group, int(side.sum()), int(after.sum()), rates[0], rates[1])
 
 
-def _lost(first: RawRows, second: RawRows, groups: list[VersionGroup]) -> Iterator[Finding]:
+def _check_lost_groups(before: RawRows, second: RawRows, groups: list[VersionGroup]) -> Iterator[Finding]:
     """Yield the attributes of whose deprived another share was kept: by 2 points and 3 standard errors."""
     for deprived, favoured in zip(groups[1::2], groups[2::2], strict=True):
         shares = [group.kept_share for group in (deprived, favoured)]
@@ -343,22 +351,22 @@ def _lost(first: RawRows, second: RawRows, groups: list[VersionGroup]) -> Iterat
             sum(p * (1 - p) / group.before for p, group in zip(shares, (deprived, favoured), strict=True))
         )
         if abs(shares[0] - shares[1]) >= max(LOST, SURE * error):
-            what = (
+            problem = (
                 f"is kept unevenly: {second.card.name} has {percent_words(shares[0])} of the deprived and"
                 f" {percent_words(shares[1])} of the favoured"
             )
             name = deprived.attribute
-            fix = f"start from {first.card.name}, or say who was left out and why (`left_out`)"
-            yield second.finding("lost-group", name, what, fix, "protected", name)
+            fix = f"start from {before.card.name}, or say who was left out and why (`left_out`)"
+            yield second.finding("lost-group", name, problem, fix, "protected", name)
 
 
-def _gone(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding]:
+def _check_lost_levels(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding]:
     """Yield the levels of 30 rows or more that no row of the second version has."""
     columns = [name for name in first.cells.columns if name in second.cells.columns and name not in names]
     for name in [*names, *columns]:
         if name not in first.cells or name not in second.cells or first.card.drops(name):
             continue  # a joint attribute
-        before, after = (_level_counts(rows.cells[name]) for rows in (first, second))
+        before, after = (_count_levels(rows.cells[name]) for rows in (first, second))
         gone = {
             level: count
             for level, count in before.items()
@@ -368,51 +376,54 @@ def _gone(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding
         merged = 2 * sum(gone.values()) > sum(before.values())  # or recoded: other words for the same
         if gone and not (numbers or merged) and len(before) <= MOST and name != first.card.label.column:
             listed = ", ".join(f'"{level}" ({count:,} rows)' for level, count in gone.items())
-            what = f"has lost {listed}"
+            problem = f"has lost {listed}"
             fix = f"start from {first.card.name}, or say for whom it matters (`left_out`)"
-            yield second.finding("lost-group", str(name), what, fix, "columns", str(name))
+            yield second.finding("lost-group", str(name), problem, fix, "columns", str(name))
 
 
-def _changed(first: RawRows, second: RawRows, same: SameRows | None) -> Iterator[Finding]:
-    if same and same.changed:
-        what = f"differs from {first.card.name} in {same.changed:,} of {same.matched:,} rows that both have"
+def _check_changed_labels(before: RawRows, second: RawRows, same_rows: SameRows | None) -> Iterator[Finding]:
+    if same_rows and same_rows.changed:
+        problem = f"differs from {before.card.name} in {same_rows.changed:,} of {same_rows.matched:,} rows"
+        problem += " that both have"
         fix = "find out which of the two is the outcome"
-        if same.changed == same.matched:
+        if same_rows.changed == same_rows.matched:
             fix = "the two cards call opposite outcomes favourable: let them agree"
-        yield second.finding("contradiction", second.card.label.column, what, fix, "label")
+        yield second.finding("contradiction", second.card.label.column, problem, fix, "label")
 
 
-def _same_rows(first: RawRows, second: RawRows) -> SameRows | None:
+def _match_rows(before: RawRows, second: RawRows) -> SameRows | None:
     """Return the rows that occur once in each, told by the columns of the files that both have."""
-    skipped = {rows.card.label.column for rows in (first, second)} | {
-        rows.label_source for rows in (first, second)
+    skipped = {rows.card.label.column for rows in (before, second)} | {
+        rows.label_source for rows in (before, second)
     }
-    both_have = [name for name in first.cells.columns if name in second.cells.columns and name not in skipped]
-    cells = [rows.cells[both_have][rows.complete].apply(_comparable) for rows in (first, second)]
+    both_have = [
+        name for name in before.cells.columns if name in second.cells.columns and name not in skipped
+    ]
+    cells = [rows.cells[both_have][rows.complete].apply(_to_comparable) for rows in (before, second)]
     cells = [table.astype(dict.fromkeys(table.select_dtypes("number"), float)) for table in cells]
     # Words in one of them that are codes in the other tell no rows.
-    by = [str(name) for name in both_have if cells[0][name].dtype == cells[1][name].dtype]
+    key_columns = [str(name) for name in both_have if cells[0][name].dtype == cells[1][name].dtype]
     tables = [
-        table[by].assign(_favourable=rows.favourable[rows.complete])
-        for table, rows in zip(cells, (first, second), strict=True)
+        table[key_columns].assign(_favourable=rows.favourable[rows.complete])
+        for table, rows in zip(cells, (before, second), strict=True)
     ]
-    if not by:
+    if not key_columns:
         return None
-    once = [table.drop_duplicates(by, keep=False) for table in tables]
+    once = [table.drop_duplicates(key_columns, keep=False) for table in tables]
     if len(once[1]) < TELLING * min(map(len, tables)):
         return None
-    both = once[0].merge(once[1], on=by)
-    if len(both) < max(1, TELLING * min(map(len, once))):
+    joined = once[0].merge(once[1], on=key_columns)
+    if len(joined) < max(1, TELLING * min(map(len, once))):
         return None  # other people, of whom some are alike by chance
-    changed = both["_favourable_x"] != both["_favourable_y"]
-    return SameRows(tuple(by), len(both), int(changed.sum()))
+    changed = joined["_favourable_x"] != joined["_favourable_y"]
+    return SameRows(tuple(key_columns), len(joined), int(changed.sum()))
 
 
-def _level_counts(cells: "pd.Series[str]") -> dict[Hashable, int]:
-    return {level: int(count) for level, count in _comparable(cells).value_counts().items() if count}
+def _count_levels(cells: "pd.Series[str]") -> dict[Hashable, int]:
+    return {level: int(count) for level, count in _to_comparable(cells).value_counts().items() if count}
 
 
-def _comparable(cells: "pd.Series[str]") -> "pd.Series":
+def _to_comparable(cells: "pd.Series[str]") -> "pd.Series":
     """Return numbers as numbers, so that 1 and 1.0 are equal, and text as it is."""
     codes, values = pd.factorize(cells)
     distinct = pd.Series(np.asarray(values, dtype=object))

@@ -42,11 +42,11 @@ def check_groups(rows: RawRows) -> Iterator[Finding]:
         sides = rows.sides(roles)
         for name, gap in gaps.items():
             if name not in (roles.attribute, *roles.of) and gap.any():
-                yield from _missing(rows, name, gap, roles, sides)
-        yield from _small(rows, roles, sides)
+                yield from _check_missing(rows, name, gap, roles, sides)
+        yield from _check_few_rows(rows, roles, sides)
 
 
-def _missing(
+def _check_missing(
     rows: RawRows, name: str, gap: Mask, roles: Roles, sides: tuple[Mask, Mask]
 ) -> Iterator[Finding]:
     deprived, favoured = (float(gap[side].mean()) for side in sides)
@@ -59,21 +59,23 @@ def _missing(
         yield rows.finding("gaps-by-group", name, f"is missing in {shares} ({roles.attribute})", fix)
 
 
-def _small(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Finding]:
+def _check_few_rows(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Finding]:
     name = roles.attribute
-    place = ("protected", roles.attribute)
+    key_path = ("protected", roles.attribute)
     for group, side in zip(("deprived", "favoured"), sides, strict=True):
         rates = rows.favourable[side & rows.complete]
         wide = NORMAL * float(rates.std()) / math.sqrt(max(len(rates), 1))
         if FEW < len(rates) < SMALL_GROUP and not roles.of:
-            what = f"has {len(rates):,} {group} rows: their rate is known to ±{100 * wide:.0f} points"
-            yield rows.finding("few-rows", name, what, "give intervals with every rate", *place, used=False)
+            problem = f"has {len(rates):,} {group} rows: their rate is known to ±{100 * wide:.0f} points"
+            yield rows.finding(
+                "few-rows", name, problem, "give intervals with every rate", *key_path, used=False
+            )
         for outcome, having in (("favourable", rows.favourable), ("unfavourable", ~rows.favourable)):
             count = int((side & having & rows.complete).sum())
             if count < FEW:
-                what = f"has {count} {group} row{'' if count == 1 else 's'} with {outcome} {roles.label}"
+                problem = f"has {count} {group} row{'' if count == 1 else 's'} with {outcome} {roles.label}"
                 fix = f"below {FEW}, error rates of a group are guesses: merge levels or get more rows"
-                yield rows.finding("few-rows", name, what, fix, *place)
+                yield rows.finding("few-rows", name, problem, fix, *key_path)
 
 
 def check_directions(rows: RawRows) -> Iterator[Finding]:
@@ -96,24 +98,24 @@ def check_directions(rows: RawRows) -> Iterator[Finding]:
             f"{percent_words(deprived)} of the deprived and {percent_words(favoured)} of the favoured have it"
         )
         name = roles.attribute
-        place = ("protected", roles.attribute)
+        key_path = ("protected", roles.attribute)
         if deprived - favoured >= max(SMALL, ONE_SIDED * error):
-            what = f"favours those called deprived ({good}): {rates}"
+            problem = f"favours those called deprived ({good}): {rates}"
             fix = "say why they are called deprived all the same (`why`), or name the others"
-            yield rows.finding("direction", name, what, fix, *place)
+            yield rows.finding("direction", name, problem, fix, *key_path)
         elif abs(deprived - favoured) + NORMAL * error < WITHIN and all(
             min(pair) >= FOUR_FIFTHS * max(pair)
             for pair in ((deprived, favoured), (1 - deprived, 1 - favoured))
         ):
             fix = "inject a known bias (`betas`, `sample.bias`), or take another attribute"
-            yield rows.finding("small-gap", name, f"has hardly a gap ({good}): {rates}", fix, *place)
-    own = rows.card.column(label.column)
-    said = own.codes.get(label.favourable, label.favourable)
-    texts = (label.column, own.source or "") if said.casefold() in AFFIRMED else (said,)
+            yield rows.finding("small-gap", name, f"has hardly a gap ({good}): {rates}", fix, *key_path)
+    entry = rows.card.column(label.column)
+    meaning = entry.codes.get(label.favourable, label.favourable)
+    texts = (label.column, entry.source or "") if meaning.casefold() in AFFIRMED else (meaning,)
     if bad := next(filter(named_like_harm, texts), None):
-        what = f'is called favourable where it is "{label.favourable}", which seems bad: "{bad}"'
+        problem = f'is called favourable where it is "{label.favourable}", which seems bad: "{bad}"'
         fix = "turn it round, or say why (`label.why`): every measure is read the other way"
-        yield rows.finding("direction", label.column, what, fix, "label", "favourable")
+        yield rows.finding("direction", label.column, problem, fix, "label", "favourable")
 
 
 def check_unknown_outcomes(rows: RawRows) -> Iterator[Finding]:
@@ -131,15 +133,15 @@ def check_unknown_outcomes(rows: RawRows) -> Iterator[Finding]:
                 for word, group in (("deprived", roles.deprived), ("favoured", roles.favoured))
             ]
             by_group.append(f"{' and '.join(shares)} ({roles.attribute})")
-    what = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({percent_words(unknown.mean())})"
+    problem = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({percent_words(unknown.mean())})"
     if by_group:
-        what = ": ".join([what, ", ".join(by_group)])
+        problem = ": ".join([problem, ", ".join(by_group)])
     else:
-        what = what
+        problem = problem
     fix = "leaving them out selects people: say what becomes of them with `label.unknown` and `unknown_as`"
     if label.unknown:
         fix = "see with `fairbench data show` what they may hide, and name them among the card's `traps`"
-    yield rows.finding("unknown-outcomes", label.column, what, fix, "label", "column")
+    yield rows.finding("unknown-outcomes", label.column, problem, fix, "label", "column")
 
 
 Group = tuple[int, int]
@@ -199,7 +201,7 @@ class UnknownOutcomes:
     policies: tuple[PolicyCounts, ...]
 
 
-def count_unknown_outcomes(card: Card, found: LocatedFiles) -> tuple[UnknownOutcomes, ...]:
+def count_unknown_outcomes(card: Card, located: LocatedFiles) -> tuple[UnknownOutcomes, ...]:
     """Return the unknown outcomes of a card's files and what they may hide, one item a protected attribute.
 
     There is none of a card that knows of no unknown outcomes. Its own policy does not matter.
@@ -211,11 +213,11 @@ def count_unknown_outcomes(card: Card, found: LocatedFiles) -> tuple[UnknownOutc
     """
     if not card.label.unknown:
         return ()
-    dataset = load(card.with_unknown_as("level"), found)
-    return tuple(_by(name, dataset) for name in card.protected)
+    dataset = load(card.with_unknown_as("level"), located)
+    return tuple(_count_by_attribute(name, dataset) for name in card.protected)
 
 
-def _by(name: str, dataset: Dataset) -> UnknownOutcomes:
+def _count_by_attribute(name: str, dataset: Dataset) -> UnknownOutcomes:
     """Return the unknown outcomes by a protected attribute, of rows that have them as a level."""
     roles = dataset.roles(name)
     table = add_joint_column(dataset.table, name, roles.of)

@@ -70,7 +70,7 @@ def find_leaks(rows: RawRows) -> list[Leak]:
     partly from after the outcome, from Dutch ``edu_level``.
     """
     y = rows.favourable[rows.complete]
-    found: list[Leak] = []
+    leaks: list[Leak] = []
     patterns: dict[bytes, str] = {}
     quiet: list[tuple[str, Rows]] = []
     for name in rows.cells.columns:
@@ -80,15 +80,15 @@ def find_leaks(rows: RawRows) -> list[Leak]:
         by_value = rows.codes[name]
         if gives_away(gap, y):
             patterns.setdefault(_pattern(gap), name)
-            found.append(_leak(name, "filled in for one label only", gap.astype(np.intp), y))
+            leaks.append(_make_leak(name, "filled in for one label only", gap.astype(np.intp), y))
         elif compute_explained_share(by_value, y) >= EXPLAINED:
-            found.append(_leak(name, "its values", by_value, y))
+            leaks.append(_make_leak(name, "its values", by_value, y))
         else:
             quiet.append((name, by_value))
     for name, by_value in quiet:
-        if by_value.max() == 1 and (like := patterns.get(_pattern(by_value == 1))):
-            found.append(_leak(name, f"the gaps of {like}", by_value, y))
-    return sorted(found, key=lambda leak: -leak.explained)
+        if by_value.max() == 1 and (twin := patterns.get(_pattern(by_value == 1))):
+            leaks.append(_make_leak(name, f"the gaps of {twin}", by_value, y))
+    return sorted(leaks, key=lambda leak: -leak.explained)
 
 
 def guessing_accuracy(rows: RawRows) -> float:
@@ -117,7 +117,7 @@ def compute_explained_share(codes: Rows, y: Mask) -> float:
     >>> round(compute_explained_share(np.array([0, 1] * 50), y), 2)
     0.99
     """
-    n, k, high, low = _expected(codes, y)
+    n, k, high, low = _expected_rates(codes, y)
     rate = float(y.mean())
     entropy = -(rate * math.log(rate) + (1 - rate) * math.log(1 - rate))
     log_high = np.log(high, where=k > 0, out=np.zeros_like(high))
@@ -127,11 +127,11 @@ def compute_explained_share(codes: Rows, y: Mask) -> float:
 
 def compute_accuracy(codes: Rows, y: Mask) -> float:
     """Return the share of rows whose label is predicted correctly, each row judged without itself."""
-    n, k, high, low = _expected(codes, y)
+    n, k, high, low = _expected_rates(codes, y)
     return float((k * (high > 0.5) + (n - k) * (low <= 0.5)).sum()) / len(y)
 
 
-def _expected(codes: Rows, y: Mask) -> tuple[Floats, ...]:
+def _expected_rates(codes: Rows, y: Mask) -> tuple[Floats, ...]:
     """Return per value: rows, favourable rows, and the rates expected for favourable and other rows."""
     n: Floats = np.bincount(codes).astype(np.float64)
     k: Floats = np.bincount(codes, weights=y).astype(np.float64)
@@ -162,13 +162,13 @@ def _pattern(marks: Mask) -> bytes:
     return bytes(np.packbits(marks ^ marks[0]).tobytes())
 
 
-def _leak(name: str, how: str, codes: Rows, y: Mask) -> Leak:
+def _make_leak(name: str, how: str, codes: Rows, y: Mask) -> Leak:
     return Leak(name, how, compute_accuracy(codes, y), compute_explained_share(codes, y))
 
 
-def make_leak_finding(rows: RawRows, name: str, what: str) -> Finding:
+def make_leak_finding(rows: RawRows, name: str, problem: str) -> Finding:
     """Return that a column gives the label away, as `what` says, or was not known before it."""
-    return rows.finding("leak", name, what, f"{format_drop(name)}, unless it is known before the outcome")
+    return rows.finding("leak", name, problem, f"{format_drop(name)}, unless it is known before the outcome")
 
 
 def check_hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
@@ -189,34 +189,33 @@ def check_hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Find
     leaking : collection of str
         The columns that give the label away (`find_leaks`).
     """
-    codes, y = _thinned(rows, [name for name in rows.codes if name not in leaking])
+    codes, y = _thin_rows(rows, [name for name in rows.codes if name not in leaking])
     says = {name: compute_explained_share(values, y) for name, values in codes.items()}
-    first = sorted((name for name in says if says[name] > 0), key=lambda name: -says[name])[:5]
-    if first and len(y) >= SURELY_ALONE and says[first[0]] >= MUCH:
-        told = {name: _told(name, codes, y) for name in first}
-        alone = [name for name in first if told[name] <= ALONE]
+    strongest = sorted((name for name in says if says[name] > 0), key=lambda name: -says[name])[:5]
+    if strongest and len(y) >= SURELY_ALONE and says[strongest[0]] >= MUCH:
+        explained_by_others = {name: _explained_by_others(name, codes, y) for name in strongest}
+        alone = [name for name in strongest if explained_by_others[name] <= ALONE]
         if len(alone) == 1 and says[alone[0]] >= MUCH:
             share = percent_words(says[alone[0]])
-            most = percent_words(max(told[alone[0]], 0))
-            what = f"explains {share} of the entropy of {rows.card.label.column}, and no other "
-            what += f"column anything of it ({most} at most): perhaps it is known later"
-            yield make_leak_finding(rows, alone[0], what)
+            most = percent_words(max(explained_by_others[alone[0]], 0))
+            problem = f"explains {share} of the entropy of {rows.card.label.column}, and no other "
+            problem += f"column anything of it ({most} at most): perhaps it is known later"
+            yield make_leak_finding(rows, alone[0], problem)
     unknown = rows.unknown
     if not unknown.any() or unknown.all():
         return
     for name in rows.file.columns:
         gap = rows.file[name].isin(rows.gaps).to_numpy(dtype=bool)
-        here = float(gap[unknown].mean())
+        share_unknown = float(gap[unknown].mean())
         elsewhere = float(gap[~unknown].mean())
-        if name not in (rows.card.label.column, rows.label_source) and here - elsewhere >= LATE:
-            what = (
-                f"is missing in {percent_words(here)} of the rows whose {rows.card.label.column} is unknown, "
-            )
-            what += f"and in {percent_words(elsewhere)} of the others: perhaps it is known no earlier"
-            yield make_leak_finding(rows, name, what)
+        if name not in (rows.card.label.column, rows.label_source) and share_unknown - elsewhere >= LATE:
+            label = rows.card.label.column
+            problem = f"is missing in {percent_words(share_unknown)} of the rows whose {label} is unknown, "
+            problem += f"and in {percent_words(elsewhere)} of the others: perhaps it is known no earlier"
+            yield make_leak_finding(rows, name, problem)
 
 
-def _thinned(rows: RawRows, names: Iterable[str]) -> tuple[dict[str, Rows], Mask]:
+def _thin_rows(rows: RawRows, names: Iterable[str]) -> tuple[dict[str, Rows], Mask]:
     """Return the codes of columns and the label, of many rows in every second, third … of them."""
     y = rows.favourable[rows.complete]
     thin = slice(None, None, 1 + len(y) // MANY)
@@ -225,22 +224,22 @@ def _thinned(rows: RawRows, names: Iterable[str]) -> tuple[dict[str, Rows], Mask
     return {name: crossed([rows.codes[name][thin]]) for name in names}, y[thin]
 
 
-def _joined(first: Rows, second: Rows) -> Rows:
+def _pair_codes(first_codes: Rows, second: Rows) -> Rows:
     """Return codes of the pairs of two columns."""
-    return crossed([first * (int(second.max()) + 1) + second])
+    return crossed([first_codes * (int(second.max()) + 1) + second])
 
 
-def _told(name: str, codes: Mapping[str, Rows], y: Mask) -> float:
+def _explained_by_others(name: str, codes: Mapping[str, Rows], y: Mask) -> float:
     """Return the most that another column explains of what a column says of the label."""
     mine = codes[name]
     with_more = np.bincount(mine, weights=y) / np.bincount(mine) > y.mean()
     z = with_more[mine]
-    others = (
+    shares = (
         compute_explained_share(values, z)
-        for other, values in codes.items()
-        if other != name and values.max()
+        for other_name, values in codes.items()
+        if other_name != name and values.max()
     )
-    return max(others, default=0.0)
+    return max(shares, default=0.0)
 
 
 def check_scores(rows: RawRows) -> Iterator[Finding]:
@@ -248,27 +247,29 @@ def check_scores(rows: RawRows) -> Iterator[Finding]:
 
     A near copy is a column of which a score explains 75 %, such as the grade that a decile was made of.
     """
-    named = [name for name in rows.codes if named_like_scores(name)]
+    score_names = [name for name in rows.codes if named_like_scores(name)]
     for name in rows.codes:
-        if name in named:
+        if name in score_names:
             why = "is called like a score or a prediction"
         else:
             why = ""
         mine = rows.codes[name]
-        if not why and mine.max() and named and not rows.cells[name].is_unique:
+        if not why and mine.max() and score_names and not rows.cells[name].is_unique:
             high = mine > np.median(mine)
             alike = (
-                {one: compute_explained_share(rows.codes[one], high) for one in named} if high.any() else {}
+                {one: compute_explained_share(rows.codes[one], high) for one in score_names}
+                if high.any()
+                else {}
             )
-            one = max(alike, key=lambda one: alike[one], default="")
-            if alike.get(one, 0) >= COPY:
-                why = f"says what {one} does, which is called like a score"
+            likest = max(alike, key=lambda likest: alike[likest], default="")
+            if alike.get(likest, 0) >= COPY:
+                why = f"says what {likest} does, which is called like a score"
             else:
                 why = ""
         if why:
             fix = f"find out who made it, of what and when; after the outcome, or of it: {format_drop(name)}"
-            used = name in named and not rows.card.drops(name)
-            yield rows.finding("scores", name, why, fix, used=used)
+            is_used = name in score_names and not rows.card.drops(name)
+            yield rows.finding("scores", name, why, fix, used=is_used)
 
 
 def check_deterministic_label(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
@@ -280,22 +281,26 @@ def check_deterministic_label(rows: RawRows, leaking: Collection[str]) -> Iterat
     1 % of the rows is yielded at which 99 % of the errors of guessing are gone, such as those who work at
     home, of the time that people travel to work (100 %); of honest ones, Dutch ``age`` 4 comes next (97 %).
     """
-    left, y = _thinned(rows, [name for name in rows.features if name not in leaking])
+    remaining, y = _thin_rows(rows, [name for name in rows.features if name not in leaking])
     best = 0.0
-    taken = list[str]()
+    selected = list[str]()
     joint = np.zeros(len(y), dtype=np.intp)
-    while left:
-        explained = {name: compute_explained_share(_joined(joint, codes), y) for name, codes in left.items()}
+    while remaining:
+        explained = {
+            name: compute_explained_share(_pair_codes(joint, codes), y) for name, codes in remaining.items()
+        }
         name = max(explained, key=lambda name: explained[name])
         if explained[name] < best + STEP:
             break
         best = explained[name]
-        joint = _joined(joint, left.pop(name))
-        taken.append(name)
+        joint = _pair_codes(joint, remaining.pop(name))
+        selected.append(name)
     if best >= SETTLED:
-        what = f"is all but a rule of {', '.join(taken)}, which explain {percent_words(best)} of its entropy"
+        problem = (
+            f"is all but a rule of {', '.join(selected)}, which explain {percent_words(best)} of its entropy"
+        )
         fix = "do not take it for a decision on people: what a classifier learns here is the rule"
-        yield rows.finding("deterministic", rows.card.label.column, what, fix, "label")
+        yield rows.finding("deterministic", rows.card.label.column, problem, fix, "label")
         return
     y = rows.favourable[rows.complete]
     for name in rows.features:
@@ -308,6 +313,6 @@ def check_deterministic_label(rows: RawRows, leaking: Collection[str]) -> Iterat
                 else:
                     side = None
                 if side is not None and max(_errors_gone(side, y), _errors_gone(side, ~y)) >= RULE:
-                    what = f'settles the label where it is "{level}": {count:,} rows'
+                    problem = f'settles the label where it is "{level}": {count:,} rows'
                     fix = "leave these rows out, or `format_drop` it: nobody decided on them"
-                    yield rows.finding("deterministic", name, what, fix)
+                    yield rows.finding("deterministic", name, problem, fix)

@@ -93,17 +93,17 @@ class RawRows:
     dataset: Dataset | None = None
 
     def finding(
-        self, kind: Kind, column: str, what: str, fix: str, *place: str | int, used: bool | None = None
+        self, kind: Kind, column: str, problem: str, fix: str, *key_path: str | int, used: bool | None = None
     ) -> Finding:
         """Return a finding about a column, at its line in the card or another `place`.
 
         It is about what the card uses unless the column is left out; at another place it always is.
         """
         if used is None:
-            used = bool(place) or not self.card.drops(column)
+            used = bool(key_path) or not self.card.drops(column)
         else:
             used = used
-        return Finding(kind, column, what, fix, self.card.where(*(place or ("columns", column))), used)
+        return Finding(kind, column, problem, fix, self.card.where(*(key_path or ("columns", column))), used)
 
     @property
     def features(self) -> list[str]:
@@ -130,9 +130,9 @@ class RawRows:
     @cached_property
     def unknown(self) -> Mask:
         """Whether each row of the file has a label that means that it is not known."""
-        words = {*NO_VALUE, "unknown", *self.card.missing, *self.card.label.unknown}
+        unknown_cells = {*NO_VALUE, "unknown", *self.card.missing, *self.card.label.unknown}
         cells = self.recoded(self.card.label.column)
-        meant = [cell for cell in cells.unique() if {cell, cell.lower()} & words]
+        meant = [cell for cell in cells.unique() if {cell, cell.lower()} & unknown_cells]
         return cells.isin(meant).to_numpy(dtype=bool)
 
     def recoded(self, name: str) -> "pd.Series[str]":
@@ -150,9 +150,9 @@ class RawRows:
 
     def sides(self, roles: Roles) -> tuple[Mask, Mask]:
         """Return who is deprived and who is favoured, each of shape (rows,)."""
-        first, *others = roles.of or (roles.attribute,)
-        levels = self.cells[first]
-        for name in others:
+        first_column, *other_columns = roles.of or (roles.attribute,)
+        levels = self.cells[first_column]
+        for name in other_columns:
             levels = levels.astype(object) + "-" + self.cells[name].astype(object)
         deprived, favoured = (
             levels.isin(group).to_numpy(dtype=bool) for group in (roles.deprived, roles.favoured)
@@ -164,7 +164,7 @@ class RawRows:
         return self.cells[name].isin(self.gaps).to_numpy(dtype=bool)
 
 
-def read_raw_rows(card: Card, found: LocatedFiles) -> RawRows:
+def read_raw_rows(card: Card, located: LocatedFiles) -> RawRows:
     """Return the rows of the files that were found for a card.
 
     Raises
@@ -172,13 +172,13 @@ def read_raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     UserError
         When the files do not fit the card: what cannot be loaded cannot be checked.
     """
-    read = read_card_files(card, found)
-    dataset = load(card, found, read=read)
+    read = read_card_files(card, located)
+    dataset = load(card, located, read=read)
     roles = {attribute: dataset.roles(attribute) for attribute in card.protected}
     cells = read.frame.reset_index(drop=True)
-    single = (name for name, own in card.protected.items() if own.of is None)
-    named = dict.fromkeys([card.label.column, *single, *card.sources])
-    cells = cells.assign(**{name: to_level_texts(card, cells, name) for name in named})
+    single = (name for name, protected in card.protected.items() if protected.of is None)
+    level_columns = dict.fromkeys([card.label.column, *single, *card.sources])
+    cells = cells.assign(**{name: to_level_texts(card, cells, name) for name in level_columns})
     return RawRows(
         card, cells, find_complete_rows(card, cells), roles, read.cells, read.files[0].names, dataset
     )
@@ -196,8 +196,8 @@ def to_codes(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
     numbers = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(dtype=np.float64)
     bins = min(BINS, max(2, len(cells) // ROWS))
     if (~gap).sum() > bins and np.isfinite(numbers[~gap]).all():
-        here = numbers[codes][~gap[codes]]
-        edges = np.unique(np.quantile(here, np.linspace(0, 1, bins + 1)[1:-1]))
+        present = numbers[codes][~gap[codes]]
+        edges = np.unique(np.quantile(present, np.linspace(0, 1, bins + 1)[1:-1]))
         of_value = np.where(gap, len(edges) + 1, np.searchsorted(edges, numbers))
     else:
         of_value = np.where(gap, len(distinct), np.arange(len(distinct)))

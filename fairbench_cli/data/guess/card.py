@@ -60,53 +60,55 @@ def guess_columns(table: RawCells, roles: GivenRoles) -> list[ColumnGuess]:
         Label and protected attributes.
     """
     kinds = {name: find_kind(table.present_cells(name)) for name in table.cells.columns}
-    given = {group.column: _given(table, group, "protected", kinds) for group in roles.attributes}
-    given[roles.label.column] = _given(table, roles.label, "the label", kinds)
-    out = _left_out(_raw(table, roles, kinds), kinds)
+    role_guesses = {
+        group.column: _guess_for_role(table, group, "protected", kinds) for group in roles.attributes
+    }
+    role_guesses[roles.label.column] = _guess_for_role(table, roles.label, "the label", kinds)
+    out = _find_left_out(_rows_to_check(table, roles, kinds), kinds)
     guesses = []
     for name, kind in kinds.items():
-        plain = _plain(table, name, kind)
-        if name in given:
-            guesses.append(given[name])
+        guess = _guess_by_cells(table, name, kind)
+        if name in role_guesses:
+            guesses.append(role_guesses[name])
         elif name in out:
             why, when = out[name]
-            guesses.append(ColumnGuess(name, {"kind": "drop"}, why, f"{when}: {_short(plain.entry)}"))
+            guesses.append(ColumnGuess(name, {"kind": "drop"}, why, f"{when}: {_format_entry(guess.entry)}"))
         else:
-            guesses.append(plain)
+            guesses.append(guess)
     return guesses
 
 
-def _left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def _find_left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Return the columns to leave out: why, and when they may be used."""
     findings = {finding.column: finding.what for finding in check_columns(rows)}
     leaking = {leak.column: leak for leak in find_leaks(rows)}
-    found = {}
+    reasons = {}
     for name in kinds:
         cells = rows.cells[name]
         use = "To use it"
         values = cells.nunique()
         if name in leaking:
-            found[name] = describe_leak(rows, leaking[name]), "If it is known before the outcome"
+            reasons[name] = describe_leak(rows, leaking[name]), "If it is known before the outcome"
         elif pd.Series(map(is_date, cells[~cells.isin(rows.gaps)]), dtype=float).mean() >= DATES:
-            found[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
+            reasons[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
         elif name in findings:
             if "one to one" in findings[name] or values == 1:
-                known = ""
+                suffix = ""
             else:
-                known = ", perhaps an identifier"
-            found[name] = findings[name] + known, use
+                suffix = ", perhaps an identifier"
+            reasons[name] = findings[name] + suffix, use
         elif named_like_identifiers(name) and values > SOME * len(cells):
-            found[name] = f"{values} different values, and named like an identifier", use
+            reasons[name] = f"{values} different values, and named like an identifier", use
         elif kinds[name] == "nominal" and values > LEVELS:
-            found[name] = f"{values} different texts are very many levels", "To use it, with recode"
-    return found
+            reasons[name] = f"{values} different texts are very many levels", "To use it, with recode"
+    return reasons
 
 
-def _raw(table: RawCells, roles: GivenRoles, kinds: Mapping[str, str]) -> RawRows:
+def _rows_to_check(table: RawCells, roles: GivenRoles, kinds: Mapping[str, str]) -> RawRows:
     """Return the rows that the checks of a card look at: those with a label and groups."""
     label = roles.label.column
     attributes = [group.column for group in roles.attributes]
-    known = table.has_values(label, *attributes)
+    has_roles = table.has_values(label, *attributes)
     entries = {name: {"kind": "nominal" if name == label else kind} for name, kind in kinds.items()}
     card = Card.model_validate(
         {
@@ -119,31 +121,31 @@ def _raw(table: RawCells, roles: GivenRoles, kinds: Mapping[str, str]) -> RawRow
         }
     )
     outcome = np.where(roles.label.members(table), "+", "-")
-    marked = table.cells.assign(**{label: outcome})[known].reset_index(drop=True)
+    marked = table.cells.assign(**{label: outcome})[has_roles].reset_index(drop=True)
     return RawRows(card, marked, np.ones(len(marked), dtype=bool), {}, table.cells)
 
 
-def _given(table: RawCells, group: Group, what: str, kinds: Mapping[str, str]) -> ColumnGuess:
+def _guess_for_role(table: RawCells, group: Group, role: str, kinds: Mapping[str, str]) -> ColumnGuess:
     """Return the guess for the column of the label or of a protected attribute."""
-    known = table.present_cells(group.column)
-    missing = len(table.cells) - len(known)
+    present = table.present_cells(group.column)
+    missing = len(table.cells) - len(present)
     if missing:
         left_out = f"; {missing:,} rows have none and are left out"
     else:
         left_out = ""
     if group.cut is None:
-        return ColumnGuess(group.column, NOMINAL, f"{what}, {known.nunique()} levels{left_out}")
+        return ColumnGuess(group.column, NOMINAL, f"{role}, {present.nunique()} levels{left_out}")
     entry = {"kind": kinds[group.column], "bins": group.cut.model_dump(mode="json", exclude_defaults=True)}
-    why = f"{what}, cut in two: the number itself is not used{left_out}"
+    why = f"{role}, cut in two: the number itself is not used{left_out}"
     change = "With other edges, name other levels under label or protected"
     return ColumnGuess(group.column, entry, why, change)
 
 
-def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
+def _guess_by_cells(table: RawCells, name: str, kind: str) -> ColumnGuess:
     """Return the guess for a column by its cells alone."""
-    known = table.present_cells(name)
-    values = known.unique()
-    missing = len(table.cells) - len(known)
+    present = table.present_cells(name)
+    values = present.unique()
+    missing = len(table.cells) - len(present)
     entry = dict(NOMINAL)
     change = []
     if kind == "nominal":
@@ -158,10 +160,10 @@ def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
     else:
         numbers = values.astype(np.float64)
         entry = {"kind": kind, "bins": {"quantiles": QUANTILES}}
-        span = f"from {_written(numbers.min())} to {_written(numbers.max())}"
+        span = f"from {_format_number(numbers.min())} to {_format_number(numbers.max())}"
         why = f"{len(values)} different numbers {span}, cut into bins of about as many rows each"
         change.append(f"Equal widths: bins: {{count: {QUANTILES}}}")
-        change.append(f"Edges of your own: bins: {{edges: [{_edges(numbers)}]}}")
+        change.append(f"Edges of your own: bins: {{edges: [{_example_edges(numbers)}]}}")
     if missing:
         entry["if_missing"] = "level"
         share = percent_words(missing / len(table.cells))
@@ -171,19 +173,19 @@ def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
     return ColumnGuess(name, entry, why, ". ".join(change))
 
 
-def _edges(numbers: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
+def _example_edges(numbers: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
     """Return two round numbers within, as an example of edges."""
     low = float(numbers.min())
     high = float(numbers.max())
-    found = [float(f"{low + (high - low) * part:.1g}") for part in (1 / 3, 2 / 3)]
-    return ", ".join(format_edge(edge) for edge in dict.fromkeys(found))
+    edges = [float(f"{low + (high - low) * share:.1g}") for share in (1 / 3, 2 / 3)]
+    return ", ".join(format_edge(edge) for edge in dict.fromkeys(edges))
 
 
-def _written(number: float) -> str:
+def _format_number(number: float) -> str:
     return format_edge(float(f"{number:.6g}"))
 
 
-def _short(entry: Mapping[str, Any]) -> str:
+def _format_entry(entry: Mapping[str, Any]) -> str:
     """Return a column's entry as YAML: its kind alone, or a mapping on one line."""
     if len(entry) > 1:
         return format_yaml(entry)
@@ -198,7 +200,11 @@ def format_yaml(value: object) -> str:
     """
     if isinstance(value, Mapping):
         return (
-            "{" + ", ".join(f"{yaml_word(str(key))}: {format_yaml(one)}" for key, one in value.items()) + "}"
+            "{"
+            + ", ".join(
+                f"{yaml_word(str(key))}: {format_yaml(inner_value)}" for key, inner_value in value.items()
+            )
+            + "}"
         )
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(format_yaml, value)) + "]"
@@ -267,19 +273,19 @@ def format_card(guessed: Guessed) -> str:
         lines += [*_comment("of columns not listed here: one has no name"), "other_columns: drop"]
     lines.append("columns:")
     for column in guessed.columns:
-        said = _one_line(column.why + (f". {column.change}" if column.change else ""))
-        line = f"  {yaml_word(column.name)}: {_short(column.entry)}"
-        short = f"{line}  # {said}"
+        comment = _one_line(column.why + (f". {column.change}" if column.change else ""))
+        line = f"  {yaml_word(column.name)}: {_format_entry(column.entry)}"
+        short = f"{line}  # {comment}"
         if len(short) <= WIDTH:
             lines += [short]
         else:
-            lines += [*_comment(said, "  "), line]
-    lines += _comment(_about_label(guessed))
+            lines += [*_comment(comment, "  "), line]
+    lines += _comment(_describe_label(guessed))
     lines.append(f"label: {format_yaml({'column': label.column, 'favourable': label.levels[0]})}")
     lines += _comment("favoured: all other levels, unless listed; `bias` would name a proxy for β to act on")
     lines.append("protected:")
     for group in attributes:
-        lines += _comment(_about_groups(guessed, group), "  ")
+        lines += _comment(_describe_groups(guessed, group), "  ")
         lines.append(f"  {yaml_word(group.column)}: {format_yaml({'deprived': list(group.levels)})}")
     return "\n".join(lines) + "\n"
 
@@ -310,8 +316,8 @@ def format_config(guessed: Guessed, card: str) -> str:
         "classifiers: [c45, logistic-regression]",
     ]
     if len(names) > 1:
-        what = "What results are about; techniques work on one attribute, here the first one."
-        lines += _comment(f"{what} An intersection: {format_yaml('×'.join(names[:2]))}")
+        comment = "What results are about; techniques work on one attribute, here the first one."
+        lines += _comment(f"{comment} An intersection: {format_yaml('×'.join(names[:2]))}")
         lines.append(f"attributes: {format_yaml(names)}")
     return "\n".join(lines) + "\n"
 
@@ -333,23 +339,23 @@ def _layout_lines(table: RawCells) -> list[str]:
     return lines
 
 
-def _about_label(guessed: Guessed) -> str:
+def _describe_label(guessed: Guessed) -> str:
     label = guessed.roles.label
     members = label.members(guessed.table)
-    there = guessed.table.has_values(label.column)
-    values = guessed.table.cells[label.column][there].nunique()
+    has_label = guessed.table.has_values(label.column)
+    values = guessed.table.cells[label.column][has_label].nunique()
     if label.cut or values == 2:
-        rest = ""
+        suffix = ""
     else:
-        rest = f"; the other {values - 1} values are unfavourable"
-    return f"{percent_words(members[there].mean())} of the rows have the favourable outcome{rest}"
+        suffix = f"; the other {values - 1} values are unfavourable"
+    return f"{percent_words(members[has_label].mean())} of the rows have the favourable outcome{suffix}"
 
 
-def _about_groups(guessed: Guessed, group: Group) -> str:
+def _describe_groups(guessed: Guessed, group: Group) -> str:
     deprived = group.members(guessed.table)
-    known = guessed.table.has_values(group.column, guessed.roles.label.column)
+    has_both = guessed.table.has_values(group.column, guessed.roles.label.column)
     good = guessed.roles.label.members(guessed.table)
-    sides = (deprived & known, ~deprived & known)
+    sides = (deprived & has_both, ~deprived & has_both)
     rates = [float(np.mean(good[side])) if side.any() else float("nan") for side in sides]
     deprived_words, other_words = (
         f"{side.sum():,} rows, {percent_words(rate)} favourable"

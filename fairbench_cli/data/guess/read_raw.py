@@ -70,16 +70,18 @@ def has_header(rows: list[list[str]]) -> bool:
     >>> has_header([["sex", "age"], ["f", "30"]]), has_header([["f"], ["m"], ["f"], ["m"]])
     (True, False)
     """
-    first, *others = rows
-    filled = [cell for cell in first if cell]
-    if any(map(is_number, filled)) or len(filled) < len(first) - 1:
+    first_row, *other_rows = rows
+    filled = [cell for cell in first_row if cell]
+    if any(map(is_number, filled)) or len(filled) < len(first_row) - 1:
         return False
-    columns = list(zip(*others, strict=False))
+    columns = list(zip(*other_rows, strict=False))
     if any(is_number(cell) for column in columns for cell in column[:5]):
         return True
     if len(set(filled)) < len(filled):
         return False
-    return sum(cell not in column for cell, column in zip(first, columns, strict=False)) > len(first) / 2
+    return (
+        sum(cell not in column for cell, column in zip(first_row, columns, strict=False)) > len(first_row) / 2
+    )
 
 
 def read_named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.DataFrame:
@@ -97,8 +99,8 @@ def read_named_cells(path: Path, layout: FileLayout, names: list[str] | None) ->
         names = [f"column{j + 1}" for j in range(width)]
     if names is not None:
         if len(names) != width:
-            what = f"--columns names {len(names)} columns, but the file has {width}"
-            raise user_error(what, "name every column, in the file's order", "--columns")
+            problem = f"--columns names {len(names)} columns, but the file has {width}"
+            raise user_error(problem, "name every column, in the file's order", "--columns")
         frame.columns = pd.Index(names, dtype=object)
     again = frame.columns.duplicated()
     for name in frame.columns[again]:
@@ -158,22 +160,22 @@ class RawCells:
 def to_raw_cells(cells: pd.DataFrame, layout: FileLayout) -> RawCells:
     """Return named cells with what they seem to mean: which are missing, and whether a comma is a point."""
     comma = _has_decimal_commas(cells, layout.separator)
-    gaps = _gaps_of(cells, comma=comma)
+    gaps = _find_gaps(cells, comma=comma)
     if comma:
-        numbers = [name for name in cells.columns if _numeric(set(cells[name]) - set(gaps), comma=True)]
+        numbers = [name for name in cells.columns if _are_numbers(set(cells[name]) - set(gaps), comma=True)]
         cells = cells.assign(**{name: cells[name].str.replace(",", ".") for name in numbers})
     return RawCells(cells, gaps, layout, comma)
 
 
-def _gaps_of(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
+def _find_gaps(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
     """Return the cells of a table that seem to mean a missing value, in their usual order."""
-    found = {gap for gap in GAPS if (cells == gap).to_numpy().any()}
+    gaps = {gap for gap in GAPS if (cells == gap).to_numpy().any()}
     for name in cells.columns:
         values = set(cells[name]) - set(GAPS)
-        others = values & set(GAPS_AMONG_NUMBERS)
-        if others and len(values) > len(others) and _numeric(values - others, comma=comma):
-            found |= others
-    return tuple(gap for gap in (*GAPS, *GAPS_AMONG_NUMBERS) if gap in found)
+        numbers = values & set(GAPS_AMONG_NUMBERS)
+        if numbers and len(values) > len(numbers) and _are_numbers(values - numbers, comma=comma):
+            gaps |= numbers
+    return tuple(gap for gap in (*GAPS, *GAPS_AMONG_NUMBERS) if gap in gaps)
 
 
 def find_counts_column(cells: pd.DataFrame) -> str | None:
@@ -185,15 +187,17 @@ def find_counts_column(cells: pd.DataFrame) -> str | None:
     """
     if len(cells) > MOST_CELLS:
         return None
-    named = [name for name in cells.columns if str(name).casefold() in (*COUNTS, "n")]
-    others = cells.drop(columns=named)
-    others = others.loc[:, others.nunique() < len(others)]  # less the names of rows
-    if len(named) != 1 or others.shape[1] < 2 or others.duplicated().any():
+    count_columns = [name for name in cells.columns if str(name).casefold() in (*COUNTS, "n")]
+    crossed_columns = cells.drop(columns=count_columns)
+    crossed_columns = crossed_columns.loc[
+        :, crossed_columns.nunique() < len(crossed_columns)
+    ]  # less the names of rows
+    if len(count_columns) != 1 or crossed_columns.shape[1] < 2 or crossed_columns.duplicated().any():
         return None
-    whole = all(is_number(cell, whole=True) and float(cell) >= 0 for cell in cells[named[0]])
-    crossed = whole and math.prod(others.nunique()) == len(cells)
-    if crossed and 0 < cells[named[0]].astype(float).sum() <= MOST_PEOPLE:
-        return named[0]
+    are_counts = all(is_number(cell, whole=True) and float(cell) >= 0 for cell in cells[count_columns[0]])
+    crossed = are_counts and math.prod(crossed_columns.nunique()) == len(cells)
+    if crossed and 0 < cells[count_columns[0]].astype(float).sum() <= MOST_PEOPLE:
+        return count_columns[0]
     return None
 
 
@@ -204,10 +208,10 @@ def _has_decimal_commas(cells: pd.DataFrame, separator: str) -> bool:
     columns = [set(cells[name]) - set(GAPS) for name in cells.columns]
     with_comma = [values for values in columns if any("," in value for value in values)]
     with_point = [values for values in columns if any("." in value for value in values)]
-    return any(_numeric(values, comma=True) for values in with_comma) and not any(
-        _numeric(values, comma=False) for values in with_point
+    return any(_are_numbers(values, comma=True) for values in with_comma) and not any(
+        _are_numbers(values, comma=False) for values in with_point
     )
 
 
-def _numeric(values: set[str], *, comma: bool) -> bool:
+def _are_numbers(values: set[str], *, comma: bool) -> bool:
     return all(is_number(value.replace(",", ".", 1) if comma else value) for value in values)
