@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from os.path import isfile
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, get_args
@@ -89,7 +90,7 @@ class Label(StrictModel):
         if self.unknown_as != "leave-out" and not self.unknown:
             problem = f"unknown_as: {self.unknown_as} needs to know which cells are unknown outcomes"
             raise mistake(problem, 'write them under `unknown`, for example unknown: ["", NA]')
-        if self.favourable in (*self.unknown, *([UNKNOWN] if self.unknown else [])):
+        if self.unknown and self.favourable in (*self.unknown, UNKNOWN):
             raise mistake(f'"{self.favourable}" is both favourable and unknown', "name it once")
         return self
 
@@ -394,7 +395,7 @@ class Card(FileModel):
     @property
     def every_file(self) -> tuple[DataFile, ...]:
         """Its data files, and those that are tested on."""
-        return (*self.files, *self.test_files)
+        return self.files + self.test_files
 
     @property
     def tested_files(self) -> tuple[DataFile, ...]:
@@ -577,11 +578,8 @@ def _check_contradictions(card: Card) -> Iterator[Conflict]:
         if name not in card.protected:
             problem = f'"{name}" is no protected attribute of the card'
             yield ("expected", "groups", name), problem, suggest(name, card.protected)
-    if card.counts is not None and card.counts in {
-        *card.columns,
-        *card.test_rows,
-        *dict(card.needed_columns()),
-    }:
+    named_columns = set(chain(card.columns, card.test_rows, dict(card.needed_columns())))
+    if card.counts in named_columns:
         problem = f'"{card.counts}" counts the people of a row, so it is no column of theirs'
         yield ("counts",), problem, "name it under `counts` alone"
     for name, place in card.needed_columns():

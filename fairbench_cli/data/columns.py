@@ -32,7 +32,7 @@ class Misfit(UserError):  # noqa: N818 - the mistake is the card's or the file's
     ----------
     column : str
         Its name.
-    what, fix : str
+    problem, fix : str
         What is wrong with it, and what to do.
     cell : str or None
         The cell that shows it.
@@ -314,7 +314,7 @@ def bin_numbers(
     if bins.edges is not None:
         labels = _edge_labels(np.array(bins.edges), whole=whole, closed_left=bins.closed == "left")
         ends = min(bins.edges[0], decisive.min()), max(bins.edges[-1], decisive.max())
-        edges = np.array([ends[0], *bins.edges, ends[1]])
+        edges = np.concatenate([ends[:1], bins.edges, ends[1:]])
         problem = "has edges with no number between them"
         fix = "use fewer edges"
     else:
@@ -333,7 +333,7 @@ def bin_numbers(
             edges = _quantile_edges(decisive, bins.quantiles)
         else:
             edges = np.linspace(low, high, (bins.count or 0) + 1)
-        firsts = np.array([np.ceil(edges[0]), *np.floor(edges[1:]) + 1])
+        firsts = np.concatenate([np.ceil(edges[:1]), np.floor(edges[1:]) + 1])
         if whole:
             labels = _whole_labels(firsts, short=bins.quantiles is not None)
         else:
@@ -362,7 +362,7 @@ def _quantile_edges(numbers: Floats, count: int) -> Floats:
     ]  # the least of k/count of the rows
     below = ordered[ordered < ordered[-1]][-1]
     inner = np.minimum(ordered[np.maximum(positions, 0)], below)
-    edges: Floats = np.unique([ordered[0], *inner, ordered[-1]])
+    edges: Floats = np.unique(np.concatenate([ordered[:1], inner, ordered[-1:]]))
     if inner[0] == ordered[0]:  # the lowest number fills a quantile: its bin is that number alone
         edges = np.concatenate([edges[:1], edges])
     return edges
@@ -408,7 +408,7 @@ def cap_numbers(name: str, numbers: Floats, cap: int) -> Coded:
     if numbers.min() < 0:
         problem = f"has {numbers.min():g}, but cap needs numbers from 0 on"
         raise Misfit(name, problem, "in place of cap write bins: {quantiles: 5}")
-    levels = (*(str(i) for i in range(cap)), f"{cap}+")
+    levels = (*map(str, range(cap)), f"{cap}+")
     values = tuple(map(float, range(cap + 1)))
     return Column(name, levels, "bins", values), np.minimum(numbers, cap).astype(np.int16)
 
@@ -453,7 +453,8 @@ def _real_labels(edges: Floats) -> list[str]:
             first_label = f"[{written[0]}, {written[1]}]"
         else:
             first_label = written[0]
-        labels = [first_label, *(f"({a}, {b}]" for a, b in pairwise(written[1:]))]
+        labels = [first_label]
+        labels += [f"({low}, {high}]" for low, high in pairwise(written[1:])]
         if len(set(written[1:])) == len(edges) - 1:
             break
     return labels

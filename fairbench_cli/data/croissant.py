@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from fairbench_cli.base.errors import Problem, UserError
@@ -74,7 +75,7 @@ def to_croissant(
     metadata: dict[str, Any] = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
-        "conformsTo": [*CONFORMS_TO],
+        "conformsTo": list(CONFORMS_TO),
         "name": card.name,
         "description": " ".join(filter(None, (f"{card.title}.", card.note))),
         "url": card.source,
@@ -140,22 +141,29 @@ def _format_licence(text: str) -> str | dict[str, str]:
     return {"@type": "sc:CreativeWork", "name": text}
 
 
-def _file_object(card: Card, file: DataFile, sha256: str, at: str) -> dict[str, Any]:
-    said = []
+def _file_object(card: Card, file: DataFile, sha256: str, file_id: str) -> dict[str, Any]:
+    """Return a file with how it is to be read."""
+    sentences = []
     if card.format == "csv":
-        said += [] if card.header else ["No header: the columns are those of the card, in its order"]
-        said += [] if card.separator == "," else [f'Cells are separated by "{card.separator}"']
-        said += [] if card.decimal == "." else ["Decimals follow a comma"]
-        said += [f'What follows "{card.comment}" is a comment'] if card.comment else []
-    said += [f"Missing values are written {', '.join(map(repr, card.missing))}"] if card.missing else []
-    fields = {"@type": "cr:FileObject", "@id": at, "name": file.name, "description": ". ".join(said)}
+        if not card.header:
+            sentences.append("No header: the columns are those of the card, in its order")
+        if card.separator != ",":
+            sentences.append(f'Cells are separated by "{card.separator}"')
+        if card.decimal != ".":
+            sentences.append("Decimals follow a comma")
+        if card.comment:
+            sentences.append(f'What follows "{card.comment}" is a comment')
+    if card.missing:
+        sentences.append(f"Missing values are written {', '.join(map(repr, card.missing))}")
+    description = ". ".join(sentences)
+    fields = {"@type": "cr:FileObject", "@id": file_id, "name": file.name, "description": description}
     fields |= {"contentUrl": file.url or file.name, "encodingFormat": MEDIA[card.format], "sha256": sha256}
     return {key: value for key, value in fields.items() if value}
 
 
 def named_columns(card: Card) -> tuple[Column, ...]:
     """Return the columns that a card names and uses, without their levels."""
-    names = dict.fromkeys([*card.columns, *(name for name, _ in card.needed_columns())])
+    names = dict.fromkeys(chain(card.columns, (name for name, _ in card.needed_columns())))
     return tuple(Column(name, ()) for name in names if not card.drops(name))
 
 
@@ -212,26 +220,38 @@ def _describe_responsibly(card: Card) -> dict[str, str | list[str]]:
     about = card.about
     expected = card.expected
     single = [name for name, protected in card.protected.items() if protected.of is None]
-    rates = [
-        f"Share of {card.outcome} by {name}: "
-        + ", ".join(f"{level} {rate:.3g}" for level, rate in groups.items())
-        for name, groups in (expected.groups.items() if expected else ())
-    ]
-    trap_notes = [
-        (trap.kind in BIASED, f"{trap.column}: {trap.note}" if trap.column else trap.note)
-        for trap in card.traps
-    ]
+    rates = []
+    if expected:
+        for name, groups in expected.groups.items():
+            shares = ", ".join(f"{level} {rate:.3g}" for level, rate in groups.items())
+            rates.append(f"Share of {card.outcome} by {name}: {shares}")
+    biases = []
+    limitations = []
+    for trap in card.traps:
+        note = trap.note
+        if trap.column:
+            note = f"{trap.column}: {trap.note}"
+        if trap.kind in BIASED:
+            biases.append(note)
+        else:
+            limitations.append(note)
     gone = [f"Left out: {excluded}. {whom_it_matters}" for excluded, whom_it_matters in card.left_out.items()]
-    use = f"Studies of fairness: predicting {card.label.column}, and comparing groups by {', '.join(single)}"
+    uses = [
+        f"Studies of fairness: predicting {card.label.column}, and comparing groups by {', '.join(single)}"
+    ]
+    collection = missing = ""
+    if about:
+        collection = f"{about.who} Recorded: {about.when}"
+        uses.insert(0, f"Recorded for: {about.purpose}")
+    if card.missing:
+        missing = f"Cells that mean a missing value: {', '.join(map(repr, card.missing))}"
     return {
-        "dataCollection": f"{about.who} Recorded: {about.when}" if about else "",
-        "dataUseCases": [*([f"Recorded for: {about.purpose}"] if about else []), use],
-        "dataBiases": [*rates, *card.group_words, *(note for biased, note in trap_notes if biased)],
-        "dataLimitations": [*(note for biased, note in trap_notes if not biased), *gone],
+        "dataCollection": collection,
+        "dataUseCases": uses,
+        "dataBiases": rates + card.group_words + biases,
+        "dataLimitations": limitations + gone,
         "dataPreprocessingProtocol": gone,
-        "dataCollectionMissingData": f"Cells that mean a missing value: {', '.join(map(repr, card.missing))}"
-        if card.missing
-        else "",
+        "dataCollectionMissingData": missing,
         "dataSocialImpact": card.outcome_words,
         "personalSensitiveInformation": single,
     }

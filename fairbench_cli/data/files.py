@@ -288,7 +288,9 @@ def guess_separator(lines: list[str]) -> str:
             continue
         if len(widths) == 1 and (width := widths.pop()) > 1:
             n_columns[separator] = width
-    n_columns = n_columns or {separator: lines[0].count(separator) for separator in (",", *SEPARATORS)}
+    if not n_columns:
+        for separator in chain([","], SEPARATORS):
+            n_columns[separator] = lines[0].count(separator)
     return max(n_columns, key=lambda separator: n_columns[separator])
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -100,7 +101,7 @@ def read_card_files(card: Card, located: LocatedFiles, *, all_columns: bool = Tr
 
     Parameters
     ----------
-    every : bool
+    all_columns : bool
         Whether to read the columns too that the card does not use.
 
     Raises
@@ -146,7 +147,7 @@ def _name_columns(card: Card, cells: TextCells) -> TextCells:
         names = tuple(names_in_order)
     repeated = frame.columns.duplicated()
     used_names = {name for name in frame.columns if not card.drops(name)}
-    used_names |= {*card.keep, *card.keep_between, *card.sources.values()}
+    used_names |= set(chain(card.keep, card.keep_between, card.sources.values()))
     if "" in used_names:
         number = names.index("") + 1
         fix = "name it in the first line, or write other_columns: drop in the card"
@@ -186,9 +187,10 @@ def _join_files(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
             raise user_error(problem, "give files with the same columns", str(file.path))
     frame = first_file.frame
     if other_files:
-        frame = pd.DataFrame(
-            {name: join_cells([file.frame[name] for file in files]) for name in frame.columns}
-        )
+        columns = {}
+        for name in frame.columns:
+            columns[name] = join_cells([file.frame[name] for file in files])
+        frame = pd.DataFrame(columns)
     missing: dict[str, Place] = {}
     for name, key_path in card.mentions():
         if name not in frame.columns and name not in card.sources:
@@ -200,7 +202,7 @@ def _join_files(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
         for name, key_path in missing.items():
             single = "check `separator`: every row of the file is a single cell"
             if len(file_columns) == 1:
-                found_in = guess_separator([file_columns[0], *frame[file_columns[0]][:100]])
+                found_in = guess_separator(file_columns[:1] + list(frame[file_columns[0]][:100]))
             else:
                 found_in = card.separator
             if found_in != card.separator:
@@ -216,7 +218,7 @@ def _join_files(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
 
 def _recode(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells recoded, with points in numbers that are written with a decimal comma."""
-    for name in dict.fromkeys([*card.columns, *card.keep_between]):
+    for name in dict.fromkeys(chain(card.columns, card.keep_between)):
         entry = card.column(name)
         comma = card.decimal == "," and (entry.is_number or name in card.keep_between)
         if comma:
@@ -237,7 +239,7 @@ def _recode_cell(recode: dict[str, str], comma: bool, cell: str) -> str:
 def _refuse_points(card: Card, cells: Cells) -> None:
     """Refuse points among numbers with a decimal comma: 1.234 may be 1234 or 1,234."""
     name = str(cells.name)
-    allowed = {*GAPS, *card.missing, *card.column(name).recode}
+    allowed = set(chain(GAPS, card.missing, card.column(name).recode))
     for cell in cells.unique():
         if "." in cell and cell not in allowed:
             fix = "write thousands without a point in the file, or recode the cell in the card"
@@ -254,7 +256,7 @@ def _select_kept_rows(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     for name, values in card.keep.items():
         frame = frame[frame[name].isin(values)]
     for name, between in card.keep_between.items():
-        frame = frame[~frame[name].isin({*GAPS, *card.missing})]
+        frame = frame[~frame[name].isin(set(GAPS) | set(card.missing))]
         numbers = parse_numbers(name, frame[name], whole=False)
         low, high = (limit if limit is not None else np.nan for limit in (between.low, between.high))
         frame = frame[~((numbers < low) | (numbers > high))]  # nothing is below or above NaN
@@ -267,7 +269,7 @@ def _recode_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     if not label.unknown:
         return frame
     cells = frame[label.column]
-    unknown = cells.isin([*label.unknown, UNKNOWN])
+    unknown = cells.isin(set(label.unknown) | {UNKNOWN})
     called = UNKNOWN
     if label.unknown_as == "unfavourable" and unknown.any():
         unfavourable = [cell for cell in cells[~unknown].unique() if cell != label.favourable]
@@ -330,7 +332,7 @@ def _check_levels_and_label(card: Card, frame: pd.DataFrame) -> Iterator[Problem
             fix = f"list it under `columns`: {word}: {{kind: {kind}, bins: {{quantiles: 5}}{level}}}"
             empty = [""] if "" in present and "" not in card.missing else []
             if empty or odd:
-                fix += f", with missing: {shown([*empty, *odd, *card.missing])} in the card"
+                fix += f", with missing: {shown(empty + odd + list(card.missing))} in the card"
             yield Problem(problem, f"{fix}; or as nominal or drop", card.where("columns"))
         elif levels > len(frame) / 2:
             problem = f'column "{name}" has {levels} different values in {len(frame)} rows'
@@ -340,7 +342,7 @@ def _check_levels_and_label(card: Card, frame: pd.DataFrame) -> Iterator[Problem
     unlabelled = label[label.isin(gaps)]
     if len(unlabelled):
         problem = f'{len(unlabelled)} rows have no label in column "{card.label.column}"'
-        listed = shown(list(dict.fromkeys([*unlabelled, *card.missing])))
+        listed = shown(list(dict.fromkeys(chain(unlabelled, card.missing))))
         fix = (
             f"leave them out with missing: {listed} and missing_rows: drop, or give them a value with recode"
         )
@@ -553,10 +555,8 @@ class Dataset:
         if not roles.of:
             return roles
         present_levels = make_joint_column(self.table, attribute, roles.of)[0].levels
-        deprived, favoured = (
-            tuple(level for level in group if level in present_levels)
-            for group in (roles.deprived, roles.favoured)
-        )
+        deprived = tuple(level for level in roles.deprived if level in present_levels)
+        favoured = tuple(level for level in roles.favoured if level in present_levels)
         if not (deprived and favoured):
             problem = f"nobody is {'favoured' if deprived else 'deprived'} by all of {', '.join(roles.of)}"
             raise user_error(problem, "give rows of both groups", self.card.where("protected", attribute))
@@ -585,25 +585,29 @@ def load(
     frame = cells = _select_used_cells(read)
     if frame.empty:
         raise user_error("no rows are left", *_keys_that_drop_rows(card))
-    problems = [*check_joint_names(card, list(frame.columns)), *_check_levels_and_label(card, frame)]
-    problems += [
-        problem for doubt in find_doubtful_values(card, frame) for problem in read.to_problems(doubt)
-    ]
+    problems = list(check_joint_names(card, list(frame.columns)))
+    problems += _check_levels_and_label(card, frame)
+    for doubt in find_doubtful_values(card, frame):
+        problems += read.to_problems(doubt)
+    # Test rows stand below the others, so that both have the same levels.
     tested = read
     if test is not None and not problems:
-        if test == located:
-            tested = read
-        else:
+        if test != located:
             tested = read_card_files(card, test, all_columns=False)
         cells = _with_test_rows(frame, tested, same_files=test == located)
     columns = []
     for name in frame.columns:
-        declared = [level for file in read.files for level in file.declared.get(name, ())]
+        declared: list[str] = []
+        for file in read.files:
+            declared += file.declared.get(name, ())
         try:
             columns.append(_encode(card, cells[name], len(frame), declared))
         except Misfit as misfit:
             in_training = misfit.cell is None or (frame[name] == misfit.cell).any()
-            problems += (read if in_training else tested).to_problems(misfit)
+            if in_training:
+                problems += read.to_problems(misfit)
+            else:
+                problems += tested.to_problems(misfit)
     if problems:
         raise UserError(*problems)
     table = make_table(columns)
@@ -628,7 +632,7 @@ def _keys_that_drop_rows(card: Card) -> tuple[str, str]:
 
 
 def _with_test_rows(frame: pd.DataFrame, read: ReadFiles, *, same_files: bool) -> pd.DataFrame:
-    """Return rows and, below them, test rows of other files, or of the `same`."""
+    """Return rows and, below them, test rows of other files, or (`same_files`) of the same."""
     rows = read.frame
     paths = [file.path for file in read.files]
     for name in frame.columns:
@@ -752,7 +756,7 @@ def compute_filling(card: Card, cells: Cells, how: Literal["median", "mode"]) ->
 
 
 def _encode(card: Card, cells: Cells, n_training: int, declared: Sequence[str]) -> Coded:
-    """Return a column and its codes; the first `known` rows decide its levels, all others are test rows.
+    """Return a column and its codes; the first `n_training` rows decide its levels, all others are test rows.
 
     Parameters
     ----------
@@ -782,7 +786,10 @@ def _encode(card: Card, cells: Cells, n_training: int, declared: Sequence[str]) 
             name, texts, _list_declared_levels(card, name, declared, gap=bool(gap.any()))
         )
     if n_training < len(cells) and column.kind != "number":
-        _refuse_new(column, codes, cells, n_training, (*entry.levels, UNKNOWN) if entry.levels else ())
+        allowed: set[str] = set()
+        if entry.levels:
+            allowed = set(entry.levels) | {UNKNOWN}
+        _refuse_new(column, codes, cells, n_training, allowed)
     declares = bool(declared) and not entry.levels and column.kind == "nominal"
     if declares:
         return drop_empty_levels(column, codes, n_training)
@@ -800,17 +807,18 @@ def _list_declared_levels(
         return None
     extra_levels = [MISSING] if entry.if_missing == "level" and gap else []
     if entry.if_missing == "level" and not entry.levels:
-        gone = {*card.missing}
+        gone = set(card.missing)
     else:
         gone = set()
     if name == label.column and label.unknown:
-        gone = {*label.unknown, UNKNOWN}
+        gone = set(label.unknown) | {UNKNOWN}
         extra_levels = [UNKNOWN] if label.unknown_as == "level" else []
-    return tuple(dict.fromkeys([*(level for level in levels if level not in gone), *extra_levels]))
+    remaining = [level for level in levels if level not in gone]
+    return tuple(dict.fromkeys(remaining + extra_levels))
 
 
 def _refuse_new(column: Column, codes: Codes, cells: Cells, n_training: int, fixed: Collection[str]) -> None:
-    """Refuse a level that only test rows have, those after the first `known`, unless it is among `fixed`."""
+    """Refuse a level that only test rows have, those after the first `n_training`, unless it is among `fixed`."""
     is_known = np.isin(np.arange(len(column.levels)), codes[:n_training])
     is_known |= [level in fixed for level in column.levels]
     new = ~is_known[codes[n_training:]]
@@ -825,17 +833,17 @@ def _refuse_new(column: Column, codes: Codes, cells: Cells, n_training: int, fix
 
 
 def _encode_numbers(card: Card, cells: Cells, n_training: int) -> Coded:
-    """Return the column of cells that are numbers, in the levels of the first `known` rows."""
+    """Return the column of cells that are numbers, in the levels of the first `n_training` rows."""
     name = str(cells.name)
     numbers = _parse_column(card, cells)
     entry = card.column(name)
     if entry.bins is not None:
         is_whole = entry.kind == "integer"
-        return drop_empty_levels(
-            *bin_numbers(name, numbers, entry.bins, whole=is_whole, n_decisive=n_training), n_training
-        )
+        column, codes = bin_numbers(name, numbers, entry.bins, whole=is_whole, n_decisive=n_training)
+        return drop_empty_levels(column, codes, n_training)
     if entry.cap is not None:
-        return drop_empty_levels(*cap_numbers(name, numbers, entry.cap), n_training)
+        column, codes = cap_numbers(name, numbers, entry.cap)
+        return drop_empty_levels(column, codes, n_training)
     return keep_numbers(name, numbers)
 
 
@@ -848,7 +856,7 @@ def to_level_texts(card: Card, cells: pd.DataFrame, name: str) -> Cells:
         unknown = {UNKNOWN}
     else:
         unknown = set()
-    present = ~cells[name].isin({"", *card.missing} | unknown)
+    present = ~cells[name].isin({""} | set(card.missing) | unknown)
     if entry.bins is not None and entry.bins.edges is None:
         present &= find_complete_rows(card, cells)  # bins are made from these rows
     column, codes = _encode_numbers(card, cells[name][present], int(present.sum()))

@@ -223,7 +223,7 @@ def _describe_failure(error: Exception) -> str:
 
 
 def _download(url: str, partial_file: Path) -> None:
-    """Write what an address gives into `part`, going on with what an earlier try left there."""
+    """Write what an address gives into `partial_file`, going on with what an earlier try left there."""
     import requests
 
     if partial_file.is_file():

@@ -26,7 +26,7 @@ def check_named_values(
     key_path: Place,
     source: str = "data",
 ) -> Iterator[Problem]:
-    """Yield a problem for each value of a column that is not there, as a card names it at `place`."""
+    """Yield a problem for each value of a column that is not there, as a card names it at `key_path`."""
     for value in values:
         if value not in present:
             problem = f'value "{value}" of column "{column}" is not in the {source}'
@@ -69,23 +69,22 @@ def _check_roles(
     levels = {column.name: column.levels for column in columns}
     roles = card.roles(attribute, levels)
     problems = list[Problem]()
-    group = ("protected", attribute)
-    target = ("protected", attribute, "bias")
     if roles.of:
         for part_name in roles.of:
             problems += _check_roles(card, part_name, columns, occurring, source)
         problems += check_joint_names(card, levels, source)
-        joint = (*roles.deprived, *roles.favoured)
+        joint = roles.deprived + roles.favoured
         if not problems and len(set(joint)) < len(joint):
             problem = f"two joint levels of {attribute} are spelt alike"
-            problems.append(Problem(problem, "recode one of their parts", card.where(*group)))
+            problems.append(Problem(problem, "recode one of their parts", card.where("protected", attribute)))
         return problems
     meanings: list[tuple[str, tuple[str, ...], Place]] = [
         (roles.label, (roles.favourable,), ("label", "favourable")),
-        (attribute, roles.deprived, (*group, "deprived")),
-        (attribute, roles.favoured, (*group, "favoured")),
+        (attribute, roles.deprived, ("protected", attribute, "deprived")),
+        (attribute, roles.favoured, ("protected", attribute, "favoured")),
     ]
     if bias := card.protected[attribute].bias:
+        target = ("protected", attribute, "bias")
         meanings.append((bias.column, bias.deprived, (*target, "deprived")))
         meanings.append((bias.column, bias.favoured, (*target, "favoured")))
     for column, values, key_path in meanings:
@@ -170,11 +169,11 @@ def find_doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
 def _find_no_outcomes(card: Card, name: str, rows: Mapping[str, int], accepted: set[str]) -> Iterator[Misfit]:
     """Yield the labels that mean no value; those that the card calls missing are found elsewhere."""
     no_outcomes = [
-        v for v in rows if v.lower() in NO_VALUE and v not in accepted and v not in ("", *card.missing)
+        v for v in rows if v.lower() in NO_VALUE and v not in accepted and v != "" and v not in card.missing
     ]
     if no_outcomes:
         problem = f"has {format_counts(no_outcomes, rows)}, which would count as unfavourable"
-        listed = shown([*no_outcomes, *card.missing])
+        listed = shown(no_outcomes + list(card.missing))
         fix = f"leave the rows out with missing: {listed} and missing_rows: drop; or, if it is an outcome"
         yield Misfit(name, problem, f"{fix}, list {_format_levels(rows)}", no_outcomes[0])
 
@@ -185,9 +184,9 @@ def _list_named_values(card: Card) -> dict[str, set[str]]:
     meanings[card.label.column].add(card.label.favourable)
     for name, protected in card.protected.items():
         if protected.of is None:
-            meanings[name] |= {*protected.deprived, *(protected.favoured or ())}
+            meanings[name] |= set(protected.deprived) | set(protected.favoured or ())
         if protected.bias is not None:
-            meanings[protected.bias.column] |= {*protected.bias.deprived, *protected.bias.favoured}
+            meanings[protected.bias.column] |= set(protected.bias.deprived) | set(protected.bias.favoured)
     return meanings
 
 

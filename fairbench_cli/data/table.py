@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -245,7 +245,7 @@ def to_sample(table: Table, roles: Roles) -> Sample:
         When a row has a joint level that `roles` does not name.
     """
     if roles.of:
-        joint = make_joint_column(table, roles.attribute, roles.of, (*roles.deprived, *roles.favoured))
+        joint = make_joint_column(table, roles.attribute, roles.of, roles.deprived + roles.favoured)
         table = add_columns(table, [joint])
     y = _is_any_of(table, roles.label, (roles.favourable,))
     s = _is_any_of(table, roles.attribute, roles.favoured)
@@ -271,7 +271,7 @@ def move_to_other_group(sample: Sample, part_columns: Sequence[str] = ()) -> Sam
 
     Parameters
     ----------
-    parts : sequence of str
+    part_columns : sequence of str
         The columns that a joint attribute is made of.
 
     >>> rows = Table((Column("s", ("f", "m")), Column("x", ("0", "1"))), np.array([[0, 1], [1, 0]], np.int16))
@@ -282,7 +282,7 @@ def move_to_other_group(sample: Sample, part_columns: Sequence[str] = ()) -> Sam
     """
     table = sample.features
     codes = sample.features.codes.copy()
-    columns = [table.index(name) for name in (sample.attribute, *part_columns)]
+    columns = [table.index(name) for name in chain([sample.attribute], part_columns)]
     for group in (0, 1):
         other_rows = np.flatnonzero(sample.s != group)
         if not len(other_rows):
@@ -342,7 +342,7 @@ def make_joint_column(
 
     Parameters
     ----------
-    of : sequence of str
+    attributes : sequence of str
         Names of the columns.
     levels : collection of str, optional
         The levels to declare; by default those that occur. Their order is that of `joint_levels`.
@@ -378,11 +378,11 @@ def make_joint_column(
 def add_columns(table: Table, extra: Sequence[Coded]) -> Table:
     """Return a table with more columns at its end."""
     columns, codes = zip(*extra, strict=True)
-    return Table((*table.columns, *columns), np.asfortranarray(np.column_stack([table.codes, *codes])))
+    return Table(table.columns + columns, np.asfortranarray(np.column_stack([table.codes, *codes])))
 
 
 def add_joint_column(table: Table, name: str, attributes: Sequence[str]) -> Table:
-    """Return a table with the column of a joint attribute, made `of` others; without these as it is."""
+    """Return a table with the column of a joint attribute, made of `attributes`; without these as it is."""
     if attributes:
         return add_columns(table, [make_joint_column(table, name, attributes)])
     return table

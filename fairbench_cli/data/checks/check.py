@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import get_args
 
 import numpy as np
@@ -144,39 +145,41 @@ def check_rows(rows: RawRows) -> CardCheck:
     card = rows.card
     leaking = find_leaks(rows)
     by_column = {leak.column: leak for leak in leaking}
-    findings = [
-        *(make_leak_finding(rows, leak.column, describe_leak(rows, leak)) for leak in leaking),
-        *check_values(rows),
-        *check_columns(rows),
-        *check_groups(rows),
-        *check_hidden_leaks(rows, by_column),
-        *check_scores(rows),
-        *check_deterministic_label(rows, by_column),
-        *check_directions(rows),
-        *check_unknown_outcomes(rows),
-        *check_files(rows),
-        *check_code_book(rows),
-    ]
-    found_traps = {
-        trap: tuple(finding for finding in findings if covers(trap, finding)) for trap in card.traps
-    }
-    new = [finding for finding in findings if not any(covers(trap, finding) for trap in card.traps)]
+    findings = [make_leak_finding(rows, leak.column, describe_leak(rows, leak)) for leak in leaking]
+    findings += chain(
+        check_values(rows),
+        check_columns(rows),
+        check_groups(rows),
+        check_hidden_leaks(rows, by_column),
+        check_scores(rows),
+        check_deterministic_label(rows, by_column),
+        check_directions(rows),
+        check_unknown_outcomes(rows),
+        check_files(rows),
+        check_code_book(rows),
+    )
+    # Which trap of the card each of them shows, and which of them the card does not name.
+    found_traps: dict[Trap, tuple[Finding, ...]] = {}
+    stale: list[Finding] = []
+    for index, trap in enumerate(card.traps):
+        shown_by = tuple(finding for finding in findings if covers(trap, finding))
+        if shown_by:
+            found_traps[trap] = shown_by
+        elif trap.kind != "lost-group":  # two versions show it
+            stale.append(_make_stale_trap(rows, index))
+    new: list[Finding] = []
+    for finding in findings:
+        if not any(covers(trap, finding) for trap in card.traps):
+            new.append(finding)
+    warnings = [finding for finding in new if finding.used]
     n_used = len(rows.features) + 1
     return CardCheck(
         rows=int(rows.complete.sum()),
         used=n_used,
         left_out=rows.cells.shape[1] - n_used,
         guessing=guessing_accuracy(rows),
-        warnings=(
-            *(finding for finding in new if finding.used),
-            *(
-                _make_stale_trap(rows, index)
-                for index, trap in enumerate(card.traps)
-                if not found_traps[trap] and trap.kind != "lost-group"  # two versions show it
-            ),
-            *check_expectations(rows),
-        ),
-        found_traps={trap: found for trap, found in found_traps.items() if found},
+        warnings=tuple(chain(warnings, stale, check_expectations(rows))),
+        found_traps=found_traps,
         noted=tuple(
             finding
             for finding in new
@@ -299,7 +302,7 @@ class TwoVersions:
     warnings: tuple[Finding, ...]
 
 
-def compare_versions(before: RawRows, second: RawRows) -> TwoVersions:
+def compare_versions(first_version: RawRows, second_version: RawRows) -> TwoVersions:
     """Return the changes to the rows of a data set in another version of it.
 
     Rows of the first are all that its card keeps, those whose label is unknown or that lack a value among
@@ -310,38 +313,44 @@ def compare_versions(before: RawRows, second: RawRows) -> TwoVersions:
     UserError
         When the two cards have no protected attribute in common.
     """
-    names = [name for name in before.roles if name in second.roles]
+    names = [name for name in first_version.roles if name in second_version.roles]
     if not names:
-        problem = f"{before.card.name} and {second.card.name} have no protected attribute in common"
+        problem = (
+            f"{first_version.card.name} and {second_version.card.name} have no protected attribute in common"
+        )
         raise user_error(problem, "call their attributes alike in the cards")
-    everybody = (np.ones(len(rows.cells), dtype=bool) for rows in (before, second))
-    groups = [_compare_group("", "all", before, second, *everybody)]
+    everybody_first = np.ones(len(first_version.cells), dtype=bool)
+    everybody_second = np.ones(len(second_version.cells), dtype=bool)
+    groups = [_compare_group("", "all", first_version, second_version, everybody_first, everybody_second)]
     for name in names:
-        sides = zip(*(rows.sides(rows.roles[name]) for rows in (before, second)), strict=True)
-        for group, both in zip(get_args(Side), sides, strict=True):
-            groups.append(_compare_group(name, group, before, second, *both))
-    same_rows = _match_rows(before, second)
-    warnings = (
-        *_check_lost_groups(before, second, groups),
-        *_check_lost_levels(before, second, names),
-        *_check_changed_labels(before, second, same_rows),
+        first_sides = first_version.sides(first_version.roles[name])
+        second_sides = second_version.sides(second_version.roles[name])
+        for group, first_side, second_side in zip(get_args(Side), first_sides, second_sides, strict=True):
+            groups.append(_compare_group(name, group, first_version, second_version, first_side, second_side))
+    same_rows = _match_rows(first_version, second_version)
+    warnings = chain(
+        _check_lost_groups(first_version, second_version, groups),
+        _check_lost_levels(first_version, second_version, names),
+        _check_changed_labels(first_version, second_version, same_rows),
     )
-    return TwoVersions(tuple(groups), same_rows, warnings)
+    return TwoVersions(tuple(groups), same_rows, tuple(warnings))
 
 
 def _compare_group(
-    attribute: str, group: str, first_version: RawRows, second: RawRows, side: Mask, second_side: Mask
+    attribute: str, group: str, first_version: RawRows, second_version: RawRows, side: Mask, second_side: Mask
 ) -> VersionGroup:
     before = side & first_version.complete
-    after = second_side & second.complete
+    after = second_side & second_version.complete
     rates = [
         float(rows.favourable[mask].mean()) if mask.any() else math.nan
-        for rows, mask in ((first_version, before), (second, after))
+        for rows, mask in ((first_version, before), (second_version, after))
     ]
     return VersionGroup(attribute, group, int(side.sum()), int(after.sum()), rates[0], rates[1])
 
 
-def _check_lost_groups(before: RawRows, second: RawRows, groups: list[VersionGroup]) -> Iterator[Finding]:
+def _check_lost_groups(
+    first_version: RawRows, second_version: RawRows, groups: list[VersionGroup]
+) -> Iterator[Finding]:
     """Yield the attributes of whose deprived another share was kept: by 2 points and 3 standard errors."""
     for deprived, favoured in zip(groups[1::2], groups[2::2], strict=True):
         shares = [group.kept_share for group in (deprived, favoured)]
@@ -351,22 +360,22 @@ def _check_lost_groups(before: RawRows, second: RawRows, groups: list[VersionGro
             sum(p * (1 - p) / group.before for p, group in zip(shares, (deprived, favoured), strict=True))
         )
         if abs(shares[0] - shares[1]) >= max(LOST, SURE * error):
-            problem = (
-                f"is kept unevenly: {second.card.name} has {percent_words(shares[0])} of the deprived and"
-                f" {percent_words(shares[1])} of the favoured"
-            )
+            problem = f"is kept unevenly: {second_version.card.name} has {percent_words(shares[0])} of the "
+            problem += f"deprived and {percent_words(shares[1])} of the favoured"
             name = deprived.attribute
-            fix = f"start from {before.card.name}, or say who was left out and why (`left_out`)"
-            yield second.finding("lost-group", name, problem, fix, "protected", name)
+            fix = f"start from {first_version.card.name}, or say who was left out and why (`left_out`)"
+            yield second_version.finding("lost-group", name, problem, fix, "protected", name)
 
 
-def _check_lost_levels(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding]:
+def _check_lost_levels(first: RawRows, second_version: RawRows, names: list[str]) -> Iterator[Finding]:
     """Yield the levels of 30 rows or more that no row of the second version has."""
-    columns = [name for name in first.cells.columns if name in second.cells.columns and name not in names]
-    for name in [*names, *columns]:
-        if name not in first.cells or name not in second.cells or first.card.drops(name):
+    columns = [
+        name for name in first.cells.columns if name in second_version.cells.columns and name not in names
+    ]
+    for name in names + columns:
+        if name not in first.cells or name not in second_version.cells or first.card.drops(name):
             continue  # a joint attribute
-        before, after = (_count_levels(rows.cells[name]) for rows in (first, second))
+        before, after = (_count_levels(rows.cells[name]) for rows in (first, second_version))
         gone = {
             level: count
             for level, count in before.items()
@@ -378,34 +387,42 @@ def _check_lost_levels(first: RawRows, second: RawRows, names: list[str]) -> Ite
             listed = ", ".join(f'"{level}" ({count:,} rows)' for level, count in gone.items())
             problem = f"has lost {listed}"
             fix = f"start from {first.card.name}, or say for whom it matters (`left_out`)"
-            yield second.finding("lost-group", str(name), problem, fix, "columns", str(name))
+            yield second_version.finding("lost-group", str(name), problem, fix, "columns", str(name))
 
 
-def _check_changed_labels(before: RawRows, second: RawRows, same_rows: SameRows | None) -> Iterator[Finding]:
+def _check_changed_labels(
+    first_version: RawRows, second_version: RawRows, same_rows: SameRows | None
+) -> Iterator[Finding]:
     if same_rows and same_rows.changed:
-        problem = f"differs from {before.card.name} in {same_rows.changed:,} of {same_rows.matched:,} rows"
+        problem = (
+            f"differs from {first_version.card.name} in {same_rows.changed:,} of {same_rows.matched:,} rows"
+        )
         problem += " that both have"
         fix = "find out which of the two is the outcome"
         if same_rows.changed == same_rows.matched:
             fix = "the two cards call opposite outcomes favourable: let them agree"
-        yield second.finding("contradiction", second.card.label.column, problem, fix, "label")
+        yield second_version.finding("contradiction", second_version.card.label.column, problem, fix, "label")
 
 
-def _match_rows(before: RawRows, second: RawRows) -> SameRows | None:
+def _match_rows(first_version: RawRows, second_version: RawRows) -> SameRows | None:
     """Return the rows that occur once in each, told by the columns of the files that both have."""
-    skipped = {rows.card.label.column for rows in (before, second)} | {
-        rows.label_source for rows in (before, second)
+    skipped = {rows.card.label.column for rows in (first_version, second_version)} | {
+        rows.label_source for rows in (first_version, second_version)
     }
     both_have = [
-        name for name in before.cells.columns if name in second.cells.columns and name not in skipped
+        name
+        for name in first_version.cells.columns
+        if name in second_version.cells.columns and name not in skipped
     ]
-    cells = [rows.cells[both_have][rows.complete].apply(_to_comparable) for rows in (before, second)]
+    cells = [
+        rows.cells[both_have][rows.complete].apply(_to_comparable) for rows in (first_version, second_version)
+    ]
     cells = [table.astype(dict.fromkeys(table.select_dtypes("number"), float)) for table in cells]
     # Words in one of them that are codes in the other tell no rows.
     key_columns = [str(name) for name in both_have if cells[0][name].dtype == cells[1][name].dtype]
     tables = [
         table[key_columns].assign(_favourable=rows.favourable[rows.complete])
-        for table, rows in zip(cells, (before, second), strict=True)
+        for table, rows in zip(cells, (first_version, second_version), strict=True)
     ]
     if not key_columns:
         return None

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 import pandas as pd
 
@@ -83,7 +84,7 @@ def check_files(rows: RawRows) -> Iterator[Finding]:
     """
     card = rows.card
     file = rows.file
-    unlisted = {*rows.features} - {*card.columns} - {entry.source for entry in card.columns.values()}
+    unlisted = set(rows.features) - set(card.columns) - {entry.source for entry in card.columns.values()}
     for name in (name for name in file.columns if name not in card.sources):
         meant = card.column(name).recode
         gap = file[name].isin([cell for cell in rows.gaps if cell not in meant]).to_numpy(dtype=bool)
@@ -165,7 +166,7 @@ def check_code_book(rows: RawRows) -> Iterator[Finding]:
             file_values = {str(value) for value in cells.unique()}
         else:
             file_values = set()
-        if unsaid := sorted(file_values - {*entry.codes, *rows.gaps}):
+        if unsaid := sorted(file_values - set(entry.codes) - set(rows.gaps)):
             counts = {str(value): int(n) for value, n in cells.value_counts().items() if n}
             problem = f"has values that its code book does not: {format_counts(unsaid, counts)}"
             fix = "find out what they are, or `recode` them to a level that says that nobody knows"
@@ -193,7 +194,7 @@ def check_code_book(rows: RawRows) -> Iterator[Finding]:
         else:
             file_values = set()
         for value in [value for value in entry.recode if file_values and value not in file_values]:
-            if any(value in twins.values for twins in twins_among([value, *file_values])):
+            if any(value in twins.values for twins in twins_among(chain([value], file_values))):
                 continue  # written otherwise, or in another file
             problem = f'recodes "{value}" to "{entry.recode[value]}", and no row has it'
             fix = "look whether the code book is that of this file: other codes may mean other groups, too"
@@ -205,7 +206,9 @@ def _check_indicators(rows: RawRows) -> Iterator[Finding]:
     distinct = {str(name): set(rows.file[name].unique()) for name in rows.file.columns}
     distinct = {name: values for name, values in distinct.items() if len(values) <= LEVELS}
     ones = [
-        name for name, values in distinct.items() if {*map(str, _to_numbers([*values]))} == {"0.0", "1.0"}
+        name
+        for name, values in distinct.items()
+        if set(map(str, _to_numbers(list(values)))) == {"0.0", "1.0"}
     ]
     for name, values in distinct.items():
         called = {value.casefold(): value for value in values}
@@ -225,7 +228,7 @@ def _check_indicators(rows: RawRows) -> Iterator[Finding]:
 def check_values(rows: RawRows) -> Iterator[Finding]:
     """Yield the nominal columns with values that are likely one, and a label of more than two values."""
     label = rows.card.label
-    for name in [label.column, *rows.features]:
+    for name in chain([label.column], rows.features):
         if rows.card.column(name).kind != "nominal":
             continue
         level_counts = rows.cells[name][rows.complete].value_counts()

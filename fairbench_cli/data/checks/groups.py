@@ -234,8 +234,9 @@ def _count_by_attribute(name: str, dataset: Dataset) -> UnknownOutcomes:
 
     def counts(policy: str, k: Rows, n: Rows = people) -> PolicyCounts:
         levels = dict(zip(column.levels, zip(k.tolist(), n.tolist(), strict=True), strict=True))
-        groups = [(int(k @ side), int(n @ side)) for side in (deprived, favoured)]
-        return PolicyCounts(policy, levels, *groups)
+        deprived_counts = (int(k @ deprived), int(n @ deprived))
+        favoured_counts = (int(k @ favoured), int(n @ favoured))
+        return PolicyCounts(policy, levels, deprived_counts, favoured_counts)
 
     policies = (
         counts("leave-out", good, bad + good),

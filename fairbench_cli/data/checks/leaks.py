@@ -9,6 +9,7 @@ COMPAS that simply restates the outcome is ``event``, 51 %.
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
@@ -146,7 +147,8 @@ def gives_away(gap: Mask, y: Mask) -> bool:
     >>> gives_away(np.arange(200) >= 60, y), gives_away(np.arange(200) % 3 == 0, y)
     (True, False)
     """
-    return any(_errors_gone(side, labels) >= SURE_LEAK for side in (gap, ~gap) for labels in (y, ~y))
+    sides = product((gap, ~gap), (y, ~y))
+    return any(_errors_gone(side, labels) >= SURE_LEAK for side, labels in sides)
 
 
 def _errors_gone(side: Mask, label: Mask) -> float:
@@ -167,7 +169,7 @@ def _make_leak(name: str, how: str, codes: Rows, y: Mask) -> Leak:
 
 
 def make_leak_finding(rows: RawRows, name: str, problem: str) -> Finding:
-    """Return that a column gives the label away, as `what` says, or was not known before it."""
+    """Return that a column gives the label away, as `problem` says, or was not known before it."""
     return rows.finding("leak", name, problem, f"{format_drop(name)}, unless it is known before the outcome")
 
 

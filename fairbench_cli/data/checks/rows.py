@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -95,7 +96,7 @@ class RawRows:
     def finding(
         self, kind: Kind, column: str, problem: str, fix: str, *key_path: str | int, used: bool | None = None
     ) -> Finding:
-        """Return a finding about a column, at its line in the card or another `place`.
+        """Return a finding about a column, at its line in the card or another `key_path`.
 
         It is about what the card uses unless the column is left out; at another place it always is.
         """
@@ -130,7 +131,7 @@ class RawRows:
     @cached_property
     def unknown(self) -> Mask:
         """Whether each row of the file has a label that means that it is not known."""
-        unknown_cells = {*NO_VALUE, "unknown", *self.card.missing, *self.card.label.unknown}
+        unknown_cells = {"unknown"} | set(chain(NO_VALUE, self.card.missing, self.card.label.unknown))
         cells = self.recoded(self.card.label.column)
         meant = [cell for cell in cells.unique() if {cell, cell.lower()} & unknown_cells]
         return cells.isin(meant).to_numpy(dtype=bool)
@@ -177,7 +178,7 @@ def read_raw_rows(card: Card, located: LocatedFiles) -> RawRows:
     roles = {attribute: dataset.roles(attribute) for attribute in card.protected}
     cells = read.frame.reset_index(drop=True)
     single = (name for name, protected in card.protected.items() if protected.of is None)
-    level_columns = dict.fromkeys([card.label.column, *single, *card.sources])
+    level_columns = dict.fromkeys(chain([card.label.column], single, card.sources))
     cells = cells.assign(**{name: to_level_texts(card, cells, name) for name in level_columns})
     return RawRows(
         card, cells, find_complete_rows(card, cells), roles, read.cells, read.files[0].names, dataset

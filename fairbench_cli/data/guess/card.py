@@ -254,8 +254,8 @@ def format_card(guessed: Guessed) -> str:
         "# know what the columns mean.",
         f"name: {format_yaml(guessed.name)}",
         f"files: {format_yaml([guessed.file])}",
-        *_layout_lines(table),
     ]
+    lines += _layout_lines(table)
     if table.gaps:
         how = "keep"
         why = "leave out the rows with a missing cell in a column that says no `if_missing`"
@@ -265,21 +265,29 @@ def format_card(guessed: Guessed) -> str:
             how = "drop"
             why = f"{why}: the label's and the groups' here"
         lines += _comment("cells that mean a missing value; a text that means something: remove it here")
-        lines += [f"missing: {format_yaml(table.gaps)}", *_comment(why), f"missing_rows: {how}"]
+        lines.append(f"missing: {format_yaml(table.gaps)}")
+        lines += _comment(why)
+        lines.append(f"missing_rows: {how}")
     if table.counts is not None:
         why = "rows are a cross of all other columns, so each stands for as many people as this one counts; "
-        lines += [*_comment(f"{why}if not, list it under `columns`"), f"counts: {format_yaml(table.counts)}"]
+        lines += _comment(f"{why}if not, list it under `columns`")
+        lines.append(f"counts: {format_yaml(table.counts)}")
     if "" in table.cells.columns:
-        lines += [*_comment("of columns not listed here: one has no name"), "other_columns: drop"]
+        lines += _comment("of columns not listed here: one has no name")
+        lines.append("other_columns: drop")
     lines.append("columns:")
     for column in guessed.columns:
-        comment = _one_line(column.why + (f". {column.change}" if column.change else ""))
+        comment = column.why
+        if column.change:
+            comment += f". {column.change}"
+        comment = _one_line(comment)
         line = f"  {yaml_word(column.name)}: {_format_entry(column.entry)}"
-        short = f"{line}  # {comment}"
-        if len(short) <= WIDTH:
-            lines += [short]
+        with_comment = f"{line}  # {comment}"
+        if len(with_comment) <= WIDTH:
+            lines.append(with_comment)
         else:
-            lines += [*_comment(comment, "  "), line]
+            lines += _comment(comment, "  ")
+            lines.append(line)
     lines += _comment(_describe_label(guessed))
     lines.append(f"label: {format_yaml({'column': label.column, 'favourable': label.levels[0]})}")
     lines += _comment("favoured: all other levels, unless listed; `bias` would name a proxy for β to act on")
@@ -297,17 +305,16 @@ def format_config(guessed: Guessed, card: str) -> str:
         "# Techniques compared on random splits of the real rows. Every key: docs/config.md",
         f"name: {format_yaml(guessed.name)}",
         "seed: 1",
-        *_comment("Random splits; 30 make narrower intervals. Another run computes only what is new."),
+        "# Random splits; 30 make narrower intervals. Another run computes only what is new.",
         "repeats: 10",
         "datasets:",
         f"  - {yaml_word(card)}: {{attribute: {yaml_word(names[0])}}}",
         "sample: {from: data, train_fraction: 0.7}",
-        *_comment(
-            "In its place, training sets drawn from a Bayesian network of the data, more biased by β, "
-            "tested on the real rows:"
-        ),
+        "# In its place, training sets drawn from a Bayesian network of the data, "
+        "more biased by β, tested on",
+        "# the real rows:",
         "# sample: {from: network, beta: [0, 0.5, 1], require_arc: true}",
-        *_comment("`fairbench list interventions` and `fairbench list classifiers` show what there is."),
+        "# `fairbench list interventions` and `fairbench list classifiers` show what there is.",
         "interventions:",
         "  - none",
         "  - massaging",
@@ -330,10 +337,8 @@ def _layout_lines(table: RawCells) -> list[str]:
     if layout.separator != ",":
         lines.append(f"separator: {json.dumps(layout.separator)}")
     if not layout.header:
-        lines += [
-            *_comment("the first row is data; `columns` names every column in the file's order"),
-            "header: false",
-        ]
+        lines += _comment("the first row is data; `columns` names every column in the file's order")
+        lines.append("header: false")
     if table.decimal_comma:
         lines.append('decimal: ","')
     return lines

@@ -4,7 +4,7 @@ import csv
 import math
 from dataclasses import dataclass, replace
 from io import StringIO
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
@@ -75,13 +75,14 @@ def has_header(rows: list[list[str]]) -> bool:
     if any(map(is_number, filled)) or len(filled) < len(first_row) - 1:
         return False
     columns = list(zip(*other_rows, strict=False))
-    if any(is_number(cell) for column in columns for cell in column[:5]):
+    if any(map(is_number, chain.from_iterable(column[:5] for column in columns))):
         return True
     if len(set(filled)) < len(filled):
         return False
-    return (
-        sum(cell not in column for cell, column in zip(first_row, columns, strict=False)) > len(first_row) / 2
-    )
+    n_unique = 0
+    for cell, column in zip(first_row, columns, strict=False):
+        n_unique += cell not in column
+    return n_unique > len(first_row) / 2
 
 
 def read_named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.DataFrame:
@@ -175,7 +176,7 @@ def _find_gaps(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
         numbers = values & set(GAPS_AMONG_NUMBERS)
         if numbers and len(values) > len(numbers) and _are_numbers(values - numbers, comma=comma):
             gaps |= numbers
-    return tuple(gap for gap in (*GAPS, *GAPS_AMONG_NUMBERS) if gap in gaps)
+    return tuple(gap for gap in GAPS + GAPS_AMONG_NUMBERS if gap in gaps)
 
 
 def find_counts_column(cells: pd.DataFrame) -> str | None:
@@ -205,9 +206,14 @@ def _has_decimal_commas(cells: pd.DataFrame, separator: str) -> bool:
     """Return whether numbers are written with a comma: a column has some, and none with a point."""
     if separator == ",":
         return False
-    columns = [set(cells[name]) - set(GAPS) for name in cells.columns]
-    with_comma = [values for values in columns if any("," in value for value in values)]
-    with_point = [values for values in columns if any("." in value for value in values)]
+    with_comma = []
+    with_point = []
+    for name in cells.columns:
+        values = set(cells[name]) - set(GAPS)
+        if any("," in value for value in values):
+            with_comma.append(values)
+        if any("." in value for value in values):
+            with_point.append(values)
     return any(_are_numbers(values, comma=True) for values in with_comma) and not any(
         _are_numbers(values, comma=False) for values in with_point
     )
