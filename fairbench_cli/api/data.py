@@ -59,6 +59,6 @@ def load(
         When there is no such card, a file is missing or another one, or the two do not fit; or the card calls
         no outcome unknown.
     """
-    card, places = find_card_and_folders(str(name), None if data_dir is None else Path(data_dir))
+    card, folders = find_card_and_folders(str(name), None if data_dir is None else Path(data_dir))
     card = card.with_unknown_as(unknown_as)
-    return CardDataset(**vars(load_files(card, locate_files(card, places))))
+    return CardDataset(**vars(load_files(card, locate_files(card, folders))))

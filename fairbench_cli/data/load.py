@@ -818,7 +818,7 @@ def _list_declared_levels(
 
 
 def _refuse_new(column: Column, codes: Codes, cells: Cells, n_training: int, fixed: Collection[str]) -> None:
-    """Refuse a level that only test rows have, those after the first `n_training`, unless it is among `fixed`."""
+    """Refuse a level that only test rows have, those after the first `n_training`, unless it is `fixed`."""
     is_known = np.isin(np.arange(len(column.levels)), codes[:n_training])
     is_known |= [level in fixed for level in column.levels]
     new = ~is_known[codes[n_training:]]
