@@ -147,8 +147,9 @@ Coded = tuple[Column, Codes]
 
 def make_table(columns: Sequence[Coded]) -> Table:
     """Return the table of some columns and their codes."""
-    names, codes = zip(*columns, strict=True)
-    return Table(names, np.asfortranarray(np.column_stack(codes)))
+    declared = tuple(column for column, _ in columns)
+    codes = [codes for _, codes in columns]
+    return Table(declared, np.asfortranarray(np.column_stack(codes)))
 
 
 @dataclass(frozen=True)
@@ -377,8 +378,9 @@ def make_joint_column(
 
 def add_columns(table: Table, extra: Sequence[Coded]) -> Table:
     """Return a table with more columns at its end."""
-    columns, codes = zip(*extra, strict=True)
-    return Table(table.columns + columns, np.asfortranarray(np.column_stack([table.codes, *codes])))
+    columns = tuple(column for column, _ in extra)
+    codes = np.column_stack([codes for _, codes in extra])
+    return Table(table.columns + columns, np.asfortranarray(np.hstack([table.codes, codes])))
 
 
 def add_joint_column(table: Table, name: str, attributes: Sequence[str]) -> Table:

@@ -41,7 +41,7 @@ def check_groups(rows: RawRows) -> Iterator[Finding]:
     for roles in rows.roles.values():
         sides = rows.sides(roles)
         for name, gap in gaps.items():
-            if name not in (roles.attribute, *roles.of) and gap.any():
+            if name != roles.attribute and name not in roles.of and gap.any():
                 yield from _check_missing(rows, name, gap, roles, sides)
         yield from _check_few_rows(rows, roles, sides)
 

@@ -104,7 +104,8 @@ class RawRows:
             used = bool(key_path) or not self.card.drops(column)
         else:
             used = used
-        return Finding(kind, column, problem, fix, self.card.where(*(key_path or ("columns", column))), used)
+        where = self.card.where(*(key_path or ("columns", column)))
+        return Finding(kind, column, problem, fix, where, used)
 
     @property
     def features(self) -> list[str]:
