@@ -309,7 +309,7 @@ def test_a_feature_may_be_called_as_a_part_of_the_outcome():
 
 
 def test_a_number_that_is_drawn_among_exact_ones_says_so(monkeypatch):
-    monkeypatch.setattr(exact_measures, "_total_variation", lambda *_: np.array([0.1, 0.2]))
+    monkeypatch.setattr(exact_measures, "_compute_total_variation", lambda *_: np.array([0.1, 0.2]))
     rows = compute_facts(worlds(3)["label"]).rows()
     assert {quantity for _, quantity, *_, how in rows if how == "draws"} == {"total-variation"}
 
