@@ -236,7 +236,7 @@ def biased(population, beta):
     """Return the network that a cell draws from."""
     net, roles = population.network, population.roles
     for groups, share in population.edits:
-        net = shift(net, roles.label, roles.favourable, groups, beta * share, )
+        net = shift(net, roles.label, roles.favourable, groups, beta * share, population.both_groups)
     return net
 
 
