@@ -33,7 +33,7 @@ from fairbench_cli.document.model import (
     plain_table,
     table_of,
 )
-from fairbench_cli.network.standin import standin_section
+from fairbench_cli.network.fit_quality import describe_fit_quality
 
 MOST_LEVELS = 50  # of a column, in a table
 MOST_CROSSED = 1000  # groups in a table
@@ -197,7 +197,7 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     if sheet.checked.missing:
         yield Section("Missing values by group", tables=(_missing_table(sheet.checked.missing, view),))
     if sheet.network is not None and sheet.network.stand_in is not None:
-        yield standin_section(sheet.network.stand_in)
+        yield describe_fit_quality(sheet.network.stand_in)
     yield Section("Columns", tables=(_columns_table(sheet, view),))
     yield _source(sheet)
 
@@ -300,7 +300,7 @@ def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
     """Yield what the card warns of, with what shows it in the files, and what else checks find."""
     checked = sheet.checked
     card = sheet.card
-    evidence = {trap: _evidence(trap, findings) for trap, findings in checked.known.items()}
+    evidence = {trap: _evidence(trap, findings) for trap, findings in checked.found_traps.items()}
     heads = ("kind", "column", "what to know", *(["in the files"] if evidence else []))
     trap_rows = [(trap.kind, trap.column or "", trap.note, evidence.get(trap, "")) for trap in card.traps]
     warning_rows = [(warning.kind, warning.column, warning.what, warning.fix) for warning in checked.warnings]
@@ -412,7 +412,7 @@ def as_json(sheet: Datasheet) -> str:
         "missing": checked.missing,
         "known": [
             {"trap": trap.model_dump(), "found": _findings_json(findings)}
-            for trap, findings in checked.known.items()
+            for trap, findings in checked.found_traps.items()
         ],
         "warnings": _findings_json(checked.warnings),
         "noted": _findings_json(checked.noted),
