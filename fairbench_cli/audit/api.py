@@ -277,7 +277,7 @@ def run(
         seen = read(scan)
         tally = scan.tally
     if rows is not None:
-        tally = replace(tally, source=rows.name, notes=(*rows.notes, *tally.notes))
+        tally = replace(tally, source=rows.name, notes=rows.notes + tally.notes)
     return judge(tally, config, seen)
 
 

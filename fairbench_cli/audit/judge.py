@@ -79,11 +79,9 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         weighted=tally.weighted,
         last=tally.last,
     )
-    notes = (
-        *tally.notes,
-        *_describe_comparison(tally, config),
-        *_describe_groups(tally, report.groups, config),
-    )
+    notes = list(tally.notes)
+    notes += _describe_comparison(tally, config)
+    notes += _describe_groups(tally, report.groups, config)
     return replace(report, notes=tuple(dict.fromkeys(notes)))
 
 

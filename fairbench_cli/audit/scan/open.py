@@ -274,7 +274,7 @@ def _read_columns(source: Source, config: AuditConfig, rejected: RejectedGuesses
         name: readings.find_bins(source, roles.attributes[name], n_bins_or_edges)
         for name, n_bins_or_edges in config.bins.items()
     }
-    notes = (*source.notes, *roles.notes, *outcomes.notes, *percent_notes, *merge_notes)
+    notes = source.notes + roles.notes + outcomes.notes + percent_notes + merge_notes
     return _ReadColumns(source, roles, outcomes.classes, decisions, bins, notes)
 
 
@@ -410,7 +410,7 @@ def _describe_groups(
     notes = []
     if MISSING in written:
         notes.append(f"{name}: {counted_words(sizes[MISSING], 'row')} without a value; group {MISSING}.")
-    trimmed = sorted(group for group, forms in written.items() if group != MISSING and {*forms} != {group})
+    trimmed = sorted(group for group, forms in written.items() if group != MISSING and set(forms) != {group})
     merged = [group for group in trimmed if len(written[group]) > 1]
     if trimmed:
         listed = ", ".join(map(shown, merged[:5])) + (", …" if len(merged) > 5 else "")
@@ -425,8 +425,9 @@ def _describe_groups(
         for group in sorted(written)
         if group.lower() in LOOK_MISSING and not config.leaves_out(name, group)
     ]
-    alike = twins_among(sorted(written)) if config.spelling(name) == "keep" else []
-    notes += [f"{name}: {twins}." for twins in (*alike, *short_for(sorted(written)))]
+    if config.spelling(name) == "keep":
+        notes += [f"{name}: {twins}." for twins in twins_among(sorted(written))]
+    notes += [f"{name}: {twins}." for twins in short_for(sorted(written))]
     return notes
 
 
@@ -439,7 +440,7 @@ def _repeated_people(rows: CountedRows) -> list[str]:
     source = rows.source
     roles = rows.roles
     n_rows = int(rows.together.rows.sum())
-    used_columns = {*roles.role_of, *roles.attributes.values(), roles.single_model}
+    used_columns = set(roles.role_of) | set(roles.attributes.values()) | {roles.single_model}
     names = {
         name: i
         for name, i in source.column_index.items()
