@@ -34,7 +34,7 @@ from fairbench_cli.audit.metrics import can_decide, canonical, kind
 from fairbench_cli.audit.parts.by_name import Requested, RequestedTest, compute_requested, tested_names
 from fairbench_cli.audit.parts.subgroups import Joint, Subgroup, find_subgroups
 from fairbench_cli.audit.parts.trends import FEW_OVER
-from fairbench_cli.audit.scan.tally import Clusters, Slice
+from fairbench_cli.audit.scan.slices import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.rates import parts
 from fairbench_cli.measures.registry import COUNT_METRICS, find, measure

@@ -265,9 +265,9 @@ def run(
     Of a run's results `only` and `repeat` say which cell and which repeat is meant. `tell` is called with
     what is being done.
     """
-    from fairbench_cli.audit.judge import judge, read
+    from fairbench_cli.audit.build_report import judge, read
+    from fairbench_cli.audit.scan.from_run import rows_of_run
     from fairbench_cli.audit.scan.open import open_scan
-    from fairbench_cli.audit.scan.runs import rows_of_run
 
     rows = rows_of_run(source, config, only, repeat)
     if rows is not None:

@@ -20,7 +20,7 @@ from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Row
 from fairbench_cli.audit.scan.open import count_groups
-from fairbench_cli.audit.scan.tally import Slice, Tally
+from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.audit.show.tables import csv_text, json_text
 from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.base.text import counted_words

@@ -10,7 +10,7 @@ import pytest
 from conftest import Finished, edit_lines, plain, run_plan, two_lines
 
 import fairbench_cli as fb
-from fairbench_cli.audit.scan.runs import _expand_counts, _find_cell
+from fairbench_cli.audit.scan.from_run import _expand_counts, _find_cell
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.experiment.plan import CELL_COLUMNS
 from fairbench_cli.measures.groups import ProtectedAttribute, ProtectedAttributes

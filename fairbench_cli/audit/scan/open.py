@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
-from fairbench_cli.audit.scan import readings, refusals
-from fairbench_cli.audit.scan.pairs import names_of_files, pair_rows, side_slices
+from fairbench_cli.audit.scan import input_errors, readings
+from fairbench_cli.audit.scan.pairing import names_of_files, pair_rows, side_slices
 from fairbench_cli.audit.scan.readings import NumberBins
 from fairbench_cli.audit.scan.roles import (
     LABELS,
@@ -48,6 +48,7 @@ from fairbench_cli.audit.scan.scan import (
     count_cells,
     group_name,
 )
+from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.audit.scan.source import (
     Source,
     open_file,
@@ -61,7 +62,6 @@ from fairbench_cli.audit.scan.spellings import (
     check_alike_groups_of_rows,
     merge_groups,
 )
-from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.base.errors import Flag, UserError, shown, user_error
 from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.telling import Far, Tell, to_nobody
@@ -118,7 +118,7 @@ def open_scan(
     with _start_database() as (database, folder), _watch_progress(database, tell) as far:
         rows = _open_source(database, source, folder, config, tell)
         tell(f"counting the rows of {rows.name}, pass by pass", far)
-        with refusals.reading_rows(rows):
+        with input_errors.reading_rows(rows):
             if not config.against:
                 with rows.engine(memory=rows.memory):
                     yield from _settle_guesses(rows.with_first_rows(), config)
@@ -160,7 +160,7 @@ def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
         columns = tuple("" if name.lower() in LABELS else name for name in rows.columns)
         doubled = tuple(name for name in rows.doubled if name.lower() not in ("score", *LABELS))
         rows = replace(rows, columns=columns, doubled=doubled)
-        with refusals.reading_rows(rows), rows.engine(memory=rows.memory):
+        with input_errors.reading_rows(rows), rows.engine(memory=rows.memory):
             (scan,) = _settle_guesses(rows.with_first_rows(), config)
             return scan.tally
 
@@ -203,8 +203,8 @@ def _open_source(
     if config.counts is None:
         return opened
     column = find_column(opened, config.counts, "counts")
-    with refusals.reading_rows(opened):
-        refusals.refuse_counts(opened, column)
+    with input_errors.reading_rows(opened):
+        input_errors.refuse_counts(opened, column)
     note = f"{opened.columns[column]}: a row stands for as many people."
     return replace(opened, notes=(*opened.notes, note)).with_people(column)
 
@@ -316,12 +316,12 @@ def _refuse_cells(rows: OpenedRows, cells: Cells) -> None:
         for column in roles.scores:
             if column < n_own_columns:
                 if rows.binary:
-                    refusals.refuse_codes(source, column, "score")
-                refusals.refuse_scores(source, column)
+                    input_errors.refuse_codes(source, column, "score")
+                input_errors.refuse_scores(source, column)
     if roles.label is not None and (cells.label == rows.bad_label).any():
-        refusals.refuse_codes(source, roles.label, "label")
+        input_errors.refuse_codes(source, roles.label, "label")
     if roles.weight is not None and cells.bad_weights:
-        refusals.refuse_weights(source, roles.weight)
+        input_errors.refuse_weights(source, roles.weight)
     if roles.weight is not None and not cells.weighing.any():
         problem = f"{shown(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
         raise user_error(problem, "name a column of weights above 0, or none", Flag("weight"))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN, AuditConfig, Decision, Edges
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores
+from fairbench_cli.audit.scan.input_errors import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, is_spelled_otherwise, with_spellings

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.audit.scan.scan import Scan, coded_rows, group_by, group_finder, models_of
+from fairbench_cli.audit.scan.slices import Scores, Slice
 from fairbench_cli.audit.scan.source import in_batches
-from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS

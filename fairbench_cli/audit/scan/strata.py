@@ -11,7 +11,7 @@ from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, describe_bins, find_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_by
-from fairbench_cli.audit.scan.tally import People, Slice, Strata
+from fairbench_cli.audit.scan.slices import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, shown, user_error
 from fairbench_cli.data.recognise import follows, named_like_identifiers, named_like_scores
 from fairbench_cli.measures.counts import Floats

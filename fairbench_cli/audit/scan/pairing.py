@@ -14,12 +14,12 @@ import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.input_errors import reading_rows, refuse_codes, refuse_if, refuse_scores
 from fairbench_cli.audit.scan.readings import count_selected, read_percent, scores_of, with_exact_scores
-from fairbench_cli.audit.scan.refusals import reading_rows, refuse_codes, refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign_roles, find_column
 from fairbench_cli.audit.scan.scan import CountedRows, Scan, groups_of, make_slices
+from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
 from fairbench_cli.audit.scan.source import FRAME, Source
-from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.base.errors import Flag, UserError, shown, user_error
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words

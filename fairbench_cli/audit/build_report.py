@@ -19,7 +19,7 @@ from fairbench_cli.audit.compare.verdict import (
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.scan.scan import Scan
-from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document.model import Verdict
 
