@@ -26,7 +26,7 @@ from fairbench_cli.document.model import Verdict
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
-def read(scan: Scan) -> dict[str, Any]:
+def read_parts(scan: Scan) -> dict[str, Any]:
     """Return the data that the parts of an audit need of the rows, by the keys of the parts."""
     return {
         audit_part.key: audit_part.read(scan) for audit_part in PARTS if audit_part.is_requested(scan.config)
