@@ -419,7 +419,7 @@ def adjust_tests(
 def find_shared_tests(names: Sequence[str], reference_indices: Ints) -> Ints:
     """Which column holds each rate's test: complements with the same reference share one.
 
-    >>> distinct(["fpr", "tpr", "tnr"], np.array([0, 0, 0])).tolist()
+    >>> find_shared_tests(["fpr", "tpr", "tnr"], np.array([0, 0, 0])).tolist()
     [0, 1, 0]
     """
     columns = np.arange(len(names))

@@ -143,7 +143,7 @@ def decide_metric(
 def combine_verdicts(values: Iterable[Verdict]) -> Verdict:
     """Return Kleene's "and": fail if one fails, else undecided if one is (or there is none), else pass.
 
-    >>> all_of(["pass", "undecided"]), all_of(["undecided", "fail"]), all_of([])
+    >>> combine_verdicts(["pass", "undecided"]), combine_verdicts(["undecided", "fail"]), combine_verdicts([])
     ('undecided', 'fail', 'undecided')
     """
     seen = set(values)
@@ -157,7 +157,7 @@ def combine_verdicts(values: Iterable[Verdict]) -> Verdict:
 def combine_roll_ups(by_metric: Mapping[str, Verdict]) -> dict[str, Verdict]:
     """Return the roll-ups of metrics; one with a metric that is not there (no labels) is left out.
 
-    >>> roll_ups({"selected-share": "fail", "selection-rate": "pass"})
+    >>> combine_roll_ups({"selected-share": "fail", "selection-rate": "pass"})
     {'unsupervised-parity': 'fail'}
     """
     return {

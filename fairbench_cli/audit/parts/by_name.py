@@ -161,7 +161,7 @@ def compute_requested(_: tuple[()], base: Report) -> Requested:
 def tested_names(entry: Metric) -> tuple[str, ...]:
     """Return the names of what is tested for a metric: its parts, its rate, or the metric itself.
 
-    >>> [parts_tested(find(name)) for name in ("equalised-odds", "chi-squared-p", "phi")]
+    >>> [tested_names(find(name)) for name in ("equalised-odds", "chi-squared-p", "phi")]
     [('tpr-difference', 'fpr-difference'), ('selection-rate-difference',), ('phi',)]
     """
     names_by_kind = {"parts": entry.farthest_of, "rate": (f"{entry.equal}-difference",)}
@@ -320,7 +320,8 @@ def _farthest(entry: Metric, value: float, tested_parts: Sequence[_Tested]) -> _
 def find_closed_form(name: str) -> tuple[str, str] | None:
     """Return the rate and the comparison, where a metric is a difference or ratio of one rate.
 
-    >>> closed_form("fpr-ratio"), closed_form("demographic_parity_difference"), closed_form("phi")
+    >>> names = ("fpr-ratio", "demographic_parity_difference", "phi")
+    >>> tuple(find_closed_form(name) for name in names)
     (('fpr', 'ratio'), None, None)
     """
     for spelled in (name, find(name).alias_of):

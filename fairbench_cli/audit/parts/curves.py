@@ -378,7 +378,7 @@ def curve_sections(all_curves: Sequence[ScoreCurves], report: Report, view: View
 def format_span(low: float, high: float, digits: int = 6) -> str:
     """Write a range of scores.
 
-    >>> span(2.0, 4.0), span(0.25, 0.25), span(0.123456, 0.5, 3)
+    >>> format_span(2.0, 4.0), format_span(0.25, 0.25), format_span(0.123456, 0.5, 3)
     ('2 to 4', '0.25', '0.123 to 0.5')
     """
     if low == high:

@@ -41,7 +41,7 @@ def beyond(row: Disparity) -> Beyond:
 def format_limits(tau: float) -> str:
     """Return the limits of a ratio.
 
-    >>> allowed(0.8), allowed(0.9)
+    >>> format_limits(0.8), format_limits(0.9)
     ('0.8 to 1.25', '0.9 to 1.11')
     """
     return f"{tau:g} to {1 / tau:.3g}"

@@ -255,7 +255,7 @@ def _compute_chance(counted: Sequence[int], test: tuple[float, float, bool], con
 def _apply_four_fifths(above: int, below: int, ref_above: int, ref_below: int) -> FourFifths:
     """Return the result of the rule for a group against that with the highest rate.
 
-    >>> _four_fifths(6, 12, 9, 12)
+    >>> _apply_four_fifths(6, 12, 9, 12)
     FourFifths(below=True, to_reach=2, one_person=False, shortfall=1.5)
     """
     enough = math.ceil(Fraction(str(FOUR_FIFTHS)) * ref_above * below / ref_below)

@@ -96,9 +96,11 @@ class SliceTrends:
 def parse_times(names: Sequence[str]) -> list[float] | None:
     """Return when slices are: numbers, years, quarters, months, weeks or days; None where that is not known.
 
-    >>> times(["2013Q4", "2014Q1", "2014Q3"]), times(["2013-11", "2014-02"]), times(["3", "4", "10"])
-    ([8055.0, 8056.0, 8058.0], [24166.0, 24169.0], [3.0, 4.0, 10.0])
-    >>> times(["north", "south"]) is None
+    >>> parse_times(["2013Q4", "2014Q1", "2014Q3"]), parse_times(["2013-11", "2014-02"])
+    ([8055.0, 8056.0, 8058.0], [24166.0, 24169.0])
+    >>> parse_times(["3", "4", "10"])
+    [3.0, 4.0, 10.0]
+    >>> parse_times(["north", "south"]) is None
     True
     """
     slice_times = _parse_numbers(names) or _parse_days(names)

@@ -101,7 +101,7 @@ def thousands(value: float) -> str:
 def round_up_count(value: float) -> float:
     """Round up to two digits; NaN stays.
 
-    >>> about(1511.2), about(31.0), about(213)
+    >>> round_up_count(1511.2), round_up_count(31.0), round_up_count(213)
     (1600.0, 31.0, 220.0)
     """
     if not (math.isfinite(value) and value > 0):
@@ -157,12 +157,20 @@ def describe_rows_needed(least: float, most: float) -> str:
 
     From `MANY_ROWS` on a number says more than is known, and stands as its order of magnitude.
 
-    >>> rows_words(150.0, 1400.0), rows_words(220.0, 220.0), rows_words(150.0, math.nan)
-    ('about 150 to 1,400', 'about 220', '150 or more')
-    >>> rows_words(1600.0, 4.3e7)
+    >>> describe_rows_needed(150.0, 1400.0), describe_rows_needed(220.0, 220.0)
+    ('about 150 to 1,400', 'about 220')
+    >>> describe_rows_needed(150.0, math.nan)
+    '150 or more'
+    >>> describe_rows_needed(1600.0, 4.3e7)
     'about 1,600 for the first rate, tens of millions for the last'
-    >>> rows_words(2e6, 3e6), rows_words(3e5, math.nan), rows_words(3e5, 2e6), rows_words(math.nan, math.nan)
-    ('millions', 'hundreds of thousands or more', 'hundreds of thousands to millions', '')
+    >>> describe_rows_needed(2e6, 3e6)
+    'millions'
+    >>> describe_rows_needed(3e5, math.nan)
+    'hundreds of thousands or more'
+    >>> describe_rows_needed(3e5, 2e6)
+    'hundreds of thousands to millions'
+    >>> describe_rows_needed(math.nan, math.nan)
+    ''
     """
     if math.isnan(least):
         return ""
@@ -188,7 +196,7 @@ def describe_rows_needed(least: float, most: float) -> str:
 def _order_of_magnitude(rows: float) -> str:
     """Return the order of magnitude of very many rows.
 
-    >>> [_order_of(10.0**power) for power in (5, 6, 7, 8, 9)]
+    >>> [_order_of_magnitude(10.0**power) for power in (5, 6, 7, 8, 9)]
     ['hundreds of thousands', 'millions', 'tens of millions', 'hundreds of millions', 'billions']
     """
     power = math.floor(math.log10(rows))
@@ -199,7 +207,7 @@ def _order_of_magnitude(rows: float) -> str:
 def describe_reason(reason: Reason, p_holm: float, confidence: float) -> str:
     """Return why something is not decided; where a difference is shown that only the limit is open.
 
-    >>> reason_words("wide", 0.3, 0.95), reason_words("wide", 0.01, 0.95)
+    >>> describe_reason("wide", 0.3, 0.95), describe_reason("wide", 0.01, 0.95)
     ('too few rows to tell', 'beyond chance, limit open')
     """
     if reason == "wide" and p_holm < alpha_of(confidence):
@@ -210,7 +218,7 @@ def describe_reason(reason: Reason, p_holm: float, confidence: float) -> str:
 def among_text(p: float, family: int, confidence: float) -> str:
     """Return the addition to "could be chance" where a comparison alone would not be: that it is one of many.
 
-    >>> among(0.02, 1500, 0.95), among(0.2, 15, 0.95)
+    >>> among_text(0.02, 1500, 0.95), among_text(0.2, 15, 0.95)
     (' among 1,500', '')
     """
     if p < alpha_of(confidence):
@@ -279,7 +287,7 @@ def both_p_cell(p: float, p_holm: float) -> TableCell:
 def flatten(row: Any, *left_out: str) -> Row:
     """Return the fields of a row of a report for a table: three of an interval, none of what holds several.
 
-    >>> flat(Interval(0.5, 0.25, 0.75), "low")
+    >>> flatten(Interval(0.5, 0.25, 0.75), "low")
     {'value': 0.5, 'high': 0.75}
     """
     cells: Row = {}
@@ -295,7 +303,7 @@ def flatten(row: Any, *left_out: str) -> Row:
 def flat_columns(kind: type) -> tuple[str, ...]:
     """Return the columns that `flatten` gives rows of a kind.
 
-    >>> columns_of(Interval)
+    >>> flat_columns(Interval)
     ('value', 'low', 'high')
     """
     columns: list[str] = []

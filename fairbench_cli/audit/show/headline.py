@@ -228,7 +228,7 @@ def describe_comparison(row: Disparity, report: Report, n_more: int = 0, additio
 def rate_meaning(name: str) -> str:
     """Return a rate in words.
 
-    >>> meaning("fpr"), meaning("selection-rate")
+    >>> rate_meaning("fpr"), rate_meaning("selection-rate")
     ('wrongly selected, of those who should not be selected', 'selected, of all')
     """
     if name not in EVENTS:
