@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 import fairbench_cli as fb
 from fairbench_cli.audit.build_report import judge
-from fairbench_cli.audit.compare.effective import factor_together, group_rate_rows, rate_rows, rows_of_people
+from fairbench_cli.audit.compare.effective_sizes import (
+    factor_together,
+    group_rate_rows,
+    rate_rows,
+    rows_of_people,
+)
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config

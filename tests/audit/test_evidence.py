@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit.build_report import judge
-from fairbench_cli.audit.compare.effective import MANY, group_rate_rows, rate_rows
+from fairbench_cli.audit.compare.effective_sizes import MANY, group_rate_rows, rate_rows
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.config import AuditConfig

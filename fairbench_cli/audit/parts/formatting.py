@@ -81,7 +81,8 @@ def count(value: float) -> str:
     ('1,805', '805', '8.2', '0.013', '1.93e101')
     """
     if value >= LARGE or 0 < value < SMALL:
-        return f"{value:.{3 if value >= LARGE else 2}g}".replace("e+", "e")
+        digits = 3 if value >= LARGE else 2
+        return f"{value:.{digits}g}".replace("e+", "e")
     if float(value).is_integer() or value >= 100:
         return f"{value:,.0f}"
     return f"{value:.1f}"
@@ -116,8 +117,11 @@ def nearest_to(best: float, estimate: Interval) -> float:
     >>> nearest_to(1.0, Interval(0.5, 0.4, 0.6)), nearest_to(1.0, Interval(0.9, 0.7, 1.2))
     (0.6, 1.0)
     """
-    bounded = not (math.isnan(estimate.low) or math.isnan(estimate.high))
-    low, high = (estimate.low, estimate.high) if bounded else (estimate.value, estimate.value)
+    low = estimate.low
+    high = estimate.high
+    if math.isnan(low) or math.isnan(high):
+        low = estimate.value
+        high = estimate.value
     return min(max(best, low), high)
 
 
@@ -128,13 +132,15 @@ def fraction(behind: tuple[float, float]) -> str:
     ('805/1,795', '217M/2,001M', '12/534,206,568M')
     """
     texts = [count(value) for value in behind]
-    if sum(character != "," for text in texts for character in text) > MOST_DIGITS:
+    n_digits = sum(len(text) - text.count(",") for text in texts)
+    if n_digits > MOST_DIGITS:
         texts = [_millions(value) if 1e6 <= value < LARGE else count(value) for value in behind]
     return "/".join(texts)
 
 
 def _millions(value: float) -> str:
-    return f"{value / 1e6:,.{0 if value >= 1e8 else 1}f}M"
+    digits = 0 if value >= 1e8 else 1
+    return f"{value / 1e6:,.{digits}f}M"
 
 
 def p_value(value: float) -> str:
@@ -157,18 +163,12 @@ def describe_rows_needed(least: float, most: float) -> str:
 
     From `MANY_ROWS` on a number says more than is known, and stands as its order of magnitude.
 
-    >>> describe_rows_needed(150.0, 1400.0), describe_rows_needed(220.0, 220.0)
-    ('about 150 to 1,400', 'about 220')
-    >>> describe_rows_needed(150.0, math.nan)
-    '150 or more'
+    >>> [describe_rows_needed(least, most) for least, most in ((150, 1400), (220, 220), (150, math.nan))]
+    ['about 150 to 1,400', 'about 220', '150 or more']
     >>> describe_rows_needed(1600.0, 4.3e7)
     'about 1,600 for the first rate, tens of millions for the last'
-    >>> describe_rows_needed(2e6, 3e6)
-    'millions'
-    >>> describe_rows_needed(3e5, math.nan)
-    'hundreds of thousands or more'
-    >>> describe_rows_needed(3e5, 2e6)
-    'hundreds of thousands to millions'
+    >>> [describe_rows_needed(least, most) for least, most in ((2e6, 3e6), (3e5, math.nan), (3e5, 2e6))]
+    ['millions', 'hundreds of thousands or more', 'hundreds of thousands to millions']
     >>> describe_rows_needed(math.nan, math.nan)
     ''
     """
@@ -190,7 +190,9 @@ def describe_rows_needed(least: float, most: float) -> str:
         high_text = _order_of_magnitude(most)
     if approximately and most >= MANY_ROWS:
         return f"{approximately}{low_text} for the first rate, {high_text} for the last"
-    return f"{approximately}{low_text}" + ("" if high_text == low_text else f" to {high_text}")
+    if high_text == low_text:
+        return f"{approximately}{low_text}"
+    return f"{approximately}{low_text} to {high_text}"
 
 
 def _order_of_magnitude(rows: float) -> str:
@@ -235,7 +237,12 @@ def percent(share: float) -> str:
 
 def format_place(model: str, decision: str, kind: str | None = None) -> str:
     """Name a model, or what it is (kind), and a decision: "model a, top 100"; "month 2, top 100"."""
-    return ", ".join(clause for clause in (f"{kind or 'model'} {model}" if model else "", decision) if clause)
+    clauses = []
+    if model:
+        clauses.append(f"{kind or 'model'} {model}")
+    if decision:
+        clauses.append(decision)
+    return ", ".join(clauses)
 
 
 def format_group(group: str) -> str:
