@@ -16,7 +16,7 @@ from statsmodels.stats.proportion import power_proportions_2indep, proportion_ef
 from fairbench_cli.audit.compare.compare_rates import adjust_tests, compare_slice, decide_by_evidence
 from fairbench_cli.audit.compare.verdict import decide
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.power import Criterion, TwoGroups, rows_needed
 

@@ -39,7 +39,7 @@ from fairbench_cli.audit.parts.requested_metrics import (
 )
 from fairbench_cli.audit.parts.subgroups import Joint, Subgroup, find_subgroups
 from fairbench_cli.audit.parts.trends import FEW_OVER
-from fairbench_cli.audit.scan.tally import Clusters, Slice
+from fairbench_cli.audit.scan.slices import Clusters, Slice
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.rates import parts
 from fairbench_cli.measures.registry import COUNT_METRICS, find, measure

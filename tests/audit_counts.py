@@ -9,7 +9,7 @@ from unittest.mock import patch
 import numpy as np
 
 from fairbench_cli.audit.scan.open import open_scan
-from fairbench_cli.audit.scan.tally import Slice, Tally
+from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.measures.counts import Counts
 
 AEQUITAS = Path(__file__).parent / "reference" / "aequitas"

@@ -14,7 +14,7 @@ from fairbench_cli.audit.compare.report import (
     Report,
 )
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.rates import RATES

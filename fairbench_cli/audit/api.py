@@ -265,19 +265,19 @@ def run(
     Of a run's results `only` and `repeat` say which cell and which repeat is meant. `tell` is called with
     what is being done.
     """
-    from fairbench_cli.audit.judge import judge, read
+    from fairbench_cli.audit.build_report import judge, read_parts
+    from fairbench_cli.audit.scan.from_run import rows_of_run
     from fairbench_cli.audit.scan.open import open_scan
-    from fairbench_cli.audit.scan.runs import rows_of_run
 
     rows = rows_of_run(source, config, only, repeat)
     if rows is not None:
         source = rows.frame
         config = rows.config
     with open_scan(source, config, against=against, tell=tell) as scan:
-        seen = read(scan)
+        seen = read_parts(scan)
         tally = scan.tally
     if rows is not None:
-        tally = replace(tally, source=rows.name, notes=(*rows.notes, *tally.notes))
+        tally = replace(tally, source=rows.name, notes=rows.notes + tally.notes)
     return judge(tally, config, seen)
 
 

@@ -101,7 +101,8 @@ class Edges:
         """
         integers = integers and all(edge == int(edge) for edge in self.edges)
         closed_left = self.closed == "left"
-        lowest, *_, highest = (f"{edge + 0.0:.15g}" for edge in (self.edges[0], *self.edges))
+        lowest = f"{self.edges[0] + 0.0:.15g}"
+        highest = f"{self.edges[-1] + 0.0:.15g}"
         between = []
         for low, high in pairwise(self.edges):
             low, high = (low, high - integers) if closed_left else (low + integers, high)
@@ -178,7 +179,7 @@ def _read_bins(value: Any) -> int | Edges:
         return value
     listed: Any = value
     closed: Any = "left"
-    if isinstance(value, Mapping) and "edges" in value and {*value} <= {"edges", "closed"}:
+    if isinstance(value, Mapping) and "edges" in value and set(value) <= {"edges", "closed"}:
         listed = value["edges"]
         closed = value.get("closed", closed)
     if isinstance(listed, str):
@@ -208,13 +209,13 @@ def _write_bins(bins: int | Edges) -> Any:
     return {"edges": edges, "closed": bins.closed}
 
 
-def _check_metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
+def _check_metric(text: str, common: tuple[str, ...] = tuple(COMPARED) + tuple(ROLL_UPS)) -> str:
     """Check the name of a metric, which an attribute and a colon may precede; suggest `common` ones first."""
     name = text.rpartition(":")[2]
     try:
         needs_rows = kind(name) == "rows"
     except KeyError:
-        names = common if nearest(name, common) else {*common, *COUNT_METRICS}
+        names = common if nearest(name, common) else set(common) | set(COUNT_METRICS)
         raise mistake(f"no metric is called {shown(name)}", suggest(name, names)) from None
     if needs_rows:
         fix = ("see ", Flag("explain"), ", or a run")

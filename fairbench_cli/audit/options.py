@@ -121,7 +121,7 @@ def _cut_at_sides(config: Config) -> tuple[Config, list[Check]]:
         cuts = bins.setdefault(side.name, side.edges)
         if isinstance(cuts, int) or (key != "ref" and cuts != side.edges):
             if isinstance(cuts, Edges):
-                edges = {*cuts.edges, side.edge}
+                edges = set(cuts.edges) | {side.edge}
             else:
                 edges = {side.edge}
             listed = ",".join(f"{edge:.15g}" for edge in sorted(edges))
@@ -218,7 +218,9 @@ def _check_options(config: AuditConfig) -> Iterator[Check]:
         return
     for key, wrong, problem, fix in _check_preset(config):
         yield key, wrong, problem, fix or f"leave {key} out, or the preset"
-    computed = {*COMPARED, *map(canonical, (*config.requested, *(name for _, name in config.fail_on)))}
+    computed = set(COMPARED)
+    computed.update(canonical(name) for name in config.requested)
+    computed.update(canonical(name) for _, name in config.fail_on)
     for name in config.taus:
         fix = f"name it as a metric: {name}"
         yield "tau", canonical(name) not in computed, f"tau of {name} has no effect", fix

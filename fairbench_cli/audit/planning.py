@@ -20,7 +20,7 @@ from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Row
 from fairbench_cli.audit.scan.open import count_groups
-from fairbench_cli.audit.scan.tally import Slice, Tally
+from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.audit.show.tables import csv_text, json_text
 from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.base.text import counted_words
@@ -264,11 +264,12 @@ def _count_rows(source: "str | Path | Mapping[str, Any] | Frame", config: PlanCo
     if not isinstance(source, Mapping):
         return count_groups(source, config)
     nested = any(isinstance(value, Mapping) for value in source.values())
-    attribute_names = (*(config.attributes or ()), *config.references, "group")
     if nested:
         sizes = source
     else:
-        sizes = {attribute_names[0]: source}
+        # Sizes of one attribute without its name are of the first that is named anywhere.
+        attribute_names = list(config.attributes or ()) + list(config.references)
+        sizes = {attribute_names[0] if attribute_names else "group": source}
     unknown = set(config.attributes or ()) - set(sizes)
     for key, is_given in {
         "bins": config.bins,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from fairbench_cli.audit import audit
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.errors import UserError
 
 GOOD = "score,label_value,race\n1,0,a\n0,1,b\n1,1,a\n0,0,b\n"

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairbench_cli as fb
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.effective_sizes import (
     factor_together,
     group_rate_rows,
@@ -16,9 +17,8 @@ from fairbench_cli.audit.compare.effective_sizes import (
 )
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
+from fairbench_cli.audit.scan.slices import Clusters, Slice, Tally
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.counts import Counts
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from audit_counts import AEQUITAS, Cells, compas, one, slice_of, tally_of
 
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.report import Disparity
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
-from fairbench_cli.audit.judge import judge
-from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.audit.show.aequitas import compat_files, pair_rule, write_compat
 from fairbench_cli.base.errors import UserError
 

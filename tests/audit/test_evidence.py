@@ -11,13 +11,13 @@ from conftest import law
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.effective_sizes import MANY, group_rate_rows, rate_rows
 from fairbench_cli.audit.compare.references import REST
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import SHOWN
-from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.measures.counts import Counts
 from fairbench_cli.measures.score_test import ratio_interval
 

@@ -3,10 +3,10 @@
 import pytest
 from audit_counts import Cells, one, slice_of, tally_of
 
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.references import comparable, find_references, without_excluded_groups
 from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.judge import judge
 from fairbench_cli.base.errors import UserError
 
 FAIR: Cells = (200, 100, 100, 200)

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics as sk
 
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.references import REST, REST_NAME, find_references
 from fairbench_cli.audit.compare.report import Disparity, Report
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED, SHOWN
 from fairbench_cli.audit.options import read_config
-from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.measures.counts import count, divide
 from fairbench_cli.measures.rates import RATES, parts

@@ -13,8 +13,8 @@ import pytest
 from audit_counts import one
 from audit_sample import DECIDING, SCRIPT, sample_audit
 
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.parts.formatting import DASH, p_value
 from fairbench_cli.audit.show.document import SHOWN, audit_document, to_html, to_markdown
 from fairbench_cli.audit.show.formats import FORMATS, write, write_folder

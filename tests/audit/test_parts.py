@@ -10,8 +10,8 @@ from audit_counts import one
 from conftest import two_lines
 
 from fairbench_cli.audit import audit
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.document import audit_document, to_markdown

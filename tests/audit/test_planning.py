@@ -9,8 +9,8 @@ import pytest
 from audit_counts import one
 
 import fairbench_cli as fb
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.planning import plan
 from fairbench_cli.base.errors import UserError
 

@@ -14,7 +14,7 @@ from conftest import plain, two_lines
 from scipy import stats
 
 from fairbench_cli.audit import audit
-from fairbench_cli.audit.judge import judge
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.audit.show.aequitas import write_compat
 from fairbench_cli.base.errors import UserError

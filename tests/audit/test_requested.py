@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.audit import audit
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.effective_sizes import rows_per_weight
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.compare.verdict import combine_verdicts, decide_metric
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED, can_decide, canonical, kind, needs_labels
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.parts.requested_metrics import find_closed_form, parts_to_test, requested_sections

@@ -10,10 +10,10 @@ from audit_counts import Cells, compas, one
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.compare.report import Disparity, Gate, Interval
 from fairbench_cli.audit.compare.verdict import combine_roll_ups, combine_verdicts, decide, decide_metric
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import INTERVENTIONS, ROLL_UPS, can_decide, canonical
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.document.model import Verdict

@@ -11,8 +11,8 @@ from audit_counts import one, slice_of, tally_of
 from audit_sample import SCRIPT, sample_audit
 
 from fairbench_cli.audit import audit
+from fairbench_cli.audit.build_report import judge
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.judge import judge
 from fairbench_cli.audit.metrics import COMPARED
 from fairbench_cli.audit.parts.findings import beyond, differs
 from fairbench_cli.audit.parts.formatting import LIMIT_OPEN, p_value

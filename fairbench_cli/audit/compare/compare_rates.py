@@ -36,7 +36,7 @@ from fairbench_cli.audit.compare.report import (
 from fairbench_cli.audit.compare.verdict import decide, tau_of
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS, SHOWN, canonical, defined
-from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures import score_test
 from fairbench_cli.measures.counts import Floats, divide

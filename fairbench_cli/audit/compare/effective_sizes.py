@@ -21,7 +21,7 @@ import numpy as np
 
 from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.metrics import defined
-from fairbench_cli.audit.scan.tally import Clusters, Slice
+from fairbench_cli.audit.scan.slices import Clusters, Slice
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.rates import RATES, parts
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
-from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
+from fairbench_cli.audit.scan.slices import Clusters, Slice, Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest, user_error
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.measures.counts import Floats, divide

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import WITHOUT_VERDICT, AuditConfig
 from fairbench_cli.audit.metrics import COMPARED, ROLL_UPS
-from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.counts import Floats
 

@@ -8,7 +8,7 @@ from itertools import chain
 from fairbench_cli.audit import metrics
 from fairbench_cli.audit.compare.report import AttributeVerdict, Disparity, Gate, Interval, Place, Report
 from fairbench_cli.audit.config import UNDECIDED, WORSE, AuditConfig
-from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest
 from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures.metric import Metric

@@ -28,8 +28,8 @@ from fairbench_cli.audit.metrics import COMPARED, defined
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import band
-from fairbench_cli.audit.scan.pairs import read_sides
-from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
+from fairbench_cli.audit.scan.pairing import read_sides
+from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker

@@ -21,7 +21,7 @@ from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.requested_metrics import ENOUGH
 from fairbench_cli.audit.scan.scores import read_scores
-from fairbench_cli.audit.scan.tally import Scores, Slice
+from fairbench_cli.audit.scan.slices import Scores, Slice
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.document import charts

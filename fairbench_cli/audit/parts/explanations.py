@@ -15,8 +15,8 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, View
 from fairbench_cli.audit.scan.scan import Scan
+from fairbench_cli.audit.scan.slices import People, Slice, Strata
 from fairbench_cli.audit.scan.strata import read_people, read_strata
-from fairbench_cli.audit.scan.tally import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.text import listed
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of

@@ -21,7 +21,7 @@ from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import judged_section
 from fairbench_cli.audit.scan.open import LOOK_MISSING
-from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.errors import shown
 from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of

@@ -30,7 +30,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, View, stream
-from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import listed
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict

@@ -16,7 +16,7 @@ from fairbench_cli.audit.parts import formatting
 from fairbench_cli.audit.parts.part import Part, Row, View, stream
 from fairbench_cli.audit.parts.rates import bracketed_place, place_name
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, parts_of_groups, with_clusters
-from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.errors import Flag, UserError, user_error
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import percent_words

@@ -24,7 +24,7 @@ from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.parts import formatting, rates
 from fairbench_cli.audit.parts.findings import differs, format_limits
 from fairbench_cli.audit.parts.part import AllRows, Part, Row, View
-from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document import charts

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairbench_cli.audit.config import MISSING, AuditConfig, Decision
-from fairbench_cli.audit.scan import readings, refusals
-from fairbench_cli.audit.scan.pairs import names_of_files, pair_rows, side_slices
+from fairbench_cli.audit.scan import input_errors, readings
+from fairbench_cli.audit.scan.pairing import names_of_files, pair_rows, side_slices
 from fairbench_cli.audit.scan.readings import NumberBins
 from fairbench_cli.audit.scan.roles import (
     LABELS,
@@ -48,6 +48,7 @@ from fairbench_cli.audit.scan.scan import (
     count_cells,
     group_name,
 )
+from fairbench_cli.audit.scan.slices import Slice, Tally
 from fairbench_cli.audit.scan.source import (
     Source,
     open_file,
@@ -61,7 +62,6 @@ from fairbench_cli.audit.scan.spellings import (
     check_alike_groups_of_rows,
     merge_groups,
 )
-from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.base.errors import Flag, UserError, shown, user_error
 from fairbench_cli.base.files import scratch_folder
 from fairbench_cli.base.telling import Far, Tell, to_nobody
@@ -118,7 +118,7 @@ def open_scan(
     with _start_database() as (database, folder), _watch_progress(database, tell) as far:
         rows = _open_source(database, source, folder, config, tell)
         tell(f"counting the rows of {rows.name}, pass by pass", far)
-        with refusals.reading_rows(rows):
+        with input_errors.reading_rows(rows):
             if not config.against:
                 with rows.engine(memory=rows.memory):
                     yield from _settle_guesses(rows.with_first_rows(), config)
@@ -160,7 +160,7 @@ def count_groups(source: "str | Path | Frame", config: AuditConfig) -> Tally:
         columns = tuple("" if name.lower() in LABELS else name for name in rows.columns)
         doubled = tuple(name for name in rows.doubled if name.lower() not in ("score", *LABELS))
         rows = replace(rows, columns=columns, doubled=doubled)
-        with refusals.reading_rows(rows), rows.engine(memory=rows.memory):
+        with input_errors.reading_rows(rows), rows.engine(memory=rows.memory):
             (scan,) = _settle_guesses(rows.with_first_rows(), config)
             return scan.tally
 
@@ -203,8 +203,8 @@ def _open_source(
     if config.counts is None:
         return opened
     column = find_column(opened, config.counts, "counts")
-    with refusals.reading_rows(opened):
-        refusals.refuse_counts(opened, column)
+    with input_errors.reading_rows(opened):
+        input_errors.refuse_counts(opened, column)
     note = f"{opened.columns[column]}: a row stands for as many people."
     return replace(opened, notes=(*opened.notes, note)).with_people(column)
 
@@ -274,7 +274,7 @@ def _read_columns(source: Source, config: AuditConfig, rejected: RejectedGuesses
         name: readings.find_bins(source, roles.attributes[name], n_bins_or_edges)
         for name, n_bins_or_edges in config.bins.items()
     }
-    notes = (*source.notes, *roles.notes, *outcomes.notes, *percent_notes, *merge_notes)
+    notes = source.notes + roles.notes + outcomes.notes + percent_notes + merge_notes
     return _ReadColumns(source, roles, outcomes.classes, decisions, bins, notes)
 
 
@@ -316,12 +316,12 @@ def _refuse_cells(rows: OpenedRows, cells: Cells) -> None:
         for column in roles.scores:
             if column < n_own_columns:
                 if rows.binary:
-                    refusals.refuse_codes(source, column, "score")
-                refusals.refuse_scores(source, column)
+                    input_errors.refuse_codes(source, column, "score")
+                input_errors.refuse_scores(source, column)
     if roles.label is not None and (cells.label == rows.bad_label).any():
-        refusals.refuse_codes(source, roles.label, "label")
+        input_errors.refuse_codes(source, roles.label, "label")
     if roles.weight is not None and cells.bad_weights:
-        refusals.refuse_weights(source, roles.weight)
+        input_errors.refuse_weights(source, roles.weight)
     if roles.weight is not None and not cells.weighing.any():
         problem = f"{shown(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
         raise user_error(problem, "name a column of weights above 0, or none", Flag("weight"))
@@ -410,7 +410,7 @@ def _describe_groups(
     notes = []
     if MISSING in written:
         notes.append(f"{name}: {counted_words(sizes[MISSING], 'row')} without a value; group {MISSING}.")
-    trimmed = sorted(group for group, forms in written.items() if group != MISSING and {*forms} != {group})
+    trimmed = sorted(group for group, forms in written.items() if group != MISSING and set(forms) != {group})
     merged = [group for group in trimmed if len(written[group]) > 1]
     if trimmed:
         listed = ", ".join(map(shown, merged[:5])) + (", …" if len(merged) > 5 else "")
@@ -425,8 +425,9 @@ def _describe_groups(
         for group in sorted(written)
         if group.lower() in LOOK_MISSING and not config.leaves_out(name, group)
     ]
-    alike = twins_among(sorted(written)) if config.spelling(name) == "keep" else []
-    notes += [f"{name}: {twins}." for twins in (*alike, *short_for(sorted(written)))]
+    if config.spelling(name) == "keep":
+        notes += [f"{name}: {twins}." for twins in twins_among(sorted(written))]
+    notes += [f"{name}: {twins}." for twins in short_for(sorted(written))]
     return notes
 
 
@@ -439,7 +440,7 @@ def _repeated_people(rows: CountedRows) -> list[str]:
     source = rows.source
     roles = rows.roles
     n_rows = int(rows.together.rows.sum())
-    used_columns = {*roles.role_of, *roles.attributes.values(), roles.single_model}
+    used_columns = set(roles.role_of) | set(roles.attributes.values()) | {roles.single_model}
     names = {
         name: i
         for name, i in source.column_index.items()

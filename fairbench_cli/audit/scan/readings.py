@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import ABOVE_MEDIAN, AuditConfig, Decision, Edges
 from fairbench_cli.audit.scan import sql
-from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores
+from fairbench_cli.audit.scan.input_errors import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, is_spelled_otherwise, with_spellings
@@ -161,7 +161,7 @@ def _make_cut(decision: Decision, ranks: Mapping[int, Rank] | None = None) -> Cu
     text = str(decision)
     if not ranks:
         return Cut(text, 1.0 if decision.kind == "binary" else decision.value + 0.0)
-    (k, rank), *_ = ranks.items()
+    k, rank = next(iter(ranks.items()))
     if decision.kind == "median":  # between the two ranks in the middle, which may be one
         middle = (rank, list(ranks.values())[-1])
         median = middle[0].score / 2 + middle[1].score / 2
@@ -227,7 +227,7 @@ def _find_ranks(
         f"SELECT model, k, score, n, upto FROM ({running}) JOIN {wanted_sql} USING (model) WHERE {within}"
     )
     source.execute("DROP TABLE ranges; DROP TABLE scores; DROP TABLE inside")
-    return {(model, k): Rank(*rank) for model, k, *rank in ranks_found}
+    return {(model, k): Rank(score, tied, upto) for model, k, score, tied, upto in ranks_found}
 
 
 def _scores_sql(roles: ColumnRoles) -> str:
@@ -443,8 +443,13 @@ def _whom_it_selects(scale: _Scale, threshold: float) -> str:
 def _measure_scale(source: Source, column: int, table: str) -> _Scale:
     """Return where the scores of a table lie."""
     score = f"number_{column}"
-    conditions = (f"{score} > 0 AND {score} < 1", f"{score} BETWEEN 0 AND 1", f"{score} >= 1")
-    counts = (f"count(*) FILTER ({condition})" for condition in (*conditions, f"{score} > 1 AND {score} < 2"))
+    conditions = (
+        f"{score} > 0 AND {score} < 1",
+        f"{score} BETWEEN 0 AND 1",
+        f"{score} >= 1",
+        f"{score} > 1 AND {score} < 2",
+    )
+    counts = (f"count(*) FILTER ({condition})" for condition in conditions)
     ends = f"coalesce(min({score}), -1), coalesce(max({score}), -1)"
     return _Scale(*source.row(f"SELECT count({score}), {ends}, {', '.join(counts)} FROM {table}"))
 
@@ -529,7 +534,8 @@ def read_outcomes(source: Source, roles: ColumnRoles, config: AuditConfig, *, bi
         except AlikeValuesError as error:
             problems += error.problems
         else:
-            notes += [*merged, _describe_outcomes(names[column], counts, values[column])]
+            notes += merged
+            notes.append(_describe_outcomes(names[column], counts, values[column]))
     if problems:
         raise AlikeValuesError(*problems)
     if several and roles.score not in word_counts:
@@ -589,12 +595,12 @@ def _count_values(source: Source, column: int, favourable: tuple[str, ...]) -> d
         name = shown(source.columns[column])
         problem = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
         raise user_error(problem, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
-    values = {value for value, *_ in value_rows}
+    values = {value for value, _, _, _ in value_rows}
     favourable_values = values & set(chain.from_iterable(_parse_outcomes(favourable, values)))
     only_codes = all(code and (number or not favourable_values) for _, _, code, number in value_rows)
     if only_codes:
         return {}
-    return {value: count for value, count, *_ in value_rows}
+    return {value: count for value, count, _, _ in value_rows}
 
 
 def _refuse_unknown_values(

@@ -127,6 +127,7 @@ def assign_roles(
     UserError
         For a column that is not there or has two roles, or when no attribute is left.
     """
+    # 1. The columns of score and label; labels that are audited themselves are both.
     notes: list[str] = []
     itself = config.score is not None and config.score == config.label
     score = config.score or "score"
@@ -138,6 +139,7 @@ def assign_roles(
         notes.append(f"The labels {shown(score)} themselves are audited, as decisions.")
     elif label is None:
         notes.append("No label column: only what needs no labels is audited (name one with --label).")
+    # 2. Every other column that has a role, with the key that names it; none has two roles.
     requested = {
         "score": (score, "score"),
         "label": (None if itself else label, "label"),
@@ -157,6 +159,7 @@ def assign_roles(
         role_of[column] = "label" if itself and role == "score" else role
     if source.alone is not None:
         role_of[len(source.columns) - 1] = "baseline score"
+    # 3. The attributes: those that are named or look like some; then those that are cut or crossed.
     quantities: tuple[int, ...] = ()
     left_out: tuple[str, ...] = ()
     if config.attributes is None:
@@ -175,27 +178,19 @@ def assign_roles(
             attributes, unlikely_notes = _select_likely(
                 source, attributes, quantities, _attributes_in_options(config)
             )
-            left_out = (*unlikely_notes, *left_out)
+            left_out = unlikely_notes + left_out
         notes += left_out
     else:
         attributes = {name: find_column(source, name, "attribute", role_of) for name in config.attributes}
-        notes += _note_unused_weights(source, config, {*role_of, *attributes.values()})
+        notes += _note_unused_weights(source, config, set(role_of) | set(attributes.values()))
     for name in config.bins:
         attributes.setdefault(name, find_column(source, name, "bins", role_of))
     crossed = dict.fromkeys(chain.from_iterable(config.intersections))
     crossed_alone = [name for name in crossed if name not in attributes]
     crossed_columns = {name: find_column(source, name, "intersect", role_of) for name in crossed_alone}
     if not attributes and not config.intersections:
-        name_it = ("name it with ", Flag("attribute"))
-        fix: Words = ("add a column such as race or sex, or name one with ", Flag("attribute"))
-        if quantities:
-            number = source.columns[quantities[0]]
-            fix = ("cut a numeric column, as in ", Flag("bins", (number, 4)), ", or ", *name_it)
-        if left_out:
-            why = f". {left_out[0].rstrip('.')}"
-        else:
-            why = ""
-        raise user_error(f"no attribute column is left to audit{why}", fix, source.name)
+        raise _no_attribute_error(source, quantities, left_out)
+    # 4. Models, and which scores are compared with which.
     if "model" in columns:
         single = None
     else:
@@ -214,11 +209,25 @@ def assign_roles(
         cluster=columns.get("cluster"),
         single_model=None if single in role_of or single in attributes.values() else single,
         attributes=attributes | crossed_columns,
-        audited=(*((name,) for name in attributes), *config.intersections),
-        unnamed=frozenset(attributes if config.attributes is None else ()) - {*config.bins, *crossed},
+        audited=tuple((name,) for name in attributes) + config.intersections,
+        unnamed=frozenset(attributes if config.attributes is None else ()) - set(config.bins) - set(crossed),
         quantities=quantities,
         notes=tuple(notes),
     )
+
+
+def _no_attribute_error(
+    source: Source, quantities: Sequence[int], left_out_notes: Sequence[str]
+) -> UserError:
+    """Return the error for a table without a column of groups: cut a quantity, where there is one."""
+    fix: Words = ("add a column such as race or sex, or name one with ", Flag("attribute"))
+    if quantities:
+        cut = Flag("bins", (source.columns[quantities[0]], 4))
+        fix = ("cut a numeric column, as in ", cut, ", or name it with ", Flag("attribute"))
+    problem = "no attribute column is left to audit"
+    if left_out_notes:
+        problem += f". {left_out_notes[0].rstrip('.')}"
+    return user_error(problem, fix, source.name)
 
 
 def _note_unused_weights(source: Source, config: AuditConfig, used_columns: set[int]) -> list[str]:
@@ -344,10 +353,11 @@ def _select_default_attributes(
 
 def _attributes_in_options(config: AuditConfig) -> frozenset[str]:
     """Return the attributes that options name, in whatever place."""
-    gates = (attribute for attribute, _ in config.fail_on)
-    groups = (name.partition("=")[0] for name in config.exclude)
-    crossed = chain.from_iterable(config.intersections)
-    return frozenset((*config.bins, *config.references, *gates, *groups, *crossed))
+    names = set(config.bins) | set(config.references)
+    names.update(attribute for attribute, _ in config.fail_on)
+    names.update(name.partition("=")[0] for name in config.exclude)
+    names.update(chain.from_iterable(config.intersections))
+    return frozenset(names)
 
 
 def _select_likely(
@@ -376,7 +386,7 @@ def _select_likely(
         listed = ", ".join(list(attributes)[:MOST_LISTED]) + (", …" if len(attributes) > MOST_LISTED else "")
         fix = ("name those to audit, ", Flag("attribute", next(iter(attributes))), f"; there are {listed}")
         problem = f"none of {len(attributes)} columns of groups is called like a protected attribute"
-        raise user_error(problem, (*fix, *cut), source.name)
+        raise user_error(problem, fix + cut, source.name)
     unlikely = [name for name in attributes if name not in likely]
     audited_note = f"Audited of {len(attributes)} columns of groups: {', '.join(likely)}."
     return likely, (audited_note, _describe_left_out(UNLIKELY, unlikely))

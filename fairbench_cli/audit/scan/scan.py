@@ -20,11 +20,11 @@ import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import readings, sql
+from fairbench_cli.audit.scan.input_errors import refuse_if
 from fairbench_cli.audit.scan.readings import Cut, CutsByModel, Ints, NumberBins, count_selected, scores_of
-from fairbench_cli.audit.scan.refusals import refuse_if
 from fairbench_cli.audit.scan.roles import MOST_CHECKED, MOST_GROUPS, ColumnRoles
+from fairbench_cli.audit.scan.slices import Clusters, Slice, Tally
 from fairbench_cli.audit.scan.source import Source, in_batches
-from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
@@ -156,7 +156,7 @@ class OpenedRows:
         keys += more_keys
         if self.binary:
             levels = [f"{sql.code(column, -1)} AS level_{i}" for i, column in enumerate(roles.scores)]
-            return f"SELECT {', '.join([*keys, *levels])} FROM {table}"
+            return f"SELECT {', '.join(keys + levels)} FROM {table}"
         keys += [f"number_{column} AS score_{i}" for i, column in enumerate(roles.scores)]
         columns = ["*", *self._levels_sql()]
         if self.drawn and roles.weight is not None:  # tied rows of different weight are not alike
@@ -229,7 +229,8 @@ def group_by(rows: str, keys: Sequence[str], sums: Sequence[str], sets: Sequence
     keys_sql = ", ".join(keys)
     if sets:
         keys_sql = f"GROUPING SETS (({'), ('.join(', '.join(set_keys) for set_keys in sets)}))"
-    return f"SELECT {', '.join((*keys, *sums))} FROM ({rows}) GROUP BY {keys_sql}"
+    columns = ", ".join(chain(keys, sums))
+    return f"SELECT {columns} FROM ({rows}) GROUP BY {keys_sql}"
 
 
 class _TooManyCells(Exception):  # noqa: N818
@@ -269,12 +270,8 @@ def count_cells(scan: OpenedRows) -> dict[tuple[str, ...], Cells]:
     try:
         if scan.drawn:  # all together: a row is drawn once for all attributes
             return _count_sets(scan, [attributes])
-        levels = {
-            name: n_levels
-            for (name,), n_levels in _count_groups(
-                scan, "count(DISTINCT {}) + 1", "sample", single_attributes
-            )
-        }
+        in_sample = _count_groups(scan, "count(DISTINCT {}) + 1", "sample", single_attributes)
+        levels = {name: n_levels for (name,), n_levels in in_sample}
         return _count_in_batches(scan, _sets_to_count(levels, audited))
     except _TooManyCells:
         if scan.drawn:
@@ -282,9 +279,8 @@ def count_cells(scan: OpenedRows) -> dict[tuple[str, ...], Cells]:
             fix = ("name fewer attributes, or use ", Flag("ties", "include"))
             raise user_error(problem, fix, Flag("ties")) from None
     # The first rows misled.
-    for names, n_groups in _count_groups(
-        scan, "approx_count_distinct({})", "predictions", dict.fromkeys([*single_attributes, *audited])
-    ):
+    all_sets = dict.fromkeys(chain(single_attributes, audited))
+    for names, n_groups in _count_groups(scan, "approx_count_distinct({})", "predictions", all_sets):
         if n_groups > 2 * MOST_GROUPS:
             raise TooManyGroups(names, f"about {n_groups}")
     try:
@@ -315,7 +311,8 @@ def _sets_to_count(levels: dict[str, int], audited: Sequence[tuple[str, ...]]) -
     for names in sorted(audited, key=len, reverse=True):
         if any(set(names) <= set(counted) for counted in sets):
             continue
-        extended = tuple(dict.fromkeys((*(sets[-1] if sets else ()), *names)))
+        # The last set takes these attributes, too, if that leaves few cells.
+        extended = tuple(dict.fromkeys(sets[-1] + names)) if sets else ()
         if sets and math.prod(levels[name] for name in extended) <= MOST_CELLS:
             sets[-1] = extended
         else:
@@ -334,12 +331,13 @@ def _count_sets(scan: OpenedRows, sets: Sequence[tuple[str, ...]]) -> dict[tuple
     """Count some sets of attributes, each for itself, in one scan."""
     key_of = {name: f"attribute_{i}" for i, name in enumerate(dict.fromkeys(chain.from_iterable(sets)))}
     tie = ("tie",) if scan.drawn and scan.weighted else ()
-    sums = [*_sums_sql(scan.roles), *(f"grouping({key})" for key in key_of.values())]
+    sums = _sums_sql(scan.roles) + [f"grouping({key})" for key in key_of.values()]
     grouping_sets: list[tuple[str, ...]] = []
     for names in sets:
-        attribute_keys = [key_of[name] for name in names]
-        grouping_sets.append((*scan.key_names, *attribute_keys, *tie))
-    query = group_by(scan.keys(key_of), (*scan.key_names, *key_of.values()), sums, grouping_sets)
+        attribute_keys = tuple(key_of[name] for name in names)
+        grouping_sets.append(scan.key_names + attribute_keys + tie)
+    keys = scan.key_names + tuple(key_of.values())
+    query = group_by(scan.keys(key_of), keys, sums, grouping_sets)
     cell_rows = scan.source.rows(f"{query} LIMIT {MOST_FOUND + 1}")
     if len(cell_rows) > MOST_FOUND:
         raise _TooManyCells
@@ -374,14 +372,15 @@ def _columns_checked_for_words(roles: ColumnRoles) -> tuple[int, ...]:
 def _make_cells(
     scan: OpenedRows, rows: Sequence[tuple[Any, ...]], attributes: Iterable[str], names: Sequence[str]
 ) -> Cells:
-    """Return the cells of some attributes; of all that were `used`, the values of others are NULL."""
+    """Return the cells of some attributes; the values of others among all `attributes` are NULL."""
     n_keys = len(scan.key_names)
     position = {name: n_keys + i for i, name in enumerate(attributes)}
-    order = [*range(n_keys), *(position[name] for name in names)]
+    order = list(range(n_keys)) + [position[name] for name in names]
     after = range(n_keys + len(position), len(rows[0]))
 
     def sort_key(row: tuple[Any, ...]) -> tuple[Any, ...]:
-        return (*((row[i] is None, row[i]) for i in order), *(row[i] for i in after))
+        # None, which cannot be compared, comes last.
+        return tuple((row[i] is None, row[i]) for i in order) + tuple(row[i] for i in after)
 
     columns = [list(column) for column in zip(*sorted(rows, key=sort_key), strict=True)]
     model, *levels, label, single = columns[:n_keys]
@@ -572,7 +571,7 @@ def coded_rows(scan: CountedRows, rows: str, attributes: Sequence[str], columns:
         )
         joins.append(f"LEFT JOIN {table} ON CAST(each.{key} AS VARCHAR) IS NOT DISTINCT FROM {table}.value")
         codes.append(f"{table}.place AS {key.replace('attribute', 'of')}")
-    return f"SELECT {', '.join((*codes, *columns))} FROM ({rows}) AS each {' '.join(joins)}"
+    return f"SELECT {', '.join(chain(codes, columns))} FROM ({rows}) AS each {' '.join(joins)}"
 
 
 def models_of(scan: CountedRows) -> list[str]:
@@ -636,16 +635,12 @@ def cluster_slices(scan: CountedRows, slices: Sequence[Slice], column: int) -> t
     ranked = "SELECT * EXCLUDE (person), dense_rank() OVER (ORDER BY person) - 1 AS person FROM named"
     coded = coded_rows(scan, ranked, attributes, ["level_0", "label", "person", *_WEIGHTS])
     source.execute(f"CREATE OR REPLACE TEMP TABLE clustered AS {coded}; DROP TABLE named")
-    sums_by_attribute = {
-        CROSS.join(names): (names, *_sum_by_person(scan, names)) for names in scan.roles.audited
-    }
-    clustered = tuple(
-        replace(
-            group_counts,
-            clusters=_make_clusters(scan, group_counts, *sums_by_attribute[group_counts.attribute]),
-        )
-        for group_counts in slices
-    )
+    # The sums of an attribute serve its slices under all models and decisions.
+    sums_by_attribute = {CROSS.join(names): _sum_by_person(scan, names) for names in scan.roles.audited}
+    clustered: list[Slice] = []
+    for group_counts in slices:
+        clusters = _make_clusters(scan, group_counts, sums_by_attribute[group_counts.attribute])
+        clustered.append(replace(group_counts, clusters=clusters))
     (people,) = source.row("SELECT count(DISTINCT person) FROM clustered")
     source.execute("DROP TABLE clustered")
     models = len(models_of(scan))
@@ -655,39 +650,70 @@ def cluster_slices(scan: CountedRows, slices: Sequence[Slice], column: int) -> t
         of_models = ""
     called = source.columns[column]
     note = f"{called}: the rows are of {people} people{of_models}; intervals and tests go by these."
-    return clustered, note
+    return tuple(clustered), note
 
 
-def _sum_by_person(scan: CountedRows, names: Sequence[str]) -> tuple[dict[str, Ints], list[Floats]]:
-    """Return the model, level, label, person and codes of some attributes, and `_WEIGHTS` of each."""
+@dataclass(frozen=True, eq=False)
+class _PersonSums:
+    """Rows summed by person: arrays of one length.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The attributes whose groups are told apart.
+    model, level, label, person : int arrays
+        Codes.
+    codes : list of int arrays
+        The codes of each attribute's groups.
+    weights : list of float arrays
+        `_WEIGHTS`, summed.
+    """
+
+    names: Sequence[str]
+    model: Ints
+    level: Ints
+    label: Ints
+    person: Ints
+    codes: list[Ints]
+    weights: list[Floats]
+
+
+def _sum_by_person(scan: CountedRows, names: Sequence[str]) -> _PersonSums:
+    """Return the table of persons summed by model, level, label, person and some attributes."""
     attributes = list(scan.roles.attributes)
-    keys = ["model", "level_0", "label", "person", *(f"of_{attributes.index(name)}" for name in names)]
+    row_keys = ["model", "level_0", "label", "person"]
+    code_keys = [f"of_{attributes.index(name)}" for name in names]
+    keys = row_keys + code_keys
     sums = group_by("SELECT * FROM clustered", keys, [f"sum({name}) AS {name}" for name in _WEIGHTS])
     people = scan.source.execute(f"{sums} ORDER BY {', '.join(keys)}").fetchnumpy()
     codes = {key: np.asarray(people[key]).astype(np.int64) for key in keys}
-    return codes, [np.asarray(people[name], dtype=np.float64) for name in _WEIGHTS]
+    return _PersonSums(
+        names,
+        model=codes["model"],
+        level=codes["level_0"],
+        label=codes["label"],
+        person=codes["person"],
+        codes=[codes[key] for key in code_keys],
+        weights=[np.asarray(people[name], dtype=np.float64) for name in _WEIGHTS],
+    )
 
 
-def _make_clusters(
-    scan: CountedRows,
-    group_counts: Slice,
-    names: Sequence[str],
-    keys: dict[str, Ints],
-    summed: Sequence[Floats],
-) -> Clusters:
+def _make_clusters(scan: CountedRows, group_counts: Slice, sums: _PersonSums) -> Clusters:
     """Sum up by person and group, under one model and cut."""
     cuts = scan.cuts_of(group_counts.model)
     cut = next(cut for cut in cuts if cut.text == group_counts.decision)
-    in_model = np.flatnonzero(keys["model"] == models_of(scan).index(group_counts.model))
-    level, label, person, *codes = (keys[key][in_model] for key in keys if key != "model")
-    group = group_finder(scan, group_counts, names)(codes)
+    in_model = np.flatnonzero(sums.model == models_of(scan).index(group_counts.model))
+    person = sums.person[in_model]
+    group = group_finder(scan, group_counts, sums.names)([codes[in_model] for codes in sums.codes])
     n_groups = len(group_counts.counts.groups)
     ones = np.ones(len(in_model), np.int64)
-    picked = count_selected(cut, scores_of(cuts), level, ones, scan.config.seed, group_counts.model)
+    picked = count_selected(
+        cut, scores_of(cuts), sums.level[in_model], ones, scan.config.seed, group_counts.model
+    )
     entry, inverse = np.unique(person * n_groups + group, return_inverse=True)
-    cell = 4 * inverse + 2 * label + picked
+    cell = 4 * inverse + 2 * sums.label[in_model] + picked
     n, squares = (
         np.bincount(cell, weights[in_model], minlength=4 * len(entry)).reshape(-1, 2, 2).astype(np.float64)
-        for weights in summed
+        for weights in sums.weights
     )
     return Clusters(entry // n_groups, entry % n_groups, n, squares)

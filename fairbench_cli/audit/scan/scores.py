@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.scan.readings import Ints
 from fairbench_cli.audit.scan.scan import Scan, coded_rows, group_by, group_finder, models_of
+from fairbench_cli.audit.scan.slices import Scores, Slice
 from fairbench_cli.audit.scan.source import in_batches
-from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
@@ -100,18 +100,23 @@ def read_scores(scan: Scan, reference: Reference) -> tuple[Scores, ...]:
 def _make_table(scan: Scan, names: Sequence[str]) -> None:
     """Make the table ``scored``: model, score, label, codes of groups; rows, weights and squares summed."""
     keys = ["model", "score", "label", *(f"of_{i}" for i in range(len(names)))]
-    weight = ["weight"] if scan.weighted else []
-    columns = ["score_0 AS score", "label::TINYINT AS label", *weight]
+    columns = ["score_0 AS score", "label::TINYINT AS label"]
+    if scan.weighted:
+        columns.append("weight")
     rows = coded_rows(scan, scan.keys(names), names, columns)
     attributes_sql = ["model", "score_0", "label", *(f"attribute_{i}" for i in range(len(names)))]
     counts = f"count(*), count(DISTINCT ({', '.join(attributes_sql)}))"
     n_rows, different = scan.source.row(f"SELECT {counts} FROM ({scan.keys(names, 'sample')})")
     if 2 * different > n_rows:  # nearly every row would be a cell of its own
-        sums_of_row = ["1::DOUBLE AS n", *(["weight", "weight * weight AS square"] if weight else [])]
-        sql = f"SELECT {', '.join([*keys, *sums_of_row])} FROM ({rows})"
+        sums = ["1::DOUBLE AS n"]
+        if scan.weighted:
+            sums += ["weight", "weight * weight AS square"]
+        sql = f"SELECT {', '.join(keys + sums)} FROM ({rows})"
     else:
-        sums = ["sum(weight) AS weight", "sum(weight * weight) AS square"] if weight else []
-        sql = group_by(rows, keys, ["count(*)::DOUBLE AS n", *sums])
+        sums = ["count(*)::DOUBLE AS n"]
+        if scan.weighted:
+            sums += ["sum(weight) AS weight", "sum(weight * weight) AS square"]
+        sql = group_by(rows, keys, sums)
     with scan.source.engine(ordered=True):
         # Sums have one order.
         scan.source.execute(f"CREATE OR REPLACE TEMP TABLE scored AS {sql} ORDER BY ALL")
@@ -119,7 +124,9 @@ def _make_table(scan: Scan, names: Sequence[str]) -> None:
 
 def _read_blocks(scan: Scan, start_row: int, end_row: int, codes: Sequence[str] = ()) -> Iterator[Block]:
     """Yield rows of the table, `AT_ONCE` or so at a time, those of one score together."""
-    numbers = ["score", "n", *(["weight", "square"] if scan.weighted else [])]
+    numbers = ["score", "n"]
+    if scan.weighted:
+        numbers += ["weight", "square"]
     codes_read = ["label", *codes]
     carried: Block | None = None
     for begin in range(start_row, end_row, AT_ONCE):
@@ -229,10 +236,9 @@ def _sum_scores(
         return alike
 
     weight, rows, square = group_counts.cells.sum(-1)
-    by_label = [rows, weight, square]
-    if len(reference) > groups:
-        by_label = [np.concatenate([of_groups, of_groups.sum(0) - of_groups]) for of_groups in by_label]
-    totals = ScoreTotals(*by_label)
+    if len(reference) > groups:  # the rest of a group is everybody but the group
+        weight, rows, square = (np.concatenate([sums, sums.sum(0) - sums]) for sums in (weight, rows, square))
+    totals = ScoreTotals(rows, weight, square)
     sums = start(len(reference))
     n_cells = 0
     stored: list[ScoreCells] = []

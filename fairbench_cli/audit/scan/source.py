@@ -661,7 +661,7 @@ def _ends_with_long_row(path: Path) -> bool:
         if size <= BUFFER:
             return False
         file.seek(-LONGEST - 2, os.SEEK_END)  # with its line end
-        return not {*b"\r\n"} & set(file.read().rstrip(b"\r\n"))
+        return not set(b"\r\n") & set(file.read().rstrip(b"\r\n"))
 
 
 def too_long(where: str) -> UserError:
@@ -705,14 +705,14 @@ def _with_table(
 ) -> Source:
     """Return the predictions in a table, given names and each column in SQL.
 
-    `first` is a table with its first rows.
+    `first_table` has its first rows.
     """
     unambiguous, doubled, notes = _check_names(names, source.name)
     return replace(
         source,
         columns=unambiguous,
         doubled=doubled,
-        notes=(*source.notes, *notes),
+        notes=source.notes + notes,
         table=table,
         first_table=first_table,
         in_sql=tuple(columns),

@@ -34,10 +34,10 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
     UserError
         For spellings of a column that is not looked at.
     """
-    looked_at = {
-        *roles.attributes,
-        *(source.columns[i] for i in (*roles.scores, roles.label) if i is not None),
-    }
+    looked_at = set(roles.attributes)
+    looked_at.update(source.columns[column] for column in roles.scores)
+    if roles.label is not None:
+        looked_at.add(source.columns[roles.label])
     for name in config.columns_with_spellings:
         if name not in looked_at:
             problem = f"{shown(name)} is neither audited nor the score or label"
@@ -120,7 +120,7 @@ def is_spelled_otherwise(favourable: Sequence[str], values: Iterable[str]) -> bo
     unfavourable = set(values) - set(favourable)
     return any(
         set(favourable) & set(twins.values) and unfavourable & set(twins.values)
-        for twins in twins_among([*favourable, *sorted(unfavourable)])
+        for twins in twins_among(chain(favourable, sorted(unfavourable)))
     )
 
 
@@ -153,7 +153,7 @@ def with_spellings(
     problems: list[Problem] = []
     for outcome in outcomes:
         missed: list[str] = []
-        for twins in twins_among([*outcome, *rows]):
+        for twins in twins_among(chain(outcome, rows)):
             of_outcome = [value for value in twins.values if value in outcome]
             other_spellings = [value for value in twins.values if value not in outcome]
             if not of_outcome or not other_spellings or spelling == "keep":
@@ -166,7 +166,7 @@ def with_spellings(
                 [f"{shown(value)} in {counted_words(rows[value], 'row')}" for value in other_spellings]
             )
             problem = f"{name} is {counted}, which would not count as {shown(of_outcome[0])}: {twins}"
-            named_together = Flag("favourable", "|".join((*outcome, *other_spellings)))
+            named_together = Flag("favourable", "|".join(chain(outcome, other_spellings)))
             merge, keep = (Flag("spellings", (key, choice)) for choice in ("merge", "keep"))
             # Nobody can type what is not seen, and a bar that is part of a value would divide it.
             is_typed = "look alike" not in twins.how and not any("|" in value for value in twins.values)
@@ -177,7 +177,7 @@ def with_spellings(
                 keep,
             )
             problems.append(Problem(problem, fix))
-        complete.append((*outcome, *missed))
+        complete.append(outcome + tuple(missed))
     if problems:
         raise AlikeValuesError(*problems)
     all_values = list(chain.from_iterable(complete))

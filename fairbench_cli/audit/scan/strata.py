@@ -11,7 +11,7 @@ from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, describe_bins, find_bins
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_by
-from fairbench_cli.audit.scan.tally import People, Slice, Strata
+from fairbench_cli.audit.scan.slices import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, shown, user_error
 from fairbench_cli.data.recognise import is_near_copy, named_like_identifiers, named_like_scores
 from fairbench_cli.measures.counts import Floats
@@ -92,7 +92,7 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
     columns = {
         name: i
         for name, i in sorted(source.column_index.items())
-        if i not in {*roles.role_of, roles.single_model} and name.lower() not in RESERVED
+        if i not in roles.role_of and i != roles.single_model and name.lower() not in RESERVED
     }
     scores = [name for name in columns if named_like_scores(name) and name not in attributes]
     columns = {name: i for name, i in columns.items() if name not in scores}
@@ -101,8 +101,10 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
         f"{decision} AS decision",
         f"{decision if scan.binary else f'number_{roles.score}'}::DOUBLE AS score",
         f"{'1::DOUBLE' if roles.weight is None else f'number_{roles.weight}'} AS weight",
-        *(f"{_group_sql(scan, name)} AS of_{i}" for i, name in enumerate(attributes)),
-        *(f"coalesce(trimmed_{column}, '') AS feature_{i}" for i, column in enumerate(columns.values())),
+    ]
+    expressions += [f"{_group_sql(scan, name)} AS of_{i}" for i, name in enumerate(attributes)]
+    expressions += [
+        f"coalesce(trimmed_{column}, '') AS feature_{i}" for i, column in enumerate(columns.values())
     ]
     notes = []
     where = ""

@@ -17,7 +17,7 @@ from fairbench_cli.audit.compare.report import Report
 from fairbench_cli.audit.compare.verdict import tau_of
 from fairbench_cli.audit.config import MISSING
 from fairbench_cli.audit.parts.part import Row, Value
-from fairbench_cli.audit.scan.tally import Slice
+from fairbench_cli.audit.scan.slices import Slice
 from fairbench_cli.audit.show.tables import csv_text
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.files import write_files

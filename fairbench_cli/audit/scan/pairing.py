@@ -14,12 +14,12 @@ import numpy as np
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
+from fairbench_cli.audit.scan.input_errors import reading_rows, refuse_codes, refuse_if, refuse_scores
 from fairbench_cli.audit.scan.readings import count_selected, read_percent, scores_of, with_exact_scores
-from fairbench_cli.audit.scan.refusals import reading_rows, refuse_codes, refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles, assign_roles, find_column
 from fairbench_cli.audit.scan.scan import CountedRows, Scan, groups_of, make_slices
+from fairbench_cli.audit.scan.slices import BeforeAfter, Slice
 from fairbench_cli.audit.scan.source import FRAME, Source
-from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.base.errors import Flag, UserError, shown, user_error
 from fairbench_cli.base.grouping import grouped
 from fairbench_cli.base.text import counted_words
@@ -143,7 +143,7 @@ def pair_rows(source: Source, baseline: Source, config: AuditConfig) -> Source:
     return replace(
         source,
         columns=(*source.columns, f"{baseline.columns[score]} in {pairing.names[1]}"),
-        notes=(*source.notes, *notes),
+        notes=source.notes + tuple(notes),
         table=table,
         first_table=f"(SELECT *, {missing_columns} FROM {source.first_table})",
         in_sql=(*source.in_sql, SCORES),
@@ -412,11 +412,11 @@ def _numbers_in(text: str) -> list[tuple[int, str]]:
 
 def _join_slices(before: Slice, after: Slice) -> BeforeAfter:
     """Return two slices of different rows, with the groups that either has."""
-    groups = tuple(dict.fromkeys((*before.counts.groups, *after.counts.groups)))
+    groups = tuple(dict.fromkeys(before.counts.groups + after.counts.groups))
 
     def cells_of(group_counts: Slice) -> list[Floats]:
         cells = np.zeros((3, len(groups), 2, 2))
         cells[:, [groups.index(group) for group in group_counts.counts.groups]] = group_counts.cells
-        return [*cells]
+        return list(cells)
 
     return _before_and_after(before, after, groups, apart(cells_of(before), cells_of(after)))

@@ -19,14 +19,14 @@ from fairbench_cli.audit.compare.verdict import (
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.scan.scan import Scan
-from fairbench_cli.audit.scan.tally import Tally
+from fairbench_cli.audit.scan.slices import Tally
 from fairbench_cli.base.text import counted_words, listed
 from fairbench_cli.document.model import Verdict
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
-def read(scan: Scan) -> dict[str, Any]:
+def read_parts(scan: Scan) -> dict[str, Any]:
     """Return the data that the parts of an audit need of the rows, by the keys of the parts."""
     return {
         audit_part.key: audit_part.read(scan) for audit_part in PARTS if audit_part.is_requested(scan.config)
@@ -79,11 +79,9 @@ def _compare_groups(tally: Tally, config: AuditConfig) -> Report:
         weighted=tally.weighted,
         last=tally.last,
     )
-    notes = (
-        *tally.notes,
-        *_describe_comparison(tally, config),
-        *_describe_groups(tally, report.groups, config),
-    )
+    notes = list(tally.notes)
+    notes += _describe_comparison(tally, config)
+    notes += _describe_groups(tally, report.groups, config)
     return replace(report, notes=tuple(dict.fromkeys(notes)))
 
 

@@ -135,11 +135,10 @@ def _read_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat:
     frame, drawn = _expand_counts(record.counts.n, protected)
     called = [f"{key}={cell[key]}" for key in ("dataset", "attribute", "intervention", "classifier")]
     name = f"{shown_path(folder)}, {', '.join(called)}, beta={cell['beta']:g}, repeat {number}"
-    notes = (
-        _describe_rows(frame, f"{number} (of {plan.config.repeats}) as its counts have them"),
-        *(["Its decisions are drawn at random; counts are those expected, to whole rows."] if drawn else []),
-    )
-    return RunRows(frame, _with_columns(config, tuple(frame.columns[:-2])), name, notes)
+    notes = [_describe_rows(frame, f"{number} (of {plan.config.repeats}) as its counts have them")]
+    if drawn:
+        notes.append("Its decisions are drawn at random; counts are those expected, to whole rows.")
+    return RunRows(frame, _with_columns(config, tuple(frame.columns[:-2])), name, tuple(notes))
 
 
 def _find_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str, Any]:
@@ -151,8 +150,8 @@ def _find_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str
         mask = select(facts, only)
     else:
         mask = [True] * len(facts)
-    cells = [*compress(plan.cells, mask)]
-    facts = [*compress(facts, mask)]
+    cells = list(compress(plan.cells, mask))
+    facts = list(compress(facts, mask))
     if len({cell["key"] for cell in cells}) == 1:
         return cells[0]
     # The keys in which cells differ: those that all have or, where these are alike, those that some lack.
@@ -172,8 +171,9 @@ def _find_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str
         ellipsis = ", …" if len(choices) > MOST_CHOICES else ""
         choice_texts.append(f"{key} {', '.join(choices[:MOST_CHOICES])}{ellipsis}")
     listed = "; ".join(choice_texts)
-    filters = [f"{key}{equals}{choices[0]}" for key, choices in choices_of.items()]
-    example = ",".join((*only, *filters))
+    filters = list(only)
+    filters += [f"{key}{equals}{choices[0]}" for key, choices in choices_of.items()]
+    example = ",".join(filters)
     problem = f"{len(cells)} cells of {shown_path(folder)} match, and one is audited: {listed}"
     raise user_error(problem, f"name one, such as {example}", Flag("only"))
 
@@ -212,7 +212,7 @@ def _read_predictions(path: Path, config: AuditConfig, number: int) -> RunRows |
     leading, trailing = OF_PREDICTIONS
     if (names[: len(leading)], names[-len(trailing) :]) != OF_PREDICTIONS:
         return None
-    frame = relation.filter(duckdb.ColumnExpression("repeat") == number).df().drop(columns=[*leading])
+    frame = relation.filter(duckdb.ColumnExpression("repeat") == number).df().drop(columns=list(leading))
     if frame.empty:
         stored_repeats = [n for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
         raise _no_repeat_error(f"{shown_path(path)} has no repeat {number}", stored_repeats)
