@@ -22,6 +22,7 @@ from fairbench_cli.report import registry
 from fairbench_cli.report.answer_words import answer_document
 from fairbench_cli.report.baselines import baselines_frame, distances_of
 from fairbench_cli.report.figures import draw_figures
+from fairbench_cli.report.findings import findings_frame
 from fairbench_cli.report.frontier import distance_frame, frontier_frame
 from fairbench_cli.report.page import run_page
 from fairbench_cli.report.paired import VERSUS, paired_of, pareto_of, versus_of
@@ -63,11 +64,11 @@ def write_report(
     tables: Sequence[str] = (),
     compared: Compared = _with_nothing,
 ) -> WrittenReport:
-    """Write answer.md, report.html, groups, results, summary, paired and pareto.csv, tables/ and figures/.
+    """Write answer.md, report.html, the CSV files of a run, tables/ and figures/.
 
-    Also baselines.csv and baselines_distance.csv; with a sweep sweep.csv, frontier.csv and
-    frontier_distance.csv; where parameters are tuned tuning.csv and tuning_gain.csv; where the run keeps what
-    is known exactly of its worlds worlds.csv.
+    Always groups, results, summary, paired, pareto, findings, baselines and baselines_distance; with a sweep
+    sweep, frontier and frontier_distance; where parameters are tuned tuning and tuning_gain; where the run
+    keeps what is known exactly of its worlds worlds.
 
     Parameters
     ----------
@@ -113,6 +114,7 @@ def write_report(
             "summary": summary_frame(results, config.repeats),
             "paired": paired[paired["metric"].isin(config.at_hand)],
             "pareto": pareto_of(run),
+            "findings": findings_frame(run),
             "remedies": remedies_of(run) if plan.has_worlds else None,
             "recorded_true": contrasts_of(run) if plan.has_worlds else None,
             "baselines": baselines_frame(run),
@@ -202,7 +204,7 @@ def results_of_folder(folder: Path, plan: RunPlan, records: Records) -> RunResul
 
 
 def _metrics_of(plan: RunPlan, shown: Iterable[ReportOutput]) -> tuple[str, ...]:
-    """Return the metrics of the config, and of some tables and figures."""
+    """Return the metrics of the config and of some tables and figures; those of columns are always there."""
     tuned_for = [name for name in plan.config.tuned_for if name in METRICS]
     more = (metric for output in shown for metric in output.metrics)
     return tuple(dict.fromkeys([*plan.config.at_hand, *tuned_for, *more]))
