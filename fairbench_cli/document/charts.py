@@ -1,7 +1,7 @@
 """Charts for pages, as inline SVG: axes, marks on them, and two layouts, rows and a plot.
 
 Colours are given as attributes, for printers, and as classes, which a page's style may lay over them. A
-verdict is told by its mark, symbol or pattern, and a line by its dashes and marks, not by colour alone. What
+verdict is told by its mark, and a line by its dashes and marks, not by colour alone. What
 a mark shows is its title, which pages show to a pointer and say to those who cannot see it.
 """
 
@@ -9,7 +9,10 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Literal
+
+from fairbench_cli.base.files import write_text
 
 # of a picture; left of a plot are the texts of its vertical axis
 WIDTH = 360
@@ -22,7 +25,6 @@ LETTER = 12  # and as much a letter, where they are long
 MOST_NAME = 34  # characters of a name
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_MARKS = 10  # on a line
-SYMBOL = 12  # a symbol takes so much width
 
 # What a technique changes against another one: the mark's form says it, and its colour again.
 Form = Literal["base", "better", "over", "worse", "open", "same", "up", "down", "constant", "labels", "known"]
@@ -229,30 +231,6 @@ def arrow(axis: Axis, first: float, last: float, look: Look, said: str, drop: fl
     return stroke(f"arrow {look}", d, said, COLOURS.get(look, SOFT), 2)
 
 
-def strip(axis: Axis, low: float, high: float, look: Look, symbol: str, said: str, name: str) -> str:
-    """Return a part of a strip: a colour, one of the `patterns(name)`, and a symbol where there is room."""
-    left = axis.at(low)
-    right = axis.at(high)
-    parts = [box(f"bar {look}", axis, low, high, 20, said)]
-    if look != "pass":
-        parts.append(box("pattern", axis, low, high, 20, said, f"url(#{name}-{look})"))
-    if right - left >= SYMBOL:
-        parts.append(element("circle", "disc", said, cx=(left + right) / 2, cy=0, r=7.5, fill=PAPER))
-        parts.append(text("name", (left + right) / 2, 4, symbol, "middle", bold=True))
-    return "".join(parts)
-
-
-def patterns(name: str) -> str:
-    """Return the patterns of what fails (lines) and is not decided (dots); `name` is unique in a page."""
-    lines = stroke("hatch", "M-1 7L7 -1M-1 1L1 -1M5 7L7 5", "", PAPER, 1.2)
-    dots = element("circle", "dotted", cx=3, cy=3, r=1.1, fill=PAPER)
-    size = {"width": 6, "height": 6}
-    return "".join(
-        element("pattern", "", "", inside, id=f"{name}-{look}", patternUnits="userSpaceOnUse", **size)
-        for look, inside in (("fail", lines), ("undecided", dots))
-    )
-
-
 def scatter(places: Iterable[Point], look: int) -> str:
     """Return a mark at each place of a picture, of the look of a line."""
     colour, _, d = LINES[look % len(LINES)]
@@ -307,10 +285,8 @@ class ChartRow:
     muted: bool = False
 
 
-def row_chart(
-    title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "", here: Sequence[tuple[float, str]] = ()
-) -> str:
-    """Return a picture of rows over an axis, with lines through all of them `here`."""
+def row_chart(title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "") -> str:
+    """Return a picture of rows over an axis."""
     bottom = 4.0 + STEP * len(rows)
     parts = []
     for i, row in enumerate(rows):
@@ -318,10 +294,7 @@ def row_chart(
         parts.append(text("said" if row.muted else "name", SIDE, y, shortened(row.name), bold=not row.muted))
         parts.append(text("said", WIDTH - SIDE, y, row.said, "end") if row.said else "")
         parts.append(_moved(y + 13, *row.marks))
-    for value, words in here:
-        parts.append(_moved(bottom / 2 + 2, rule("here", axis, value, bottom - 4, words)))
-        parts.append(text("tick", axis.at(value), bottom + 29, words, _side(axis.at(value))))
-    end = bottom + (34 if here else 20)
+    end = bottom + 20
     parts += [below(axis, bottom), text("tick", SIDE, end + 12, key) if key else ""]
     return picture(title, end + (18 if key else 0), parts)
 
@@ -473,6 +446,32 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that shows itself in a notebook, and is saved as it is.
+
+    Parameters
+    ----------
+    svg : str
+        The picture, as SVG.
+    """
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture to a file.
+
+        Raises
+        ------
+        UserError
+            When it cannot be written.
+        """
+        write_text(Path(path), self.svg)
 
 
 def picture(title: str, height: float, parts: Iterable[str], width: float = WIDTH) -> str:
