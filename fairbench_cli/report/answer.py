@@ -21,7 +21,7 @@ from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.baselines import short_of
-from fairbench_cli.report.columns import ACCURACY, FAIRNESS, Column, columns_of, fairness_metric
+from fairbench_cli.report.columns import ACCURACY, FAIRNESS, FindingColumn, columns_of, fairness_metric
 from fairbench_cli.report.kinds import Kind, kinds, own_of
 from fairbench_cli.report.paired import APART, LEVEL, paired_of, pareto_frame, pareto_of
 from fairbench_cli.report.remedies import Contrast, contrasts_of, remedies_of
@@ -308,14 +308,14 @@ class RunAnswer:
         In the order of the plan.
     labels : {"true", "recorded"}
         Of the test rows, that everything is about but `TechniqueFinding.true` and ``recorded``.
-    columns : tuple of Column
+    columns : tuple of FindingColumn
         The numbers of each technique.
     """
 
     metric: Metric
     settings: tuple[RunSetting, ...]
     labels: str = "true"
-    columns: tuple[Column, ...] = ()
+    columns: tuple[FindingColumn, ...] = ()
 
     @property
     def blocks(self) -> list[list[RunSetting]]:
@@ -419,7 +419,7 @@ def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any,
 def _settings(
     run: RunResults,
     metric: Metric,
-    columns: Sequence[Column],
+    columns: Sequence[FindingColumn],
     cells: Sequence[dict[str, Any]],
     compared: str,
     data: DatasetRepeats | None,
@@ -476,7 +476,7 @@ def _finding(
     cell: Mapping[str, Any],
     compared: str,
     metric: str,
-    columns: Sequence[Column],
+    columns: Sequence[FindingColumn],
     repeats: int,
     found: CellRows,
     called: Names,
@@ -513,7 +513,7 @@ def _finding(
     )
 
 
-def _number(column: Column, place: CellKey, found: CellRows) -> Estimate:
+def _number(column: FindingColumn, place: CellKey, found: CellRows) -> Estimate:
     """Return the number of a cell and the groups compared in a column."""
     if column.labels:
         row = found.remedies.get((*place, column.metric, column.labels), _NO_ROW)

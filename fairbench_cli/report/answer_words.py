@@ -28,7 +28,7 @@ from fairbench_cli.report.answer import (
     how_often,
     settings_with,
 )
-from fairbench_cli.report.columns import Column
+from fairbench_cli.report.columns import FindingColumn
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.reading import MOST_NAMES, MetricReading, reading_of, signed
 from fairbench_cli.report.results import RunResults
@@ -641,7 +641,7 @@ def _table(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricRea
     return table_of("", heads, rows)
 
 
-def shown_columns(answer: RunAnswer, *, in_worlds: bool) -> list[Column]:
+def shown_columns(answer: RunAnswer, *, in_worlds: bool) -> list[FindingColumn]:
     """Return the columns of a table: in a world the change of accuracy on the other labels is one of them.
 
     Of metrics that are told because the config names them, tables have the values and not the changes.
@@ -656,13 +656,13 @@ def shown_columns(answer: RunAnswer, *, in_worlds: bool) -> list[Column]:
 
 
 def _cell_of_row(
-    column: Column, reading: MetricReading, row: tuple[RunSetting, TechniqueFinding]
+    column: FindingColumn, reading: MetricReading, row: tuple[RunSetting, TechniqueFinding]
 ) -> TableCell:
     _, finding = row
     return column_cell(column, finding.numbers[column.key], reading)
 
 
-def head_of(column: Column, reading: MetricReading) -> str:
+def head_of(column: FindingColumn, reading: MetricReading) -> str:
     """Return the head of a column; that of the metric of fairness is as its reading has it."""
     if column.unit != "gap" or column.of == "change":
         return column.head
@@ -674,7 +674,7 @@ def head_of(column: Column, reading: MetricReading) -> str:
 
 
 def column_cell(
-    column: Column, estimate: Estimate, reading: MetricReading, *, intervals: bool = False
+    column: FindingColumn, estimate: Estimate, reading: MetricReading, *, intervals: bool = False
 ) -> TableCell:
     """Return the cell of a column. Differences have the sign of the metric, as in every other table and file.
 
@@ -691,7 +691,7 @@ def column_cell(
     return _estimate(estimate, lambda value: column.times * value, 1 if column.unit else 3, plus)
 
 
-def _sign_of_metric(column: Column, reading: MetricReading) -> Callable[[float], float]:
+def _sign_of_metric(column: FindingColumn, reading: MetricReading) -> Callable[[float], float]:
     """Return how a number of the metric of fairness is told, with the sign that the metric has in files."""
     if column.of == "change":
         # A ratio that is told turned round has no difference that is told.

@@ -23,7 +23,7 @@ rates in per cent, anything else as it is."""
 
 
 @dataclass(frozen=True)
-class Column:
+class FindingColumn:
     """A number of a technique in a setting.
 
     Parameters
@@ -61,17 +61,17 @@ class Column:
 
 
 COLUMNS = (
-    Column("value", "gap", OF_FAIRNESS, unit="gap"),
-    Column("change", "change", OF_FAIRNESS, "change", unit="gap"),
-    Column("accuracy", "accuracy, %", ACCURACY),
-    Column("cost", "its change", ACCURACY, "change"),
-    Column("recorded", "on recorded labels", ACCURACY, "change", labels="recorded"),
-    Column("true", "on true labels", ACCURACY, "change", labels="true"),
+    FindingColumn("value", "gap", OF_FAIRNESS, unit="gap"),
+    FindingColumn("change", "change", OF_FAIRNESS, "change", unit="gap"),
+    FindingColumn("accuracy", "accuracy, %", ACCURACY),
+    FindingColumn("cost", "its change", ACCURACY, "change"),
+    FindingColumn("recorded", "on recorded labels", ACCURACY, "change", labels="recorded"),
+    FindingColumn("true", "on true labels", ACCURACY, "change", labels="true"),
 )
 """What is told of every run, in this order."""
 
 
-def columns_of(config: ExperimentConfig, fairness: str, *, has_worlds: bool) -> tuple[Column, ...]:
+def columns_of(config: ExperimentConfig, fairness: str, *, has_worlds: bool) -> tuple[FindingColumn, ...]:
     """Return the columns of a run: `COLUMNS`, then the metrics that its config names.
 
     Parameters
@@ -90,7 +90,7 @@ def columns_of(config: ExperimentConfig, fairness: str, *, has_worlds: bool) -> 
     return (*columns, *named_columns(config, {column.metric for column in columns}))
 
 
-def named_columns(config: ExperimentConfig, known: set[str]) -> Iterator[Column]:
+def named_columns(config: ExperimentConfig, known: set[str]) -> Iterator[FindingColumn]:
     """Yield the columns of the metrics that a config names, but for those that are `known`.
 
     A config that names none has many metrics by default; they are in summary.csv alone.
@@ -107,8 +107,8 @@ def named_columns(config: ExperimentConfig, known: set[str]) -> Iterator[Column]
             key = name
             if name in {column.key for column in COLUMNS}:
                 key = f"metric {name}"
-            yield Column(key, head, name, unit=unit, is_named=True)
-            yield Column(f"{key} change", f"{head}: change", name, "change", unit=unit, is_named=True)
+            yield FindingColumn(key, head, name, unit=unit, is_named=True)
+            yield FindingColumn(f"{key} change", f"{head}: change", name, "change", unit=unit, is_named=True)
 
 
 def column_metrics(config: ExperimentConfig) -> tuple[str, ...]:

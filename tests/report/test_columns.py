@@ -14,7 +14,7 @@ from report.worlds_data import known_run
 from fairbench_cli.experiment.plan import write_plan
 from fairbench_cli.measures.registry import DEFAULT_METRICS
 from fairbench_cli.report import columns
-from fairbench_cli.report.columns import Column
+from fairbench_cli.report.columns import FindingColumn
 from fairbench_cli.report.findings import findings_frame
 from fairbench_cli.report.results import run_results
 from fairbench_cli.report.write import write_report
@@ -46,7 +46,7 @@ def answer_heads(folder: Path) -> list[str]:
 
 
 def test_a_column_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, Column("recall", "recall, %", "tpr")))
+    monkeypatch.setattr(columns, "COLUMNS", (*columns.COLUMNS, FindingColumn("recall", "recall, %", "tpr")))
     findings = written(tmp_path)
     assert "recall, %" in static_heads(tmp_path)
     assert "recall, %" in answer_heads(tmp_path)
