@@ -222,15 +222,17 @@ class Answer:
             self._table(settings, table, title)
 
     def _table(self, settings: dict[float, "Setting"], text: str, where: str) -> None:
-        lines = text.strip().split("\n")[2:]
+        head, _, *lines = text.strip().split("\n")
+        heads = [words.strip() for words in head.split("|")[1:-1]]
+        on_others = [j for j, words in enumerate(heads) if words.startswith("on ")]
         truths = [one.cells["intervention"] == TRUTH for one in settings.values()]
         # Of models without the bias the one is told that sees as much as the plain model.
         known = sum((~truth).sum() + truth.any() for truth in truths)
         self.note(f"{where}: rows", len(lines), known)
         for line in lines:
-            beta, technique, gap, change, accuracy, cost, *others, what = (
-                one.strip() for one in line.split("|")[1:-1]
-            )
+            cells = [one.strip() for one in line.split("|")[1:-1]]
+            beta, technique, gap, change, accuracy, cost, *_, what = cells
+            others = [cells[j] for j in on_others]
             setting = settings[float(beta)]
             if technique not in setting.known:
                 self.note(f"{where}, {technique}", gap, "–")

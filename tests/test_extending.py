@@ -97,6 +97,7 @@ def test_every_worked_example_runs(copy):
     assert "flipping" in (copy / "results/flipping/groups.csv").read_text()
     assert (copy / "results/flipping/figures/repeats-all.svg").exists()
     assert (copy / "results/flipping/tables/failures.md").exists()
+    assert ",recall,tpr,value," in (copy / "results/flipping/findings.csv").read_text()
     assert (copy / "results/flipping/constants.csv").read_text().count(",2,0\n") > 1
     assert (copy / "results/gaps/gaps.csv").read_text().endswith("\n,binary,race,b,a,-1.0\n")
     assert "## Largest gaps" in (copy / "results/gaps/audit.md").read_text()

@@ -21,16 +21,10 @@ from fairbench_cli.measures.groups import CROSS, ProtectedAttributes
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import find
 from fairbench_cli.report.baselines import short_of
+from fairbench_cli.report.columns import ACCURACY, FAIRNESS, FindingColumn, columns_of, fairness_metric
 from fairbench_cli.report.kinds import Kind, kinds, own_of
 from fairbench_cli.report.paired import APART, LEVEL, paired_of, pareto_frame, pareto_of
-from fairbench_cli.report.remedies import (
-    ACCURACY,
-    FAIRNESS,
-    Contrast,
-    contrasts_of,
-    fairness_metric,
-    remedies_of,
-)
+from fairbench_cli.report.remedies import Contrast, contrasts_of, remedies_of
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,
     TECHNIQUE,
@@ -78,12 +72,15 @@ class Estimate:
     ----------
     kind : str
         Of a difference its `kinds.Kind`; empty where there is none.
+    n : int
+        How many repeats have a value.
     """
 
     mean: float = np.nan
     low: float = np.nan
     high: float = np.nan
     kind: Kind | Literal[""] = ""
+    n: int = 0
 
 
 @dataclass(frozen=True)
@@ -110,23 +107,19 @@ class TechniqueFinding:
         Why no repeat gave a value, in a word or two; empty where some did.
     accepts_nobody, accepts_everybody : int
         In how many repeats.
-    value, accuracy : Estimate
-        Of the metric of fairness and of accuracy.
+    numbers : dict of Estimate
+        Its number in each of the answer's columns, by their keys.
     shown, ideal : bool
         Whether the value is shown to be off the metric's ideal, and whether it is shown to be less than 0.01
         from it.
-    change, cost : Estimate
-        Its value less that of the plain model, of both; NaN of the plain model itself.
     dominated_by : tuple of str
         The techniques, constant ones aside, that are shown to be better on both metrics.
     front : bool
         Whether no technique is ahead of it on both means, and it is not constant.
     below : tuple of str
         What does better without a technique, shown, in a clause each; of discrimination alone.
-    true, recorded : Estimate
-        In a world: its accuracy on true labels and on recorded ones, less that of the plain model.
     contrast : str
-        What these two are together, a `remedies.Contrast`; empty where there are not both.
+        What `true` and `recorded` are together, a `remedies.Contrast`; empty where there are not both.
     """
 
     technique: str
@@ -140,18 +133,47 @@ class TechniqueFinding:
     missing: str
     accepts_nobody: int
     accepts_everybody: int
-    value: Estimate
-    accuracy: Estimate
+    numbers: Mapping[str, Estimate]
     shown: bool
     ideal: bool
-    change: Estimate
-    cost: Estimate
     dominated_by: tuple[str, ...]
     front: bool
     below: tuple[str, ...]
-    true: Estimate
-    recorded: Estimate
     contrast: Contrast | Literal[""]
+
+    def number(self, key: str) -> Estimate:
+        """Return its number in a column; NaN where the run has no such column."""
+        return self.numbers.get(key, Estimate())
+
+    @property
+    def value(self) -> Estimate:
+        """Its metric of fairness."""
+        return self.number("value")
+
+    @property
+    def accuracy(self) -> Estimate:
+        """Its accuracy."""
+        return self.number("accuracy")
+
+    @property
+    def change(self) -> Estimate:
+        """Its metric of fairness less that of the plain model; NaN of the plain model itself."""
+        return self.number("change")
+
+    @property
+    def cost(self) -> Estimate:
+        """Its accuracy less that of the plain model; NaN of the plain model itself."""
+        return self.number("cost")
+
+    @property
+    def true(self) -> Estimate:
+        """In a world: its accuracy on true labels, less that of the plain model."""
+        return self.number("true")
+
+    @property
+    def recorded(self) -> Estimate:
+        """In a world: its accuracy on recorded labels, less that of the plain model."""
+        return self.number("recorded")
 
     @property
     def intervention(self) -> str:
@@ -247,6 +269,14 @@ class RunSetting:
         return (*own, self.classifier_parameters)
 
     @property
+    def all_findings(self) -> list[TechniqueFinding]:
+        """The plain model, the one trained without the bias where it has a value, and the others."""
+        first = [] if self.plain is None else [self.plain]
+        if self.truth is not None and self.truth.n:
+            first.append(self.truth)
+        return [*first, *self.findings]
+
+    @property
     def tried(self) -> bool:
         """Whether its plain model has a value, so that something can be said of techniques."""
         return self.plain is not None and self.plain.n > 0
@@ -278,11 +308,14 @@ class RunAnswer:
         In the order of the plan.
     labels : {"true", "recorded"}
         Of the test rows, that everything is about but `TechniqueFinding.true` and ``recorded``.
+    columns : tuple of FindingColumn
+        The numbers of each technique.
     """
 
     metric: Metric
     settings: tuple[RunSetting, ...]
     labels: str = "true"
+    columns: tuple[FindingColumn, ...] = ()
 
     @property
     def blocks(self) -> list[list[RunSetting]]:
@@ -321,9 +354,10 @@ def answer_of(run: RunResults) -> RunAnswer:
     if known and metric.name not in known:  # of rows, and none of its groups is asked for
         metric = find(FAIRNESS)
         results = run.asked((metric.name, ACCURACY))
-    own, paired = (
-        frame[frame["metric"].isin((metric.name, ACCURACY))] for frame in (own_of(run), paired_of(run))
-    )
+    columns = columns_of(run.plan.config, metric.name, has_worlds=run.plan.has_worlds)
+    metrics = {column.metric for column in columns}
+    run.asked(tuple(metrics))  # says so where one was not computed
+    own, paired = (frame[frame["metric"].isin(metrics)] for frame in (own_of(run), paired_of(run)))
     paired = paired.assign(kind=kinds(paired, own))
     if metric.name == FAIRNESS:
         pareto = pareto_of(run)
@@ -347,8 +381,8 @@ def answer_of(run: RunResults) -> RunAnswer:
     for place, cells in grouped(run.plan.cells, lambda cell: (cell["dataset"], cell["attribute"])).items():
         data = held.get(place)
         for compared in (place[1],) if data is None else data.asked(run.attributes):
-            settings += _settings(run, metric, cells, compared, data, found)
-    return RunAnswer(metric, tuple(settings), run.labels)
+            settings += _settings(run, metric, columns, cells, compared, data, found)
+    return RunAnswer(metric, tuple(settings), run.labels, columns)
 
 
 Rows = Mapping[tuple[Any, ...], Mapping[Any, Any]]
@@ -385,6 +419,7 @@ def _by_cell(frame: pd.DataFrame, *more: str) -> dict[tuple[Any, ...], dict[Any,
 def _settings(
     run: RunResults,
     metric: Metric,
+    columns: Sequence[FindingColumn],
     cells: Sequence[dict[str, Any]],
     compared: str,
     data: DatasetRepeats | None,
@@ -398,7 +433,7 @@ def _settings(
     within = grouped(cells, lambda cell: tuple(cell[column] for column in _WITHIN))
     for (world, representation, classifier, parameters, beta), own in within.items():
         repeats = run.plan.config.repeats
-        findings = [_finding(cell, compared, metric.name, repeats, found, called) for cell in own]
+        findings = [_finding(cell, compared, metric.name, columns, repeats, found, called) for cell in own]
         plain = next((one for one in findings if one.plain), None)
         if plain is None:
             seen = None
@@ -438,14 +473,19 @@ _WITHIN = ["world", "representation", "classifier", "classifier_parameters", "be
 
 
 def _finding(
-    cell: Mapping[str, Any], compared: str, metric: str, repeats: int, found: CellRows, called: Names
+    cell: Mapping[str, Any],
+    compared: str,
+    metric: str,
+    columns: Sequence[FindingColumn],
+    repeats: int,
+    found: CellRows,
+    called: Names,
 ) -> TechniqueFinding:
     """Return the finding on a cell and the groups compared, over the repeats that were asked for."""
     key = key_of(cell)
     place = (*key, compared)
-    own, accuracy = (found.own.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
-    change, cost = (found.paired.get((*place, name), _NO_ROW) for name in (metric, ACCURACY))
-    true, recorded = (found.remedies.get((*place, ACCURACY, on), _NO_ROW) for on in ("true", "recorded"))
+    own = found.own.get((*place, metric), _NO_ROW)
+    change = found.paired.get((*place, metric), _NO_ROW)
     front = found.pareto.get(place, _NO_ROW)
     statuses, why = found.repeats.get(key, ((), ()))
     reasons = Counter((status, reason) for status, reason in zip(statuses, why, strict=True) if reason)
@@ -463,19 +503,24 @@ def _finding(
         missing="" if n else why_nothing([*filter(None, statuses)], repeats),
         accepts_nobody=own.get("accepts_nobody", 0),
         accepts_everybody=own.get("accepts_everybody", 0),
-        value=_estimate(own),
-        accuracy=_estimate(accuracy),
+        numbers={column.key: _number(column, place, found) for column in columns},
         shown=own.get("side", 0) in (1, -1),
         ideal=own.get("p_same", np.nan) < LEVEL,
-        change=_estimate(change, _DIFFERENCE),
-        cost=_estimate(cost, _DIFFERENCE),
         dominated_by=tuple(called.techniques.get(name, name) for name in ahead),
         front=bool(front.get("front", False)),
         below=found.below.get((*key[:2], compared, *key[2:]), ()),
-        true=_estimate(true, _CHANGE),
-        recorded=_estimate(recorded, _CHANGE),
         contrast=found.contrasts.get((*place, ACCURACY), _NO_ROW).get("contrast", ""),
     )
+
+
+def _number(column: FindingColumn, place: CellKey, found: CellRows) -> Estimate:
+    """Return the number of a cell and the groups compared in a column."""
+    if column.labels:
+        row = found.remedies.get((*place, column.metric, column.labels), _NO_ROW)
+        return _estimate(row, _CHANGE if column.of == "change" else _VALUE)
+    if column.of == "change":
+        return _estimate(found.paired.get((*place, column.metric), _NO_ROW), _DIFFERENCE)
+    return _estimate(found.own.get((*place, column.metric), _NO_ROW), _VALUE)
 
 
 def _kind_alone(own: Mapping[Any, Any]) -> Kind | Literal[""]:
@@ -492,15 +537,16 @@ def _kind_alone(own: Mapping[Any, Any]) -> Kind | Literal[""]:
 _NO_ROW: Mapping[Any, Any] = {}
 
 
+_VALUE = ("mean", "low", "high", "")
 _DIFFERENCE = ("difference", "population_low", "population_high", "kind")
 _CHANGE = ("change", "change_low", "change_high", "kind")
 _LOST = ("lost", "lost_low", "lost_high", "lost_kind")
 
 
-def _estimate(row: Mapping[Any, Any], columns: Sequence[str] = ("mean", "low", "high", "kind")) -> Estimate:
-    """Return the estimate in some columns of a row: a mean, the ends of its interval and a kind."""
+def _estimate(row: Mapping[Any, Any], columns: Sequence[str]) -> Estimate:
+    """Return the estimate in some columns of a row: a mean, the ends of its interval and maybe a kind."""
     mean, low, high = (float(row.get(name, np.nan)) for name in columns[:3])
-    return Estimate(mean, low, high, row.get(columns[3], ""))
+    return Estimate(mean, low, high, row.get(columns[3], ""), row.get("n", 0))
 
 
 def _outcome(

@@ -7,6 +7,7 @@ difference is its kind (`kinds.py`). Where there are many settings, statements c
 import math
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -27,6 +28,7 @@ from fairbench_cli.report.answer import (
     how_often,
     settings_with,
 )
+from fairbench_cli.report.columns import FindingColumn
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.reading import MOST_NAMES, MetricReading, reading_of, signed
 from fairbench_cli.report.results import RunResults
@@ -37,6 +39,7 @@ FEW = 4  # blocks of settings that are spoken of one by one
 # of an answer on a console
 MOST_LINES = 20
 WIDTH = 80
+MOST_HEADS = 12  # of a table
 NARROWED = ("best", "front", "several")
 
 
@@ -618,57 +621,86 @@ def _section(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricR
     sentences = tuple(f"β = {beta:g}: {t}" if several else f"{t[0].upper()}{t[1:]}" for beta, t in texts)
     first = settings[0]
     title = f"{_place(first, answer)}: {first.deprived} against {first.favoured}"
-    return Section(title, sentences, (_table(settings, answer.labels, reading),))
+    return Section(title, sentences, (_table(settings, answer, reading),))
 
 
-def _table(settings: Sequence[RunSetting], labels: str, reading: MetricReading) -> TextTable:
+def _table(settings: Sequence[RunSetting], answer: RunAnswer, reading: MetricReading) -> TextTable:
     """Return the numbers behind the sentences of a block, a row per β and technique.
 
-    Differences have the sign of the metric, as in every other table and file. In a world the change of
-    accuracy on the other labels stands next to it.
+    Of the metrics that the config names beside those of `COLUMNS`, as many as there is room for.
     """
-    rows = [
-        (setting, one)
-        for setting in settings
-        for one in (setting.plain, setting.truth, *setting.findings)
-        if one is not None and (one.n or one is not setting.truth)
-    ]
-    if reading.shift:
-        own = "gap"
-    else:
-        own = reading.name
-    gap = {"points": f"{own}, points", "times": "ratio", "number": reading.name}[reading.form]
-    # as `shown` has it
-    if reading.turned and reading.form == "points":
-        sign = -1
-    else:
-        sign = 1
-
-    def turn(value: float) -> float:
-        return sign * reading.shown(value)
-
-    def change(value: float) -> float:
-        if reading.turned and reading.form == "times":
-            return math.nan
-        return reading.change(value)
-
-    columns: dict[str, Callable[[tuple[RunSetting, TechniqueFinding]], TableCell]] = {
+    columns = shown_columns(answer, in_worlds=bool(settings[0].world))
+    rows = [(setting, finding) for setting in settings for finding in setting.all_findings]
+    heads: dict[str, Callable[[tuple[RunSetting, TechniqueFinding]], TableCell]] = {
         "β": lambda row: TableCell(f"{row[0].beta:g}", value=row[0].beta),
         "technique": lambda row: TableCell(row[1].technique),
-        gap: lambda row: _estimate(row[1].value, turn, reading.digits),
-        "change": lambda row: _estimate(row[1].change, change, reading.digits, plus="+"),
-        "accuracy, %": lambda row: _estimate(Estimate(row[1].accuracy.mean), _percent),
-        "its change": lambda row: _estimate(row[1].cost, _percent, plus="+"),
-        "on recorded labels": lambda row: _estimate(row[1].recorded, _percent, plus="+"),
-        "on true labels": lambda row: _estimate(row[1].true, _percent, plus="+"),
-        "what": lambda row: TableCell(_what(row[1])),
     }
-    if settings[0].world:
-        shown = {"true": "on recorded labels", "recorded": "on true labels"}[labels]
+    for column in columns[: MOST_HEADS - 3]:
+        heads[head_of(column, reading)] = partial(_cell_of_row, column, reading)
+    heads["what"] = lambda row: TableCell(outcome_of(row[1]))
+    return table_of("", heads, rows)
+
+
+def shown_columns(answer: RunAnswer, *, in_worlds: bool) -> list[FindingColumn]:
+    """Return the columns of a table: in a world the change of accuracy on the other labels is one of them.
+
+    Of metrics that are told because the config names them, tables have the values and not the changes.
+    """
+    columns = []
+    for column in answer.columns:
+        is_change_of_named = column.is_named and column.of == "change"
+        has_labels = not column.labels or (in_worlds and column.labels != answer.labels)
+        if has_labels and not is_change_of_named:
+            columns.append(column)
+    return columns
+
+
+def _cell_of_row(
+    column: FindingColumn, reading: MetricReading, row: tuple[RunSetting, TechniqueFinding]
+) -> TableCell:
+    _, finding = row
+    return column_cell(column, finding.numbers[column.key], reading)
+
+
+def head_of(column: FindingColumn, reading: MetricReading) -> str:
+    """Return the head of a column; that of the metric of fairness is as its reading has it."""
+    if column.unit != "gap" or column.of == "change":
+        return column.head
+    if reading.shift:
+        gap = column.head
     else:
-        shown = ""
-    columns = {head: cell for head, cell in columns.items() if not head.startswith("on ") or head == shown}
-    return table_of("", columns, rows)
+        gap = reading.name
+    return {"points": f"{gap}, points", "times": "ratio", "number": reading.name}[reading.form]
+
+
+def column_cell(
+    column: FindingColumn, estimate: Estimate, reading: MetricReading, *, intervals: bool = False
+) -> TableCell:
+    """Return the cell of a column. Differences have the sign of the metric, as in every other table and file.
+
+    Parameters
+    ----------
+    intervals : bool
+        Whether own values of all columns have their intervals, not that of fairness alone.
+    """
+    plus = "+" if column.of == "change" else ""
+    if column.unit == "gap":
+        return _estimate(estimate, _sign_of_metric(column, reading), reading.digits, plus)
+    if column.of == "value" and not intervals:
+        estimate = Estimate(estimate.mean)
+    return _estimate(estimate, lambda value: column.times * value, 1 if column.unit else 3, plus)
+
+
+def _sign_of_metric(column: FindingColumn, reading: MetricReading) -> Callable[[float], float]:
+    """Return how a number of the metric of fairness is told, with the sign that the metric has in files."""
+    if column.of == "change":
+        # A ratio that is told turned round has no difference that is told.
+        if reading.turned and reading.form == "times":
+            return lambda _: math.nan
+        return reading.change
+    if reading.turned and reading.form == "points":
+        return lambda value: -reading.shown(value)
+    return reading.shown
 
 
 def _estimate(one: Estimate, said: Callable[[float], float], digits: int = 1, plus: str = "") -> TableCell:
@@ -682,11 +714,7 @@ def _estimate(one: Estimate, said: Callable[[float], float], digits: int = 1, pl
     return TableCell(signed(mean, digits, plus), fine, mean)
 
 
-def _percent(value: float) -> float:
-    return 100 * value
-
-
-def _what(one: TechniqueFinding) -> str:
+def outcome_of(one: TechniqueFinding) -> str:
     """Return the result of a technique, in a word or two."""
     if not one.n:
         return _why(one)

@@ -28,14 +28,22 @@ from fairbench_cli.experiment.journal.folder import read_manifest
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.report import page_charts, page_numbers
 from fairbench_cli.report.answer import answer_of, groups_in_words
-from fairbench_cli.report.answer_words import answer_document, each_setting
+from fairbench_cli.report.answer_words import (
+    answer_document,
+    column_cell,
+    each_setting,
+    head_of,
+    outcome_of,
+    shown_columns,
+)
+from fairbench_cli.report.columns import ACCURACY, column_metrics
 from fairbench_cli.report.frontier import moved_of
 from fairbench_cli.report.kinds import kinds, own_of
 from fairbench_cli.report.networks import network_charts, world_networks
 from fairbench_cli.report.page_numbers import SHARE, Data, PanelNumbers, Scale, metrics_of
 from fairbench_cli.report.page_worlds import ABOUT_WORLDS, world_sections
 from fairbench_cli.report.paired import Baseline, paired_of, paired_with_each
-from fairbench_cli.report.reading import points
+from fairbench_cli.report.reading import points, reading_of
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, mean_and_interval
 from fairbench_cli.report.results import Results, RunResults
 from fairbench_cli.report.tables import NO_BIAS
@@ -56,7 +64,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
     """
     config = run.plan.config
     metric = answer_of(run).metric.name
-    metrics = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand]))
+    metrics = tuple(dict.fromkeys([metric, *FIRST, *config.at_hand, *column_metrics(config)]))
     # 1. The numbers, on the labels that are shown first and on the others.
     runs = [run, *(other for other in run.on_all if other is not run)]
     panels_of_runs = [_panels_of(labelled, metrics, metric, len(runs)) for labelled in runs]
@@ -105,7 +113,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         "lines": LINES,
         "rules": page_charts.KNOWN,
         "grain": page_numbers.GRAIN,
-        "accuracy": names.index(page_charts.ACCURACY),
+        "accuracy": names.index(ACCURACY),
         "chosen": chosen,
         "share": vars(SHARE) | {"step": SHARE.step},
         "slots": slots,
@@ -152,8 +160,8 @@ def _panels_of(run: RunResults, metrics: Sequence[str], metric: str, n_runs: int
 
 
 def _places_of(panels: Sequence[PanelNumbers]) -> dict[str, list[str]]:
-    """Return the names of panels in a table, by the head of its column: of each panel, where they differ."""
-    columns = {
+    """Return the columns that name panels in a table, by their heads: of each panel, where they differ."""
+    places = {
         "data set": [panel.dataset for panel in panels],
         "attribute": [panel.of["attribute"] for panel in panels],
         "groups of": [panel.of["compared"] for panel in panels],
@@ -161,10 +169,15 @@ def _places_of(panels: Sequence[PanelNumbers]) -> dict[str, list[str]]:
         "classifier": [panel.classifier for panel in panels],
         "world": [panel.world for panel in panels],
     }
-    if columns["attribute"] == columns["groups of"]:
-        del columns["attribute"]
+    return _varied(places)
+
+
+def _varied(places: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Return the columns that say what a row is about, without those that say the same of all of them."""
+    if places["attribute"] == places["groups of"]:
+        del places["attribute"]
     always = "data set", "groups of"
-    return {head: values for head, values in columns.items() if head in always or len(set(values)) > 1}
+    return {head: values for head, values in places.items() if head in always or len(set(values)) > 1}
 
 
 def nearest(betas: Sequence[float], chosen: str) -> int:
@@ -492,12 +505,37 @@ def _numbers(run: RunResults) -> tuple[TextTable, ...]:
     title = "The metric that is chosen, against the technique that is chosen"
     if run.plan.has_worlds:
         title += f", on {run.labels} labels"
-    tables = [
-        replace(table, title=section.title)
-        for section in answer_document(run).sections
-        for table in section.tables
-    ]
-    return (TextTable(title, (), (), key="numbers"), *tables)
+    return (TextTable(title, (), (), key="numbers"), _findings_table(run))
+
+
+def _findings_table(run: RunResults) -> TextTable:
+    """Return the table of all columns of the answer: a row for each setting and technique."""
+    answer = answer_of(run)
+    reading = reading_of(answer.metric)
+    columns = shown_columns(answer, in_worlds=answer.has_worlds)
+    places = {
+        "data set": [setting.dataset_label for setting in answer.settings],
+        "attribute": [setting.attribute for setting in answer.settings],
+        "groups of": [setting.compared for setting in answer.settings],
+        "data": [setting.representation for setting in answer.settings],
+        "classifier": [setting.classifier_label for setting in answer.settings],
+        "world": [setting.world for setting in answer.settings],
+    }
+    places = _varied(places)
+    rows = []
+    for i, setting in enumerate(answer.settings):
+        place = [TableCell(values[i]) for values in places.values()]
+        beta = TableCell(f"{setting.beta:g}", value=setting.beta)
+        for finding in setting.all_findings:
+            cells = [
+                column_cell(column, finding.numbers[column.key], reading, intervals=True)
+                for column in columns
+            ]
+            n = TableCell(f"{finding.n} of {finding.repeats}", value=finding.n)
+            technique = TableCell(finding.technique)
+            rows.append((*place, beta, technique, *cells, TableCell(outcome_of(finding)), n))
+    heads = (*places, "β", "technique", *(head_of(column, reading) for column in columns), "what", "repeats")
+    return TextTable("All techniques in all settings", heads, tuple(rows))
 
 
 def _switch(

@@ -14,7 +14,6 @@ from fairbench_cli.report.answer import RunAnswer, RunSetting
 from fairbench_cli.report.page_numbers import FORM_OF, RULES
 from fairbench_cli.report.reading import reading_of
 
-ACCURACY = "accuracy"
 WORDS = {
     "B": "what the others are compared with",
     "L": "the labels of the test rows",

@@ -15,6 +15,7 @@ from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import rate_by_group
+from fairbench_cli.report.columns import unit_of
 from fairbench_cli.report.kinds import Kind
 from fairbench_cli.report.paired import Baseline
 from fairbench_cli.report.repeats import TECHNIQUE, DatasetRepeats, mean_and_interval
@@ -95,23 +96,6 @@ class Scale:
     def step(self) -> int:
         """How many grains the last digit is."""
         return int(GRAIN // self.times // 10**self.digits)
-
-
-def unit_of(metric: Metric) -> str:
-    """Return in what a metric is told: points for differences of rates, % for rates, else nothing.
-
-    >>> from fairbench_cli.measures.registry import find
-    >>> [unit_of(find(name)) for name in ("discrimination", "accuracy", "acceptance-rate", "impact-ratio")]
-    ['points', '%', '%', '']
-    """
-    if metric.is_test or metric.high != 1 or metric.low not in (0, -1):
-        return ""
-    base = metric.alias_of or metric.name
-    if "difference" in base or "spread" in base:
-        return "points"
-    if metric.section == "rate" or base == "selection-rate":
-        return "%"
-    return ""
 
 
 def grains(values: Any, scale: Scale | None = None) -> list[Whole]:

@@ -16,15 +16,13 @@ import pandas as pd
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TestLabels
-from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.registry import find
+from fairbench_cli.report.columns import ACCURACY, fairness_metric, metrics_on_labels
 from fairbench_cli.report.kinds import kinds, kinds_between, own_frame
-from fairbench_cli.report.paired import LEVEL, PARETO_METRICS, adjusted, differences_frame, paired_frame
+from fairbench_cli.report.paired import LEVEL, adjusted, differences_frame, paired_frame
 from fairbench_cli.report.repeats import is_baseline
 from fairbench_cli.report.results import COMPARED, Results, RunResults
 from fairbench_cli.report.tables import BLOCK, TRUTH
 
-FAIRNESS, ACCURACY = PARETO_METRICS
 ERRORS = "tpr-difference"
 
 _CHANGE = {
@@ -49,22 +47,13 @@ REMEDY_COLUMNS = [
 """The columns of remedies.csv: of the last, by theirs, those of `differences_frame` that they are."""
 
 
-def fairness_metric(config: ExperimentConfig) -> Metric:
-    """Return the first metric of a config that compares groups and has an ideal; else discrimination.
-
-    Such as a difference or ratio of a rate; not accuracies, rates of one group and statistics of tests.
-    """
-    for name in config.at_hand:
-        metric = config.metric(name)
-        apart = metric.tested in ("parts", "rate", "ideal") and not metric.is_test
-        if apart and metric.section not in ("rate", "redlining"):
-            return metric
-    return find(FAIRNESS)
-
-
 def measures_of(config: ExperimentConfig) -> tuple[str, ...]:
-    """Return the metrics that remedies are judged by: accuracy, the metric of fairness and the gap in TPR."""
-    return tuple(dict.fromkeys((ACCURACY, fairness_metric(config).name, ERRORS)))
+    """Return the metrics that remedies are judged by: accuracy, the metric of fairness and the gap in TPR.
+
+    Further ones are those of columns that are on true or on recorded labels.
+    """
+    metrics = [ACCURACY, fairness_metric(config).name, ERRORS, *metrics_on_labels()]
+    return tuple(dict.fromkeys(metrics))
 
 
 def remedies_of(run: RunResults) -> pd.DataFrame:
@@ -84,7 +73,8 @@ def remedies_of(run: RunResults) -> pd.DataFrame:
 
 @lru_cache(maxsize=2)  # the CSV, the answer, the figures and the page are of one run, some by own groups
 def _remedies_of(run: RunResults) -> pd.DataFrame:
-    metrics = measures_of(run.plan.config)
+    # The gap in TPR where a table or figure of the run asks for it.
+    metrics = [name for name in measures_of(run.plan.config) if name in run.results.requested]
     parts = [pd.DataFrame(columns=REMEDY_COLUMNS)]
     parts += [_remedies(one.asked(metrics), one.labels) for one in run.on_all]
     return pd.concat(parts[1:] or parts, ignore_index=True)[REMEDY_COLUMNS]

@@ -19,6 +19,7 @@ from fairbench_cli.measures.counts import PAIR, Counts, Floats
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.registry import METRICS, find, measure
 from fairbench_cli.measures.thresholds import RATES
+from fairbench_cli.report.columns import column_metrics
 from fairbench_cli.report.repeats import (
     CELL_COLUMNS,
     CellKey,
@@ -54,6 +55,8 @@ class Results:
         Where the values are from.
     place : int array, shape (rows, 2)
         Of each row its place in `datasets`, and that of its cell in this one.
+    requested : tuple of str
+        The metrics that were to be computed, whether or not there are rows of them.
     """
 
     rows: pd.DataFrame
@@ -62,6 +65,7 @@ class Results:
     own: Mapping[str, Metric] = field(default_factory=dict)
     datasets: Sequence[DatasetRepeats] = ()
     place: Rows = field(default_factory=lambda: np.zeros((0, 2), dtype=np.intp))
+    requested: tuple[str, ...] = ()
 
     def take(self, at: NDArray[Any]) -> "Results":
         """Return some of the rows, by a mask or by their places."""
@@ -69,7 +73,8 @@ class Results:
             place = self.place[at]
         else:
             place = self.place
-        return Results(self.rows.iloc[at], self.values[at], self.status[at], self.own, self.datasets, place)
+        rows, values, status = self.rows.iloc[at], self.values[at], self.status[at]
+        return replace(self, rows=rows, values=values, status=status, place=place)
 
     def metric(self, name: str) -> Metric:
         """Return a metric, registered or not."""
@@ -137,7 +142,7 @@ def results_of(
     if not rows:
         return Results(pd.DataFrame(columns=ROW_COLUMNS), np.zeros((0, 0)), np.zeros((0, 0), dtype=object))
     arrays = np.concatenate(values), np.concatenate(status), own, datasets, np.concatenate(place)
-    return Results(pd.concat(rows, ignore_index=True), *arrays)
+    return Results(pd.concat(rows, ignore_index=True), *arrays, requested=tuple(metrics))
 
 
 def labels_measured(name: str, levels: Counts) -> Floats:
@@ -277,7 +282,18 @@ class RunResults:
         return tuple(self.results.rows["metric"].unique())
 
     def asked(self, metrics: Sequence[str]) -> Results:
-        """Return the results of some metrics and of the groups that are to be compared."""
+        """Return the results of some metrics and of the groups that are to be compared.
+
+        A metric of rows has none where the groups of another attribute are compared.
+
+        Raises
+        ------
+        ValueError
+            When the run computed none of the name: whoever needs a metric names it in `write.py`.
+        """
+        unknown = set(metrics) - set(self.results.requested)
+        if unknown and self.results.requested:
+            raise ValueError(f"this report has no metric called {', '.join(sorted(unknown))}")
         groups = {(data.dataset, data.attribute): data.asked(self.attributes) for data in self.datasets}
         columns = self.results.rows[["dataset", "attribute", "compared", "metric"]]
         wanted = [
@@ -342,7 +358,7 @@ class RunResults:
 def run_results(
     folder: Path, plan: RunPlan, records: Records, metrics: Sequence[str], attributes: Sequence[str] = ()
 ) -> RunResults:
-    """Collect the repeats of a run and compute metrics of them.
+    """Collect the repeats of a run and compute metrics of them, and those that its columns need.
 
     Raises
     ------
@@ -351,6 +367,7 @@ def run_results(
     """
     datasets = collect(plan, records)
     check_attributes(attributes, datasets)
+    metrics = tuple(dict.fromkeys([*metrics, *column_metrics(plan.config)]))
     results = results_of(datasets, metrics, attributes, plan.config.own_metrics)
     return RunResults(folder, plan, datasets, results, tuple(attributes), records)
 

@@ -24,8 +24,9 @@ from fairbench_cli.measures.counts import PAIR, Counts
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
+from fairbench_cli.report.columns import ACCURACY
 from fairbench_cli.report.paired import written
-from fairbench_cli.report.remedies import ACCURACY, remedies_of
+from fairbench_cli.report.remedies import remedies_of
 from fairbench_cli.report.repeats import SITUATION, TECHNIQUE, is_baseline
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, TRUTH, caption, names_of

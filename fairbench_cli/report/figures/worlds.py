@@ -12,11 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from fairbench_cli.report.columns import ACCURACY
 from fairbench_cli.report.figures import canvas, pages
 from fairbench_cli.report.figures.canvas import GREY, IDEAL, INK, SMALL, Look, Panel, around, text_width
 from fairbench_cli.report.figures.fronts import label_points
 from fairbench_cli.report.figures.pages import COLOURS, DASHES, MARKERS, TechniqueLook
-from fairbench_cli.report.remedies import ACCURACY, Contrast, contrasts_of, measures_of, remedies_of
+from fairbench_cli.report.remedies import Contrast, contrasts_of, measures_of, remedies_of
 from fairbench_cli.report.repeats import CELL_COLUMNS, TECHNIQUE, CellKey, is_baseline
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import NO_BIAS, TRUTH, names_of

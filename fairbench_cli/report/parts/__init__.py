@@ -2,6 +2,7 @@
 
 from fairbench_cli.report.parts.baselines import BASELINES
 from fairbench_cli.report.parts.differences import DIFFERENCES
+from fairbench_cli.report.parts.findings import FINDINGS
 from fairbench_cli.report.parts.measured import MEASURED
 from fairbench_cli.report.parts.networks import NETWORKS
 from fairbench_cli.report.parts.oracle import ORACLE
@@ -14,6 +15,7 @@ from fairbench_cli.report.parts.worlds import WORLDS
 PARTS: tuple[RunPart, ...] = (
     MEASURED,
     DIFFERENCES,
+    FINDINGS,
     REMEDIES,
     BASELINES,
     SWEEP,

@@ -1,0 +1,152 @@
+"""The numbers of a technique that the answer, the page and findings.csv have: a column each.
+
+One more line in `COLUMNS` is one more column of all three; metrics that a config names are columns, too.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from fairbench_cli.experiment.config.config import ExperimentConfig
+from fairbench_cli.experiment.config.outputs import TestLabels
+from fairbench_cli.measures.metric import Metric
+from fairbench_cli.measures.registry import DEFAULT_METRICS, find
+
+FAIRNESS = "discrimination"
+ACCURACY = "accuracy"
+OF_FAIRNESS = "the metric of fairness"
+"""Stands for the metric of fairness of a run, whichever that is."""
+
+Unit = Literal["gap", "points", "%", ""]
+"""How numbers are written: "gap" as the answer writes its metric of fairness, differences of rates in points,
+rates in per cent, anything else as it is."""
+
+
+@dataclass(frozen=True)
+class FindingColumn:
+    """A number of a technique in a setting.
+
+    Parameters
+    ----------
+    key : str
+        What findings.csv calls it.
+    head : str
+        What tables call it.
+    metric : str
+        Of which metric it is; maybe `OF_FAIRNESS`.
+    of : {"value", "change"}
+        Whether it is the metric's mean, or that less the mean of the plain model.
+    unit : {"gap", "points", "%", ""}
+        How it is written.
+    labels : {"", "true", "recorded"}
+        On which labels of the test rows: empty for those that the run is about. Runs with worlds have others.
+    is_named : bool
+        Whether it is there because the config names its metric.
+    """
+
+    key: str
+    head: str
+    metric: str
+    of: Literal["value", "change"] = "value"
+    unit: Unit = "%"
+    labels: TestLabels | Literal[""] = ""
+    is_named: bool = False
+
+    @property
+    def times(self) -> int:
+        """How many of its unit are 1."""
+        if self.unit in ("points", "%"):
+            return 100
+        return 1
+
+
+COLUMNS = (
+    FindingColumn("value", "gap", OF_FAIRNESS, unit="gap"),
+    FindingColumn("change", "change", OF_FAIRNESS, "change", unit="gap"),
+    FindingColumn("accuracy", "accuracy, %", ACCURACY),
+    FindingColumn("cost", "its change", ACCURACY, "change"),
+    FindingColumn("recorded", "on recorded labels", ACCURACY, "change", labels="recorded"),
+    FindingColumn("true", "on true labels", ACCURACY, "change", labels="true"),
+)
+"""What is told of every run, in this order."""
+
+
+def columns_of(config: ExperimentConfig, fairness: str, *, has_worlds: bool) -> tuple[FindingColumn, ...]:
+    """Return the columns of a run: `COLUMNS`, then the metrics that its config names.
+
+    Parameters
+    ----------
+    fairness : str
+        The metric of fairness that the answer is about.
+    has_worlds : bool
+        Whether the run has true and recorded labels.
+    """
+    columns = []
+    for column in COLUMNS:
+        if column.metric == OF_FAIRNESS:
+            columns.append(replace(column, metric=fairness))
+        elif has_worlds or not column.labels:
+            columns.append(column)
+    return (*columns, *named_columns(config, {column.metric for column in columns}))
+
+
+def named_columns(config: ExperimentConfig, known: set[str]) -> Iterator[FindingColumn]:
+    """Yield the columns of the metrics that a config names, but for those that are `known`.
+
+    A config that names none has many metrics by default; they are in summary.csv alone.
+    """
+    if config.at_hand == DEFAULT_METRICS:
+        return
+    for name in config.at_hand:
+        if name not in known:
+            unit = unit_of(config.metric(name))
+            if unit:
+                head = f"{name}, {unit}"
+            else:
+                head = name
+            key = name
+            if name in {column.key for column in COLUMNS}:
+                key = f"metric {name}"
+            yield FindingColumn(key, head, name, unit=unit, is_named=True)
+            yield FindingColumn(f"{key} change", f"{head}: change", name, "change", unit=unit, is_named=True)
+
+
+def column_metrics(config: ExperimentConfig) -> tuple[str, ...]:
+    """Return the metrics that a run has to compute for its columns, each once."""
+    fairness = (fairness_metric(config).name, FAIRNESS)  # the second where the first has no value
+    columns = columns_of(config, fairness[0], has_worlds=True)
+    return tuple(dict.fromkeys([*fairness, *(column.metric for column in columns)]))
+
+
+def metrics_on_labels() -> list[str]:
+    """Return the metrics of columns that are on true or on recorded labels, but for that of fairness."""
+    return [column.metric for column in COLUMNS if column.labels and column.metric != OF_FAIRNESS]
+
+
+def fairness_metric(config: ExperimentConfig) -> Metric:
+    """Return the first metric of a config that compares groups and has an ideal; else discrimination.
+
+    Such as a difference or ratio of a rate; not accuracies, rates of one group and statistics of tests.
+    """
+    for name in config.at_hand:
+        metric = config.metric(name)
+        apart = metric.tested in ("parts", "rate", "ideal") and not metric.is_test
+        if apart and metric.section not in ("rate", "redlining"):
+            return metric
+    return find(FAIRNESS)
+
+
+def unit_of(metric: Metric) -> Literal["points", "%", ""]:
+    """Return in what a metric is told: points for differences of rates, % for rates, else nothing.
+
+    >>> [unit_of(find(name)) for name in ("discrimination", "accuracy", "acceptance-rate", "impact-ratio")]
+    ['points', '%', '%', '']
+    """
+    if metric.is_test or metric.high != 1 or metric.low not in (0, -1):
+        return ""
+    base = metric.alias_of or metric.name
+    if "difference" in base or "spread" in base:
+        return "points"
+    if metric.section == "rate" or base == "selection-rate":
+        return "%"
+    return ""
