@@ -1,16 +1,18 @@
 """Charts for pages, as inline SVG: axes, marks on them, and two layouts, rows and a plot.
 
 Colours are given as attributes, for printers, and as classes, which a page's style may lay over them. A
-verdict is told by its mark, symbol or pattern, and a line by its dashes and marks, not by colour alone. What
+verdict is told by its mark, and a line by its dashes and marks, not by colour alone. What
 a mark shows is its title, which pages show to a pointer and say to those who cannot see it.
 """
 
 import math
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Literal
+
+from fairbench_cli.base.files import write_text
 
 # of a picture; left of a plot are the texts of its vertical axis
 WIDTH = 360
@@ -21,10 +23,8 @@ PLOT = 200  # the height of a plot
 APART = 44  # texts at an axis need as much
 LETTER = 12  # and as much a letter, where they are long
 MOST_NAME = 34  # characters of a name
-LONG_WORD = 13  # characters of a word that a narrow column of names has room for
 MOST_RATIO = 16.0  # ratios beyond it, or below its inverse, are drawn at the edge
 MOST_MARKS = 10  # on a line
-SYMBOL = 12  # a symbol takes so much width
 
 # What a technique changes against another one: the mark's form says it, and its colour again.
 Form = Literal["base", "better", "over", "worse", "open", "same", "up", "down", "constant", "labels", "known"]
@@ -231,30 +231,6 @@ def arrow(axis: Axis, first: float, last: float, look: Look, said: str, drop: fl
     return stroke(f"arrow {look}", d, said, COLOURS.get(look, SOFT), 2)
 
 
-def strip(axis: Axis, low: float, high: float, look: Look, symbol: str, said: str, name: str) -> str:
-    """Return a part of a strip: a colour, one of the `patterns(name)`, and a symbol where there is room."""
-    left = axis.at(low)
-    right = axis.at(high)
-    parts = [box(f"bar {look}", axis, low, high, 20, said)]
-    if look != "pass":
-        parts.append(box("pattern", axis, low, high, 20, said, f"url(#{name}-{look})"))
-    if right - left >= SYMBOL:
-        parts.append(element("circle", "disc", said, cx=(left + right) / 2, cy=0, r=7.5, fill=PAPER))
-        parts.append(text("name", (left + right) / 2, 4, symbol, "middle", bold=True))
-    return "".join(parts)
-
-
-def patterns(name: str) -> str:
-    """Return the patterns of what fails (lines) and is not decided (dots); `name` is unique in a page."""
-    lines = stroke("hatch", "M-1 7L7 -1M-1 1L1 -1M5 7L7 5", "", PAPER, 1.2)
-    dots = element("circle", "dotted", cx=3, cy=3, r=1.1, fill=PAPER)
-    size = {"width": 6, "height": 6}
-    return "".join(
-        element("pattern", "", "", inside, id=f"{name}-{look}", patternUnits="userSpaceOnUse", **size)
-        for look, inside in (("fail", lines), ("undecided", dots))
-    )
-
-
 def scatter(places: Iterable[Point], look: int) -> str:
     """Return a mark at each place of a picture, of the look of a line."""
     colour, _, d = LINES[look % len(LINES)]
@@ -309,10 +285,8 @@ class ChartRow:
     muted: bool = False
 
 
-def row_chart(
-    title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "", here: Sequence[tuple[float, str]] = ()
-) -> str:
-    """Return a picture of rows over an axis, with lines through all of them `here`."""
+def row_chart(title: str, axis: Axis, rows: Sequence[ChartRow], key: str = "") -> str:
+    """Return a picture of rows over an axis."""
     bottom = 4.0 + STEP * len(rows)
     parts = []
     for i, row in enumerate(rows):
@@ -320,10 +294,7 @@ def row_chart(
         parts.append(text("said" if row.muted else "name", SIDE, y, shortened(row.name), bold=not row.muted))
         parts.append(text("said", WIDTH - SIDE, y, row.said, "end") if row.said else "")
         parts.append(_moved(y + 13, *row.marks))
-    for value, words in here:
-        parts.append(_moved(bottom / 2 + 2, rule("here", axis, value, bottom - 4, words)))
-        parts.append(text("tick", axis.at(value), bottom + 29, words, _side(axis.at(value))))
-    end = bottom + (34 if here else 20)
+    end = bottom + 20
     parts += [below(axis, bottom), text("tick", SIDE, end + 12, key) if key else ""]
     return picture(title, end + (18 if key else 0), parts)
 
@@ -347,12 +318,10 @@ def plot(
     under: str = "",
     *,
     beside: bool = False,
-    known: Sequence[ChartLine] = (),
 ) -> str:
     """Return a picture of lines with their bands over `about`, then their names and what else is to say.
 
-    Names stand `beside` the ends of their lines, where the horizontal axis leaves room for them, or below;
-    those of lines that are `known`, which the others are held against, above their ends.
+    Names stand `beside` the ends of their lines, where the horizontal axis leaves room for them, or below.
     """
     parts = [*_grid(x, y), under, below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
     parts += [area(x, y, each.limits, i, f"{each.name}: interval") for i, each in enumerate(lines)]
@@ -368,116 +337,11 @@ def plot(
             parts += [line(sample, i, each.name), scatter(sample[1:2], i)]
             parts.append(text("name", SIDE + 42, level, shortened(each.name)))
             level += 16
-    parts += _known_lines(x, y, known)
     if beside:
         parts += _apart(ends, [], y.start)
         level -= 14
     parts.append(text("tick", SIDE, level, key) if key else "")
     return picture(title, level + (12 if key else -4), parts)
-
-
-def _known_lines(x: Axis, y: Axis, known: Sequence[ChartLine]) -> Iterator[str]:
-    """Yield thin lines, named at their ends; those that end at about the same place together."""
-    ends: dict[float, list[str]] = {}
-    for each in known:
-        places = _placed(x, y, each.points)
-        yield stroke("way known", _through(places), each.name, SOFT, 1.2, "1 3")
-        level = places[-1][1]
-        near = next((at for at in ends if abs(at - level) < LINE), level)
-        ends.setdefault(near, []).append(each.name)
-    for level, names in ends.items():
-        yield text("tick", x.end, max(level - 3, y.end + 8), ", ".join(names), "end")
-
-
-@dataclass(frozen=True)
-class ForestRow:
-    """A row of a forest: a technique, where its mark, its interval and what it is compared with stand.
-
-    Parameters
-    ----------
-    said : str
-        All that the row shows, in words.
-    texts : sequence of (str, str)
-        Of each column to the right: a text, and what is in small print behind it.
-    note : str
-        In small print behind the name.
-    at, low, high, base : float or None
-        Places in per cent of the axis; None where there is none.
-    """
-
-    name: str
-    kind: Form
-    said: str
-    texts: Sequence[tuple[str, str]]
-    note: str = ""
-    at: float | None = None
-    low: float | None = None
-    high: float | None = None
-    base: float | None = None
-
-
-def forest(
-    title: str,
-    heads: Sequence[str],
-    rows: Sequence[ForestRow],
-    ideal: float | None,
-    ticks: Sequence[tuple[float, str]],
-) -> str:
-    """Return a table with a mark and its interval in each row, over one axis.
-
-    Text is the page's, so it keeps its size however wide the picture is, and numbers are read as cells.
-
-    Parameters
-    ----------
-    heads : sequence of str
-        Of names and marks, and of the columns to the right.
-    ideal : float or None
-        The place of the best value.
-    ticks : sequence of (float, str)
-        Places of the axis and what is written there.
-    """
-    about, *others = map(escape, heads)
-    columns = "".join(f'<th scope="col" class="n">{head}</th>' for head in others)
-    head = f'<tr><th scope="col" colspan="2">{about}</th>{columns}</tr>'
-    places = "".join(
-        f'<span class="tick" style="left:{short(x)}%">{escape(said)}</span>' for x, said in ticks
-    )
-    if others:
-        empty = f'<td colspan="{len(others)}"></td>'
-    else:
-        empty = ""
-    body = "".join(_forest_row(row, ideal) for row in rows)
-    caption = f'<caption class="unseen">{escape(title)}</caption>'
-    longest = max((len(word) for row in rows for word in re.split("[ -]", row.name)), default=0)
-    if longest > LONG_WORD:
-        long = " long"
-    else:
-        long = ""
-    sizes = f"<colgroup>{'<col>' * (2 + len(others))}</colgroup>"
-    foot = f'<tr><td></td><td class="plot"><div>{places}</div></td>{empty}</tr>'
-    return (
-        f'<table class="forest{long}">{caption}{sizes}<thead>{head}</thead><tbody>{body}</tbody>'
-        f'<tfoot aria-hidden="true">{foot}</tfoot></table>'
-    )
-
-
-def _forest_row(row: ForestRow, ideal: float | None) -> str:
-    parts = [_upright("zero", ideal), _upright("base", row.base)]
-    if row.low is not None and row.high is not None:
-        low = short(row.low)
-        high = short(row.high)
-        parts.append(f'<line class="ci {row.kind}" x1="{low}%" x2="{high}%" y1="50%" y2="50%"/>')
-    if row.at is not None:
-        form = f'<path class="mark {row.kind}" d="{FORMS[row.kind]}"><title>{escape(row.said)}</title></path>'
-        parts.append(f'<svg x="{short(row.at)}%" y="50%" overflow="visible">{form}</svg>')
-    cells = "".join(f'<td class="n">{_with_fine(*texts)}</td>' for texts in row.texts)
-    svg = f'<svg role="img" aria-label="{escape(row.said)}" width="100%" height="24">{"".join(parts)}</svg>'
-    name = _with_fine(row.name, row.note)
-    return f'<tr><th scope="row">{name}</th><td class="plot">{svg}</td>{cells}</tr>'
-
-
-def _with_fine(words: str, fine: str) -> str:
-    return escape(words) + (f' <span class="fine">{escape(fine)}</span>' if fine else "")
 
 
 def key(words: Iterable[tuple[Form, str]]) -> str:
@@ -490,16 +354,6 @@ def key(words: Iterable[tuple[Form, str]]) -> str:
     return f'<ul class="key">{items}</ul>'
 
 
-def _upright(kind: str, place: float | None) -> str:
-    if place is None:
-        at = ""
-    else:
-        at = short(place)
-    if at:
-        return f'<line class="{kind}" x1="{at}%" x2="{at}%" y2="100%"/>'
-    return ""
-
-
 def cloud(
     title: str,
     x: Axis,
@@ -510,7 +364,6 @@ def cloud(
     *,
     zero: bool = False,
     under: Sequence[ChartLine] = (),
-    known: Sequence[ChartLine] = (),
 ) -> str:
     """Return a picture of the ways of techniques, from light to dark marks, each named at its end.
 
@@ -522,8 +375,6 @@ def cloud(
         Whether a line stands where the horizontal axis is 0.
     under : sequence of ChartLine
         Lines that are drawn first.
-    known : sequence of ChartLine
-        What the techniques are held against.
     """
     parts = [text("tick", SIDE, 10, above), *_grid(x, y)]
     if zero and x.low <= 0 <= x.high:
@@ -531,10 +382,9 @@ def cloud(
     parts += [below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
     parts += [line(_placed(x, y, each.points), i, each.name) for i, each in enumerate(under)]
     tracks = [track for track in tracks if track.points]
-    looks = [*[None] * len(known), *range(len(tracks))]
     ends: list[Point] = []
     marks: list[Point] = []
-    for track, look in zip([*known, *tracks], looks, strict=True):
+    for look, track in enumerate(tracks):
         places = _placed(x, y, track.points)
         parts += _way(places, look)
         ends += [(*place[:2], track.name) for place in places[-1:]]
@@ -543,28 +393,19 @@ def cloud(
     return picture(title, y.start + 38, parts)
 
 
-def _way(places: Sequence[Point], look: int | None) -> Iterator[str]:
-    """Yield the way of a technique with the look of a line, or, without one, of what it is held against."""
-    kind = "known"
-    colour = SOFT
-    form = FORMS["known"]
-    dashes = "1 3"
-    if look is not None:
-        i = look % len(LINES)
-        dashes = ""
-        kind = f"l{i}"
-        colour = LINES[i][0]
-        form = LINES[i][2]
+def _way(places: Sequence[Point], look: int) -> Iterator[str]:
+    """Yield the way of a technique with the look of a line, from light to dark marks."""
+    i = look % len(LINES)
+    colour, _, form = LINES[i]
     if len(places) > 1:
-        yield stroke(f"way {kind}", _through(places), "", colour, 1, dashes)
+        yield stroke(f"way l{i}", _through(places), "", colour, 1)
     last = len(SHADES) - 1
     for k, (x, y, said) in enumerate(places):
         if len(places) < 2:
             shade = last
         else:
             shade = k * last // (len(places) - 1)
-        shown, fill = (f"point {kind}", PAPER) if look is None else (f"point {kind} b{shade}", SHADES[shade])
-        yield mark(shown, form, x, y, said, colour, fill)
+        yield mark(f"point l{i} b{shade}", form, x, y, said, colour, SHADES[shade])
 
 
 SHADES = ("#ffffff", "#c6dbef", "#6baed6", "#2171b5", "#08306b")
@@ -605,6 +446,32 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture that shows itself in a notebook, and is saved as it is.
+
+    Parameters
+    ----------
+    svg : str
+        The picture, as SVG.
+    """
+
+    svg: str
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+    def save(self, path: str | Path) -> None:
+        """Write the picture to a file.
+
+        Raises
+        ------
+        UserError
+            When it cannot be written.
+        """
+        write_text(Path(path), self.svg)
 
 
 def picture(title: str, height: float, parts: Iterable[str], width: float = WIDTH) -> str:

@@ -98,8 +98,8 @@ def compare_runs(
     """
     (plan, reading), (other, their_reading) = (read_results(folder) for folder in folders)
     if plan.config.test_labels != other.config.test_labels:
-        plan = plan.about("true")
-        other = other.about("true")
+        plan = plan.counted_by("true")
+        other = other.counted_by("true")
     plans = (plan, other)
     readings = (reading, their_reading)
     metrics = [name for name in plan.config.at_hand if name in other.config.at_hand]
@@ -226,7 +226,7 @@ def _changes(
     folders: tuple[Path, Path], plans: Plans, readings: Readings, sources: Sources
 ) -> list[RunChange]:
     """Return the changes in the second run: of config, code, versions and data."""
-    old, new = (plan.config.plain() for plan in plans)
+    old, new = (plan.config.to_config() for plan in plans)
     found = [one for one in changed_config(old, new) if not one.what.startswith("name ")]
     commits = [(read_manifest(folder) or {}).get("git") or {} for folder in folders]
     before, after = (

@@ -75,7 +75,7 @@ def test_rates_gaps_and_missing_cells_are_those_of_the_rows(tmp_path):
     path, frame = invented(tmp_path)
     found = datasheet(path)
     yes = frame["got"] == "yes"
-    assert (found.of, found.rows) == ("files", ROWS)
+    assert (found.origin, found.rows) == ("files", ROWS)
     assert found.everybody is not None
     same_rate(found.everybody, yes)
     sides = {
@@ -220,7 +220,7 @@ def test_every_shipped_card_has_a_page_without_its_files(without_files, capsys):
     for name in known_cards():
         sheet = datasheet(name)
         card = sheet.card
-        assert sheet.of == ("network" if name in with_network else "card")
+        assert sheet.origin == ("network" if name in with_network else "card")
         print_document(datasheet_document(sheet))
         text = capsys.readouterr().out
         assert max(map(len, text.splitlines())) <= 80, name
@@ -229,7 +229,7 @@ def test_every_shipped_card_has_a_page_without_its_files(without_files, capsys):
             assert " ".join(said.split()) in words, (name, said)
         assert card.licence.split()[0] in words
         assert len(json.loads(FORMATS["json"](sheet))["traps"]) == len(card.traps)
-        if sheet.of == "network":
+        if sheet.origin == "network":
             adds_up(sheet)
             one_sign(sheet)
 

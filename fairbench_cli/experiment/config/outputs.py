@@ -1,6 +1,6 @@
 """The tables and figures of a run by name, and what a config must ask for to get them.
 
-The functions that make them are in `report/registry.py`.
+The functions that make them are in `report/parts/` and, of those of papers, in `papers/`.
 """
 
 from collections import Counter
@@ -72,10 +72,10 @@ FIGURES: dict[str, ReportOutput] = {
 
 def _attributes(config: Any) -> Counter[tuple[str, str]]:
     """Count the protected attributes that each data set works on."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for spec in config.datasets:
-        found[spec.card, spec.name] += max(len(spec.attribute), 1)
-    return found
+        counts[spec.card, spec.name] += max(len(spec.attribute), 1)
+    return counts
 
 
 NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
