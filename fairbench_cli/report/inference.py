@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
-from fairbench_cli.experiment.decisions import STEPS, unpacked
+from fairbench_cli.experiment.decisions import STEPS, unpacked_steps
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
@@ -323,9 +323,6 @@ class Decided:
         return _in_runs(n, self.rows[:, repeats], self.starts)
 
 
-_CHANCES = (np.arange(STEPS + 1, dtype=np.uint8) / np.float32(STEPS)).astype(np.float64)
-
-
 def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
     """Return the decisions. Rows only where they are kept of every repeat and agree with the counts.
 
@@ -337,18 +334,21 @@ def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
     """
     flat = n.reshape(len(n), -1, 2)
     sizes = flat[0].sum(-1)
-    edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-    rows = np.zeros((len(flat), edges[-1]), dtype=np.uint8)
-    for own, text, row in zip(flat, kept, rows, strict=True):
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    has_rows = np.diff(starts) > 0
+    rows = np.zeros((len(flat), starts[-1]), dtype=np.uint8)
+    for counts, text, row in zip(flat, kept, rows, strict=True):
         try:
-            chances = unpacked(text or "", len(row))
+            row[:] = unpacked_steps(text or "", len(row))
         except ValueError:
             return Decided(flat)
-        sums = np.diff(np.concatenate([[0.0], np.cumsum(chances, dtype=np.float64)])[edges])
-        off = np.abs(sums - own[:, 1]) > CHANCE_STEP * sizes + EQUAL
-        if (off | (own.sum(-1) != sizes)).any():
+        accepted = np.zeros(len(sizes))
+        if len(row):
+            in_strata = np.add.reduceat(row, starts[:-1][has_rows], dtype=np.int64)
+            accepted[has_rows] = in_strata / STEPS
+        off = np.abs(accepted - counts[:, 1]) > CHANCE_STEP * sizes + EQUAL
+        if (off | (counts.sum(-1) != sizes)).any():
             return Decided(flat)
-        row[:] = np.rint(STEPS * chances)
     return _in_runs(flat, rows.T, np.arange(rows.shape[1]))
 
 
@@ -382,28 +382,33 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
     """
     if ours.rows is None or theirs.rows is None:
         return bound(ours.n, theirs.n, slope, their_slope)
+    # Rows that look alike stand together: runs of equal decisions, of both models, are taken at once.
     sizes = ours.n[0].sum(-1)
     ends = np.cumsum(sizes)
-    # Rows that look alike stand together: runs of equal decisions are taken at once.
     starts = np.sort(np.concatenate([ours.starts, theirs.starts]), kind="stable")  # faster than union1d
     starts = starts[np.diff(starts, prepend=-1) > 0]
-    times = np.diff(starts, append=ends[-1])
-    first = np.searchsorted(starts, np.append(0, ends))
-    each = [
-        np.repeat(rows, np.diff(np.searchsorted(starts, own), append=len(starts)), axis=0)
-        for rows, own in ((ours.rows, ours.starts), (theirs.rows, theirs.starts))
-    ]
-    values = _CHANCES[np.concatenate(each, axis=1)]  # (runs, repeats of both)
+    lengths = np.diff(starts, append=ends[-1])
+    # The chances of being accepted, shape (runs, repeats of both models).
+    n_repeats = slope.shape[1]
+    in_steps = np.empty((len(starts), 2 * n_repeats), dtype=np.float32)
+    for model, columns in ((ours, slice(n_repeats)), (theirs, slice(n_repeats, None))):
+        n_parts = np.diff(np.searchsorted(starts, model.starts), append=len(starts))
+        in_steps[:, columns] = model.rows.take(np.repeat(np.arange(len(n_parts)), n_parts), axis=0)
+    in_steps /= STEPS  # as single numbers, like `unpacked`
+    chances = in_steps.astype(np.float64)
+    # The influence of a row on each metric: of its chances in all repeats, and of being in its stratum.
     steps = np.concatenate([np.diff(slope)[..., 0], -np.diff(their_slope)[..., 0]], axis=1)
     base = slope[..., 0] - their_slope[..., 0]  # (metrics, repeats, strata)
     influence = np.empty((len(slope), len(starts)))
-    for s, (low, high) in enumerate(pairwise(first)):
-        influence[:, low:high] = steps[:, :, s] @ values[low:high].T + base[:, :, s].sum(1)[:, None]
+    for stratum, (low, high) in enumerate(pairwise(np.searchsorted(starts, np.append(0, ends)))):
+        of_decisions = steps[:, :, stratum] @ chances[low:high].T
+        influence[:, low:high] = of_decisions + base[:, :, stratum].sum(1)[:, None]
+    # Its second and fourth moments are the variance, and how well that is known.
     n = sizes.sum()
-    influence -= (influence @ times)[:, None] / n
+    influence -= (influence @ lengths)[:, None] / n
     squares = influence**2
-    second = squares @ times
-    fourth = squares**2 @ times
+    second = squares @ lengths
+    fourth = squares**2 @ lengths
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.nan_to_num(2 * second**2 / (fourth - second**2 / n), nan=1.0)
     return RowVariance(second * n / max(n - 1, 1), np.clip(freedom, 1, max(n - 1, 1)))
