@@ -70,7 +70,7 @@ def unpacked(text: str, rows: int) -> NDArray[np.float32]:
     ValueError
         When the text is not one of `packed`, or of another number of rows.
     """
-    return unpacked_steps(text, rows) / np.float32(STEPS)
+    return (unpacked_steps(text, rows) / np.float32(STEPS)).astype(np.float32)
 
 
 def unpacked_steps(text: str, rows: int) -> NDArray[np.uint8]:

@@ -391,9 +391,10 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
     # The chances of being accepted, shape (runs, repeats of both models).
     n_repeats = slope.shape[1]
     in_steps = np.empty((len(starts), 2 * n_repeats), dtype=np.float32)
-    for model, columns in ((ours, slice(n_repeats)), (theirs, slice(n_repeats, None))):
-        n_parts = np.diff(np.searchsorted(starts, model.starts), append=len(starts))
-        in_steps[:, columns] = model.rows.take(np.repeat(np.arange(len(n_parts)), n_parts), axis=0)
+    sides = (ours.rows, ours.starts, slice(n_repeats)), (theirs.rows, theirs.starts, slice(n_repeats, None))
+    for rows, own_starts, columns in sides:
+        n_parts = np.diff(np.searchsorted(starts, own_starts), append=len(starts))
+        in_steps[:, columns] = rows.take(np.repeat(np.arange(len(n_parts)), n_parts), axis=0)
     in_steps /= STEPS  # as single numbers, like `unpacked`
     chances = in_steps.astype(np.float64)
     # The influence of a row on each metric: of its chances in all repeats, and of being in its stratum.
