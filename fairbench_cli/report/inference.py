@@ -147,30 +147,32 @@ def welch_test(
     >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(4).tolist()
     ([2.0], [-0.25], [0.0494])
     """
-    sides = []
-    for values in (ours, theirs):
-        n, mean, between, same = _moments(values)
-        sides.append((n, mean, np.where(same, 0.0, between)))
-    (n, mean, own), (their_n, their_mean, their_own) = sides
-    constant = own + their_own == 0
+    n, mean, variance, is_constant = _moments(ours)
+    their_n, their_mean, their_variance, is_their_constant = _moments(theirs)
+    variance = np.where(is_constant, 0.0, variance)
+    their_variance = np.where(is_their_constant, 0.0, their_variance)
+    constant = variance + their_variance == 0
     freedom = np.full(np.shape(constant), np.inf)
-    for more in (0.0, ratio):
-        parts = [v * (1 / np.maximum(k, 1) + more) for v, k in ((own, n), (their_own, their_n))]
-        spread = sum(part**2 / np.maximum(k - 1, 1) for part, k in zip(parts, (n, their_n), strict=True))
-        both = sum(parts)
-        freedom = np.minimum(freedom, np.where(constant, 1.0, both**2 / np.where(constant, 1.0, spread)))
-    return _tested(np.minimum(n, their_n), mean - their_mean, np.sqrt(both), freedom, constant, rows)
+    total = np.zeros(np.shape(constant))
+    for overlap in (0.0, ratio):
+        # Variances of both means, with the degrees of freedom of Satterthwaite.
+        of_mean = variance * (1 / np.maximum(n, 1) + overlap)
+        of_their_mean = their_variance * (1 / np.maximum(their_n, 1) + overlap)
+        total = of_mean + of_their_mean
+        spread = of_mean**2 / np.maximum(n - 1, 1) + of_their_mean**2 / np.maximum(their_n - 1, 1)
+        freedom = np.minimum(freedom, np.where(constant, 1.0, total**2 / np.where(constant, 1.0, spread)))
+    return _tested(np.minimum(n, their_n), mean - their_mean, np.sqrt(total), freedom, constant, rows)
 
 
 def _moments(values: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
     """Return number, mean and variance of the finite values along the last axis; whether all are equal."""
-    there = np.isfinite(values)
-    known = np.where(there, values, 0.0)
-    n = there.sum(axis=-1).astype(np.float64)
-    mean = np.where(n > 0, known.sum(axis=-1) / np.maximum(n, 1), np.nan)
-    apart = np.where(there, known - mean[..., None], 0.0)
-    variance = (apart**2).sum(axis=-1) / np.maximum(n - 1, 1)
-    return n, mean, variance, np.abs(apart).max(axis=-1, initial=0.0) <= EQUAL
+    is_finite = np.isfinite(values)
+    finite = np.where(is_finite, values, 0.0)
+    n = is_finite.sum(axis=-1).astype(np.float64)
+    mean = np.where(n > 0, finite.sum(axis=-1) / np.maximum(n, 1), np.nan)
+    deviations = np.where(is_finite, finite - mean[..., None], 0.0)
+    variance = (deviations**2).sum(axis=-1) / np.maximum(n - 1, 1)
+    return n, mean, variance, np.abs(deviations).max(axis=-1, initial=0.0) <= EQUAL
 
 
 def _tested(
