@@ -25,9 +25,9 @@ from scipy.special import stdtr
 
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.significance import holm
-from fairbench_cli.network.files import card_of_network, open_network
+from fairbench_cli.network.files import find_network_card, open_network
 from fairbench_cli.network.mechanisms.biases import HistoricalBias
-from fairbench_cli.network.world import world_of
+from fairbench_cli.network.world import make_world
 from fairbench_cli.report.inference import paired_test
 
 POINT = 0.01
@@ -227,13 +227,13 @@ def explained(name: str, shift: float) -> tuple[float, float]:
     """
     column, towards = HISTORY[name]
     network, meta = open_network(name)
-    card = card_of_network(meta)
+    card = find_network_card(meta)
     assert card is not None  # noqa: S101 - a shipped one
     attribute, levels = card.attribute(None), {one.name: one.levels for one in network.columns}
     roles = card.roles(attribute, levels)
     groups = {attribute: (roles.deprived, roles.favoured)}
     bias = [HistoricalBias(column, shift, towards)] if shift else []
-    world = world_of(network, roles.label, roles.favourable, groups, bias)
+    world = make_world(network, roles.label, roles.favourable, groups, bias)
     joint = world.joint([attribute, column, roles.label])
     deprived = np.isin(levels[attribute], roles.deprived)
     ours, theirs = joint[deprived].sum(axis=0), joint[~deprived].sum(axis=0)  # (levels of the column, labels)

@@ -170,7 +170,7 @@ def structure(rounds: int) -> None:
     """Print the table of structure learning."""
     from rows import dataset_of
 
-    from fairbench_cli.network.families import local_scores, network_score
+    from fairbench_cli.network.family_counts import compute_network_score, make_local_score
 
     tables = {card: dataset_of(card).table for card in CARDS}
     codes = {f"{card} codes": table.codes for card, table in tables.items()}
@@ -182,7 +182,7 @@ def structure(rounds: int) -> None:
     costs = ("search, CPU s", "times fairbench's", "with reading, CPU s")
     head("data:", "rows × columns:", "library:", *costs, "arcs", "BIC")
     for card, table in tables.items():
-        local = local_scores(table)
+        local = make_local_score(table)
         size = f"{len(table):,} × {len(table.columns)}"
         mine = [one[card]["search"] for one in found["fairbench"]]
         for name, each in found.items():
@@ -190,7 +190,7 @@ def structure(rounds: int) -> None:
             parents = tuple(tuple(sorted(i for i, k in arcs if k == j)) for j in range(len(table.columns)))
             times = [one[card]["search"] for one in each]
             full = spread([one[card]["all"] for one in each], 3)
-            bic = f"{network_score(local, parents):,.1f}"
+            bic = f"{compute_network_score(local, parents):,.1f}"
             row(card, size, name, spread(times, 3), spread(ratios(mine, times), 1), full, len(arcs), bic)
 
 

@@ -29,9 +29,9 @@ from itertools import product
 import numpy as np
 
 from fairbench_cli.data.table import Column
-from fairbench_cli.network.exact import WorldFacts, facts_of
+from fairbench_cli.network.exact_measures import WorldFacts, compute_facts
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.world import World, world_of
+from fairbench_cli.network.world import World, make_world
 
 SAME = 1e-9
 """Counts of rules no further apart are the same, and margins as near to 0 decide nothing."""
@@ -88,7 +88,7 @@ class BiasSetting:
         )
         kept = np.array([[self.negatives, self.positives], [1.0, 1.0]])
         flips = np.array([[[1.0, 0.0], [self.flip, 1 - self.flip]], np.eye(2)])
-        world = world_of(net, "outcome", "yes", {"group": (("B",), ("A",))})
+        world = make_world(net, "outcome", "yes", {"group": (("B",), ("A",))})
         return world.including(["group", "outcome"], kept).recording(["outcome"], ["group"], flips)
 
 
@@ -126,7 +126,7 @@ class Recovery:
 def recoveries(settings: Iterable[BiasSetting]) -> Iterator[Recovery]:
     """Yield what theory and the exact optimum say of each setting."""
     for setting in settings:
-        facts, margins = facts_of(setting.world()), (setting.margin(), setting.margin(constrained=False))
+        facts, margins = compute_facts(setting.world()), (setting.margin(), setting.margin(constrained=False))
         predicted, plain = (None if abs(margin) <= SAME else margin > 0 for margin in margins)
         yield Recovery(
             setting,

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.load import Dataset, load
-from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.locate import data_folders, locate_files
 from fairbench_cli.data.table import Floats, Sample, Table
 
 ADULT_TRAIN = 30_000
@@ -21,7 +21,7 @@ def dataset_of(card: str | Path) -> Dataset:
     """Return the data of a shipped card, by name, or of a card at a path."""
     path = find_card(str(card))
     read = read_card(path)
-    return load(read, locate(read, folders(None, path)))
+    return load(read, locate_files(read, data_folders(None, path)))
 
 
 def sample_of(card: str | Path, attribute: str | None = None) -> Sample:

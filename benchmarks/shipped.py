@@ -27,12 +27,12 @@ from fairbench_cli.measures.counts import PAIR, count
 from fairbench_cli.measures.functions import discrimination
 from fairbench_cli.network.bias import bias_kind
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.families import fit
+from fairbench_cli.network.family_counts import fit_network
 from fairbench_cli.network.files import Meta, open_network, save
+from fairbench_cli.network.fit_quality import BaseRates, FitQuality, Outcome, Trained, WorstPair
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import posterior
-from fairbench_cli.network.standin import BaseRates, Outcome, StandIn, Trained, Worst
-from fairbench_cli.network.structure import LearnSettings, learn_structure, source_facts
+from fairbench_cli.network.query import compute_posterior
+from fairbench_cli.network.structure import LearnSettings, describe_source, learn_structure
 
 CLASSIFIED_BY = ("c45", "logistic-regression")
 SHOWN = "logistic-regression"
@@ -79,11 +79,11 @@ def made(name: str, folder: Path, data_dir: Path | None = None) -> str:
     ticks.append(time.process_time())
     settings = SETTINGS.get(name) or LearnSettings(whitelist=tuple(arcs(card, dataset.table.columns)))
     structure = learn_structure(dataset.table, settings)
-    net = fit(dataset.table, structure.parents)
+    net = fit_network(dataset.table, structure.parents)
     ticks.append(time.process_time())
     sample(net, len(dataset), 0)
     ticks.append(time.process_time())
-    facts = source_facts(name, dataset.sha256, len(dataset), settings)
+    facts = describe_source(name, dataset.sha256, len(dataset), settings)
     stand_in = measured_stand_in(dataset, net)
     ticks.append(time.process_time())
     meta = Meta(settings.learner, settings.score, structure.score, structure.bic, facts, stand_in)
@@ -92,7 +92,7 @@ def made(name: str, folder: Path, data_dir: Path | None = None) -> str:
     return f"| {' | '.join([name, f'{len(dataset):,}', str(len(net.columns)), *seconds])} |"
 
 
-def measured_stand_in(dataset: Dataset, net: BayesNet, repeats: int = 30) -> StandIn:
+def measured_stand_in(dataset: Dataset, net: BayesNet, repeats: int = 30) -> FitQuality:
     """Return how far classifiers, base rates and pairs of columns of a network are from those of its data.
 
     In every repeat the data are divided at random, and as many rows drawn from the network. Classifiers see
@@ -135,7 +135,7 @@ def measured_stand_in(dataset: Dataset, net: BayesNet, repeats: int = 30) -> Sta
             for where, (model, others) in tested.items():
                 found[name].setdefault(where, []).append(_reached(others, model.predict(others)))
     single = [name for name, protected in card.protected.items() if protected.of is None]
-    return StandIn(
+    return FitQuality(
         attribute=roles.attribute,
         train=train,
         test=test,
@@ -178,14 +178,14 @@ def _base_rates(roles: Roles, table: Table, net: BayesNet) -> BaseRates:
         return deprived, favoured
 
     at = table.index(roles.attribute), table.index(roles.label)
-    exact = posterior(net, [roles.attribute, roles.label]).table
+    exact = compute_posterior(net, [roles.attribute, roles.label]).table
     return BaseRates(data=rates(_shares(table, *at)), network=rates(exact))
 
 
-def _worst(table: Table, net: BayesNet, seeds: list[int]) -> Worst:
+def _worst(table: Table, net: BayesNet, seeds: list[int]) -> WorstPair:
     """Return the two columns whose joint table is farthest from the network's, and how far draws are."""
     pairs = list(combinations(range(len(net.columns)), 2))
-    exact = [posterior(net, [net.names[i], net.names[j]]).table for i, j in pairs]
+    exact = [compute_posterior(net, [net.names[i], net.names[j]]).table for i, j in pairs]
 
     def distances(rows: Table) -> Iterator[float]:
         for (i, j), expected in zip(pairs, exact, strict=True):
@@ -195,7 +195,7 @@ def _worst(table: Table, net: BayesNet, seeds: list[int]) -> Worst:
     farthest = int(np.argmax(own))
     chance = [max(distances(sample(net, len(table), seed))) for seed in seeds]
     first, second = (net.names[i] for i in pairs[farthest])
-    return Worst(columns=(first, second), distance=_rounded(own[farthest]), by_chance=_spread(chance))
+    return WorstPair(columns=(first, second), distance=_rounded(own[farthest]), by_chance=_spread(chance))
 
 
 def _shares(rows: Table, i: int, j: int) -> Floats:

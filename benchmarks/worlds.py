@@ -27,7 +27,7 @@ from fairbench_cli.api.network import learn
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.network.bias import Groups
-from fairbench_cli.network.exact import Labels, facts_of
+from fairbench_cli.network.exact_measures import Labels, compute_facts
 from fairbench_cli.network.files import open_network
 from fairbench_cli.network.mechanisms.biases import (
     GroupNoise,
@@ -39,8 +39,8 @@ from fairbench_cli.network.mechanisms.biases import (
     SelectionBias,
 )
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import chances, markov_boundary, posterior
-from fairbench_cli.network.world import YES, Mechanism, World, beta_world, draw, world_of
+from fairbench_cli.network.query import compute_chances, compute_posterior, markov_boundary
+from fairbench_cli.network.world import YES, Mechanism, World, draw_people, make_beta_world, make_world
 
 HALF = 0.5
 NETWORKS = {"dutch": ("sex", "edu_level"), "compas": ("race", "decile_score"), "adult": ("sex", "education")}
@@ -60,13 +60,13 @@ class Case(NamedTuple):
 
     def world(self, *mechanisms: Mechanism) -> World:
         """Return the world of some mechanisms."""
-        return world_of(self.net, self.label, self.favourable, self.groups, mechanisms)
+        return make_world(self.net, self.label, self.favourable, self.groups, mechanisms)
 
     @property
     def tilted(self) -> World:
         """The world of eq. (4)."""
         of = self.net, self.label, self.favourable, self.groups
-        return beta_world(*of, [(self.edited, 1.0)], HALF)
+        return make_beta_world(*of, [(self.edited, 1.0)], HALF)
 
 
 def cases(*, sinks: bool = True) -> Iterator[Case]:
@@ -105,7 +105,7 @@ def flipped_where_likely(world: World) -> World:
     columns = tuple(dict.fromkeys([*world.groups, *markov_boundary(net, label, seen)]))
     sizes = [len(net.columns[net.index(name)].levels) for name in columns]
     codes = dict(zip(columns, np.indices(sizes).reshape(len(sizes), -1), strict=True))
-    p = chances(net, label, world.favourable, seen, codes).reshape(sizes)
+    p = compute_chances(net, label, world.favourable, seen, codes).reshape(sizes)
     deprived = world.of_group("deprived")
     who = deprived.reshape(*deprived.shape, *[1] * (p.ndim - deprived.ndim)) & (np.nan_to_num(p) >= HALF)
     plus = net.columns[net.index(label)].levels.index(world.favourable)
@@ -128,10 +128,10 @@ KNOWN = """
 
 def accuracies(world: World, features: Labels) -> list[float]:
     """Return the numbers of a row of the table: true accuracy of four rules, recorded accuracy of three."""
-    facts = facts_of(world, features=features)
+    facts = compute_facts(world, features=features)
     true = [facts.measure(rule) for rule in ROWS]
     if not world.included and not world.altered:  # eq. (4): on record are its own people
-        facts = facts_of(replace(world, base=world.network), features=features)
+        facts = compute_facts(replace(world, base=world.network), features=features)
     return true + [facts.measure(rule, labels="recorded") for rule in ROWS[:3]]
 
 
@@ -143,7 +143,7 @@ def table() -> None:
         found = []
         for said, (world, features) in six_worlds(case).items():
             found.append(accuracies(world, features))
-            facts = facts_of(world, features=features)
+            facts = compute_facts(world, features=features)
             numbers = [*found[-1][:4], facts.measure("truth"), *found[-1][4:]]
             kept = "yes" if all(facts.value("kept", group=g) for g in ("deprived", "favoured")) else "no"
             line = " ".join(f"{number:.3f}" for number in numbers)
@@ -203,7 +203,7 @@ def largest(world: World, n: int, seed: int) -> tuple[int, float, float]:
     net, given = world.network, dict.fromkeys(world.included, YES)
     seen = [name for name in world.recorded if name != world.label]
     columns = markov_boundary(net, world.label, seen, given)
-    rows = draw(world, n, seed).recorded
+    rows = draw_people(world, n, seed).recorded
     sizes = [len(net.columns[net.index(name)].levels) for name in columns]
     at = np.ravel_multi_index([rows[name] for name in columns], sizes)
     plus = net.columns[net.index(world.label)].levels.index(world.favourable)
@@ -211,8 +211,8 @@ def largest(world: World, n: int, seed: int) -> tuple[int, float, float]:
     favourable = np.bincount(at[rows[world.label] == plus], minlength=len(many))
     drawn = np.flatnonzero(many)
     codes = dict(zip(columns, np.unravel_index(drawn, sizes), strict=True))
-    p = chances(net, world.label, world.favourable, seen, codes, given)
-    share = posterior(net, columns, given).table.ravel()
+    p = compute_chances(net, world.label, world.favourable, seen, codes, given)
+    share = compute_posterior(net, columns, given).table.ravel()
     if (many[share == 0] > 0).any() or np.isnan(p).any():
         raise AssertionError("a row was drawn that cannot be")
     by_outcome = tails(favourable[drawn], many[drawn], p)

@@ -8,8 +8,8 @@ import pytest
 
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.load import Dataset, load
-from fairbench_cli.data.locate import folders, locate
-from fairbench_cli.network.families import fit
+from fairbench_cli.data.locate import data_folders, locate_files
+from fairbench_cli.network.family_counts import fit_network
 from fairbench_cli.network.files import open_network
 
 # Their files have no address and checksum, or not one: they are tested on invented rows.
@@ -29,7 +29,7 @@ def shipped_dataset(name: str) -> Dataset:
 def _loaded(name: str) -> Dataset:
     path = find_card(name)
     card = read_card(path)
-    return load(card, locate(card, folders(None, path)))
+    return load(card, locate_files(card, data_folders(None, path)))
 
 
 def network_differences(name: str, dataset: Dataset) -> list[str]:
@@ -40,5 +40,5 @@ def network_differences(name: str, dataset: Dataset) -> list[str]:
     table = dataset.table if card is dataset.card else load(card, dataset.files).table
     if net.columns != table.columns:
         return ["columns"]
-    pairs = zip(net.names, net.cpts, fit(table, net.parents).cpts, strict=True)
+    pairs = zip(net.names, net.cpts, fit_network(table, net.parents).cpts, strict=True)
     return [column for column, own, other in pairs if not np.array_equal(own, other)]

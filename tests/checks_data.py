@@ -8,14 +8,14 @@ import pytest
 import yaml
 
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.checks.check import check
-from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.checks.check import check_card
+from fairbench_cli.data.locate import data_folders, locate_files
 
 
 def checked(name):
     path = find_card(str(name))
     card = read_card(path)
-    return check(card, locate(card, folders(None, path)))
+    return check_card(card, locate_files(card, data_folders(None, path)))
 
 
 def shipped(name):

@@ -10,7 +10,7 @@ import yaml
 
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.locate import data_folders, locate_files
 from fairbench_cli.data.table import Column, Sample, Table, to_sample
 
 NUMBERS = ("age", "education_num", "capital_gain", "capital_loss", "hours_per_week")
@@ -22,7 +22,7 @@ def sample_of(name, attribute="sex"):
         pytest.skip("needs the official files: set FAIRBENCH_DATA to their folder")
     path = find_card(str(name))
     card = read_card(path)
-    dataset = load(card, locate(card, folders(None, path)))
+    dataset = load(card, locate_files(card, data_folders(None, path)))
     return to_sample(dataset.table, dataset.roles(attribute))
 
 

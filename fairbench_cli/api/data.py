@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fairbench_cli.data.card import UnknownAs
 from fairbench_cli.data.load import Dataset
 from fairbench_cli.data.load import load as load_files
-from fairbench_cli.data.locate import find_places, locate
+from fairbench_cli.data.locate import find_card_and_folders, locate_files
 
 if TYPE_CHECKING:  # learning a network is not needed to load rows
     from fairbench_cli.api.network import Network
@@ -59,6 +59,6 @@ def load(
         When there is no such card, a file is missing or another one, or the two do not fit; or the card calls
         no outcome unknown.
     """
-    card, folders = find_places(str(name), None if data_dir is None else Path(data_dir))
+    card, folders = find_card_and_folders(str(name), None if data_dir is None else Path(data_dir))
     card = card.with_unknown_as(unknown_as)
-    return CardDataset(**vars(load_files(card, locate(card, folders))))
+    return CardDataset(**vars(load_files(card, locate_files(card, folders))))

@@ -10,17 +10,23 @@ import numpy as np
 
 from fairbench_cli.audit.compare.report import Interval
 from fairbench_cli.audit.config import AuditConfig
-from fairbench_cli.audit.parts.explained import Explanation, stratify, to_counts
+from fairbench_cli.audit.parts.explanations import Explanation, stratify, to_counts
 from fairbench_cli.audit.scan.roles import MOST_CODES
 from fairbench_cli.audit.scan.strata import MOST_STRATA
 from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.checks.check import Checked, check_rows
-from fairbench_cli.data.checks.groups import Side, UnknownOutcomes, unknown_policies
-from fairbench_cli.data.checks.rows import raw_rows
-from fairbench_cli.data.croissant import croissant, named_columns
+from fairbench_cli.data.checks.check import CardCheck, check_rows
+from fairbench_cli.data.checks.groups import Side, UnknownOutcomes, count_unknown_outcomes
+from fairbench_cli.data.checks.rows import read_raw_rows
+from fairbench_cli.data.croissant import named_columns, to_croissant
 from fairbench_cli.data.load import Dataset, load
-from fairbench_cli.data.locate import LocatedFiles, find_file, find_places, has_network, locate
+from fairbench_cli.data.locate import (
+    LocatedFiles,
+    find_card_and_folders,
+    find_file,
+    has_network,
+    locate_files,
+)
 from fairbench_cli.data.table import Codes, Column, Floats, Rows, Table
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.groups import CROSS
@@ -28,7 +34,7 @@ from fairbench_cli.measures.rows import RANGES, crossed, ranges
 from fairbench_cli.measures.score_test import difference_interval, wilson
 from fairbench_cli.network.files import Meta, open_network
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import posterior
+from fairbench_cli.network.query import compute_posterior
 
 MOST_NAMED = 3  # levels of a group that has no other name
 
@@ -96,7 +102,7 @@ class Datasheet:
     intersections: tuple[GroupRate, ...] = ()
     unknown: tuple[UnknownOutcomes, ...] = ()
     explanations: tuple[Explanation, ...] = ()
-    checked: Checked = field(default_factory=Checked)
+    checked: CardCheck = field(default_factory=CardCheck)
     sha256: dict[str, str] = field(default_factory=dict)
     network: Meta | None = None
 
@@ -131,26 +137,26 @@ def datasheet(name: str, data_dir: Path | None = None, explain: Sequence[str] = 
 
 
 def croissant_of(name: str, data_dir: Path | None = None) -> dict[str, Any]:
-    """Return a data set as Croissant metadata, ready for JSON; see `croissant` and, for files, `datasheet`.
+    """Return a data set as Croissant metadata for JSON; see `to_croissant` and, for files, `datasheet`.
 
     Its columns are those of the shipped network, or of the files, or those that the card names.
     """
     card, files, network = _opened(name, data_dir)
     columns = network[0].columns if network else load(card, files).table.columns if files else ()
-    return croissant(card, columns, files.sha256 if files else {})
+    return to_croissant(card, columns, files.sha256 if files else {})
 
 
 def _opened(
     name: str, data_dir: Path | None
 ) -> tuple[Card, LocatedFiles | None, tuple[BayesNet, Meta] | None]:
     """Return a card, its files if they are here, and its network if one ships; refuse damaged files."""
-    card, folders = find_places(name, data_dir)
+    card, folders = find_card_and_folders(name, data_dir)
     if has_network(card):
         network = open_network(card.name)
     else:
         network = None
     try:
-        return card, locate(card, folders), network
+        return card, locate_files(card, folders), network
     except UserError:
         if any(find_file(file, folders) for file in card.files):
             raise
@@ -160,7 +166,7 @@ def _opened(
 def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
     names = _single(card, net.columns)
     rows = int(meta.source.get("rows", 0))
-    joint = posterior(net, [*names, card.label.column]).table * rows
+    joint = compute_posterior(net, [*names, card.label.column]).table * rows
     favourable = joint[..., net.levels_of(card.label.column).index(card.label.favourable)]
     counts = np.stack([joint.sum(-1) - favourable, favourable], -1).reshape(-1, 2)
     cells = np.argwhere(np.ones(favourable.shape, dtype=bool))
@@ -169,7 +175,7 @@ def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
 
 
 def _of_files(card: Card, files: LocatedFiles, explain: Sequence[str], network: Meta | None) -> Datasheet:
-    rows = raw_rows(card, files)
+    rows = read_raw_rows(card, files)
     dataset = rows.dataset
     assert dataset is not None  # noqa: S101 - only tables without a card have none
     table = dataset.table
@@ -195,7 +201,7 @@ def _of_files(card: Card, files: LocatedFiles, explain: Sequence[str], network: 
         everybody,
         attributes,
         intersections,
-        unknown=unknown_policies(card, files),
+        unknown=count_unknown_outcomes(card, files),
         explanations=tuple(explanations),
         checked=check_rows(rows),
         sha256=files.sha256,

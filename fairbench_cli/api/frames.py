@@ -8,9 +8,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import ArgumentError, Problem, user_error
-from fairbench_cli.data.columns import Misfit, coded, keep_numbers, some_of
-from fairbench_cli.data.load import MANY
-from fairbench_cli.data.table import VALUES, Coded, Column, Table, table_of
+from fairbench_cli.data.columns import Misfit, encode_levels, format_levels, keep_numbers
+from fairbench_cli.data.load import MANY_LEVELS
+from fairbench_cli.data.table import VALUES, Coded, Column, Table, make_table
 
 
 def learned(frame: pd.DataFrame) -> tuple[Column, ...]:
@@ -64,7 +64,7 @@ def _learned(name: str, cells: "pd.Series[Any]", values: tuple[float, ...]) -> C
     if is_number_column(cells):
         return keep_numbers(name, np.concatenate([_numbers(cells), np.asarray(values, dtype=np.float64)]))[0]
     if not isinstance(cells.dtype, pd.CategoricalDtype):
-        return coded(name, texts_of(cells))[0]
+        return encode_levels(name, texts_of(cells))[0]
     levels = tuple(map(str, cells.cat.categories))
     if cells.isna().any() and "" not in levels:
         levels = ("", *levels)
@@ -93,9 +93,9 @@ def fitted(column: Column, cells: "pd.Series[Any]") -> Coded:
             return column, codes.astype(np.int16)
         return keep_numbers(column.name, numbers)
     try:
-        _, codes = coded(column.name, texts_of(cells), column.levels)
+        _, codes = encode_levels(column.name, texts_of(cells), column.levels)
     except Misfit as misfit:
-        listed = some_of(column.levels)
+        listed = format_levels(column.levels)
         problem = f'column "{column.name}" has "{misfit.cell}", which no training row has ({listed})'
         fix = f'let it be a category before rows are divided: X["{column.name}"].astype("category")'
         raise user_error(problem, fix) from None
@@ -166,7 +166,7 @@ def to_table(frame: Any) -> Table:
         levels = None
         if isinstance(cells.dtype, pd.CategoricalDtype):
             levels = tuple(str(level) for level in cells.cat.remove_unused_categories().cat.categories)
-        elif pd.api.types.is_numeric_dtype(cells) and cells.nunique() > MANY:
+        elif pd.api.types.is_numeric_dtype(cells) and cells.nunique() > MANY_LEVELS:
             problem = (
                 f'column "{name}" has {cells.nunique()} different numbers, each of which would be a level'
             )
@@ -174,5 +174,5 @@ def to_table(frame: Any) -> Table:
         text = texts_of(cells)
         if levels is not None and (text == "").any():
             levels = tuple(dict.fromkeys(("", *levels)))
-        columns.append(coded(name, text, levels or None))
-    return table_of(columns)
+        columns.append(encode_levels(name, text, levels or None))
+    return make_table(columns)

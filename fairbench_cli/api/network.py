@@ -14,20 +14,20 @@ from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.card import Card, find_card, read_card
 from fairbench_cli.data.load import Dataset, load, table_from_csv
 from fairbench_cli.data.locate import file_sha256, find_files
-from fairbench_cli.data.roles import checked_roles
-from fairbench_cli.data.table import Roles, Table, with_columns
+from fairbench_cli.data.roles import resolve_roles
+from fairbench_cli.data.table import Roles, Table, add_columns
 from fairbench_cli.document.charts import Drawing
 from fairbench_cli.experiment.config.components import ComponentSpec
 from fairbench_cli.experiment.config.worlds import read_world
 from fairbench_cli.network.bias import Groups, shift
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.families import ScoreName
-from fairbench_cli.network.files import Meta, card_of_network, open_network, save
+from fairbench_cli.network.family_counts import ScoreName
+from fairbench_cli.network.files import Meta, find_network_card, open_network, save
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import Engine, posterior
-from fairbench_cli.network.structure import LearnerName, LearnSettings, learn_structure, source_facts
-from fairbench_cli.network.world import YES, World, draw, world_of
+from fairbench_cli.network.query import Engine, compute_posterior
+from fairbench_cli.network.structure import LearnerName, LearnSettings, describe_source, learn_structure
+from fairbench_cli.network.world import YES, World, draw_people, make_world
 
 Values = str | Sequence[str]
 ROLES = ("label", "favourable", "attribute", "deprived")
@@ -129,7 +129,7 @@ class Network:
             query_nodes = list(of)
         evidence = given or {}
         try:
-            query_answer = posterior(
+            query_answer = compute_posterior(
                 self.net, query_nodes, {**self.inclusion(query_nodes, evidence), **evidence}, engine
             )
         except UserError as error:
@@ -204,7 +204,7 @@ class Network:
                     raise UserError(
                         Problem(problem, ("learn a network with the arc: ", flag)), surface="python"
                     )
-            net = shift(net, roles.label, roles.favourable, groups, beta * share, both=both)
+            net = shift(net, roles.label, roles.favourable, groups, beta * share, tilt_favoured=both)
             tilts.append({"beta": beta * share, "attribute": roles.attribute, "both": both})
         source = {**self.meta.source, "tilts": tilts}
         return replace(self, net=net, meta=replace(self.meta, source=source, stand_in=None))
@@ -239,7 +239,7 @@ class Network:
         try:
             specs = read_world(plain_value(bias))
             built = [spec.build(MECHANISMS) for spec in specs]
-            world = world_of(self.net, roles.label, roles.favourable, groups, built)
+            world = make_world(self.net, roles.label, roles.favourable, groups, built)
         except UserError as error:
             raise UserError(*error.problems, surface="python") from None
         return replace(self, net=world.network, biased=world, mechanisms=specs)
@@ -278,7 +278,7 @@ class Network:
                 raise ArgumentError(Problem(f"{name} is {value!r}", "give a whole number from 0"))
         if self.biased is None:
             return sample(self.net, int(n), int(seed))
-        rows = draw(self.biased, int(n), int(seed))
+        rows = draw_people(self.biased, int(n), int(seed))
         if not truth:
             return rows.recorded
         differing = {*self.biased.altered, *self.biased.omitted}
@@ -288,7 +288,7 @@ class Network:
             for column in recorded_columns
         ]
         if true:
-            return with_columns(rows.recorded, true)
+            return add_columns(rows.recorded, true)
         return rows.recorded
 
     def dataset(self, n: int, seed: int = 0) -> Dataset:
@@ -312,7 +312,7 @@ class Network:
             When no deprived group is given.
         """
         name = self._card.attribute(attribute)
-        return checked_roles(self._card, name, self.net.columns, self.net.levels_of, "network")
+        return resolve_roles(self._card, name, self.net.columns, self.net.levels_of, "network")
 
     @property
     def _card(self) -> Card:
@@ -406,7 +406,7 @@ def load_network(name: str | Path, *, card: str | Path | None = None) -> Network
     roles = meta.source.get("roles")
     if card is None and isinstance(roles, dict):
         return _with_roles(net, meta, roles)
-    found = read_card(find_card(str(card))) if card is not None else card_of_network(meta)
+    found = read_card(find_card(str(card))) if card is not None else find_network_card(meta)
     return Network(net, meta, found)
 
 
@@ -463,7 +463,7 @@ def learn(
     ArgumentError
         When some of the roles are given, and not all of them; or any of a `Dataset`.
     """
-    from fairbench_cli.network.families import fit
+    from fairbench_cli.network.family_counts import fit_network
 
     roles_by_key = {"label": label, "favourable": favourable, "attribute": attribute, "deprived": deprived}
     roles = {key: value for key, value in {**roles_by_key, "favoured": favoured}.items() if value is not None}
@@ -483,8 +483,8 @@ def learn(
     settings = LearnSettings(learner, score, max_parents, arcs, without, outcome_sink, iss=iss)
     tell(f"looking for the structure of {len(table.columns)} columns, {len(table):,} rows", None)
     structure = learn_structure(table, settings, tell)
-    net = fit(table, structure.parents)
-    facts = source_facts(name, sha256, len(table), settings)
+    net = fit_network(table, structure.parents)
+    facts = describe_source(name, sha256, len(table), settings)
     meta = Meta(learner, score, structure.score, structure.bic, facts)
     if roles:
         return _with_roles(net, meta, roles)

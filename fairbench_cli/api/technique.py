@@ -32,7 +32,7 @@ from fairbench_cli.base.validation import findings_of
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
 from fairbench_cli.classifiers.registry import CLASSIFIERS
-from fairbench_cli.data.table import VALUES, Column, Floats, Sample, table_of
+from fairbench_cli.data.table import VALUES, Column, Floats, Sample, make_table
 from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries, split_name
 from fairbench_cli.experiment.plan import component_seed
 from fairbench_cli.interventions.fitted import Infeasible, check_fitted
@@ -438,7 +438,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
     def _sample(self, frame: pd.DataFrame) -> Sample:
         """Return rows as a sample; labels that are not known are 0."""
         columns = self.columns_[: frame.shape[1]]
-        table = table_of([fitted(column, frame.iloc[:, j]) for j, column in enumerate(columns)])
+        table = make_table([fitted(column, frame.iloc[:, j]) for j, column in enumerate(columns)])
         none = np.zeros(len(frame), np.int8)
         index = self.group_
         if index is None:

@@ -63,15 +63,15 @@ def counted_words(count: int, noun: str) -> str:
 def percent_words(share: float) -> str:
     """Write a share as a sentence has it; what is not 0 or 100 % does not look so.
 
-    >>> [percent_words(share) for share in (0.42338, 0.0004, 1 - 1e-15, 0.99996, float("nan"))]
-    ['42.3 %', '0.04 %', '100 %', '99.996 %', '–']
+    >>> [percent_words(share) for share in (0.42338, 0.0004, 1 - 1e-15, 0.99996, 1.25, float("nan"))]
+    ['42.3 %', '0.04 %', '100 %', '99.996 %', '125.0 %', '–']
     """
     if math.isnan(share):
         return "–"
     share = round(share, 12) + 0.0
     if share in (0, 1):
         return f"{100 * share:g} %"
-    digits = max(1, -math.floor(math.log10(100 * min(share, 1 - share))))
+    digits = max(1, -math.floor(math.log10(100 * min(share, abs(1 - share)))))
     return f"{100 * share:.{digits}f} %"
 
 

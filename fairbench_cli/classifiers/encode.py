@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table, locked
+from fairbench_cli.data.table import Codes, Column, Floats, Labels, Rows, Sample, Table, lock_array
 
 BinEncoding = Literal["one-hot", "number"]
 Encoding = Literal["levels", "codes", "one-hot", "dense", "unscaled", "frame"]
@@ -247,7 +247,7 @@ def _row_major(table: Table, columns: tuple[Column, ...]) -> Codes:
 @lru_cache(maxsize=4)
 def _shared_codes(table: Table, columns: tuple[Column, ...]) -> Codes:
     """Return the codes of rows that nobody can write; techniques that share them get the same array."""
-    return locked(_row_major(table, columns))
+    return lock_array(_row_major(table, columns))
 
 
 def fit_encoder(sample: Sample, encoding: Encoding, *, include_protected: bool) -> Encoder:

@@ -31,13 +31,13 @@ def list_cards(data_dir: DataDir = None) -> None:
     Those with a network can be used without files; `data verify` says where files are.
     """
     from fairbench_cli.data.card import known_cards
-    from fairbench_cli.data.locate import find_file, find_places, has_network, locate
+    from fairbench_cli.data.locate import find_card_and_folders, find_file, has_network, locate_files
 
     rows = []
     for name in known_cards():
-        card, folders = find_places(name, data_dir)
+        card, folders = find_card_and_folders(name, data_dir)
         try:
-            locate(card, folders)
+            locate_files(card, folders)
             state = "here"
         except UserError:
             all_here = all(find_file(file, folders) for file in card.files)
@@ -129,7 +129,7 @@ def show(
 def fetch(names: Names) -> None:
     """Download the files of data sets into the user's cache; resumable, verified by sha256."""
     from fairbench_cli.data.card import find_card, read_card
-    from fairbench_cli.data.locate import fetch as fetch_files
+    from fairbench_cli.data.locate import fetch_files as fetch_files
 
     _for_each(names, lambda name: fetch_files(read_card(find_card(name)), talk))
 
@@ -144,12 +144,12 @@ def verify(
     Exit code 2 where one is not the official one, or missing though it can be downloaded.
     """
     from fairbench_cli.data.card import known_cards
-    from fairbench_cli.data.locate import find_file, find_places, locate
+    from fairbench_cli.data.locate import find_card_and_folders, find_file, locate_files
 
     to_fetch = []
 
     def verify_one(name: str) -> None:
-        card, folders = find_places(name, data_dir)
+        card, folders = find_card_and_folders(name, data_dir)
         files = card.every_file
         absent = [] if names else [file for file in files if not find_file(file, folders)]
         if absent:
@@ -160,7 +160,7 @@ def verify(
                 to_fetch.append(name)
                 how = f"`fairbench data fetch {name}`"
             say(f"{name}: {listed}: not here, {how}")
-        located = locate(card, folders, files)
+        located = locate_files(card, folders, files)
         for file, state in zip(files, located.paths, strict=True):
             if file.sha256:
                 checked = "sha256 as on the card"
@@ -226,19 +226,19 @@ def check(
     Exit code 0: no warning; 1: warnings; 2: the data cannot be read.
     """
     from fairbench_cli.data.checks.check import check_rows, compare_versions
-    from fairbench_cli.data.checks.rows import raw_rows
+    from fairbench_cli.data.checks.rows import read_raw_rows
     from fairbench_cli.data.locate import find_files
 
     card, located = find_files(name, data_dir)
-    raw = raw_rows(card, located)
+    raw = read_raw_rows(card, located)
     if against is not None:
-        _print_versions(name, against, compare_versions(raw, raw_rows(*find_files(against, data_dir))))
+        _print_versions(name, against, compare_versions(raw, read_raw_rows(*find_files(against, data_dir))))
         return
     checked = check_rows(raw)
     _print_warnings(checked.warnings)
-    if checked.known:
+    if checked.found_traps:
         say("Known traps, named on the card, with what shows them in [brackets]:")
-    for trap, shown_by in checked.known.items():
+    for trap, shown_by in checked.found_traps.items():
         evidence = [str(finding) for finding in shown_by[:3]]
         n_more = len(shown_by) - len(evidence)
         if n_more:
@@ -261,13 +261,14 @@ def check(
             for cells in checked.missing
         ]
         print_rows(["column", "missing become", "cells", "of rows"], rows, n_right=2, title="missing values")
-        lost = checked.kept - checked.rows
+        lost = checked.rows_before - checked.rows
         label = card.label
         if card.missing_rows == "drop" or not label.unknown:
             why = "missing values"
         else:
             why = "unknown outcomes"
-        say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({percent_words(lost / checked.kept)}).")
+        share = percent_words(lost / checked.rows_before)
+        say(f"Rows left out for {why}: {lost:,} of {checked.rows_before:,} ({share}).")
     number = len(checked.warnings)
     if not number:
         verdict = "no warning"
@@ -296,7 +297,7 @@ def _print_versions(name_before: str, name_after: str, versions: "TwoVersions") 
     rows = []
     for group in versions.groups:
         name = f"{group.attribute} {group.group}".strip()
-        counts = [f"{group.before:,}", f"{group.after:,}", percent_words(group.kept)]
+        counts = [f"{group.before:,}", f"{group.after:,}", percent_words(group.kept_share)]
         rows.append([name, *counts, f"{group.rate_before:.3f}", f"{group.rate_after:.3f}"])
     heads = ["group", "rows before", "after", "kept", "favourable before", "after"]
     print_rows(heads, rows, n_right=5, title=f"{name_before} (before) and {name_after} (after)")
@@ -305,8 +306,9 @@ def _print_versions(name_before: str, name_after: str, versions: "TwoVersions") 
     else:
         matched = versions.same
         fold(
-            f"{matched.matched:,} rows occur exactly once in both, matched by {', '.join(matched.by)};"
-            f" {matched.changed:,} of them have another label."
+            f"{matched.matched:,} rows occur exactly once in both, "
+            f"matched by {', '.join(matched.key_columns)}; "
+            f"{matched.changed:,} of them have another label."
         )
     if versions.warnings:
         raise typer.Exit(1)

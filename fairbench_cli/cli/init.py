@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
 
     from fairbench_cli.data.guess.card import Guessed
-    from fairbench_cli.data.guess.cells import Mask, RawCells
+    from fairbench_cli.data.guess.read_raw import Mask, RawCells
     from fairbench_cli.data.guess.roles import GivenRoles, Group
 
 T = TypeVar("T")
@@ -64,7 +64,12 @@ def init(
     """Write a commented card and a config for a table; asks for what the flags leave open."""
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.data.guess import card as guess
-    from fairbench_cli.data.guess.cells import counts_of, layout_of, named_cells, raw_cells
+    from fairbench_cli.data.guess.read_raw import (
+        find_counts_column,
+        guess_layout,
+        read_named_cells,
+        to_raw_cells,
+    )
 
     _look_at(data)
     card = card or data.with_name(f"{data.stem}.yaml")
@@ -74,26 +79,26 @@ def init(
         names = None
     else:
         names = [name.strip() for name in columns.split(",")]
-    layout = layout_of(data, _separator(separator), False if names is not None else header)
+    layout = guess_layout(data, _separator(separator), False if names is not None else header)
     with Activity(f"reading {data}") as activity:
-        cells = named_cells(data, layout, names)
+        cells = read_named_cells(data, layout, names)
         activity.tell(f"looking at {cells.shape[1]} columns of {len(cells):,} rows")
-        table = raw_cells(cells, layout)
+        table = to_raw_cells(cells, layout)
     del cells  # as large as the table
     _say_layout(data, table, with_values=sys.stdin.isatty())
     named_columns = {re.split("[=<>]", text)[0].strip() for text in (label or "", *(protected or ()))}
-    counts = counts_of(table.cells)
+    counts = find_counts_column(table.cells)
     if counts is not None and counts not in named_columns:
-        table = table.by_person(counts)
+        table = table.repeat_by_count(counts)
         talk(f"{counts} counts the people of each row: {len(table.cells):,}")
-    roles = _roles(table.named, label, favourable, protected or [])
+    roles = _roles(table.named_columns, label, favourable, protected or [])
     with Activity(f"looking what {table.cells.shape[1]} columns of {len(table.cells):,} rows are"):
-        guesses = guess.guess_columns(table.named, roles)
+        guesses = guess.guess_columns(table.named_columns, roles)
     guessed = guess.Guessed(_name(card.stem), _relative(data, card), table, roles, guesses)
     for folder in (card.parent, config.parent):
         make_folder(folder)
-    write_text(card, guess.card_text(guessed))
-    write_text(config, guess.config_text(guessed, _relative(card, config)))
+    write_text(card, guess.format_card(guessed))
+    write_text(config, guess.format_config(guessed, _relative(card, config)))
     _say_columns(guessed)
     with Activity(f"checking {card}, as a run does"):
         _check(card, config)
@@ -108,10 +113,10 @@ def _roles(
     """Return label and groups: from the flags, and at a terminal by questions for the rest."""
     from fairbench_cli.data.guess import roles
 
-    outcome, groups = roles.roles_given(table, label, favourable, protected)
+    outcome, groups = roles.parse_roles(table, label, favourable, protected)
     if sys.stdin.isatty():
         return _ask_for_roles(table, outcome, groups)
-    problems = roles.left_open(table, outcome, groups)
+    problems = roles.find_open_roles(table, outcome, groups)
     if problems or outcome is None:
         raise UserError(*problems)
     return roles.GivenRoles(outcome, tuple(groups))
@@ -125,14 +130,14 @@ def _ask_for_roles(table: "RawCells", outcome: "Group | None", groups: "list[Gro
         candidates = roles.label_candidates(table)
         question = "Which column is the outcome?"
         outcome = _ask(
-            question, partial(roles.label_group, table, None), candidates[0] if candidates else None
+            question, partial(roles.parse_label, table, None), candidates[0] if candidates else None
         )
     column = outcome.column
     if not outcome.levels:
-        talk(f"{column}: {roles.shares(table, column)}")
-        guess = roles.favourable_guess(table.cells[column].unique())
+        talk(f"{column}: {roles.describe_shares(table, column)}")
+        guess = roles.guess_favourable(table.cells[column].unique())
         question = "Which value is favourable? (of numbers a side, such as >=600)"
-        outcome = _ask(question, lambda text: roles.label_group(table, text, column), guess)
+        outcome = _ask(question, lambda text: roles.parse_label(table, text, column), guess)
     good = outcome.members(table)
     if not groups:
         attributes = roles.protected_candidates(table, column)
@@ -146,8 +151,8 @@ def _columns(table: "RawCells", outcome: "Group", text: str) -> "list[Group]":
     """Return the protected attributes that an answer names; their groups may still be missing."""
     from fairbench_cli.data.guess import roles
 
-    groups = [roles.group_of(text, table, "") for text in text.split(",") if text.strip()]
-    problems = roles.clashes(outcome, groups)
+    groups = [roles.parse_group(text, table, "") for text in text.split(",") if text.strip()]
+    problems = roles.find_clashes(outcome, groups)
     if problems or not groups:
         raise UserError(*problems or [Problem("no column is named", "name at least one")])
     return groups
@@ -160,9 +165,9 @@ def _deprived(table: "RawCells", group: "Group", good: "Mask") -> "Group":
     name = group.column
     if group.levels:
         return group
-    talk(f"{name}: {roles.shares(table, name, good)}")
+    talk(f"{name}: {roles.describe_shares(table, name, good)}")
     question = f"Who is deprived by {name}? (values separated by commas; of numbers a side, such as <25)"
-    return _ask(question, lambda text: roles.members_of(text, name, table, ""), None)
+    return _ask(question, lambda text: roles.parse_levels(text, name, table, ""), None)
 
 
 def _ask(question: str, read: Callable[[str], T], default: str | None) -> T:
@@ -202,7 +207,7 @@ def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
 
 
 def _separator(name: str | None) -> str | None:
-    from fairbench_cli.data.guess.cells import SEPARATOR_NAMES
+    from fairbench_cli.data.guess.read_raw import SEPARATOR_NAMES
 
     separator = SEPARATOR_NAMES.get(name or "", name)
     if separator is not None and len(separator) != 1:
@@ -234,7 +239,7 @@ def _relative(target: Path, file: Path) -> str:
 
 
 def _say_layout(data: Path, table: "RawCells", *, with_values: bool) -> None:
-    from fairbench_cli.data.guess.cells import SEPARATOR_NAMES
+    from fairbench_cli.data.guess.read_raw import SEPARATOR_NAMES
 
     cells = table.cells
     layout = table.layout
@@ -262,12 +267,12 @@ def _preview(cells: "pd.Series[str]", most: int = 5) -> str:
 
 
 def _say_columns(guessed: "Guessed") -> None:
-    from fairbench_cli.data.guess.card import flow
+    from fairbench_cli.data.guess.card import format_yaml
 
     rows = []
     for column in guessed.columns:
         if "bins" in column.entry:
-            cut = f" in bins, {flow(column.entry['bins'])[1:-1]}"
+            cut = f" in bins, {format_yaml(column.entry['bins'])[1:-1]}"
         else:
             cut = ""
         rows.append([column.name, f"{column.entry['kind']}{cut}", column.why])
@@ -289,7 +294,7 @@ def _check(card: Path, config: Path) -> None:
 
 def _largest_favoured(guessed: "Guessed", group: "Group") -> str:
     """Return the level of most of those who are not deprived."""
-    candidates = group.known(guessed.table)
+    candidates = group.present_levels(guessed.table)
     return str(candidates[~candidates.isin(group.levels)].value_counts().index[0])
 
 

@@ -3,6 +3,7 @@
 import os
 import shlex
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from os.path import isfile
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, get_args
@@ -45,8 +46,8 @@ def _file_name(path: str) -> str:
         raise mistake("a file name cannot hold a NUL character", "leave it out")
     longest = max((os.fsencode(name) for name in PurePath(path).parts), key=len, default=b"")
     if len(longest) > LONGEST_NAME:
-        what = f"a file name of {len(longest)} bytes is longer than file systems allow"
-        raise mistake(what, f"use at most {LONGEST_NAME}")
+        problem = f"a file name of {len(longest)} bytes is longer than file systems allow"
+        raise mistake(problem, f"use at most {LONGEST_NAME}")
     return path
 
 
@@ -87,9 +88,9 @@ class Label(StrictModel):
     @model_validator(mode="after")
     def _consistent(self) -> "Label":
         if self.unknown_as != "leave-out" and not self.unknown:
-            what = f"unknown_as: {self.unknown_as} needs to know which cells are unknown outcomes"
-            raise mistake(what, 'write them under `unknown`, for example unknown: ["", NA]')
-        if self.favourable in (*self.unknown, *([UNKNOWN] if self.unknown else [])):
+            problem = f"unknown_as: {self.unknown_as} needs to know which cells are unknown outcomes"
+            raise mistake(problem, 'write them under `unknown`, for example unknown: ["", NA]')
+        if self.unknown and self.favourable in (*self.unknown, UNKNOWN):
             raise mistake(f'"{self.favourable}" is both favourable and unknown', "name it once")
         return self
 
@@ -99,9 +100,9 @@ class _Groups(StrictModel):
 
     @model_validator(mode="after")
     def _apart(self) -> "_Groups":
-        both = set(self.deprived) & set(getattr(self, "favoured", None) or ())
-        if both:
-            raise mistake(f'"{min(both)}" is both deprived and favoured', "name it once")
+        in_both = set(self.deprived) & set(getattr(self, "favoured", None) or ())
+        if in_both:
+            raise mistake(f'"{min(in_both)}" is both deprived and favoured', "name it once")
         return self
 
 
@@ -226,9 +227,9 @@ class Card(FileModel):
     label: Label
     protected: dict[str, Protected] = Field(min_length=1)
 
-    def where(self, *place: str | int) -> str:
+    def where(self, *key_path: str | int) -> str:
         """Return ``file:line`` of a part of the card, for an error message."""
-        return super().where(*place) or f"card {self.name}"
+        return super().where(*key_path) or f"card {self.name}"
 
     @property
     def reference(self) -> str:
@@ -259,20 +260,20 @@ class Card(FileModel):
         if policy not in get_args(UnknownAs):
             raise user_error(f"unknown_as is {policy!r}", f"use any of: {', '.join(get_args(UnknownAs))}")
         if not self.label.unknown:
-            what = f"unknown_as: {policy}: the card {self.name} says of no outcome that it is unknown"
+            problem = f"unknown_as: {policy}: the card {self.name} says of no outcome that it is unknown"
             fix = "leave out unknown_as, or name the cells in the card: label: {unknown: [...]}"
-            raise user_error(what, fix)
+            raise user_error(problem, fix)
         card = self.model_copy(update={"label": self.label.model_copy(update={"unknown_as": policy})})
-        if problems := [Problem(what, fix) for _, what, fix in _label_contradictions(card)]:
+        if problems := [Problem(problem, fix) for _, problem, fix in _check_label(card)]:
             raise UserError(*problems)
         return card
 
     def for_network(self) -> "Card":
         """Return the card with the columns cut that stay numbers but in a network, as `network_bins` say."""
         columns = {
-            name: own.model_copy(update={"bins": own.network_bins, "network_bins": None})
-            for name, own in self.columns.items()
-            if own.network_bins is not None
+            name: entry.model_copy(update={"bins": entry.network_bins, "network_bins": None})
+            for name, entry in self.columns.items()
+            if entry.network_bins is not None
         }
         if columns:
             return self.model_copy(update={"columns": {**self.columns, **columns}})
@@ -289,8 +290,8 @@ class Card(FileModel):
         if name is None:
             return next(iter(self.protected))
         if name not in self.protected:
-            what = f'data set "{self.name}" has no protected attribute "{name}"'
-            raise user_error(what, suggest(name, self.protected))
+            problem = f'data set "{self.name}" has no protected attribute "{name}"'
+            raise user_error(problem, suggest(name, self.protected))
         return name
 
     def roles(self, attribute: str, levels: Mapping[str, tuple[str, ...]]) -> Roles:
@@ -302,9 +303,9 @@ class Card(FileModel):
         deprived = protected.deprived
         favoured = protected.favoured
         if protected.of:
-            favoured = joint_levels([self.roles(part, levels).favoured for part in protected.of])
-            every = joint_levels([levels.get(part, ()) for part in protected.of])
-            deprived = tuple(level for level in every if level not in favoured)
+            favoured = joint_levels([self.roles(part_name, levels).favoured for part_name in protected.of])
+            all_levels = joint_levels([levels.get(part_name, ()) for part_name in protected.of])
+            deprived = tuple(level for level in all_levels if level not in favoured)
         elif favoured is None:
             favoured = tuple(level for level in levels.get(attribute, ()) if level not in deprived)
         return Roles(
@@ -321,8 +322,8 @@ class Card(FileModel):
         levels : mapping
             The levels of each column of the data.
         """
-        parts = [self.roles(name, levels) for name in self.protected[attribute].of or (attribute,)]
-        return {part.attribute: (part.deprived, part.favoured) for part in parts}
+        part_roles = [self.roles(name, levels) for name in self.protected[attribute].of or (attribute,)]
+        return {part_role.attribute: (part_role.deprived, part_role.favoured) for part_role in part_roles}
 
     def bias_groups(
         self, attribute: str, levels: Mapping[str, tuple[str, ...]]
@@ -341,29 +342,29 @@ class Card(FileModel):
         UserError
             When two parts have one proxy.
         """
-        found: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
-        for part in self.protected[attribute].of or (attribute,):
-            proxy = self.protected[part].bias
-            roles = self.roles(part, levels)
-            column, groups = (part, roles) if proxy is None else (proxy.column, proxy)
-            if column in found:
-                what = f'β acts on two parts of "{attribute}" through one column, "{column}"'
-                raise user_error(what, "name its parts instead", self.where("protected", attribute))
-            found[column] = groups.deprived, groups.favoured
-        return found
+        groups_by_column: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {}
+        for part_name in self.protected[attribute].of or (attribute,):
+            proxy = self.protected[part_name].bias
+            roles = self.roles(part_name, levels)
+            column, groups = (part_name, roles) if proxy is None else (proxy.column, proxy)
+            if column in groups_by_column:
+                problem = f'β acts on two parts of "{attribute}" through one column, "{column}"'
+                raise user_error(problem, "name its parts instead", self.where("protected", attribute))
+            groups_by_column[column] = groups.deprived, groups.favoured
+        return groups_by_column
 
     def mentions(self) -> Iterator[tuple[str, Place]]:
         """Yield every column that the card names, and the place where."""
-        yield from ((name, ("columns", name)) for name in self.columns if name not in self.made)
-        yield from ((source, ("columns", name, "from")) for name, source in self.made.items())
+        yield from ((name, ("columns", name)) for name in self.columns if name not in self.sources)
+        yield from ((source, ("columns", name, "from")) for name, source in self.sources.items())
         yield from ((name, ("keep", name)) for name in self.keep)
         yield from ((name, ("keep_between", name)) for name in self.keep_between)
         yield from ((name, ("test_rows", name)) for name in self.test_rows)
         if self.counts is not None:
             yield self.counts, ("counts",)
-        yield from self.needed()
+        yield from self.needed_columns()
 
-    def needed(self) -> Iterator[tuple[str, Place]]:
+    def needed_columns(self) -> Iterator[tuple[str, Place]]:
         """Yield the columns that must not be dropped, and the place that names each."""
         yield self.label.column, ("label", "column")
         for name, protected in self.protected.items():
@@ -386,15 +387,15 @@ class Card(FileModel):
     def group_words(self) -> list[str]:
         """Who is called deprived, and why, by attribute but joint ones."""
         return [
-            f"{name}: {', '.join(own.deprived)} called deprived. {own.why}".strip()
-            for name, own in self.protected.items()
-            if own.of is None
+            f"{name}: {', '.join(protected.deprived)} called deprived. {protected.why}".strip()
+            for name, protected in self.protected.items()
+            if protected.of is None
         ]
 
     @property
     def every_file(self) -> tuple[DataFile, ...]:
         """Its data files, and those that are tested on."""
-        return (*self.files, *self.test_files)
+        return self.files + self.test_files
 
     @property
     def tested_files(self) -> tuple[DataFile, ...]:
@@ -402,7 +403,7 @@ class Card(FileModel):
         return self.test_files or (self.files if self.test_rows else ())
 
     @property
-    def made(self) -> dict[str, str]:
+    def sources(self) -> dict[str, str]:
         """The columns that are made of a column of the file, and of which one."""
         return {name: column.source for name, column in self.columns.items() if column.source is not None}
 
@@ -475,12 +476,14 @@ def read_card(path: Path) -> Card:
     if {"datasets", "interventions"} <= document.data.keys():
         fix = "name a card: the config lists them under `datasets`"
         raise user_error("this is a config, not a card", fix, document.where(("datasets",)))
-    document = _extended(document, path, ())
+    document = _merge_extended(document, path, ())
     try:
         card = Card.model_validate(document.data).read_from(document)
     except ValidationError as error:
         raise UserError(*in_file_order(problems_of(error, document), document.name)) from None
-    problems = [Problem(what, fix, card.where(*place)) for place, what, fix in _contradictions(card)]
+    problems = [
+        Problem(problem, fix, card.where(*key_path)) for key_path, problem, fix in _check_contradictions(card)
+    ]
     if problems:
         raise UserError(*in_file_order(problems, document.name))
     return card
@@ -490,13 +493,13 @@ def _read(path: Path) -> YamlDocument:
     return read_mapping(path, "a card", "let `fairbench init DATA` write one")
 
 
-def _extended(document: YamlDocument, path: Path, above: tuple[Path, ...]) -> YamlDocument:
+def _merge_extended(document: YamlDocument, path: Path, above: tuple[Path, ...]) -> YamlDocument:
     """Return a card merged into the one that it extends; mappings are merged one level deep."""
-    own = _spelled_out(document)
-    if "extends" not in own.data:
-        return own
-    where = own.where(("extends",))
-    name = own.data.pop("extends")
+    changes = _spell_out(document)
+    if "extends" not in changes.data:
+        return changes
+    where = changes.where(("extends",))
+    name = changes.data.pop("extends")
     if not isinstance(name, str):
         raise user_error("`extends` must name another card", suggest(str(name), known_cards()), where)
     above = (*above, path.resolve())
@@ -506,20 +509,20 @@ def _extended(document: YamlDocument, path: Path, above: tuple[Path, ...]) -> Ya
         raise UserError(*(Problem(p.what, p.fix, where) for p in error.problems)) from None
     if base_path.resolve() in above:
         raise user_error("the card extends itself", "let `extends` name another card", where)
-    base = _extended(_read(base_path), base_path, above)
+    base = _merge_extended(_read(base_path), base_path, above)
     data = {key: value for key, value in base.data.items() if key not in NOT_INHERITED}
     spots = base.spots
     for key in NOT_INHERITED:
         spots = without(spots, (key,))
-    for key, value in own.data.items():
+    for key, value in changes.data.items():
         merged = isinstance(value, dict) and isinstance(data.get(key), dict)
         data[key] = data[key] | value if merged else value
-        for place in [(key, inner) for inner in value] if merged else [(key,)]:
-            spots = without(spots, place)
-    return YamlDocument(data, spots | own.spots, own.name)
+        for key_path in [(key, inner) for inner in value] if merged else [(key,)]:
+            spots = without(spots, key_path)
+    return YamlDocument(data, spots | changes.spots, changes.name)
 
 
-def _spelled_out(document: YamlDocument) -> YamlDocument:
+def _spell_out(document: YamlDocument) -> YamlDocument:
     """Return a card with its short forms written out: of a file its name, of a column its kind or nothing."""
     data = dict(document.data)
     for key in ("files", "test_files"):
@@ -534,7 +537,7 @@ def _spelled_out(document: YamlDocument) -> YamlDocument:
     return YamlDocument(data, document.spots, document.name)
 
 
-def _contradictions(card: Card) -> Iterator[Conflict]:
+def _check_contradictions(card: Card) -> Iterator[Conflict]:
     """Yield what a card says in one place and makes impossible, or pointless, in another."""
     if card.format == "arff":
         kind = "an ARFF file"
@@ -544,20 +547,20 @@ def _contradictions(card: Card) -> Iterator[Conflict]:
     for key in sorted(of_text) if card.format != "csv" else ():
         yield (key,), f"{key} has no effect on {kind}", "remove it"
     for name, column in card.columns.items():
-        if column.source in card.made:
-            what = f'column "{name}" is made of "{column.source}", which is no column of the file itself'
-            yield ("columns", name, "from"), what, f"write from: {card.made[column.source]}"
+        if column.source in card.sources:
+            problem = f'column "{name}" is made of "{column.source}", which is no column of the file itself'
+            yield ("columns", name, "from"), problem, f"write from: {card.sources[column.source]}"
         if column.if_missing and not card.missing:
-            what = f'if_missing of column "{name}" needs to know which cells are missing values'
+            problem = f'if_missing of column "{name}" needs to know which cells are missing values'
             fix = 'write them under `missing`, for example missing: ["", "?"]'
-            yield ("columns", name, "if_missing"), what, fix
+            yield ("columns", name, "if_missing"), problem, fix
     if card.column(card.label.column).if_missing:
-        at = ("columns", card.label.column, "if_missing")
+        key_path = ("columns", card.label.column, "if_missing")
         fix = "remove if_missing and write missing_rows: drop"
-        yield at, "a label that is missing cannot be filled in", fix
+        yield key_path, "a label that is missing cannot be filled in", fix
     if card.missing_rows == "drop" and not card.missing:
-        what = "missing_rows: drop needs to know which cells are missing values"
-        yield ("missing_rows",), what, 'write them under `missing`, for example missing: "?"'
+        problem = "missing_rows: drop needs to know which cells are missing values"
+        yield ("missing_rows",), problem, 'write them under `missing`, for example missing: "?"'
     if card.format == "csv" and not card.header and not card.columns:
         fix = "name them under `columns`, in file order"
         yield ("header",), "a file without header needs its columns named", fix
@@ -569,43 +572,46 @@ def _contradictions(card: Card) -> Iterator[Conflict]:
             yield ("files", i), f"file {name} is listed twice", "keep one"
     if card.test_rows and card.test_files:
         yield ("test_rows",), "test_files and test_rows exclude each other", "keep one"
-    yield from _label_contradictions(card)
-    yield from _joint_contradictions(card)
+    yield from _check_label(card)
+    yield from _check_joint_attributes(card)
     for name in card.expected.groups if card.expected else ():
         if name not in card.protected:
-            what = f'"{name}" is no protected attribute of the card'
-            yield ("expected", "groups", name), what, suggest(name, card.protected)
-    if card.counts is not None and card.counts in {*card.columns, *card.test_rows, *dict(card.needed())}:
-        what = f'"{card.counts}" counts the people of a row, so it is no column of theirs'
-        yield ("counts",), what, "name it under `counts` alone"
-    for name, place in card.needed():
+            problem = f'"{name}" is no protected attribute of the card'
+            yield ("expected", "groups", name), problem, suggest(name, card.protected)
+    named_columns = set(chain(card.columns, card.test_rows, dict(card.needed_columns())))
+    if card.counts in named_columns:
+        problem = f'"{card.counts}" counts the people of a row, so it is no column of theirs'
+        yield ("counts",), problem, "name it under `counts` alone"
+    for name, place in card.needed_columns():
         if card.drops(name):
             fix = "list it under `columns`, and not as drop"
             yield place, f'column "{name}" is needed but dropped', fix
         if name == card.label.column and place[0] == "protected":
-            what = f'"{name}" is the label: it cannot be protected, nor what β acts on'
-            yield place, what, "name another column"
+            problem = f'"{name}" is the label: it cannot be protected, nor what β acts on'
+            yield place, problem, "name another column"
 
 
-def _label_contradictions(card: Card) -> Iterator[Conflict]:
+def _check_label(card: Card) -> Iterator[Conflict]:
     """Yield why the unknown outcomes of a card cannot become what it says."""
     if card.column(card.label.column).is_number and card.label.unknown_as == "unfavourable":
-        what = f'unknown_as: unfavourable needs a label of categories, and "{card.label.column}" is a number'
-        yield ("label", "unknown_as"), what, "write unknown_as: level"
+        problem = (
+            f'unknown_as: unfavourable needs a label of categories, and "{card.label.column}" is a number'
+        )
+        yield ("label", "unknown_as"), problem, "write unknown_as: level"
 
 
-def _joint_contradictions(card: Card) -> Iterator[Conflict]:
+def _check_joint_attributes(card: Card) -> Iterator[Conflict]:
     """Yield what is wrong with the joint attributes of a card."""
     single = [name for name, protected in card.protected.items() if protected.of is None]
     for name, protected in card.protected.items():
-        for i, part in enumerate(protected.of or ()):
-            if part not in single:
-                if part in card.protected:
+        for i, part_name in enumerate(protected.of or ()):
+            if part_name not in single:
+                if part_name in card.protected:
                     joint = "a joint attribute itself"
                 else:
                     joint = "no protected attribute"
-                fix = suggest(part, single)
-                yield ("protected", name, "of", i), f'"{part}" is {joint} of the card', fix
+                fix = suggest(part_name, single)
+                yield ("protected", name, "of", i), f'"{part_name}" is {joint} of the card', fix
         if protected.of and name in card.columns:
-            what = f'"{name}" is a column, so no joint attribute can have its name'
-            yield ("protected", name), what, f"call it {'-'.join(protected.of)}-joint"
+            problem = f'"{name}" is a column, so no joint attribute can have its name'
+            yield ("protected", name), problem, f"call it {'-'.join(protected.of)}-joint"

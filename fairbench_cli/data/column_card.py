@@ -92,8 +92,8 @@ class BinsCard(StrictModel):
         if self.levels is None and not self.ordered:
             raise mistake("bins that are categories need names", "write levels, or leave out ordered")
         if self.levels is not None and len(self.levels) != len(edges) + 1:
-            what = f"{len(self.levels)} levels are named, but the edges make {len(edges) + 1} bins"
-            raise mistake(what, "name every bin once, the lowest first")
+            problem = f"{len(self.levels)} levels are named, but the edges make {len(edges) + 1} bins"
+            raise mistake(problem, "name every bin once, the lowest first")
         return self
 
 
@@ -170,6 +170,6 @@ class ColumnCard(StrictModel):
         if self.if_missing == "median" and not number:
             raise mistake("categories have no median", "write if_missing: mode, or if_missing: level")
         if self.if_missing == "level" and number and not self.is_cut:
-            what = "a column that stays a number has no level for missing cells"
-            raise mistake(what, "write if_missing: median, or cut it: bins: {quantiles: 5}")
+            problem = "a column that stays a number has no level for missing cells"
+            raise mistake(problem, "write if_missing: median, or cut it: bins: {quantiles: 5}")
         return self

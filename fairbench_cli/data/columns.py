@@ -32,28 +32,28 @@ class Misfit(UserError):  # noqa: N818 - the mistake is the card's or the file's
     ----------
     column : str
         Its name.
-    what, fix : str
+    problem, fix : str
         What is wrong with it, and what to do.
     cell : str or None
         The cell that shows it.
     """
 
-    def __init__(self, column: str, what: str, fix: str, cell: str | None = None) -> None:
-        super().__init__(Problem(f'column "{column}" {what}', fix))
+    def __init__(self, column: str, problem: str, fix: str, cell: str | None = None) -> None:
+        super().__init__(Problem(f'column "{column}" {problem}', fix))
         self.column = column
         self.cell = cell
 
 
-def by_byte_value(cells: Iterable[str]) -> tuple[str, ...]:
+def sort_by_bytes(cells: Iterable[str]) -> tuple[str, ...]:
     """Return the distinct values sorted by their UTF-8 bytes, as R sorts in the C locale.
 
-    >>> by_byte_value(["b", "é", "Z", "b", "10", "9"])
+    >>> sort_by_bytes(["b", "é", "Z", "b", "10", "9"])
     ('10', '9', 'Z', 'b', 'é')
     """
     return tuple(sorted(set(cells), key=str.encode))
 
 
-def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> Coded:
+def encode_levels(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> Coded:
     """Return cells as codes of the given levels, or of those that occur, by byte value.
 
     Raises
@@ -62,52 +62,52 @@ def coded(name: str, cells: Cells, levels: tuple[str, ...] | None = None) -> Cod
         A cell that is no level, or too many levels.
 
     >>> import pandas as pd
-    >>> column, codes = coded("sex", pd.Series(["m", "f", "m"]))
+    >>> column, codes = encode_levels("sex", pd.Series(["m", "f", "m"]))
     >>> column.levels, codes.tolist()
     (('f', 'm'), [1, 0, 1])
     """
-    first_seen, distinct = _distinct(cells)
+    first_seen, distinct = _factorise_cells(cells)
     if levels is None:
-        levels = by_byte_value(distinct)
+        levels = sort_by_bytes(distinct)
     else:
         levels = levels
     if len(levels) > MOST_LEVELS:
-        what = f"has {len(levels)} levels, more than {MOST_LEVELS}"
-        raise Misfit(name, what, "drop it (an identifier?) or cut its values into bins")
+        problem = f"has {len(levels)} levels, more than {MOST_LEVELS}"
+        raise Misfit(name, problem, "drop it (an identifier?) or cut its values into bins")
     code = {level: k for k, level in enumerate(levels)}
     for value in distinct:
         if value not in code:
-            fix = f"add it to `levels`, or `recode` it to one of: {some_of(levels)}"
+            fix = f"add it to `levels`, or `recode` it to one of: {format_levels(levels)}"
             raise Misfit(name, f'has "{value}", which is not one of its levels', fix, str(value))
     codes: Codes = np.array([code[value] for value in distinct], dtype=np.int16)[first_seen]
     return Column(name, levels), codes
 
 
-def some_of(levels: Sequence[str]) -> str:
+def format_levels(levels: Sequence[str]) -> str:
     """Return levels for a message, ten at most."""
     return ", ".join(levels[:10]) + (", …" if len(levels) > 10 else "")
 
 
-def categories_of(texts: Sequence[str] | NDArray[Any]) -> Cells:
+def to_categories(texts: Sequence[str] | NDArray[Any]) -> Cells:
     r"""Return texts as categories, in the order in which they occur; where most come once, as objects.
 
-    >>> categories_of(["b", "a", "b", "b"]).cat.categories.tolist(), categories_of(["b", "a", "b"]).dtype
+    >>> to_categories(["b", "a", "b", "b"]).cat.categories.tolist(), to_categories(["b", "a", "b"]).dtype
     (['b', 'a'], dtype('O'))
     """
     import pandas as pd
 
     array = np.empty(len(texts), dtype=object)
     array[:] = texts
-    codes, distinct = _factorised(array)
+    codes, distinct = _factorise(array)
     if len(distinct) > len(array) / 2 or "\0" in "".join(distinct):  # pandas' categories end at a NUL
         return pd.Series(array, dtype=object)
     return pd.Series(pd.Categorical.from_codes(codes, pd.Index(distinct, dtype=object)))
 
 
-def _factorised(texts: NDArray[Any]) -> tuple[NDArray[np.intp], list[str]]:
+def _factorise(texts: NDArray[Any]) -> tuple[NDArray[np.intp], list[str]]:
     r"""Return the number of each text and the texts, in the order in which they occur.
 
-    >>> _factorised(np.array(["b", "a", "b", "b\0"], dtype=object))
+    >>> _factorise(np.array(["b", "a", "b", "b\0"], dtype=object))
     (array([0, 1, 0, 2]), ['b', 'a', 'b\x00'])
     """
     import pandas as pd
@@ -119,10 +119,10 @@ def _factorised(texts: NDArray[Any]) -> tuple[NDArray[np.intp], list[str]]:
     return np.array([order.setdefault(text, len(order)) for text in texts], dtype=np.intp), list(order)
 
 
-def relabelled(cells: Cells, text: Callable[[str], str]) -> Cells:
+def relabel_cells(cells: Cells, text: Callable[[str], str]) -> Cells:
     """Return the texts that a function makes of cells; it is asked once a category.
 
-    >>> relabelled(categories_of(["b", "a", "B", "a", "b", "b"]), str.lower).cat.categories.tolist()
+    >>> relabel_cells(to_categories(["b", "a", "B", "a", "b", "b"]), str.lower).cat.categories.tolist()
     ['b', 'a']
     """
     import pandas as pd
@@ -133,7 +133,7 @@ def relabelled(cells: Cells, text: Callable[[str], str]) -> Cells:
     after = [text(cell) for cell in before]
     if after == before:
         return cells
-    codes, distinct = _factorised(np.array(after, dtype=object))
+    codes, distinct = _factorise(np.array(after, dtype=object))
     codes = codes[cells.cat.codes.to_numpy()]
     index = pd.Index(distinct, dtype=object)
     if "\0" in "".join(distinct):
@@ -141,11 +141,11 @@ def relabelled(cells: Cells, text: Callable[[str], str]) -> Cells:
     return pd.Series(pd.Categorical.from_codes(codes, index), cells.index, name=cells.name)
 
 
-def replaced(cells: Cells, where: "pd.Series[bool]", text: str) -> Cells:
+def replace_cells(cells: Cells, where: "pd.Series[bool]", text: str) -> Cells:
     """Return cells with another text where a mask says so.
 
     >>> import pandas as pd
-    >>> replaced(categories_of(["b", "a"]), pd.Series([True, False]), "c").tolist()
+    >>> replace_cells(to_categories(["b", "a"]), pd.Series([True, False]), "c").tolist()
     ['c', 'a']
     """
     if cells.dtype != object and text not in cells.cat.categories:
@@ -153,26 +153,28 @@ def replaced(cells: Cells, where: "pd.Series[bool]", text: str) -> Cells:
     return cells.mask(where, text)
 
 
-def joined(parts: Sequence[Cells]) -> Cells:
+def join_cells(columns: Sequence[Cells]) -> Cells:
     """Return the cells of several files, one file below the other.
 
-    >>> two = joined([categories_of(["b", "b"]), categories_of(["a", "a"])])
-    >>> joined([two, categories_of(["a", "a"])]).cat.categories.tolist()
+    >>> two = join_cells([to_categories(["b", "b"]), to_categories(["a", "a"])])
+    >>> join_cells([two, to_categories(["a", "a"])]).cat.categories.tolist()
     ['b', 'a']
     """
     import pandas as pd
 
-    if any(part.dtype == object for part in parts):
-        return pd.concat([part.astype(object) for part in parts], ignore_index=True)
+    if any(column.dtype == object for column in columns):
+        return pd.concat([column.astype(object) for column in columns], ignore_index=True)
     # pandas makes strings of categories here and there, which it does not join with objects.
-    alike = [part.cat.set_categories(pd.Index(part.cat.categories, dtype=object)).array for part in parts]
+    alike = [
+        column.cat.set_categories(pd.Index(column.cat.categories, dtype=object)).array for column in columns
+    ]
     return pd.Series(pd.api.types.union_categoricals(alike))
 
 
-def _distinct(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
-    """Return `_factorised` of a column's cells, be they categories or objects.
+def _factorise_cells(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
+    """Return `_factorise` of a column's cells, be they categories or objects.
 
-    >>> codes, distinct = _distinct(categories_of(["c", "b", "a", "b", "b", "b"])[1:4])
+    >>> codes, distinct = _factorise_cells(to_categories(["c", "b", "a", "b", "b", "b"])[1:4])
     >>> codes.tolist(), list(distinct)
     ([0, 1, 0], ['b', 'a'])
     """
@@ -181,21 +183,21 @@ def _distinct(cells: Cells) -> tuple[NDArray[np.intp], Sequence[str]]:
     if isinstance(cells.dtype, pd.CategoricalDtype):
         codes, present = pd.factorize(cells.cat.codes.to_numpy())
         return codes, [str(text) for text in cells.cat.categories[present]]
-    return _factorised(cells.to_numpy(dtype=object))
+    return _factorise(cells.to_numpy(dtype=object))
 
 
-def occurring(column: Column, codes: Codes, known: int | None = None) -> Coded:
+def drop_empty_levels(column: Column, codes: Codes, n_decisive: int | None = None) -> Coded:
     """Return a column less the levels without a row: bins that nobody is in, what an ARFF file only declares.
 
-    An empty level would only weigh on a network's score, whose penalty counts levels. With `known` that many
-    rows, the first, decide; the others are then at the nearest level that is left, of two the lower.
+    An empty level would only weigh on a network's score, whose penalty counts levels. With `n_decisive` that
+    many rows, the first, decide; the others are then at the nearest level that is left, of two the lower.
 
     >>> rows = np.array([3, 0, 3, 1, 2], dtype=np.int16)
-    >>> column, codes = occurring(Column("x", ("a", "b", "c", "d")), rows, 3)
+    >>> column, codes = drop_empty_levels(Column("x", ("a", "b", "c", "d")), rows, 3)
     >>> column.levels, codes.tolist()
     (('a', 'd'), [1, 0, 1, 0, 1])
     """
-    present = np.unique(codes[:known])
+    present = np.unique(codes[:n_decisive])
     levels = tuple(column.levels[code] for code in present)
     values = tuple(column.values[code] for code in present) if column.values else ()
     midway = (present[:-1].astype(np.intp) + present[1:]) / 2
@@ -203,7 +205,7 @@ def occurring(column: Column, codes: Codes, known: int | None = None) -> Coded:
     return Column(column.name, levels, column.kind, values), nearest[codes]
 
 
-def as_numbers(name: str, cells: Cells, *, whole: bool) -> Floats:
+def parse_numbers(name: str, cells: Cells, *, whole: bool) -> Floats:
     """Return cells as numbers; whole ones may end in ``.0``.
 
     Raises
@@ -212,17 +214,17 @@ def as_numbers(name: str, cells: Cells, *, whole: bool) -> Floats:
         A cell that is no (whole) number.
 
     >>> import pandas as pd
-    >>> as_numbers("age", pd.Series(["17", "90.0"]), whole=True).tolist()
+    >>> parse_numbers("age", pd.Series(["17", "90.0"]), whole=True).tolist()
     [17.0, 90.0]
     """
     pattern, kind = (_WHOLE, "whole numbers") if whole else (_REAL, "numbers")
-    seen, distinct = (slice(None), cells.tolist()) if cells.dtype == object else _distinct(cells)
+    seen, distinct = (slice(None), cells.tolist()) if cells.dtype == object else _factorise_cells(cells)
     if all(map(pattern.fullmatch, distinct)):
         numbers = np.fromiter(map(float, distinct), np.float64, len(distinct))
         if np.isfinite(numbers).all():
             return numbers[seen]
-    cell = next(one for one in distinct if not pattern.fullmatch(one) or not math.isfinite(float(one)))
-    raise Misfit(name, f'should hold {kind} but has "{cell}"', _no_number(cell), str(cell))
+    cell = next(text for text in distinct if not pattern.fullmatch(text) or not math.isfinite(float(text)))
+    raise Misfit(name, f'should hold {kind} but has "{cell}"', _fix_for_text(cell), str(cell))
 
 
 def is_number(cell: str, *, whole: bool = False) -> bool:
@@ -231,14 +233,14 @@ def is_number(cell: str, *, whole: bool = False) -> bool:
     >>> is_number("-1.5e3"), is_number("1.5", whole=True), is_number("nan")
     (True, False, False)
     """
-    found = (_WHOLE if whole else _REAL).fullmatch(cell)
-    return found is not None and math.isfinite(float(cell))
+    match = (_WHOLE if whole else _REAL).fullmatch(cell)
+    return match is not None and math.isfinite(float(cell))
 
 
-def kind_of(cells: Iterable[str]) -> Literal["nominal", "integer", "real"]:
+def find_kind(cells: Iterable[str]) -> Literal["nominal", "integer", "real"]:
     """Return the kind of column that cells make: (whole) numbers, or categories, as no cells do.
 
-    >>> kind_of(["1", "2.0"]), kind_of(["1", "2.5"]), kind_of(["1", "-"])
+    >>> find_kind(["1", "2.0"]), find_kind(["1", "2.5"]), find_kind(["1", "-"])
     ('integer', 'real', 'nominal')
     """
     distinct = set(cells)
@@ -249,7 +251,7 @@ def kind_of(cells: Iterable[str]) -> Literal["nominal", "integer", "real"]:
     return "real"
 
 
-def _no_number(cell: str) -> str:
+def _fix_for_text(cell: str) -> str:
     """Return the fix for a cell that should be a (whole) number and is not."""
     if is_number(cell):
         return "write `kind: real`: it has decimals"
@@ -264,7 +266,7 @@ MISSING = "missing"  # the level of missing cells
 GAPS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "Null", "<NA>")
 
 
-def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_], called: str = MISSING) -> Coded:
+def add_missing_level(column: Column, codes: Codes, gap: NDArray[np.bool_], called: str = MISSING) -> Coded:
     """Return a column with one more level, "missing", in the rows of a gap; it is then nominal.
 
     Parameters
@@ -274,25 +276,25 @@ def with_missing(column: Column, codes: Codes, gap: NDArray[np.bool_], called: s
     gap : bool array, shape (rows,)
         Where the value is missing.
 
-    >>> column, codes = with_missing(Column("x", ("a",)), np.zeros(1, np.int16), np.array([True, False]))
+    >>> column, codes = add_missing_level(Column("x", ("a",)), np.zeros(1, np.int16), np.array([True, False]))
     >>> column.levels, codes.tolist()
     (('a', 'missing'), [1, 0])
     """
-    every = np.full(len(gap), len(column.levels), dtype=np.int16)
-    every[~gap] = codes
-    return Column(column.name, (*column.levels, called)), every
+    all_codes = np.full(len(gap), len(column.levels), dtype=np.int16)
+    all_codes[~gap] = codes
+    return Column(column.name, (*column.levels, called)), all_codes
 
 
 def bin_numbers(
-    name: str, numbers: Floats, bins: BinsCard, *, whole: bool, known: int | None = None
+    name: str, numbers: Floats, bins: BinsCard, *, whole: bool, n_decisive: int | None = None
 ) -> Coded:
     """Return numbers cut into bins.
 
     Whole numbers get labels such as ``25-31``, others such as ``(24.3, 31.6]``; the end bins of given edges
     are called ``<=25`` and ``>60`` (closed on the left: ``<25`` and ``>=60``), whatever the data are; a card
     may name the bins of given edges, and say that they are categories. The edges of quantiles are numbers of
-    the data, and numbers that come often make for fewer bins. With `known` the bins are those of that many
-    numbers, the first, and the end bins take what is beyond.
+    the data, and numbers that come often make for fewer bins. With `n_decisive` the bins are those of that
+    many numbers, the first, and the end bins take what is beyond.
 
     Raises
     ------
@@ -308,12 +310,12 @@ def bin_numbers(
     >>> bin_numbers("age", ages, BinsCard(edges=(25, 60), closed="left"), whole=True)[0].levels
     ('<25', '25-59', '>=60')
     """
-    decisive = numbers[:known]
+    decisive = numbers[:n_decisive]
     if bins.edges is not None:
-        labels = _edge_labels(np.array(bins.edges), whole=whole, left=bins.closed == "left")
+        labels = _edge_labels(np.array(bins.edges), whole=whole, closed_left=bins.closed == "left")
         ends = min(bins.edges[0], decisive.min()), max(bins.edges[-1], decisive.max())
-        edges = np.array([ends[0], *bins.edges, ends[1]])
-        what = "has edges with no number between them"
+        edges = np.concatenate([ends[:1], bins.edges, ends[1:]])
+        problem = "has edges with no number between them"
         fix = "use fewer edges"
     else:
         if bins.low is None:
@@ -325,21 +327,21 @@ def bin_numbers(
         else:
             high = bins.high
         if low >= high:
-            what = f"cannot be cut into bins: from {low:g} to {high:g} there is no room"
-            raise Misfit(name, what, "drop it, make it nominal, or correct `low` and `high`")
+            problem = f"cannot be cut into bins: from {low:g} to {high:g} there is no room"
+            raise Misfit(name, problem, "drop it, make it nominal, or correct `low` and `high`")
         if bins.quantiles is not None:
             edges = _quantile_edges(decisive, bins.quantiles)
         else:
             edges = np.linspace(low, high, (bins.count or 0) + 1)
-        firsts = np.array([np.ceil(edges[0]), *np.floor(edges[1:]) + 1])
+        firsts = np.concatenate([np.ceil(edges[:1]), np.floor(edges[1:]) + 1])
         if whole:
             labels = _whole_labels(firsts, short=bins.quantiles is not None)
         else:
             labels = _real_labels(edges)
-        what = f"is cut too finely: {len(edges) - 1} bins from {low:g} to {high:g} are too narrow"
+        problem = f"is cut too finely: {len(edges) - 1} bins from {low:g} to {high:g} are too narrow"
         fix = "use fewer bins"
     if labels is None or len(set(labels)) < len(labels):
-        raise Misfit(name, what, fix)
+        raise Misfit(name, problem, fix)
     side: Literal["left", "right"] = "right" if bins.closed == "left" else "left"
     codes: Codes = np.searchsorted(edges[1:-1], numbers, side).astype(np.int16)
     levels = bins.levels or tuple(labels)
@@ -355,34 +357,36 @@ def _quantile_edges(numbers: Floats, count: int) -> Floats:
     Where the highest number fills more than a quantile, it has a bin of its own.
     """
     ordered = np.sort(numbers)
-    places = [-(-k * len(ordered) // count) - 1 for k in range(1, count)]  # the least of k/count of the rows
+    positions = [
+        -(-k * len(ordered) // count) - 1 for k in range(1, count)
+    ]  # the least of k/count of the rows
     below = ordered[ordered < ordered[-1]][-1]
-    inner = np.minimum(ordered[np.maximum(places, 0)], below)
-    edges: Floats = np.unique([ordered[0], *inner, ordered[-1]])
+    inner = np.minimum(ordered[np.maximum(positions, 0)], below)
+    edges: Floats = np.unique(np.concatenate([ordered[:1], inner, ordered[-1:]]))
     if inner[0] == ordered[0]:  # the lowest number fills a quantile: its bin is that number alone
         edges = np.concatenate([edges[:1], edges])
     return edges
 
 
-def _edge_labels(inner: Floats, *, whole: bool, left: bool) -> list[str] | None:
+def _edge_labels(inner: Floats, *, whole: bool, closed_left: bool) -> list[str] | None:
     """Return the labels of the bins that given edges make; None where no whole number is between two."""
-    first = edge_word(inner[0])
-    last = edge_word(inner[-1])
+    first_edge = format_edge(inner[0])
+    last_edge = format_edge(inner[-1])
     if whole:
-        between = _whole_labels(np.ceil(inner) if left else np.floor(inner) + 1, short=True)
+        between = _whole_labels(np.ceil(inner) if closed_left else np.floor(inner) + 1, short=True)
     else:
-        pairs = (f"{edge_word(a)}, {edge_word(b)}" for a, b in pairwise(inner))
-        between = [f"[{pair})" if left else f"({pair}]" for pair in pairs]
-    if left:
-        ends = (f"<{first}", f">={last}")
+        pairs = (f"{format_edge(a)}, {format_edge(b)}" for a, b in pairwise(inner))
+        between = [f"[{pair})" if closed_left else f"({pair}]" for pair in pairs]
+    if closed_left:
+        ends = (f"<{first_edge}", f">={last_edge}")
     else:
-        ends = (f"<={first}", f">{last}")
+        ends = (f"<={first_edge}", f">{last_edge}")
     if between is None:
         return None
     return [ends[0], *between, ends[1]]
 
 
-def edge_word(edge: float) -> str:
+def format_edge(edge: float) -> str:
     """Return an edge as text, without a needless ``.0``."""
     if float(edge).is_integer() and abs(edge) < 1e15:
         return str(int(edge))
@@ -402,9 +406,9 @@ def cap_numbers(name: str, numbers: Floats, cap: int) -> Coded:
     (('0', '1', '2', '3+'), [0, 2, 3])
     """
     if numbers.min() < 0:
-        what = f"has {numbers.min():g}, but cap needs numbers from 0 on"
-        raise Misfit(name, what, "in place of cap write bins: {quantiles: 5}")
-    levels = (*(str(i) for i in range(cap)), f"{cap}+")
+        problem = f"has {numbers.min():g}, but cap needs numbers from 0 on"
+        raise Misfit(name, problem, "in place of cap write bins: {quantiles: 5}")
+    levels = (*map(str, range(cap)), f"{cap}+")
     values = tuple(map(float, range(cap + 1)))
     return Column(name, levels, "bins", values), np.minimum(numbers, cap).astype(np.int16)
 
@@ -423,8 +427,8 @@ def keep_numbers(name: str, numbers: Floats) -> Coded:
     """
     values, codes = np.unique(numbers, return_inverse=True)
     if len(values) > MOST_LEVELS:
-        what = f"has {len(values)} different numbers, more than {MOST_LEVELS}"
-        raise Misfit(name, what, "cut them: bins: {quantiles: 5}; or round them")
+        problem = f"has {len(values)} different numbers, more than {MOST_LEVELS}"
+        raise Misfit(name, problem, "cut them: bins: {quantiles: 5}; or round them")
     levels = tuple(str(int(x)) if x.is_integer() else repr(x) for x in values.tolist())
     return Column(name, levels, "number", tuple(values.tolist())), codes.astype(np.int16)
 
@@ -434,10 +438,10 @@ def _whole_labels(firsts: Floats, *, short: bool) -> list[str] | None:
 
     None where a range is empty; with `short` a range of one number is called by it.
     """
-    ranges = [(int(first), int(after) - 1) for first, after in pairwise(firsts)]
-    if any(first > last for first, last in ranges):
+    ranges = [(int(low), int(after) - 1) for low, after in pairwise(firsts)]
+    if any(low > high for low, high in ranges):
         return None
-    return [str(first) if short and first == last else f"{first}-{last}" for first, last in ranges]
+    return [str(low) if short and low == high else f"{low}-{high}" for low, high in ranges]
 
 
 def _real_labels(edges: Floats) -> list[str]:
@@ -446,10 +450,11 @@ def _real_labels(edges: Floats) -> list[str]:
     for digits in (6, 9, 12, 15):
         written = [f"{edge:.{digits}g}" for edge in edges]
         if edges[0] < edges[1]:
-            first = f"[{written[0]}, {written[1]}]"
+            first_label = f"[{written[0]}, {written[1]}]"
         else:
-            first = written[0]
-        labels = [first, *(f"({a}, {b}]" for a, b in pairwise(written[1:]))]
+            first_label = written[0]
+        labels = [first_label]
+        labels += [f"({low}, {high}]" for low, high in pairwise(written[1:])]
         if len(set(written[1:])) == len(edges) - 1:
             break
     return labels

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from fairbench_cli.base.errors import Problem, UserError
@@ -42,7 +43,7 @@ CONTEXT: dict[str, Any] = {
 }
 
 
-def croissant(
+def to_croissant(
     card: Card, columns: Sequence[Column] = (), sha256: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """Return a card as Croissant metadata, ready for JSON.
@@ -64,36 +65,37 @@ def croissant(
     UserError
         When the card does not say what the format asks for: a licence, a source, a citation, checksums.
     """
-    known = dict(sha256 or {}) | {file.name: file.sha256 for file in card.every_file if file.sha256}
-    problems = list(_lacking(card, known))
+    checksums = dict(sha256 or {}) | {file.name: file.sha256 for file in card.every_file if file.sha256}
+    problems = list(_check_metadata(card, checksums))
     if problems:
         raise UserError(*problems)
     files = card.every_file
     ids = slugs([file.name] for file in files)
-    authors, year = _published(card.citation)
-    found: dict[str, Any] = {
+    authors, year = _parse_citation(card.citation)
+    metadata: dict[str, Any] = {
         "@context": CONTEXT,
         "@type": "sc:Dataset",
-        "conformsTo": [*CONFORMS_TO],
+        "conformsTo": list(CONFORMS_TO),
         "name": card.name,
         "description": " ".join(filter(None, (f"{card.title}.", card.note))),
         "url": card.source,
-        "license": _licence(card.licence),
+        "license": _format_licence(card.licence),
         "citeAs": card.citation,
         "creator": authors,
         "datePublished": year,
         "version": "1.0.0",
         "keywords": ["fairness", "tabular", *card.protected],
         "distribution": [
-            _file(card, file, known[file.name], at) for file, at in zip(files, ids, strict=True)
+            _file_object(card, file, checksums[file.name], file_id)
+            for file, file_id in zip(files, ids, strict=True)
         ],
-        "recordSet": [_records(card, at, columns or named_columns(card)) for at in ids],
-        **{f"rai:{key}": text for key, text in _responsible(card).items()},
+        "recordSet": [_record_set(card, file_id, columns or named_columns(card)) for file_id in ids],
+        **{f"rai:{key}": text for key, text in _describe_responsibly(card).items()},
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in metadata.items() if value}
 
 
-def _lacking(card: Card, sha256: Mapping[str, str]) -> Iterator[Problem]:
+def _check_metadata(card: Card, sha256: Mapping[str, str]) -> Iterator[Problem]:
     """Yield what the format asks for and the card does not say."""
     for key in ("source", "licence", "citation"):
         if not getattr(card, key):
@@ -104,17 +106,18 @@ def _lacking(card: Card, sha256: Mapping[str, str]) -> Iterator[Problem]:
         )
     for file in card.every_file:
         if file.name not in sha256:
-            what = f"Croissant needs the sha256 of {file.name}"
-            yield Problem(what, "get the file, or write its sha256 in the card", card.where("files"))
+            problem = f"Croissant needs the sha256 of {file.name}"
+            yield Problem(problem, "get the file, or write its sha256 in the card", card.where("files"))
 
 
-def _published(citation: str) -> tuple[list[dict[str, str]], str]:
+def _parse_citation(citation: str) -> tuple[list[dict[str, str]], str]:
     """Return who made the data and in which year, by a citation "Surname, I. and Surname, I. (1996). Title".
 
-    >>> authors, year = _published("Angwin, J., van Larson, J. K. and Kirchner, L. (2016). Machine bias.")
+    >>> citation = "Angwin, J., van Larson, J. K. and Kirchner, L. (2016). Machine bias."
+    >>> authors, year = _parse_citation(citation)
     >>> [author["name"] for author in authors], year
     (['Angwin, J.', 'van Larson, J. K.', 'Kirchner, L.'], '2016')
-    >>> _published("US Census Bureau (2018). PUMS.")[0]
+    >>> _parse_citation("US Census Bureau (2018). PUMS.")[0]
     [{'@type': 'sc:Organization', 'name': 'US Census Bureau'}]
     """
     match = re.match(r"(.+?) \((\d{4})\)", citation)
@@ -125,10 +128,10 @@ def _published(citation: str) -> tuple[list[dict[str, str]], str]:
     return [{"@type": kind, "name": name} for kind, name in zip(kinds, names, strict=True)], match[2]
 
 
-def _licence(text: str) -> str | dict[str, str]:
+def _format_licence(text: str) -> str | dict[str, str]:
     """Return the address of a licence of Creative Commons, or any other as it is called.
 
-    >>> _licence("CC BY-SA 3.0")
+    >>> _format_licence("CC BY-SA 3.0")
     'https://creativecommons.org/licenses/by-sa/3.0/'
     """
     if match := re.match(r"CC (BY[-A-Z]*) (\d\.\d)", text):
@@ -138,90 +141,117 @@ def _licence(text: str) -> str | dict[str, str]:
     return {"@type": "sc:CreativeWork", "name": text}
 
 
-def _file(card: Card, file: DataFile, sha256: str, at: str) -> dict[str, Any]:
-    said = []
+def _file_object(card: Card, file: DataFile, sha256: str, file_id: str) -> dict[str, Any]:
+    """Return a file with how it is to be read."""
+    sentences = []
     if card.format == "csv":
-        said += [] if card.header else ["No header: the columns are those of the card, in its order"]
-        said += [] if card.separator == "," else [f'Cells are separated by "{card.separator}"']
-        said += [] if card.decimal == "." else ["Decimals follow a comma"]
-        said += [f'What follows "{card.comment}" is a comment'] if card.comment else []
-    said += [f"Missing values are written {', '.join(map(repr, card.missing))}"] if card.missing else []
-    found = {"@type": "cr:FileObject", "@id": at, "name": file.name, "description": ". ".join(said)}
-    found |= {"contentUrl": file.url or file.name, "encodingFormat": MEDIA[card.format], "sha256": sha256}
-    return {key: value for key, value in found.items() if value}
+        if not card.header:
+            sentences.append("No header: the columns are those of the card, in its order")
+        if card.separator != ",":
+            sentences.append(f'Cells are separated by "{card.separator}"')
+        if card.decimal != ".":
+            sentences.append("Decimals follow a comma")
+        if card.comment:
+            sentences.append(f'What follows "{card.comment}" is a comment')
+    if card.missing:
+        sentences.append(f"Missing values are written {', '.join(map(repr, card.missing))}")
+    description = ". ".join(sentences)
+    fields = {"@type": "cr:FileObject", "@id": file_id, "name": file.name, "description": description}
+    fields |= {"contentUrl": file.url or file.name, "encodingFormat": MEDIA[card.format], "sha256": sha256}
+    return {key: value for key, value in fields.items() if value}
 
 
 def named_columns(card: Card) -> tuple[Column, ...]:
     """Return the columns that a card names and uses, without their levels."""
-    names = dict.fromkeys([*card.columns, *(name for name, _ in card.needed())])
+    names = dict.fromkeys(chain(card.columns, (name for name, _ in card.needed_columns())))
     return tuple(Column(name, ()) for name in names if not card.drops(name))
 
 
-def _records(card: Card, file: str, columns: Sequence[Column]) -> dict[str, Any]:
+def _record_set(card: Card, file: str, columns: Sequence[Column]) -> dict[str, Any]:
     """Return the columns of a file, which has the id `file`."""
     fields = []
     if card.counts:
         columns = (*columns, Column(card.counts, ()))
     else:
         columns = columns
-    for column, at in zip(columns, slugs([column.name] for column in columns), strict=True):
-        own = card.column(column.name)
+    for column, column_id in zip(columns, slugs([column.name] for column in columns), strict=True):
+        entry = card.column(column.name)
         if column.name == card.counts:
             kind = "sc:Integer"
         else:
-            kind = TYPES.get(own.kind, "sc:Text")
-        found: dict[str, Any] = {"@type": "cr:Field", "@id": f"{file}/rows/{at}", "name": column.name}
-        place = {"fileObject": {"@id": file}, "extract": {"column": own.source or column.name}}
-        found |= {
-            "description": _described(card, column, own),
-            "dataType": [kind, "cr:Label"] if column.name == card.label.column else kind,
-            "source": place,
+            kind = TYPES.get(entry.kind, "sc:Text")
+        field_entry: dict[str, Any] = {
+            "@type": "cr:Field",
+            "@id": f"{file}/rows/{column_id}",
+            "name": column.name,
         }
-        fields.append(found)
+        origin = {"fileObject": {"@id": file}, "extract": {"column": entry.source or column.name}}
+        field_entry |= {
+            "description": _describe_column(card, column, entry),
+            "dataType": [kind, "cr:Label"] if column.name == card.label.column else kind,
+            "source": origin,
+        }
+        fields.append(field_entry)
     return {"@type": "cr:RecordSet", "@id": f"{file}/rows", "name": f"{file}: rows", "field": fields}
 
 
-def _described(card: Card, column: Column, own: ColumnCard) -> str:
+def _describe_column(card: Card, column: Column, entry: ColumnCard) -> str:
     """Return the description of a column: its role, and what its cells mean."""
-    said = ["How many rows a row stands for"] if column.name == card.counts else []
+    sentences = ["How many rows a row stands for"] if column.name == card.counts else []
     if column.name == card.label.column:
-        said.append(f'The outcome; "{card.label.favourable}" is called favourable')
+        sentences.append(f'The outcome; "{card.label.favourable}" is called favourable')
     if column.name in card.protected:
-        said.append(f"A protected attribute; deprived: {', '.join(card.protected[column.name].deprived)}")
-    if own.recode:
-        said.append(f"Meanings: {', '.join(f'{cell} is {level}' for cell, level in own.recode.items())}")
-    elif column.kind == "nominal" and own.kind == "nominal" and 0 < len(column.levels) <= MOST_LEVELS:
-        said.append(f"Values: {', '.join(level or 'empty' for level in column.levels)}")
-    if said:
-        return f"{'. '.join(said)}."
+        sentences.append(
+            f"A protected attribute; deprived: {', '.join(card.protected[column.name].deprived)}"
+        )
+    if entry.recode:
+        sentences.append(
+            f"Meanings: {', '.join(f'{cell} is {level}' for cell, level in entry.recode.items())}"
+        )
+    elif column.kind == "nominal" and entry.kind == "nominal" and 0 < len(column.levels) <= MOST_LEVELS:
+        sentences.append(f"Values: {', '.join(level or 'empty' for level in column.levels)}")
+    if sentences:
+        return f"{'. '.join(sentences)}."
     return f"{column.name}."
 
 
-def _responsible(card: Card) -> dict[str, str | list[str]]:
+def _describe_responsibly(card: Card) -> dict[str, str | list[str]]:
     """Return the responsible AI properties, those that the card has something to say of."""
     about = card.about
     expected = card.expected
-    single = [name for name, own in card.protected.items() if own.of is None]
-    rates = [
-        f"Share of {card.outcome} by {name}: "
-        + ", ".join(f"{level} {rate:.3g}" for level, rate in groups.items())
-        for name, groups in (expected.groups.items() if expected else ())
+    single = [name for name, protected in card.protected.items() if protected.of is None]
+    rates = []
+    if expected:
+        for name, groups in expected.groups.items():
+            shares = ", ".join(f"{level} {rate:.3g}" for level, rate in groups.items())
+            rates.append(f"Share of {card.outcome} by {name}: {shares}")
+    biases = []
+    limitations = []
+    for trap in card.traps:
+        note = trap.note
+        if trap.column:
+            note = f"{trap.column}: {trap.note}"
+        if trap.kind in BIASED:
+            biases.append(note)
+        else:
+            limitations.append(note)
+    gone = [f"Left out: {excluded}. {whom_it_matters}" for excluded, whom_it_matters in card.left_out.items()]
+    uses = [
+        f"Studies of fairness: predicting {card.label.column}, and comparing groups by {', '.join(single)}"
     ]
-    known = [
-        (trap.kind in BIASED, f"{trap.column}: {trap.note}" if trap.column else trap.note)
-        for trap in card.traps
-    ]
-    gone = [f"Left out: {what}. {whom_it_matters}" for what, whom_it_matters in card.left_out.items()]
-    use = f"Studies of fairness: predicting {card.label.column}, and comparing groups by {', '.join(single)}"
+    collection = missing = ""
+    if about:
+        collection = f"{about.who} Recorded: {about.when}"
+        uses.insert(0, f"Recorded for: {about.purpose}")
+    if card.missing:
+        missing = f"Cells that mean a missing value: {', '.join(map(repr, card.missing))}"
     return {
-        "dataCollection": f"{about.who} Recorded: {about.when}" if about else "",
-        "dataUseCases": [*([f"Recorded for: {about.purpose}"] if about else []), use],
-        "dataBiases": [*rates, *card.group_words, *(note for biased, note in known if biased)],
-        "dataLimitations": [*(note for biased, note in known if not biased), *gone],
+        "dataCollection": collection,
+        "dataUseCases": uses,
+        "dataBiases": rates + card.group_words + biases,
+        "dataLimitations": limitations + gone,
         "dataPreprocessingProtocol": gone,
-        "dataCollectionMissingData": f"Cells that mean a missing value: {', '.join(map(repr, card.missing))}"
-        if card.missing
-        else "",
+        "dataCollectionMissingData": missing,
         "dataSocialImpact": card.outcome_words,
         "personalSensitiveInformation": single,
     }

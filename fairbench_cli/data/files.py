@@ -12,7 +12,7 @@ import pandas as pd
 
 from fairbench_cli.base.errors import shown, user_error
 from fairbench_cli.base.files import read_text
-from fairbench_cli.data.columns import categories_of, relabelled
+from fairbench_cli.data.columns import relabel_cells, to_categories
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -43,7 +43,7 @@ class TextCells:
     path : Path
         The file.
     frame : DataFrame
-        One column of text per column, as `categories_of` makes them; names may repeat or be empty.
+        One column of text per column, as `to_categories` makes them; names may repeat or be empty.
     lines : sequence of int
         The line of each row.
     declared : dict
@@ -66,12 +66,12 @@ def read_cells(
     header: bool = True,
     separator: str = ",",
     comment: str | None = None,
-    wanted: Callable[[str], bool] | None = None,
+    is_wanted: Callable[[str], bool] | None = None,
 ) -> TextCells:
     """Return a file as stripped text cells; without a header, columns are called 0, 1 and so on.
 
     Blank lines are left out, unless the file has one column only: there, each is an empty cell. Columns whose
-    name is not `wanted` are left out too, unless none is.
+    name is not wanted are left out too, unless none is.
 
     Raises
     ------
@@ -79,40 +79,44 @@ def read_cells(
         For an empty file, a row of another length than the first, or bytes that are not UTF-8.
     """
     if kind == "parquet":
-        return _parquet(path, wanted)
+        return _read_parquet(path, is_wanted)
     text = read_text(path, "utf-8-sig", newline="")
     declared: dict[str, tuple[str, ...]] = {}
     if kind == "arff":
         lines = list(_lines(text))
         start, names, declared = _arff_header(lines, path)
-        some = _places(names, wanted)
-        numbers, columns = _filled(_arff_rows(lines, start, path), len(names), path, "the header", some)
+        selected = _select_columns(names, is_wanted)
+        numbers, columns = _read_columns(
+            _arff_rows(lines, start, path), len(names), path, "the header", selected
+        )
     else:
-        found = _csv_rows(_lines(text, separator), separator, comment, path)
-        first = next((row for row in found if row[1] not in _BLANK), None)
-        if first is None:
+        rows = _csv_rows(_lines(text, separator), separator, comment, path)
+        first_row = next((row for row in rows if row[1] not in _BLANK), None)
+        if first_row is None:
             raise user_error("the file is empty", "give a file with rows", f"{path}:1")
-        names = [name.strip() if header else str(j) for j, name in enumerate(first[1])]
-        some = _places(names, wanted)
-        like, rest = ("the header", found) if header else ("the first row", chain([first], found))
+        names = [name.strip() if header else str(j) for j, name in enumerate(first_row[1])]
+        selected = _select_columns(names, is_wanted)
+        reference, remaining_rows = (
+            ("the header", rows) if header else ("the first row", chain([first_row], rows))
+        )
         fix = _row_fix(list(islice(_lines(text), 100)), names)
-        numbers, columns = _filled(rest, len(names), path, like, some, fix)
+        numbers, columns = _read_columns(remaining_rows, len(names), path, reference, selected, fix)
     if not numbers:
         raise user_error("the file has column names but no rows", "give at least one row", str(path))
-    return TextCells(path, _frame(columns, [names[j] for j in some]), numbers, declared, tuple(names))
+    return TextCells(path, _frame(columns, [names[j] for j in selected]), numbers, declared, tuple(names))
 
 
 def _lines(text: str, separator: str = "") -> Iterator[str]:
     """Yield the lines of a text with their ends, one at a time: a list takes as much memory as the text."""
-    for found in (_LINE if "\r" in text else _UNIX_LINE).finditer(text):
+    for match in (_LINE if "\r" in text else _UNIX_LINE).finditer(text):
         # Blanks at the end are no empty cell.
-        yield found[0].rstrip(" \r\n") + "\n" if separator == " " else found[0]
+        yield match[0].rstrip(" \r\n") + "\n" if separator == " " else match[0]
 
 
 def _row_fix(lines: list[str], names: list[str]) -> str:
     """Return the fix for a row of another length; where a semicolon, say, cuts all, it names that."""
     if len(names) == 1:
-        fitting = separator_of([line for line in lines if line.strip()])
+        fitting = guess_separator([line for line in lines if line.strip()])
     else:
         fitting = " "
     if fitting in names[0] and fitting != " ":
@@ -120,40 +124,42 @@ def _row_fix(lines: list[str], names: list[str]) -> str:
     return _EVERY_ROW
 
 
-def _places(names: list[str], wanted: Callable[[str], bool] | None) -> list[int]:
+def _select_columns(names: list[str], is_wanted: Callable[[str], bool] | None) -> list[int]:
     """Return which columns are wanted; all, if none is."""
-    every = range(len(names))
-    return [j for j in every if wanted is None or wanted(names[j])] or list(every)
+    indices = range(len(names))
+    return [j for j in indices if is_wanted is None or is_wanted(names[j])] or list(indices)
 
 
 def _frame(columns: Iterable[Sequence[str]], names: list[str]) -> pd.DataFrame:
     """Return columns of cells, stripped."""
-    stripped = (relabelled(categories_of(cells), str.strip) for cells in columns)
+    stripped = (relabel_cells(to_categories(cells), str.strip) for cells in columns)
     frame = pd.DataFrame(dict(enumerate(stripped)))
     frame.columns = pd.Index(names, dtype=object)
     return frame
 
 
-def differ(frame: pd.DataFrame, name: str) -> bool:
+def has_different_cells(frame: pd.DataFrame, name: str) -> bool:
     """Return whether the columns called `name` have different cells."""
-    same = frame.loc[:, frame.columns == name]
-    return not all(same.iloc[:, 0].equals(same.iloc[:, j]) for j in range(1, same.shape[1]))
+    columns = frame.loc[:, frame.columns == name]
+    return not all(columns.iloc[:, 0].equals(columns.iloc[:, j]) for j in range(1, columns.shape[1]))
 
 
-def _parquet(path: Path, wanted: Callable[[str], bool] | None) -> TextCells:
+def _read_parquet(path: Path, is_wanted: Callable[[str], bool] | None) -> TextCells:
     """Return a Parquet file as text cells; a null is an empty cell, and a row's line its number."""
     import duckdb
 
     try:
         with duckdb.connect() as connection:
             connection.execute("SET enable_progress_bar=false")
-            every = connection.execute("SELECT * FROM read_parquet($path) LIMIT 0", {"path": str(path)})
-            names = [str(column[0]) for column in every.description or ()]
-            some = [names[j] for j in _places(names, wanted)]
-            frame = _frame((_parquet_column(connection, path, name) for name in some), some)
+            empty_query = connection.execute("SELECT * FROM read_parquet($path) LIMIT 0", {"path": str(path)})
+            names = [str(column[0]) for column in empty_query.description or ()]
+            selected = [names[j] for j in _select_columns(names, is_wanted)]
+            frame = _frame((_parquet_column(connection, path, name) for name in selected), selected)
     except (duckdb.Error, OSError) as error:
-        first = str(error).splitlines()[0]
-        raise user_error(f"not a Parquet file: {first}", "check the path and the format", str(path)) from None
+        first_line = str(error).splitlines()[0]
+        raise user_error(
+            f"not a Parquet file: {first_line}", "check the path and the format", str(path)
+        ) from None
     if frame.empty:
         raise user_error("the file has column names but no rows", "give at least one row", str(path))
     return TextCells(path, frame, range(1, len(frame) + 1), {}, tuple(names))
@@ -179,24 +185,26 @@ def _csv_rows(lines: Iterable[str], separator: str, comment: str | None, path: P
         raise user_error(f"not a CSV row: {error}", "check the quotes", f"{path}:{reader.line_num}") from None
 
 
-def _filled(
-    rows: Iterable[Row], width: int, path: Path, like: str, some: list[int], fix: str = _EVERY_ROW
+def _read_columns(
+    rows: Iterable[Row], width: int, path: Path, reference: str, selected: list[int], fix: str = _EVERY_ROW
 ) -> tuple[list[int], Iterator[list[str]]]:
     """Return the lines of the rows that are not blank, and some columns, checking that each row has `width`.
 
     Equal cells of a column are one text in memory, unless it has very many.
     """
     lines: list[int] = []
-    kept: list[list[str]] = []
-    columns: list[list[str]] = [[] for _ in some]
-    known: list[dict[str, str]] = [{} for _ in some]
+    block: list[list[str]] = []
+    columns: list[list[str]] = [[] for _ in selected]
+    shared_texts: list[dict[str, str]] = [{} for _ in selected]
 
     def turn() -> None:
-        every = list(zip(*kept, strict=True))
-        for j, cells, texts in zip(some, columns, known, strict=True) if kept else ():
+        block_columns = list(zip(*block, strict=True))
+        for j, cells, texts in zip(selected, columns, shared_texts, strict=True) if block else ():
             shared = len(texts) <= MOST_SHARED
-            cells.extend(map(texts.setdefault, every[j], every[j]) if shared else every[j])
-        kept.clear()
+            cells.extend(
+                map(texts.setdefault, block_columns[j], block_columns[j]) if shared else block_columns[j]
+            )
+        block.clear()
 
     for line, row in rows:
         if len(row) < 2 and row in _BLANK:
@@ -204,15 +212,15 @@ def _filled(
                 continue
             row = [""]  # in a single column a blank line is an empty cell
         if len(row) != width:
-            raise user_error(f"the row has {len(row)} cells, {like} {width}", fix, f"{path}:{line}")
+            raise user_error(f"the row has {len(row)} cells, {reference} {width}", fix, f"{path}:{line}")
         lines.append(line)
-        kept.append(row)
-        if len(kept) == BLOCK:
+        block.append(row)
+        if len(block) == BLOCK:
             turn()
     turn()
-    known.clear()
+    shared_texts.clear()
     columns.reverse()
-    return lines, (columns.pop() for _ in some)  # each is freed as soon as it has been looked at
+    return lines, (columns.pop() for _ in selected)  # each is freed as soon as it has been looked at
 
 
 def _arff_rows(lines: list[str], start: int, path: Path) -> Iterator[Row]:
@@ -223,10 +231,10 @@ def _arff_rows(lines: list[str], start: int, path: Path) -> Iterator[Row]:
             continue
         if row.startswith("{"):
             raise user_error("sparse ARFF is not read", "write every cell out", f"{path}:{line}")
-        yield line, _split(row, f"{path}:{line}")
+        yield line, _split_arff_line(row, f"{path}:{line}")
 
 
-def _split(text: str, where: str) -> list[str]:
+def _split_arff_line(text: str, where: str) -> list[str]:
     """Return the cells of a line of ARFF; a cell may be in either quotes."""
     if "'" not in text and '"' not in text:
         return [cell.strip() for cell in text.split(",")]
@@ -257,31 +265,33 @@ def _arff_header(lines: list[str], path: Path) -> tuple[int, list[str], dict[str
             domain = match[2].strip()
             names.append(name)
             if domain.startswith("{") and domain.endswith("}"):
-                declared[name] = tuple(_split(domain[1:-1], where))
+                declared[name] = tuple(_split_arff_line(domain[1:-1], where))
         elif text and not word.startswith(("%", "@relation")):
             fix = "write @attribute NAME {level, level}; in a CSV's card, leave out format: arff"
             raise user_error(f'not a line of an ARFF header: "{text[:40]}"', fix, where)
     raise user_error("no @data line", "give an ARFF file, or leave out format: arff in the card", str(path))
 
 
-def separator_of(lines: list[str]) -> str:
+def guess_separator(lines: list[str]) -> str:
     r"""Return the separator of the cells: what gives every line the same number of them, of two the most.
 
     Where nothing does, it is what gives the first line the most.
 
-    >>> separator_of(["a;b;c", "1,5;2;x"]), separator_of(["A11 6 A34", "A12 48  A32"])
+    >>> guess_separator(["a;b;c", "1,5;2;x"]), guess_separator(["A11 6 A34", "A12 48  A32"])
     (';', ' ')
     """
-    found: dict[str, int] = {}
-    for one in SEPARATORS:
+    n_columns: dict[str, int] = {}
+    for separator in SEPARATORS:
         try:
-            widths = {len(row) for row in split_lines(lines, one)}
+            widths = {len(row) for row in split_lines(lines, separator)}
         except csv.Error:
             continue
         if len(widths) == 1 and (width := widths.pop()) > 1:
-            found[one] = width
-    found = found or {one: lines[0].count(one) for one in (",", *SEPARATORS)}
-    return max(found, key=lambda one: found[one])
+            n_columns[separator] = width
+    if not n_columns:
+        for separator in chain([","], SEPARATORS):
+            n_columns[separator] = lines[0].count(separator)
+    return max(n_columns, key=lambda separator: n_columns[separator])
 
 
 def split_lines(lines: list[str], separator: str) -> list[list[str]]:

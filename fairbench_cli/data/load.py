@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -19,24 +20,29 @@ from fairbench_cli.data.columns import (
     MISSING,
     Cells,
     Misfit,
-    as_numbers,
+    add_missing_level,
     bin_numbers,
-    by_byte_value,
     cap_numbers,
-    coded,
+    drop_empty_levels,
+    encode_levels,
+    find_kind,
+    format_levels,
     is_number,
-    joined,
+    join_cells,
     keep_numbers,
-    kind_of,
-    occurring,
-    relabelled,
-    replaced,
-    some_of,
-    with_missing,
+    parse_numbers,
+    relabel_cells,
+    replace_cells,
+    sort_by_bytes,
 )
-from fairbench_cli.data.files import TextCells, differ, read_cells, separator_of
+from fairbench_cli.data.files import TextCells, guess_separator, has_different_cells, read_cells
 from fairbench_cli.data.locate import LocatedFiles, file_sha256
-from fairbench_cli.data.roles import absent, checked_roles, doubtful_values, joint_as_column
+from fairbench_cli.data.roles import (
+    check_joint_names,
+    check_named_values,
+    find_doubtful_values,
+    resolve_roles,
+)
 from fairbench_cli.data.table import (
     VALUES,
     Coded,
@@ -46,17 +52,17 @@ from fairbench_cli.data.table import (
     Roles,
     Sample,
     Table,
-    divided_rows,
-    joint_column,
+    add_joint_column,
+    make_joint_column,
+    make_table,
+    split_rows,
     split_seed,
-    table_of,
     to_sample,
     training_size,
-    with_joint,
 )
 
 MOST_PEOPLE = 20_000_000  # that the rows of a file may stand for
-MANY = 50  # levels; a column of more, all numbers, is a number
+MANY_LEVELS = 50  # levels; a column of more, all numbers, is a number
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +86,7 @@ class ReadFiles:
     cells: pd.DataFrame
     frame: pd.DataFrame
 
-    def placed(self, misfit: Misfit) -> list[Problem]:
+    def to_problems(self, misfit: Misfit) -> list[Problem]:
         """Return the problems of a misfit, at the line of its first cell or at the card's of the column."""
         recode = self.card.column(misfit.column).recode
         for file in self.files if misfit.cell is not None else ():
@@ -90,12 +96,12 @@ class ReadFiles:
         return misfit.at(self.card.where("columns", misfit.column))
 
 
-def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFiles:
+def read_card_files(card: Card, located: LocatedFiles, *, all_columns: bool = True) -> ReadFiles:
     """Return the files of a card one by one, and joined: the columns, recoded, of the rows that are kept.
 
     Parameters
     ----------
-    every : bool
+    all_columns : bool
         Whether to read the columns too that the card does not use.
 
     Raises
@@ -105,112 +111,125 @@ def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFi
     """
     mentioned = {name for name, _ in card.mentions()}
 
-    def wanted(name: str) -> bool:
-        return every or not card.header or name in mentioned or not card.drops(name)
+    def is_wanted(name: str) -> bool:
+        return all_columns or not card.header or name in mentioned or not card.drops(name)
 
     form: dict[str, Any] = {"header": card.header, "separator": card.separator, "comment": card.comment}
-    files = tuple(_named(card, read_cells(path, card.format, **form, wanted=wanted)) for path in found.paths)
-    cells = _joined(card, files)
+    files = tuple(
+        _name_columns(card, read_cells(path, card.format, **form, is_wanted=is_wanted))
+        for path in located.paths
+    )
+    cells = _join_files(card, files)
     read = ReadFiles(card, files, cells, cells)
     try:
-        return replace(read, frame=_counted(card, _with_unknown(card, _kept(card, _recoded(card, cells)))))
+        return replace(
+            read,
+            frame=_repeat_by_count(
+                card, _recode_unknown(card, _select_kept_rows(card, _recode(card, cells)))
+            ),
+        )
     except Misfit as misfit:
-        raise UserError(*read.placed(misfit)) from None
+        raise UserError(*read.to_problems(misfit)) from None
 
 
-def _named(card: Card, cells: TextCells) -> TextCells:
+def _name_columns(card: Card, cells: TextCells) -> TextCells:
     """Return the cells with their columns named; every column that is used must have a name of its own."""
     path = cells.path
     frame = cells.frame
     names = cells.names
     if not card.header and card.format == "csv":
-        own = [name for name in card.columns if name not in card.made]
-        if len(frame.columns) != len(own):
-            what = f"the file has {len(frame.columns)} columns, but the card names {len(own)}"
+        names_in_order = [name for name in card.columns if name not in card.sources]
+        if len(frame.columns) != len(names_in_order):
+            problem = f"the file has {len(frame.columns)} columns, but the card names {len(names_in_order)}"
             fix = "without a header, the card must name every column in file order"
-            raise user_error(what, fix, str(path))
-        frame = frame.set_axis(own, axis=1)
-        names = tuple(own)
+            raise user_error(problem, fix, str(path))
+        frame = frame.set_axis(names_in_order, axis=1)
+        names = tuple(names_in_order)
     repeated = frame.columns.duplicated()
-    used = {name for name in frame.columns if not card.drops(name)}
-    used |= {*card.keep, *card.keep_between, *card.made.values()}
-    if "" in used:
+    used_names = {name for name in frame.columns if not card.drops(name)}
+    used_names |= set(chain(card.keep, card.keep_between, card.sources.values()))
+    if "" in used_names:
         number = names.index("") + 1
         fix = "name it in the first line, or write other_columns: drop in the card"
         raise user_error(f"column {number} has no name", fix, f"{path}:1")
-    for name in sorted(set(frame.columns[repeated]) & used):
-        if differ(frame, name):  # COMPAS gives two columns twice, which say the same
+    for name in sorted(set(frame.columns[repeated]) & used_names):
+        if has_different_cells(frame, name):  # COMPAS gives two columns twice, which say the same
             fix = "give every column a name of its own, or drop it in the card"
             raise user_error(f'two different columns are called "{name}"', fix, f"{path}:1")
-    return _with_made(card, replace(cells, frame=frame.loc[:, ~repeated], names=names))
+    return _add_made_columns(card, replace(cells, frame=frame.loc[:, ~repeated], names=names))
 
 
-def _with_made(card: Card, cells: TextCells) -> TextCells:
+def _add_made_columns(card: Card, cells: TextCells) -> TextCells:
     """Return the cells with the columns that the card makes of others, at the end."""
     frame = cells.frame
     declared = dict(cells.declared)
-    for name, source in card.made.items():
+    for name, source in card.sources.items():
         if name in cells.names:
-            what = f'{cells.path.name} has a column "{name}" itself'
+            problem = f'{cells.path.name} has a column "{name}" itself'
             where = card.where("columns", name)
-            raise user_error(what, "give the one that is made another name", where)
-        if source in cells.frame.columns:  # otherwise `_joined` says that it is missing
+            raise user_error(problem, "give the one that is made another name", where)
+        if source in cells.frame.columns:  # otherwise `_join_files` says that it is missing
             frame = frame.assign(**{name: cells.frame[source]})
         if source in cells.declared:
             declared[name] = cells.declared[source]
     return replace(cells, frame=frame, declared=declared)
 
 
-def _joined(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
+def _join_files(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
     """Return the files joined row by row; they must have every column that the card names."""
-    first, *others = files
-    for file in others:
-        differing = set(file.names) ^ set(first.names)
+    first_file, *other_files = files
+    for file in other_files:
+        differing = set(file.names) ^ set(first_file.names)
         if differing:
-            what = f'column "{min(differing)}" is in one of {first.path.name} and {file.path.name} only'
-            raise user_error(what, "give files with the same columns", str(file.path))
-    frame = first.frame
-    if others:
-        frame = pd.DataFrame({name: joined([file.frame[name] for file in files]) for name in frame.columns})
+            problem = (
+                f'column "{min(differing)}" is in one of {first_file.path.name} and {file.path.name} only'
+            )
+            raise user_error(problem, "give files with the same columns", str(file.path))
+    frame = first_file.frame
+    if other_files:
+        columns = {}
+        for name in frame.columns:
+            columns[name] = join_cells([file.frame[name] for file in files])
+        frame = pd.DataFrame(columns)
     missing: dict[str, Place] = {}
-    for name, place in card.mentions():
-        if name not in frame.columns and name not in card.made:
-            missing.setdefault(name, place)
+    for name, key_path in card.mentions():
+        if name not in frame.columns and name not in card.sources:
+            missing.setdefault(name, key_path)
     if missing:
         where = " and ".join(file.path.name for file in files)
-        known = list(first.names)
+        file_columns = list(first_file.names)
         problems = []
-        for name, place in missing.items():
+        for name, key_path in missing.items():
             single = "check `separator`: every row of the file is a single cell"
-            if len(known) == 1:
-                found_in = separator_of([known[0], *frame[known[0]][:100]])
+            if len(file_columns) == 1:
+                found_in = guess_separator(file_columns[:1] + list(frame[file_columns[0]][:100]))
             else:
                 found_in = card.separator
             if found_in != card.separator:
                 single += f"; separator: {shown(found_in)} would fit"
-            if len(known) > 1:
-                fix = suggest(name, known)
+            if len(file_columns) > 1:
+                fix = suggest(name, file_columns)
             else:
                 fix = single
-            problems.append(Problem(f'{where} has no column "{name}"', fix, card.where(*place)))
+            problems.append(Problem(f'{where} has no column "{name}"', fix, card.where(*key_path)))
         raise UserError(*problems)
     return frame
 
 
-def _recoded(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+def _recode(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the cells recoded, with points in numbers that are written with a decimal comma."""
-    for name in dict.fromkeys([*card.columns, *card.keep_between]):
-        said = card.column(name)
-        comma = card.decimal == "," and (said.is_number or name in card.keep_between)
+    for name in dict.fromkeys(chain(card.columns, card.keep_between)):
+        entry = card.column(name)
+        comma = card.decimal == "," and (entry.is_number or name in card.keep_between)
         if comma:
             _refuse_points(card, frame[name])
-        if said.recode or comma:
-            text = partial(_as_said, said.recode, comma)
-            frame = frame.assign(**{name: relabelled(frame[name], text)})
+        if entry.recode or comma:
+            text = partial(_recode_cell, entry.recode, comma)
+            frame = frame.assign(**{name: relabel_cells(frame[name], text)})
     return frame
 
 
-def _as_said(recode: dict[str, str], comma: bool, cell: str) -> str:
+def _recode_cell(recode: dict[str, str], comma: bool, cell: str) -> str:
     cell = recode.get(cell, cell)
     if comma:
         return cell.replace(",", ".")
@@ -220,111 +239,114 @@ def _as_said(recode: dict[str, str], comma: bool, cell: str) -> str:
 def _refuse_points(card: Card, cells: Cells) -> None:
     """Refuse points among numbers with a decimal comma: 1.234 may be 1234 or 1,234."""
     name = str(cells.name)
-    known = {*GAPS, *card.missing, *card.column(name).recode}
+    allowed = set(chain(GAPS, card.missing, card.column(name).recode))
     for cell in cells.unique():
-        if "." in cell and cell not in known:
+        if "." in cell and cell not in allowed:
             fix = "write thousands without a point in the file, or recode the cell in the card"
             raise Misfit(name, f'has {shown(cell)}, and the card says decimal: ","', fix, cell)
 
 
-def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+def _select_kept_rows(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows that the card keeps."""
     problems: list[Problem] = []
     for name, values in card.keep.items():
-        problems += absent(card, name, values, set(frame[name].unique()), ("keep", name))
+        problems += check_named_values(card, name, values, set(frame[name].unique()), ("keep", name))
     if problems:
         raise UserError(*problems)
     for name, values in card.keep.items():
         frame = frame[frame[name].isin(values)]
     for name, between in card.keep_between.items():
-        frame = frame[~frame[name].isin({*GAPS, *card.missing})]
-        numbers = as_numbers(name, frame[name], whole=False)
+        frame = frame[~frame[name].isin(set(GAPS) | set(card.missing))]
+        numbers = parse_numbers(name, frame[name], whole=False)
         low, high = (limit if limit is not None else np.nan for limit in (between.low, between.high))
         frame = frame[~((numbers < low) | (numbers > high))]  # nothing is below or above NaN
     return frame
 
 
-def _with_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+def _recode_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return the rows with their unknown outcomes called so, or made the unfavourable one."""
     label = card.label
     if not label.unknown:
         return frame
     cells = frame[label.column]
-    unknown = cells.isin([*label.unknown, UNKNOWN])
+    unknown = cells.isin(set(label.unknown) | {UNKNOWN})
     called = UNKNOWN
     if label.unknown_as == "unfavourable" and unknown.any():
-        others = [cell for cell in cells[~unknown].unique() if cell != label.favourable]
-        if len(others) != 1:
-            what = f'unknown_as: unfavourable needs one other value of "{label.column}", which has '
+        unfavourable = [cell for cell in cells[~unknown].unique() if cell != label.favourable]
+        if len(unfavourable) != 1:
+            problem = f'unknown_as: unfavourable needs one other value of "{label.column}", which has '
             fix = "recode the unfavourable values to one, or write another unknown_as"
             where = card.where("label", "unknown_as")
-            raise user_error(what + (" and ".join(map(shown, others)) or "none"), fix, where)
-        called = others[0]
-    return frame.assign(**{label.column: replaced(cells, unknown, called)})
+            raise user_error(problem + (" and ".join(map(shown, unfavourable)) or "none"), fix, where)
+        called = unfavourable[0]
+    return frame.assign(**{label.column: replace_cells(cells, unknown, called)})
 
 
-def _counted(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
+def _repeat_by_count(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
     """Return each row as often as the card's column counts people, less that column."""
     if card.counts is None:
         return frame
     name = card.counts
     cells = frame[card.counts]
     for cell in cells.unique():
-        whole = is_number(cell, whole=True)
-        if not whole or float(cell) < 0:
-            if whole:
-                what = f"counts {cell} people"
+        is_whole = is_number(cell, whole=True)
+        if not is_whole or float(cell) < 0:
+            if is_whole:
+                problem = f"counts {cell} people"
             else:
-                what = f'should hold whole numbers but has "{cell}"'
-            raise Misfit(name, what, "give whole numbers from 0", cell)
-    people = as_numbers(name, cells, whole=True)
+                problem = f'should hold whole numbers but has "{cell}"'
+            raise Misfit(name, problem, "give whole numbers from 0", cell)
+    people = parse_numbers(name, cells, whole=True)
     if people.sum() > MOST_PEOPLE:
-        what = f'column "{name}" counts {people.sum():,.0f} people, more than {MOST_PEOPLE:,}'
-        raise user_error(what, "give a file with fewer, or remove `counts`", card.where("counts"))
+        problem = f'column "{name}" counts {people.sum():,.0f} people, more than {MOST_PEOPLE:,}'
+        raise user_error(problem, "give a file with fewer, or remove `counts`", card.where("counts"))
     rows = np.repeat(np.arange(len(frame)), people.astype(np.intp))
     return frame.drop(columns=card.counts).iloc[rows].reset_index(drop=True)
 
 
-def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
+def _check_levels_and_label(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
     """Yield a problem per unlisted column of very many levels, and for rows without a label.
 
     A column that the card lists as nominal is left alone.
     """
     gaps = ["", *card.missing]
     for name in frame.columns:
-        if name in card.columns or name == card.label.column or (levels := frame[name].nunique()) <= MANY:
+        if (
+            name in card.columns
+            or name == card.label.column
+            or (levels := frame[name].nunique()) <= MANY_LEVELS
+        ):
             continue
-        there = frame[name].unique()
+        present = frame[name].unique()
         word = yaml_word(name)
-        odd = [cell for cell in there if cell.lower() in NO_VALUE and cell not in gaps]
-        numbers = [cell for cell in there if cell not in odd and cell not in gaps]
-        if (kind := kind_of(numbers)) != "nominal":
-            some = "".join(f" and {shown(cell)}" for cell in odd)
-            what = (
-                f'column "{name}" has {len(numbers)} different numbers{some}, each of which would be a level'
-            )
-            if len(there) > len(numbers):
+        odd = [cell for cell in present if cell.lower() in NO_VALUE and cell not in gaps]
+        numbers = [cell for cell in present if cell not in odd and cell not in gaps]
+        if (kind := find_kind(numbers)) != "nominal":
+            odd_text = "".join(f" and {shown(cell)}" for cell in odd)
+            problem = f'column "{name}" has {len(numbers)} different numbers{odd_text}, '
+            problem += "each of which would be a level"
+            if len(present) > len(numbers):
                 level = ", if_missing: level"
             else:
                 level = ""
             fix = f"list it under `columns`: {word}: {{kind: {kind}, bins: {{quantiles: 5}}{level}}}"
-            empty = [""] if "" in there and "" not in card.missing else []
+            empty = [""] if "" in present and "" not in card.missing else []
             if empty or odd:
-                fix += f", with missing: {shown([*empty, *odd, *card.missing])} in the card"
-            yield Problem(what, f"{fix}; or as nominal or drop", card.where("columns"))
+                fix += f", with missing: {shown(empty + odd + list(card.missing))} in the card"
+            yield Problem(problem, f"{fix}; or as nominal or drop", card.where("columns"))
         elif levels > len(frame) / 2:
-            what = f'column "{name}" has {levels} different values in {len(frame)} rows'
+            problem = f'column "{name}" has {levels} different values in {len(frame)} rows'
             fix = f"list it under `columns`: {word}: drop, or as nominal if it is meant so"
-            yield Problem(what, fix, card.where("columns"))
+            yield Problem(problem, fix, card.where("columns"))
     label = frame[card.label.column]
     unlabelled = label[label.isin(gaps)]
     if len(unlabelled):
-        what = f'{len(unlabelled)} rows have no label in column "{card.label.column}"'
-        listed = shown(list(dict.fromkeys([*unlabelled, *card.missing])))
+        problem = f'{len(unlabelled)} rows have no label in column "{card.label.column}"'
+        listed = shown(list(dict.fromkeys(chain(unlabelled, card.missing))))
         fix = (
             f"leave them out with missing: {listed} and missing_rows: drop, or give them a value with recode"
         )
-        yield Problem(what, fix, card.where("label", "column"))
+        yield Problem(problem, fix, card.where("label", "column"))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -408,13 +430,15 @@ class Dataset:
             When the rows are no file's, or the files are not there any more, or others.
         """
         if self.files is None:
-            what = f"the rows of {self.card.name} were drawn from a network, which has no other values"
-            raise user_error(what, "use to_pandas()")
+            problem = f"the rows of {self.card.name} were drawn from a network, which has no other values"
+            raise user_error(problem, "use to_pandas()")
         for path, digest in zip(self.files.paths, self.files.sha256.values(), strict=True):
             if not path.is_file() or file_sha256(path) != digest:
                 raise user_error("the file has changed since it was read", "load the data again", str(path))
-        frame = _rows(read_parts(self.card, self.files, every=False)).reset_index(drop=True)
-        return pd.DataFrame({name: _raw(self.card, frame[name]) for name in frame.columns})
+        frame = _select_used_cells(read_card_files(self.card, self.files, all_columns=False)).reset_index(
+            drop=True
+        )
+        return pd.DataFrame({name: _to_raw(self.card, frame[name]) for name in frame.columns})
 
     def split(
         self,
@@ -462,12 +486,12 @@ class Dataset:
         else:
             size = 0
         if not 0 < size < rows:
-            what = f"a train_fraction of {train_fraction!r} of {rows} rows leaves nothing"
-            raise ArgumentError(Problem(what, "give one between 0 and 1"))
+            problem = f"a train_fraction of {train_fraction!r} of {rows} rows leaves nothing"
+            raise ArgumentError(Problem(problem, "give one between 0 and 1"))
         roles = self.roles(self.card.attribute(attribute))
         drawn = split_seed(int(seed), name or self.card.name, int(repeat))
-        parts = divided_rows(rows, size, np.random.default_rng(drawn))
-        table = with_joint(self.table, roles.attribute, roles.of)
+        split_rows_of = split_rows(rows, size, np.random.default_rng(drawn))
+        table = add_joint_column(self.table, roles.attribute, roles.of)
         if raw:
             frame = self.raw
         else:
@@ -475,7 +499,7 @@ class Dataset:
         if raw and roles.of:
             frame = frame.assign(**{roles.attribute: table.to_frame()[roles.attribute].astype(str)})
         frame.attrs[VALUES] = {} if raw else {c.name: list(c.values) for c in table.columns if c.values}
-        train, test = (frame.iloc[part].reset_index(drop=True) for part in parts)
+        train, test = (frame.iloc[rows_part].reset_index(drop=True) for rows_part in split_rows_of)
         return TrainTestSplit(train, test, roles, drawn)
 
     def sample(self, attribute: str | None = None) -> Sample:
@@ -497,7 +521,7 @@ class Dataset:
         """Return the share of favourable outcomes by level of a protected attribute; raises as `sample`."""
         name = self.card.attribute(attribute)
         label = self.card.label
-        frame = with_joint(self.table, name, self.card.protected[name].of or ()).to_pandas()
+        frame = add_joint_column(self.table, name, self.card.protected[name].of or ()).to_pandas()
         favourable = (frame[label.column] == label.favourable).astype(float).rename("base rate")
         return favourable.groupby(frame[name], observed=True).mean()
 
@@ -527,16 +551,15 @@ class Dataset:
             When a named value is not in the data, a level is in neither group or in both, a group is empty,
             or the label has one value only.
         """
-        roles = checked_roles(self.card, attribute, self.table.columns, self._occurring, "data")
+        roles = resolve_roles(self.card, attribute, self.table.columns, self._occurring, "data")
         if not roles.of:
             return roles
-        there = joint_column(self.table, attribute, roles.of)[0].levels
-        deprived, favoured = (
-            tuple(level for level in group if level in there) for group in (roles.deprived, roles.favoured)
-        )
+        present_levels = make_joint_column(self.table, attribute, roles.of)[0].levels
+        deprived = tuple(level for level in roles.deprived if level in present_levels)
+        favoured = tuple(level for level in roles.favoured if level in present_levels)
         if not (deprived and favoured):
-            what = f"nobody is {'favoured' if deprived else 'deprived'} by all of {', '.join(roles.of)}"
-            raise user_error(what, "give rows of both groups", self.card.where("protected", attribute))
+            problem = f"nobody is {'favoured' if deprived else 'deprived'} by all of {', '.join(roles.of)}"
+            raise user_error(problem, "give rows of both groups", self.card.where("protected", attribute))
         return replace(roles, deprived=deprived, favoured=favoured)
 
     def _occurring(self, column: str) -> set[str]:
@@ -545,50 +568,56 @@ class Dataset:
 
 
 def load(
-    card: Card, found: LocatedFiles, test: LocatedFiles | None = None, *, read: ReadFiles | None = None
+    card: Card, located: LocatedFiles, test: LocatedFiles | None = None, *, read: ReadFiles | None = None
 ) -> Dataset:
     """Return the files that were found for a card as a coded table.
 
     Test rows, of other files with the same columns, are coded as these are: by their levels and bins, and
     what stands for a missing cell comes from them. Of the same files they are the card's `test_rows`. What
-    `read_parts` has returned of the files need not be read again.
+    `read_card_files` has returned of the files need not be read again.
 
     Raises
     ------
     UserError
         When the files do not fit the card; the messages name file, line, column and value.
     """
-    read = read or read_parts(card, found, every=False)
-    frame = cells = _rows(read)
+    read = read or read_card_files(card, located, all_columns=False)
+    frame = cells = _select_used_cells(read)
     if frame.empty:
-        raise user_error("no rows are left", *_takers(card))
-    problems = [*joint_as_column(card, list(frame.columns)), *_warnings(card, frame)]
-    problems += [problem for doubt in doubtful_values(card, frame) for problem in read.placed(doubt)]
+        raise user_error("no rows are left", *_keys_that_drop_rows(card))
+    problems = list(check_joint_names(card, list(frame.columns)))
+    problems += _check_levels_and_label(card, frame)
+    for doubt in find_doubtful_values(card, frame):
+        problems += read.to_problems(doubt)
+    # Test rows stand below the others, so that both have the same levels.
     tested = read
     if test is not None and not problems:
-        if test == found:
-            tested = read
-        else:
-            tested = read_parts(card, test, every=False)
-        cells = _with_test_rows(frame, tested, same=test == found)
+        if test != located:
+            tested = read_card_files(card, test, all_columns=False)
+        cells = _with_test_rows(frame, tested, same_files=test == located)
     columns = []
     for name in frame.columns:
-        declared = [level for file in read.files for level in file.declared.get(name, ())]
+        declared: list[str] = []
+        for file in read.files:
+            declared += file.declared.get(name, ())
         try:
             columns.append(_encode(card, cells[name], len(frame), declared))
         except Misfit as misfit:
-            own = misfit.cell is None or (frame[name] == misfit.cell).any()
-            problems += (read if own else tested).placed(misfit)
+            in_training = misfit.cell is None or (frame[name] == misfit.cell).any()
+            if in_training:
+                problems += read.to_problems(misfit)
+            else:
+                problems += tested.to_problems(misfit)
     if problems:
         raise UserError(*problems)
-    table = table_of(columns)
+    table = make_table(columns)
     if test is None:
-        return Dataset(card, table, found.sha256, found)
-    known, others = (table.take(rows) for rows in np.split(np.arange(len(cells)), [len(frame)]))
-    return Dataset(card, known, found.sha256, found, others, test.sha256)
+        return Dataset(card, table, located.sha256, located)
+    training, others = (table.take(rows) for rows in np.split(np.arange(len(cells)), [len(frame)]))
+    return Dataset(card, training, located.sha256, located, others, test.sha256)
 
 
-def _takers(card: Card) -> tuple[str, str]:
+def _keys_that_drop_rows(card: Card) -> tuple[str, str]:
     """Return the card's keys to check where no rows are left, as text, and where the first of them is."""
     says = {
         "keep": card.keep,
@@ -602,29 +631,31 @@ def _takers(card: Card) -> tuple[str, str]:
     return f"check {', '.join(f'`{key}`' for key in keys)} of the card", card.where(keys[0])
 
 
-def _with_test_rows(frame: pd.DataFrame, read: ReadFiles, *, same: bool) -> pd.DataFrame:
-    """Return rows and, below them, test rows of other files, or of the `same`."""
+def _with_test_rows(frame: pd.DataFrame, read: ReadFiles, *, same_files: bool) -> pd.DataFrame:
+    """Return rows and, below them, test rows of other files, or (`same_files`) of the same."""
     rows = read.frame
     paths = [file.path for file in read.files]
     for name in frame.columns:
         if name not in rows:
-            what = f'{", ".join(path.name for path in paths)} has no column "{name}", which the data set has'
-            raise user_error(what, suggest(name, map(str, rows.columns)), f"{paths[0]}:1")
-    rows = rows[complete_rows(read.card, rows, tested=same)]
+            problem = (
+                f'{", ".join(path.name for path in paths)} has no column "{name}", which the data set has'
+            )
+            raise user_error(problem, suggest(name, map(str, rows.columns)), f"{paths[0]}:1")
+    rows = rows[find_complete_rows(read.card, rows, tested=same_files)]
     if rows.empty:
-        raise user_error("no test rows are left", _takers(read.card)[0], str(paths[0]))
-    return pd.DataFrame({name: joined([frame[name], rows[name]]) for name in frame.columns})
+        raise user_error("no test rows are left", _keys_that_drop_rows(read.card)[0], str(paths[0]))
+    return pd.DataFrame({name: join_cells([frame[name], rows[name]]) for name in frame.columns})
 
 
-def _numbers(card: Card, cells: Cells) -> Floats:
+def _parse_column(card: Card, cells: Cells) -> Floats:
     """Return the cells of a column as numbers, whole ones where the card says so."""
     name = str(cells.name)
-    return as_numbers(name, cells, whole=card.column(name).kind == "integer")
+    return parse_numbers(name, cells, whole=card.column(name).kind == "integer")
 
 
 def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
     """Return which cells of a column of numbers are missing, and a level; refuse others that are missing."""
-    if (level := _gap_level(card, cells)) == UNKNOWN:
+    if (level := _name_gap_level(card, cells)) == UNKNOWN:
         return cells == level
     name = str(cells.name)
     column = card.column(name)
@@ -650,42 +681,42 @@ def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
     raise Misfit(name, f'should hold {kind} but has "{cell}"', fix, cell)
 
 
-def _gap_level(card: Card, cells: Cells) -> str:
+def _name_gap_level(card: Card, cells: Cells) -> str:
     """Return the name of the level of a column's missing cells."""
     if cells.name == card.label.column and card.label.unknown:
         return UNKNOWN
     return MISSING
 
 
-def _rows(read: ReadFiles) -> pd.DataFrame:
+def _select_used_cells(read: ReadFiles) -> pd.DataFrame:
     """Return the cells of the rows and columns that are kept."""
     card = read.card
     frame = read.frame
     problems: list[Problem] = []
     for name, values in card.test_rows.items():
-        problems += absent(card, name, values, set(frame[name].unique()), ("test_rows", name))
+        problems += check_named_values(card, name, values, set(frame[name].unique()), ("test_rows", name))
     if problems:
         raise UserError(*problems)
     # In the card's order where it lists all columns that are wanted, else in the file's.
     order = card.columns if card.other_columns == "drop" else frame.columns
-    return frame.loc[complete_rows(card, frame), [name for name in order if not card.drops(name)]]
+    return frame.loc[find_complete_rows(card, frame), [name for name in order if not card.drops(name)]]
 
 
-def _raw(card: Card, cells: Cells) -> "pd.Series":
+def _to_raw(card: Card, cells: Cells) -> "pd.Series":
     """Return the cells of a column as numbers or text; missing ones are missing."""
     column = card.column(str(cells.name))
     gap = cells.isin(card.missing)
     if not column.is_number:
         return cells.astype(object).mask(gap).infer_objects()
-    if _gap_level(card, cells) == UNKNOWN:
+    if _name_gap_level(card, cells) == UNKNOWN:
         gap = cells == UNKNOWN
     numbers = np.full(len(cells), np.nan)
-    numbers[~gap] = _numbers(card, cells[~gap])
-    whole = column.kind == "integer" and not gap.any()
-    return pd.Series(numbers.astype(np.int64) if whole else numbers, name=cells.name)
+    numbers[~gap] = _parse_column(card, cells[~gap])
+    is_whole = column.kind == "integer" and not gap.any()
+    return pd.Series(numbers.astype(np.int64) if is_whole else numbers, name=cells.name)
 
 
-def complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> NDArray[np.bool_]:
+def find_complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> NDArray[np.bool_]:
     """Return which rows stay: all, or with ``missing_rows: drop`` those that no missing cell takes away.
 
     A missing cell takes its row away unless its column is dropped or says what becomes of it (`if_missing`).
@@ -705,7 +736,7 @@ def complete_rows(card: Card, frame: pd.DataFrame, *, tested: bool = False) -> N
     return stays
 
 
-def filling(card: Card, cells: Cells, how: Literal["median", "mode"]) -> str:
+def compute_filling(card: Card, cells: Cells, how: Literal["median", "mode"]) -> str:
     """Return the cell that stands for the missing ones of a column, computed from all its other rows.
 
     Raises
@@ -714,18 +745,18 @@ def filling(card: Card, cells: Cells, how: Literal["median", "mode"]) -> str:
         When no cell is left, or one is no number where the median is asked for.
     """
     name = str(cells.name)
-    there = cells[~cells.isin(card.missing)]
-    if there.empty:
+    present = cells[~cells.isin(card.missing)]
+    if present.empty:
         raise Misfit(name, "has no value in any row", "drop it")
     if how == "median":
-        numbers = as_numbers(name, there, whole=False)
-        return str(there.iloc[np.argsort(numbers)[(len(there) - 1) // 2]])
-    counts = there.value_counts()
-    return by_byte_value(counts.index[counts == counts.iloc[0]])[0]
+        numbers = parse_numbers(name, present, whole=False)
+        return str(present.iloc[np.argsort(numbers)[(len(present) - 1) // 2]])
+    counts = present.value_counts()
+    return sort_by_bytes(counts.index[counts == counts.iloc[0]])[0]
 
 
-def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Coded:
-    """Return a column and its codes; the first `known` rows decide its levels, all others are test rows.
+def _encode(card: Card, cells: Cells, n_training: int, declared: Sequence[str]) -> Coded:
+    """Return a column and its codes; the first `n_training` rows decide its levels, all others are test rows.
 
     Parameters
     ----------
@@ -733,90 +764,104 @@ def _encode(card: Card, cells: Cells, known: int, declared: Sequence[str]) -> Co
         The levels that the files name, if they do.
     """
     name = str(cells.name)
-    said = card.column(name)
+    entry = card.column(name)
     gap = cells.isin(card.missing)
-    if said.if_missing in ("median", "mode") and gap.any():
-        cells = replaced(cells, gap, filling(card, cells.iloc[:known], said.if_missing))
-    if said.is_number:
+    if entry.if_missing in ("median", "mode") and gap.any():
+        cells = replace_cells(cells, gap, compute_filling(card, cells.iloc[:n_training], entry.if_missing))
+    if entry.is_number:
         gap = _refuse_gaps(card, cells)
-        if gap.iloc[:known].all():
+        if gap.iloc[:n_training].all():
             raise Misfit(name, "has no number in any row", "drop it")
-        column, codes = _levels_of_numbers(card, cells[~gap], known - int(gap.iloc[:known].sum()))
+        column, codes = _encode_numbers(card, cells[~gap], n_training - int(gap.iloc[:n_training].sum()))
         if gap.any():
-            column, codes = with_missing(column, codes, gap.to_numpy(dtype=bool), _gap_level(card, cells))
+            column, codes = add_missing_level(
+                column, codes, gap.to_numpy(dtype=bool), _name_gap_level(card, cells)
+            )
     else:
-        if said.if_missing == "level":
-            texts = replaced(cells, gap, MISSING)
+        if entry.if_missing == "level":
+            texts = replace_cells(cells, gap, MISSING)
         else:
             texts = cells
-        column, codes = coded(name, texts, _named_levels(card, name, declared, gap=bool(gap.any())))
-    if known < len(cells) and column.kind != "number":
-        _refuse_new(column, codes, cells, known, (*said.levels, UNKNOWN) if said.levels else ())
-    declares = bool(declared) and not said.levels and column.kind == "nominal"
+        column, codes = encode_levels(
+            name, texts, _list_declared_levels(card, name, declared, gap=bool(gap.any()))
+        )
+    if n_training < len(cells) and column.kind != "number":
+        allowed: set[str] = set()
+        if entry.levels:
+            allowed = set(entry.levels) | {UNKNOWN}
+        _refuse_new(column, codes, cells, n_training, allowed)
+    declares = bool(declared) and not entry.levels and column.kind == "nominal"
     if declares:
-        return occurring(column, codes, known)
+        return drop_empty_levels(column, codes, n_training)
     return (column, codes)
 
 
-def _named_levels(card: Card, name: str, declared: Sequence[str], *, gap: bool) -> tuple[str, ...] | None:
+def _list_declared_levels(
+    card: Card, name: str, declared: Sequence[str], *, gap: bool
+) -> tuple[str, ...] | None:
     """Return the levels of categories, if the card or the files name them; with a `gap` cells are missing."""
-    said = card.column(name)
+    entry = card.column(name)
     label = card.label
-    levels = said.levels or [said.recode.get(level, level) for level in declared]
+    levels = entry.levels or [entry.recode.get(level, level) for level in declared]
     if not levels:
         return None
-    more = [MISSING] if said.if_missing == "level" and gap else []
-    if said.if_missing == "level" and not said.levels:
-        gone = {*card.missing}
+    extra_levels = [MISSING] if entry.if_missing == "level" and gap else []
+    if entry.if_missing == "level" and not entry.levels:
+        gone = set(card.missing)
     else:
         gone = set()
     if name == label.column and label.unknown:
-        gone = {*label.unknown, UNKNOWN}
-        more = [UNKNOWN] if label.unknown_as == "level" else []
-    return tuple(dict.fromkeys([*(level for level in levels if level not in gone), *more]))
+        gone = set(label.unknown) | {UNKNOWN}
+        extra_levels = [UNKNOWN] if label.unknown_as == "level" else []
+    remaining = [level for level in levels if level not in gone]
+    return tuple(dict.fromkeys(remaining + extra_levels))
 
 
-def _refuse_new(column: Column, codes: Codes, cells: Cells, known: int, fixed: Collection[str]) -> None:
-    """Refuse a level that only test rows have, those after the first `known`, unless it is among `fixed`."""
-    there = np.isin(np.arange(len(column.levels)), codes[:known])
-    there |= [level in fixed for level in column.levels]
-    new = ~there[codes[known:]]
+def _refuse_new(column: Column, codes: Codes, cells: Cells, n_training: int, fixed: Collection[str]) -> None:
+    """Refuse a level that only test rows have, those after the first `n_training`, unless it is `fixed`."""
+    is_known = np.isin(np.arange(len(column.levels)), codes[:n_training])
+    is_known |= [level in fixed for level in column.levels]
+    new = ~is_known[codes[n_training:]]
     if new.any():
-        cell = str(cells.iloc[known + int(new.argmax())])
-        what = f'has "{cell}" in the test rows, and no other row has that level'
-        listed = some_of([level for level, is_there in zip(column.levels, there, strict=True) if is_there])
+        cell = str(cells.iloc[n_training + int(new.argmax())])
+        problem = f'has "{cell}" in the test rows, and no other row has that level'
+        listed = format_levels(
+            [level for level, is_there in zip(column.levels, is_known, strict=True) if is_there]
+        )
         fix = f"`recode` it in the card to one of: {listed}; or leave its rows out of the file"
-        raise Misfit(column.name, what, fix, cell)
+        raise Misfit(column.name, problem, fix, cell)
 
 
-def _levels_of_numbers(card: Card, cells: Cells, known: int) -> Coded:
-    """Return the column of cells that are numbers, in the levels of the first `known` rows."""
+def _encode_numbers(card: Card, cells: Cells, n_training: int) -> Coded:
+    """Return the column of cells that are numbers, in the levels of the first `n_training` rows."""
     name = str(cells.name)
-    numbers = _numbers(card, cells)
-    said = card.column(name)
-    if said.bins is not None:
-        whole = said.kind == "integer"
-        return occurring(*bin_numbers(name, numbers, said.bins, whole=whole, known=known), known)
-    if said.cap is not None:
-        return occurring(*cap_numbers(name, numbers, said.cap), known)
+    numbers = _parse_column(card, cells)
+    entry = card.column(name)
+    if entry.bins is not None:
+        is_whole = entry.kind == "integer"
+        column, codes = bin_numbers(name, numbers, entry.bins, whole=is_whole, n_decisive=n_training)
+        return drop_empty_levels(column, codes, n_training)
+    if entry.cap is not None:
+        column, codes = cap_numbers(name, numbers, entry.cap)
+        return drop_empty_levels(column, codes, n_training)
     return keep_numbers(name, numbers)
 
 
-def level_texts(card: Card, cells: pd.DataFrame, name: str) -> Cells:
+def to_level_texts(card: Card, cells: pd.DataFrame, name: str) -> Cells:
     """Return the levels of a column of all rows, those left out too; a missing number is ``""``."""
-    said = card.column(name)
-    if not said.is_number:
+    entry = card.column(name)
+    if not entry.is_number:
         return cells[name]
     if name == card.label.column and card.label.unknown:
         unknown = {UNKNOWN}
     else:
         unknown = set()
-    there = ~cells[name].isin({"", *card.missing} | unknown)
-    if said.bins is not None and said.bins.edges is None:
-        there &= complete_rows(card, cells)  # bins are made from these rows
-    column, codes = _levels_of_numbers(card, cells[name][there], int(there.sum()))
+    present = ~cells[name].isin({""} | set(card.missing) | unknown)
+    if entry.bins is not None and entry.bins.edges is None:
+        present &= find_complete_rows(card, cells)  # bins are made from these rows
+    column, codes = _encode_numbers(card, cells[name][present], int(present.sum()))
     texts = np.full(len(cells), "", dtype=object)
-    texts[there.to_numpy(dtype=bool)] = np.array(column.levels, dtype=object)[codes]
+    texts[present.to_numpy(dtype=bool)] = np.array(column.levels, dtype=object)[codes]
     return pd.Series(texts, index=cells.index, name=name)
 
 
@@ -846,6 +891,6 @@ def table_from_csv(path: str | Path) -> Table:
         if name in frame.columns[:j]:
             raise user_error(f'two columns are called "{name}"', "give every column a name of its own", where)
     try:
-        return table_of([coded(name, frame[name]) for name in frame.columns])
+        return make_table([encode_levels(name, frame[name]) for name in frame.columns])
     except Misfit as misfit:
         raise UserError(*misfit.at(str(path))) from None

@@ -28,16 +28,16 @@ def cache_folder() -> Path:
     return Path(platformdirs.user_cache_dir("fairbench")) / "data"
 
 
-def folders(data_dir: Path | None, card_path: Path) -> list[Path]:
+def data_folders(data_dir: Path | None, card_path: Path) -> list[Path]:
     """Return the folders in which files are looked up, in order."""
-    named = [data_dir] if data_dir else []
+    folders = [data_dir] if data_dir else []
     if environment := os.environ.get("FAIRBENCH_DATA"):
-        named.append(Path(environment))
-    return [*named, card_path.parent, cache_folder()]
+        folders.append(Path(environment))
+    return [*folders, card_path.parent, cache_folder()]
 
 
-def locate(
-    card: Card, places: list[Path], files: Sequence[DataFile] | None = None, *, otherwise: str = ""
+def locate_files(
+    card: Card, folders: list[Path], files: Sequence[DataFile] | None = None, *, otherwise: str = ""
 ) -> LocatedFiles:
     """Return every file of a card, or some of them, found and checked; `otherwise` says what else one can do.
 
@@ -54,7 +54,7 @@ def locate(
     hashes: dict[str, str] = {}
     for file in card.files if files is None else files:
         try:
-            path = find_file(file, places)
+            path = find_file(file, folders)
             if path is None:
                 digest = ""
             else:
@@ -64,10 +64,10 @@ def locate(
             problems.append(Problem(f"cannot read data file {file.name}: {error.strerror}", fix))
             continue
         if path is None:
-            problems.append(_missing(card, file, places, otherwise))
+            problems.append(_describe_missing_file(card, file, folders, otherwise))
             continue
         if file.sha256 is not None and digest != file.sha256:
-            problems.append(_other(card, file, path, digest))
+            problems.append(_describe_wrong_file(card, file, path, digest))
         paths.append(path)
         hashes[file.name] = digest
     if problems:
@@ -75,21 +75,24 @@ def locate(
     return LocatedFiles(tuple(paths), hashes)
 
 
-def find_file(file: DataFile, places: Sequence[Path]) -> Path | None:
+def find_file(file: DataFile, folders: Sequence[Path]) -> Path | None:
     """Return where a file is, unless it is in none of the folders."""
-    return next((folder / file.name for folder in places if (folder / file.name).is_file()), None)
+    return next((folder / file.name for folder in folders if (folder / file.name).is_file()), None)
 
 
-def find_places(name: str, data_dir: Path | None = None) -> tuple[Card, list[Path]]:
+def find_card_and_folders(name: str, data_dir: Path | None = None) -> tuple[Card, list[Path]]:
     """Return the card called `name` (or at that path), and where its files may be; raises as `read_card`."""
     path = find_card(name)
-    return read_card(path), folders(data_dir, path)
+    return read_card(path), data_folders(data_dir, path)
 
 
 def find_files(name: str, data_dir: Path | None = None) -> tuple[Card, LocatedFiles]:
-    """Return the card called `name` (or at that path) and its files; raises as `read_card` and `locate`."""
-    card, places = find_places(name, data_dir)
-    return card, locate(card, places)
+    """Return the card called `name` (or at that path) and its files.
+
+    Raises as `read_card` and `locate_files`.
+    """
+    card, folders = find_card_and_folders(name, data_dir)
+    return card, locate_files(card, folders)
 
 
 def file_sha256(path: Path) -> str:
@@ -98,14 +101,14 @@ def file_sha256(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _missing(card: Card, file: DataFile, places: list[Path], otherwise: str) -> Problem:
-    looked = ", ".join(dict.fromkeys(str(folder) for folder in places))
+def _describe_missing_file(card: Card, file: DataFile, folders: list[Path], otherwise: str) -> Problem:
+    looked = ", ".join(dict.fromkeys(str(folder) for folder in folders))
     if file.url:
         fetch = f"run `fairbench data fetch {card.reference}`, or "
     else:
         fetch = ""
-    what = f"data file {file.name} of {card.name} not found (looked in {looked})"
-    return Problem(what, f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA{otherwise}")
+    problem = f"data file {file.name} of {card.name} not found (looked in {looked})"
+    return Problem(problem, f"{fetch}give its folder with --data-dir or $FAIRBENCH_DATA{otherwise}")
 
 
 def has_network(card: Card) -> bool:
@@ -113,17 +116,17 @@ def has_network(card: Card) -> bool:
     return card.reference == card.name and shipped_network(find_card(card.name)).is_file()
 
 
-def _other(card: Card, file: DataFile, path: Path, digest: str) -> Problem:
+def _describe_wrong_file(card: Card, file: DataFile, path: Path, digest: str) -> Problem:
     again = f"delete it and run `fairbench data fetch {card.reference}`"
     if file.url:
         fix = again
     else:
         fix = "correct the sha256 on the card"
-    what = f"not the file that card {card.name} describes: sha256 {digest}, expected {file.sha256}"
-    return Problem(what, f"{fix}, or name another --data-dir", str(path))
+    problem = f"not the file that card {card.name} describes: sha256 {digest}, expected {file.sha256}"
+    return Problem(problem, f"{fix}, or name another --data-dir", str(path))
 
 
-def fetch(card: Card, say: Callable[[str], None], folder: Path | None = None) -> list[Path]:
+def fetch_files(card: Card, say: Callable[[str], None], folder: Path | None = None) -> list[Path]:
     """Return the paths of a card's files in the cache, downloading those that are not there yet.
 
     Raises
@@ -152,7 +155,7 @@ def _fetch_one(card: Card, file: DataFile, folder: Path, say: Callable[[str], No
     import requests
 
     path = folder / file.name
-    part = folder / f"{file.name}.part"
+    partial_file = folder / f"{file.name}.part"
     if file.url is None:
         by_hand = f"get it from {card.source or 'its source'} by hand and save it as {path}"
         return Problem(f"card {card.name} has no address for {file.name}", by_hand)
@@ -161,22 +164,24 @@ def _fetch_one(card: Card, file: DataFile, folder: Path, say: Callable[[str], No
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if file.sha256 is None:
-            part.unlink(missing_ok=True)  # nobody would notice that it is of another version
-        _download(file.url, part)
-        digest = file_sha256(part)
+            partial_file.unlink(missing_ok=True)  # nobody would notice that it is of another version
+        _download(file.url, partial_file)
+        digest = file_sha256(partial_file)
         if file.sha256 not in (None, digest):
-            return _another(card, file, part, digest, otherwise)
-        part.replace(path)
+            return _discard_wrong_file(card, file, partial_file, digest, otherwise)
+        partial_file.replace(path)
     except (requests.RequestException, ValueError) as error:  # an address may be no address at all
-        if part.is_file():
-            kept = f"; {part.stat().st_size:,} bytes are kept"
+        if partial_file.is_file():
+            kept_note = f"; {partial_file.stat().st_size:,} bytes are kept"
         else:
-            kept = ""
-        if _reason(error) == NO_CONNECTION:
+            kept_note = ""
+        if _describe_failure(error) == NO_CONNECTION:
             again = "try again when there is a network"
         else:
             again = "try again"
-        return Problem(f"cannot download {file.url}: {_reason(error)}{kept}", f"{again}, or {otherwise}")
+        return Problem(
+            f"cannot download {file.url}: {_describe_failure(error)}{kept_note}", f"{again}, or {otherwise}"
+        )
     except OSError as error:
         fix = "make room there, or save it elsewhere by hand and name its folder with --data-dir"
         return Problem(f"cannot write {file.name} into {folder}: {error.strerror or error}", fix)
@@ -184,26 +189,28 @@ def _fetch_one(card: Card, file: DataFile, folder: Path, say: Callable[[str], No
     return None
 
 
-def _another(card: Card, file: DataFile, part: Path, digest: str, otherwise: str) -> Problem:
+def _discard_wrong_file(
+    card: Card, file: DataFile, partial_file: Path, digest: str, otherwise: str
+) -> Problem:
     """Remove what was downloaded and is another file than the card's; return what to do."""
-    with part.open("rb") as stream:
+    with partial_file.open("rb") as stream:
         page = stream.read(200).lstrip()[:1] == b"<"
-    size = f"{part.stat().st_size:,} bytes{' of a web page' if page else ''}"
-    what = f"{file.url} is not the file that card {card.name} describes: {size}, sha256 {digest}"
+    size = f"{partial_file.stat().st_size:,} bytes{' of a web page' if page else ''}"
+    problem = f"{file.url} is not the file that card {card.name} describes: {size}, sha256 {digest}"
     fix = "try again: what was kept of an earlier try may have been of another file"
     if page:
         fix = f"a proxy or a page to log in may have answered: {otherwise}"
-    part.unlink()
-    return Problem(f"{what}, expected {file.sha256}", fix)
+    partial_file.unlink()
+    return Problem(f"{problem}, expected {file.sha256}", fix)
 
 
-def _reason(error: Exception) -> str:
+def _describe_failure(error: Exception) -> str:
     """Return in a few words why a download failed."""
     import requests
 
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"the server answers {error.response.status_code} {error.response.reason}"
-    for kind, words in {
+    for kind, reason in {
         requests.Timeout: "no answer in time",
         requests.exceptions.ChunkedEncodingError: "the connection broke",
         requests.exceptions.SSLError: "no safe connection (its certificate, or a proxy's, is not trusted)",
@@ -211,26 +218,26 @@ def _reason(error: Exception) -> str:
         requests.ConnectionError: NO_CONNECTION,
     }.items():
         if isinstance(error, kind):
-            return words
+            return reason
     return str(error)
 
 
-def _download(url: str, part: Path) -> None:
-    """Write what an address gives into `part`, going on with what an earlier try left there."""
+def _download(url: str, partial_file: Path) -> None:
+    """Write what an address gives into `partial_file`, going on with what an earlier try left there."""
     import requests
 
-    if part.is_file():
-        have = part.stat().st_size
+    if partial_file.is_file():
+        have = partial_file.stat().st_size
     else:
         have = 0
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
     with requests.get(url, headers=headers, stream=True, timeout=TIMEOUT_SECONDS) as answer:
         if have and answer.status_code == requests.codes.requested_range_not_satisfiable:
-            part.unlink()  # it is whole, or of another file: start again
-            return _download(url, part)
+            partial_file.unlink()  # it is whole, or of another file: start again
+            return _download(url, partial_file)
         answer.raise_for_status()
         resumed = answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
-        with part.open("ab" if have and resumed else "wb") as stream:
+        with partial_file.open("ab" if have and resumed else "wb") as stream:
             for chunk in answer.iter_content(1 << 12):
                 stream.write(chunk)
     return None

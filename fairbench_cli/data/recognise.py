@@ -60,7 +60,7 @@ _SCORE = re.compile(rf"(?:^|[\W_])(?:{_WORDS})\d*(?=$|[\W_])", re.IGNORECASE)
 _CAMEL = re.compile(r"[a-z](?:Score|Probability|Prob|Prediction|Predicted|Decile)s?(?=$|[A-Z\W_])")
 
 
-def words_of(name: str) -> list[str]:
+def split_words(name: str) -> list[str]:
     """Return the words of a name in small letters: "dateOfBirth_2" is date, of and birth."""
     return re.findall(r"[^\W\d_]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
 
@@ -96,8 +96,8 @@ def named_like_protected(name: str) -> bool:
     >>> [named_like_protected(name) for name in ("education", "page", "agency", "donation", "tracing")]
     [False, False, False, False, False]
     """
-    words = words_of("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
-    return any(_PROTECTED.match(word) for word in words) or words in (["group"], ["groups"])
+    tokens = split_words("".join(letter for letter in normalize("NFKD", name) if not combining(letter)))
+    return any(_PROTECTED.match(word) for word in tokens) or tokens in (["group"], ["groups"])
 
 
 def named_like_harm(text: str) -> bool:
@@ -110,9 +110,9 @@ def named_like_harm(text: str) -> bool:
     >>> any(named_like_harm(text) for text in texts)
     False
     """
-    words = words_of(text)
-    denied = {"no", "non", "not", "without", "never", "free"} & set(words)
-    return not denied and any(_HARM.match(word) for word in words)
+    tokens = split_words(text)
+    denied = {"no", "non", "not", "without", "never", "free"} & set(tokens)
+    return not denied and any(_HARM.match(word) for word in tokens)
 
 
 def is_date(text: str) -> bool:
@@ -137,7 +137,7 @@ def named_like_scores(name: str) -> bool:
     return _SCORE.search(name) is not None or _CAMEL.search(name) is not None
 
 
-def follows(values: Floats, scores: Floats) -> bool:
+def is_near_copy(values: Floats, scores: Floats) -> bool:
     """Return whether a column is a near duplicate of the scores, or gives them away.
 
     Of scores of more than two values the rank correlation is at least `FOLLOWS`, in whatever direction. Of
@@ -151,28 +151,28 @@ def follows(values: Floats, scores: Floats) -> bool:
     Examples
     --------
     >>> scores = np.array([0.1, 0.4, 0.2, 0.9])
-    >>> follows(-100 * scores, scores), follows(np.array([3.0, 1, 4, 2]), scores)
+    >>> is_near_copy(-100 * scores, scores), is_near_copy(np.array([3.0, 1, 4, 2]), scores)
     (True, False)
     >>> decisions = np.array([0.0, 1, 0, 1])
-    >>> follows(scores, decisions), follows(np.array([20.0, 50, 30, 60]), decisions)
+    >>> is_near_copy(scores, decisions), is_near_copy(np.array([20.0, 50, 30, 60]), decisions)
     (True, False)
     """
     if np.ptp(values) == 0 or np.ptp(scores) == 0:
         return False
-    ranks = _ranks(values)
+    ranks = _rank(values)
     if not np.isin(scores, (0, 1)).all():
-        return bool(abs(np.corrcoef(ranks, _ranks(scores))[0, 1]) >= FOLLOWS)
-    whole = (values == np.round(values)).all()
-    if whole or values.min() < 0 or values.max() > 1:
+        return bool(abs(np.corrcoef(ranks, _rank(scores))[0, 1]) >= FOLLOWS)
+    are_whole = (values == np.round(values)).all()
+    if are_whole or values.min() < 0 or values.max() > 1:
         return False
     ones = scores == 1
     higher = (ranks[ones].mean() - ranks[~ones].mean()) / len(ranks) + 0.5
     return bool(max(higher, 1 - higher) >= SEPARATES)
 
 
-def _ranks(values: Floats) -> Floats:
+def _rank(values: Floats) -> Floats:
     """Return ranks, those of equal values alike."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last: Floats = np.cumsum(counts) - (counts - 1) / 2
-    ranks: Floats = last[places]
+    _, rank_index, counts = np.unique(values, return_inverse=True, return_counts=True)
+    mean_rank: Floats = np.cumsum(counts) - (counts - 1) / 2
+    ranks: Floats = mean_rank[rank_index]
     return ranks

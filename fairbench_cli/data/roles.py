@@ -18,22 +18,27 @@ if TYPE_CHECKING:  # workers check groups of networks without it
     import pandas as pd
 
 
-def absent(
-    card: Card, column: str, values: Iterable[str], present: Collection[str], place: Place, of: str = "data"
+def check_named_values(
+    card: Card,
+    column: str,
+    values: Iterable[str],
+    present: Collection[str],
+    key_path: Place,
+    source: str = "data",
 ) -> Iterator[Problem]:
-    """Yield a problem for each value of a column that is not there, as a card names it at `place`."""
+    """Yield a problem for each value of a column that is not there, as a card names it at `key_path`."""
     for value in values:
         if value not in present:
-            what = f'value "{value}" of column "{column}" is not in the {of}'
-            yield Problem(what, suggest(value, present), card.where(*place))
+            problem = f'value "{value}" of column "{column}" is not in the {source}'
+            yield Problem(problem, suggest(value, present), card.where(*key_path))
 
 
-def checked_roles(
+def resolve_roles(
     card: Card,
     attribute: str,
     columns: Sequence[Column],
     occurring: Callable[[str], Collection[str]],
-    of: Literal["data", "network"],
+    source: Literal["data", "network"],
 ) -> Roles:
     """Return label and groups, checked against the columns of data or of a network.
 
@@ -47,66 +52,65 @@ def checked_roles(
     UserError
         As `Dataset.roles`, and when there is no such column.
     """
-    problems = _role_problems(card, attribute, columns, occurring, of)
+    problems = _check_roles(card, attribute, columns, occurring, source)
     if problems:
         raise UserError(*dict.fromkeys(problems))
     return card.roles(attribute, {column.name: column.levels for column in columns})
 
 
-def _role_problems(
+def _check_roles(
     card: Card,
     attribute: str,
     columns: Sequence[Column],
     occurring: Callable[[str], Collection[str]],
-    of: Literal["data", "network"],
+    source: Literal["data", "network"],
 ) -> list[Problem]:
     """Return the problems of the label and the groups of an attribute, and of the parts of a joint one."""
     levels = {column.name: column.levels for column in columns}
     roles = card.roles(attribute, levels)
     problems = list[Problem]()
-    group = ("protected", attribute)
-    target = ("protected", attribute, "bias")
     if roles.of:
-        for part in roles.of:
-            problems += _role_problems(card, part, columns, occurring, of)
-        problems += joint_as_column(card, levels, of)
-        every = (*roles.deprived, *roles.favoured)
-        if not problems and len(set(every)) < len(every):
-            what = f"two joint levels of {attribute} are spelt alike"
-            problems.append(Problem(what, "recode one of their parts", card.where(*group)))
+        for part_name in roles.of:
+            problems += _check_roles(card, part_name, columns, occurring, source)
+        problems += check_joint_names(card, levels, source)
+        joint = roles.deprived + roles.favoured
+        if not problems and len(set(joint)) < len(joint):
+            problem = f"two joint levels of {attribute} are spelt alike"
+            problems.append(Problem(problem, "recode one of their parts", card.where("protected", attribute)))
         return problems
-    named: list[tuple[str, tuple[str, ...], Place]] = [
+    meanings: list[tuple[str, tuple[str, ...], Place]] = [
         (roles.label, (roles.favourable,), ("label", "favourable")),
-        (attribute, roles.deprived, (*group, "deprived")),
-        (attribute, roles.favoured, (*group, "favoured")),
+        (attribute, roles.deprived, ("protected", attribute, "deprived")),
+        (attribute, roles.favoured, ("protected", attribute, "favoured")),
     ]
     if bias := card.protected[attribute].bias:
-        named.append((bias.column, bias.deprived, (*target, "deprived")))
-        named.append((bias.column, bias.favoured, (*target, "favoured")))
-    for column, values, place in named:
+        target = ("protected", attribute, "bias")
+        meanings.append((bias.column, bias.deprived, (*target, "deprived")))
+        meanings.append((bias.column, bias.favoured, (*target, "favoured")))
+    for column, values, key_path in meanings:
         if column in levels:
-            problems += absent(card, column, values, occurring(column), place, of)
+            problems += check_named_values(card, column, values, occurring(column), key_path, source)
         else:
-            what = f'the {of} has no column "{column}"'
-            problems.append(Problem(what, suggest(column, levels), card.where(*place[:-1])))
+            problem = f'the {source} has no column "{column}"'
+            problems.append(Problem(problem, suggest(column, levels), card.where(*key_path[:-1])))
     if not problems:  # a misspelt value leaves its level in neither group: that is one mistake
-        problems += _badly_shared(card, roles, levels[attribute])
+        problems += _check_groups(card, roles, levels[attribute])
     if len(levels.get(roles.label, "ab")) < 2:
-        what = f'the label "{roles.label}" has one value only'
-        problems.append(Problem(what, "give rows with both outcomes", card.where("label", "column")))
+        problem = f'the label "{roles.label}" has one value only'
+        problems.append(Problem(problem, "give rows with both outcomes", card.where("label", "column")))
     return problems
 
 
-def joint_as_column(card: Card, columns: Collection[str], of: str = "data") -> Iterator[Problem]:
+def check_joint_names(card: Card, columns: Collection[str], source: str = "data") -> Iterator[Problem]:
     """Yield a problem for each joint attribute of a card that has the name of a column."""
     for name, protected in card.protected.items():
         if protected.of and name in columns:
-            what = f'"{name}" is a column of the {of}'
+            problem = f'"{name}" is a column of the {source}'
             fix = "give the joint attribute another name"
-            yield Problem(what, fix, card.where("protected", name))
+            yield Problem(problem, fix, card.where("protected", name))
 
 
-def _badly_shared(card: Card, roles: Roles, levels: Iterable[str]) -> Iterator[Problem]:
+def _check_groups(card: Card, roles: Roles, levels: Iterable[str]) -> Iterator[Problem]:
     name = roles.attribute
     where = card.where("protected", roles.attribute)
     fix = "let `deprived` and `favoured` share out the levels, or `keep` fewer rows in the card"
@@ -120,7 +124,7 @@ def _badly_shared(card: Card, roles: Roles, levels: Iterable[str]) -> Iterator[P
         yield Problem(f"nobody is left to be favoured: every level of {name} is deprived", fix, where)
 
 
-def doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
+def find_doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
     """Yield the doubtful values of the label, of protected attributes and of what β edits.
 
     It is about those that the card does not name, as a group or among the `levels` of the column. A label
@@ -132,89 +136,92 @@ def doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
     frame : DataFrame
         Cells as text, recoded, in the rows that are used.
     """
-    for name, named in _named(card).items():
-        own = card.column(name)
-        if name not in frame.columns or own.kind != "nominal":
+    for name, meanings in _list_named_values(card).items():
+        entry = card.column(name)
+        if name not in frame.columns or entry.kind != "nominal":
             continue
         rows = {str(value): int(n) for value, n in frame[name].astype(object).value_counts().items()}
-        known = named | set(own.levels or ())
+        accepted = meanings | set(entry.levels or ())
         label = name == card.label.column
         for twins in twins_among(rows):
-            new = [value for value in twins.values if value not in known]
-            if not new or not (known & set(twins.values) or name in card.protected):
+            new = [value for value in twins.values if value not in accepted]
+            if not new or not (accepted & set(twins.values) or name in card.protected):
                 continue
-            kept = next((value for value in twins.values if value in known), twins.values[0])
-            others = [value for value in twins.values if value != kept]
+            kept_value = next((value for value in twins.values if value in accepted), twins.values[0])
+            other_values = [value for value in twins.values if value != kept_value]
             if label:
-                which = "the favourable "
+                favourable_clause = "the favourable "
             else:
-                which = ""
-            what = f"has {counted(others, rows)} next to {which}{counted([kept], rows)}"
+                favourable_clause = ""
+            problem = f"has {format_counts(other_values, rows)} next to "
+            problem += favourable_clause + format_counts([kept_value], rows)
             if name in card.protected:
                 meant = "name each of them in the card"
             else:
-                meant = f"list all: {_levels(rows)}"
-            fix = f"{recoding(name, others, kept)}; if they are meant to differ, {meant}"
-            cell = next(value for value in others if value in new)
-            yield Misfit(name, f"{what}: they {twins.how}", fix, cell)
+                meant = f"list all: {_format_levels(rows)}"
+            fix = f"{format_recode(name, other_values, kept_value)}; if they are meant to differ, {meant}"
+            cell = next(value for value in other_values if value in new)
+            yield Misfit(name, f"{problem}: they {twins.how}", fix, cell)
         if label:
-            yield from _no_outcomes(card, name, rows, known)
+            yield from _find_no_outcomes(card, name, rows, accepted)
 
 
-def _no_outcomes(card: Card, name: str, rows: Mapping[str, int], known: set[str]) -> Iterator[Misfit]:
+def _find_no_outcomes(card: Card, name: str, rows: Mapping[str, int], accepted: set[str]) -> Iterator[Misfit]:
     """Yield the labels that mean no value; those that the card calls missing are found elsewhere."""
-    found = [v for v in rows if v.lower() in NO_VALUE and v not in known and v not in ("", *card.missing)]
-    if found:
-        what = f"has {counted(found, rows)}, which would count as unfavourable"
-        listed = shown([*found, *card.missing])
+    no_outcomes = [
+        v for v in rows if v.lower() in NO_VALUE and v not in accepted and v != "" and v not in card.missing
+    ]
+    if no_outcomes:
+        problem = f"has {format_counts(no_outcomes, rows)}, which would count as unfavourable"
+        listed = shown(no_outcomes + list(card.missing))
         fix = f"leave the rows out with missing: {listed} and missing_rows: drop; or, if it is an outcome"
-        yield Misfit(name, what, f"{fix}, list {_levels(rows)}", found[0])
+        yield Misfit(name, problem, f"{fix}, list {_format_levels(rows)}", no_outcomes[0])
 
 
-def _named(card: Card) -> dict[str, set[str]]:
+def _list_named_values(card: Card) -> dict[str, set[str]]:
     """Return the values that a card gives a meaning, by column."""
-    named: dict[str, set[str]] = defaultdict(set)
-    named[card.label.column].add(card.label.favourable)
+    meanings: dict[str, set[str]] = defaultdict(set)
+    meanings[card.label.column].add(card.label.favourable)
     for name, protected in card.protected.items():
         if protected.of is None:
-            named[name] |= {*protected.deprived, *(protected.favoured or ())}
+            meanings[name] |= set(protected.deprived) | set(protected.favoured or ())
         if protected.bias is not None:
-            named[protected.bias.column] |= {*protected.bias.deprived, *protected.bias.favoured}
-    return named
+            meanings[protected.bias.column] |= set(protected.bias.deprived) | set(protected.bias.favoured)
+    return meanings
 
 
-def recoding(column: str, values: Iterable[str], into: str) -> str:
+def format_recode(column: str, values: Iterable[str], into: str) -> str:
     r"""Return the text to write in a card so that values become another one.
 
-    >>> print(recoding("sex", ["m", "M."], "M"))
+    >>> print(format_recode("sex", ["m", "M."], "M"))
     recode under `columns`: sex: {recode: {"m": "M", "M.": "M"}}
     """
-    pairs = ", ".join(f"{_written(value)}: {_written(into)}" for value in values)
+    pairs = ", ".join(f"{_quote(value)}: {_quote(into)}" for value in values)
     return f"recode under `columns`: {yaml_word(column)}: {{recode: {{{pairs}}}}}"
 
 
-def counted(values: Iterable[str], rows: Mapping[str, int]) -> str:
+def format_counts(values: Iterable[str], rows: Mapping[str, int]) -> str:
     r"""Return values with their number of rows, in words.
 
-    >>> print(counted(["yes", "yes\u200b"], {"yes": 3, "yes\u200b": 1}))
+    >>> print(format_counts(["yes", "yes\u200b"], {"yes": 3, "yes\u200b": 1}))
     "yes" (3 rows) and "yes\u200b" (1 row)
     """
-    words = [f"{_written(value)} ({rows[value]:,} row{'' if rows[value] == 1 else 's'})" for value in values]
-    if len(words) > MOST_NAMED:
-        return listed(words, MOST_NAMED)
-    return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
+    clauses = [f"{_quote(value)} ({rows[value]:,} row{'' if rows[value] == 1 else 's'})" for value in values]
+    if len(clauses) > MOST_NAMED:
+        return listed(clauses, MOST_NAMED)
+    return " and ".join(filter(None, [", ".join(clauses[:-1]), clauses[-1]]))
 
 
-def _levels(rows: Mapping[str, int]) -> str:
-    some = ", ".join(map(_written, list(rows)[:MOST_NAMED]))
+def _format_levels(rows: Mapping[str, int]) -> str:
+    levels_text = ", ".join(map(_quote, list(rows)[:MOST_NAMED]))
     if len(rows) > MOST_NAMED:
-        more = ", …"
+        ellipsis = ", …"
     else:
-        more = ""
-    return f"all that there are in the card, levels: [{some}{more}]"
+        ellipsis = ""
+    return f"all that there are in the card, levels: [{levels_text}{ellipsis}]"
 
 
-def _written(value: str) -> str:
+def _quote(value: str) -> str:
     """Return a value in quotes, with escapes where it is not what it looks like; JSON and YAML read both."""
-    plain = value.isprintable() and unicodedata.is_normalized("NFKC", value)
-    return json.dumps(value, ensure_ascii=not plain)
+    looks_plain = value.isprintable() and unicodedata.is_normalized("NFKC", value)
+    return json.dumps(value, ensure_ascii=not looks_plain)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -89,7 +89,7 @@ class Table:
 
     def index(self, name: str) -> int:
         """Return the position of the column called `name`; `KeyError` when there is none."""
-        return {own: j for j, own in enumerate(self.names)}[name]
+        return {column: j for j, column in enumerate(self.names)}[name]
 
     def __getitem__(self, name: str) -> Codes:
         return self.codes[:, self.index(name)]
@@ -145,10 +145,11 @@ Coded = tuple[Column, Codes]
 """A column and the codes of its rows."""
 
 
-def table_of(columns: Sequence[Coded]) -> Table:
+def make_table(columns: Sequence[Coded]) -> Table:
     """Return the table of some columns and their codes."""
-    named, codes = zip(*columns, strict=True)
-    return Table(named, np.asfortranarray(np.column_stack(codes)))
+    declared = tuple(column for column, _ in columns)
+    codes = [codes for _, codes in columns]
+    return Table(declared, np.asfortranarray(np.column_stack(codes)))
 
 
 @dataclass(frozen=True)
@@ -245,25 +246,25 @@ def to_sample(table: Table, roles: Roles) -> Sample:
         When a row has a joint level that `roles` does not name.
     """
     if roles.of:
-        joint = joint_column(table, roles.attribute, roles.of, (*roles.deprived, *roles.favoured))
-        table = with_columns(table, [joint])
-    y = _is_one_of(table, roles.label, (roles.favourable,))
-    s = _is_one_of(table, roles.attribute, roles.favoured)
+        joint = make_joint_column(table, roles.attribute, roles.of, roles.deprived + roles.favoured)
+        table = add_columns(table, [joint])
+    y = _is_any_of(table, roles.label, (roles.favourable,))
+    s = _is_any_of(table, roles.attribute, roles.favoured)
     outcomes = table.column(roles.label).levels
-    first = outcomes[0] == roles.favourable
+    favourable_first = outcomes[0] == roles.favourable
     features = table.without(roles.label)
     return Sample(
         features,
         roles.attribute,
         y,
         s,
-        favourable_first=first,
+        favourable_first=favourable_first,
         outcomes=outcomes,
         protected=(roles.attribute, *roles.of),
     )
 
 
-def in_other_group(sample: Sample, parts: Sequence[str] = ()) -> Sample | None:
+def move_to_other_group(sample: Sample, part_columns: Sequence[str] = ()) -> Sample | None:
     """Return the rows with everybody put into the other group; None where a group has no rows.
 
     The attribute, and the columns that a joint one is made of, take the commonest level of the other group,
@@ -271,49 +272,49 @@ def in_other_group(sample: Sample, parts: Sequence[str] = ()) -> Sample | None:
 
     Parameters
     ----------
-    parts : sequence of str
+    part_columns : sequence of str
         The columns that a joint attribute is made of.
 
     >>> rows = Table((Column("s", ("f", "m")), Column("x", ("0", "1"))), np.array([[0, 1], [1, 0]], np.int16))
     >>> marks = np.array([0, 1], np.int8)
-    >>> twins = in_other_group(Sample(rows, "s", marks, marks))
+    >>> twins = move_to_other_group(Sample(rows, "s", marks, marks))
     >>> twins.features.codes.tolist(), twins.s.tolist()
     ([[1, 1], [0, 0]], [1, 0])
     """
     table = sample.features
     codes = sample.features.codes.copy()
-    at = [table.index(name) for name in (sample.attribute, *parts)]
+    columns = [table.index(name) for name in chain([sample.attribute], part_columns)]
     for group in (0, 1):
-        others = np.flatnonzero(sample.s != group)
-        if not len(others):
+        other_rows = np.flatnonzero(sample.s != group)
+        if not len(other_rows):
             return None
-        levels = table.codes[others, at[0]]
-        example = others[np.argmax(levels == np.bincount(levels).argmax())]
-        codes[np.ix_(sample.s == group, at)] = table.codes[example, at]
+        levels = table.codes[other_rows, columns[0]]
+        example = other_rows[np.argmax(levels == np.bincount(levels).argmax())]
+        codes[np.ix_(sample.s == group, columns)] = table.codes[example, columns]
     return replace(sample, features=Table(table.columns, codes), s=(1 - sample.s).astype(np.int8))
 
 
-def read_only(sample: Sample) -> Sample:
+def make_read_only(sample: Sample) -> Sample:
     """Return the same rows in arrays that cannot be written: all techniques of a repeat share them.
 
     >>> rows = Table((Column("s", ("f", "m")),), np.zeros((2, 1), dtype=np.int16))
     >>> marks = np.zeros(2, dtype=np.int8)
-    >>> read_only(Sample(rows, "s", marks, marks)).y[0] = 1
+    >>> make_read_only(Sample(rows, "s", marks, marks)).y[0] = 1
     Traceback (most recent call last):
     ValueError: assignment destination is read-only
     """
-    features = Table(sample.features.columns, locked(sample.features.codes))
+    features = Table(sample.features.columns, lock_array(sample.features.codes))
     if sample.weights is None:
         weights = None
     else:
-        weights = locked(sample.weights)
-    return replace(sample, features=features, y=locked(sample.y), s=locked(sample.s), weights=weights)
+        weights = lock_array(sample.weights)
+    return replace(sample, features=features, y=lock_array(sample.y), s=lock_array(sample.s), weights=weights)
 
 
-def locked(array: NDArray[Any]) -> NDArray[Any]:
+def lock_array(array: NDArray[Any]) -> NDArray[Any]:
     """Return an array of the same values over bytes, which nobody can make writable again.
 
-    >>> locked(np.zeros(2)).flags.writeable = True
+    >>> lock_array(np.zeros(2)).flags.writeable = True
     Traceback (most recent call last):
     ValueError: cannot set WRITEABLE flag to True of this array
     """
@@ -332,15 +333,17 @@ def joint_levels(levels: Sequence[Sequence[str]]) -> tuple[str, ...]:
     >>> joint_levels([("Black", "White"), ("Female", "Male")])
     ('Black-Female', 'Black-Male', 'White-Female', 'White-Male')
     """
-    return tuple("-".join(parts) for parts in product(*levels))
+    return tuple("-".join(combination) for combination in product(*levels))
 
 
-def joint_column(table: Table, name: str, of: Sequence[str], levels: Collection[str] | None = None) -> Coded:
+def make_joint_column(
+    table: Table, name: str, attributes: Sequence[str], levels: Collection[str] | None = None
+) -> Coded:
     """Return the column of the joint levels of some columns.
 
     Parameters
     ----------
-    of : sequence of str
+    attributes : sequence of str
         Names of the columns.
     levels : collection of str, optional
         The levels to declare; by default those that occur. Their order is that of `joint_levels`.
@@ -352,35 +355,38 @@ def joint_column(table: Table, name: str, of: Sequence[str], levels: Collection[
 
     >>> sex, race = Column("sex", ("f", "m")), Column("race", ("b", "w"))
     >>> rows = Table((sex, race), np.array([[1, 1], [0, 1], [1, 1]], dtype=np.int16))
-    >>> column, codes = joint_column(rows, "race-sex", ("race", "sex"))
+    >>> column, codes = make_joint_column(rows, "race-sex", ("race", "sex"))
     >>> column.levels, codes.tolist()
     (('w-f', 'w-m'), [1, 0, 1])
     """
-    parts = [table.column(part).levels for part in of]
-    every = joint_levels(parts)
-    flat = np.ravel_multi_index([table[part] for part in of], [len(part) for part in parts])
-    present = {every[code] for code in np.unique(flat)}
+    attribute_levels = [table.column(attribute).levels for attribute in attributes]
+    all_levels = joint_levels(attribute_levels)
+    flat = np.ravel_multi_index(
+        [table[attribute] for attribute in attributes], [len(attribute) for attribute in attribute_levels]
+    )
+    present = {all_levels[code] for code in np.unique(flat)}
     if levels is None:
         declared = present
     else:
         declared = set(levels)
     if present - declared:
         raise ValueError(f'"{min(present - declared)}" is no level of {name}')
-    kept = np.array([level in declared for level in every])
-    codes: Codes = (np.cumsum(kept) - 1).astype(np.int16)[flat]
-    return Column(name, tuple(level for level in every if level in declared)), codes
+    is_declared = np.array([level in declared for level in all_levels])
+    codes: Codes = (np.cumsum(is_declared) - 1).astype(np.int16)[flat]
+    return Column(name, tuple(level for level in all_levels if level in declared)), codes
 
 
-def with_columns(table: Table, more: Sequence[Coded]) -> Table:
+def add_columns(table: Table, extra: Sequence[Coded]) -> Table:
     """Return a table with more columns at its end."""
-    columns, codes = zip(*more, strict=True)
-    return Table((*table.columns, *columns), np.asfortranarray(np.column_stack([table.codes, *codes])))
+    columns = tuple(column for column, _ in extra)
+    codes = np.column_stack([codes for _, codes in extra])
+    return Table(table.columns + columns, np.asfortranarray(np.hstack([table.codes, codes])))
 
 
-def with_joint(table: Table, name: str, of: Sequence[str]) -> Table:
-    """Return a table with the column of a joint attribute, made `of` others; without these as it is."""
-    if of:
-        return with_columns(table, [joint_column(table, name, of)])
+def add_joint_column(table: Table, name: str, attributes: Sequence[str]) -> Table:
+    """Return a table with the column of a joint attribute, made of `attributes`; without these as it is."""
+    if attributes:
+        return add_columns(table, [make_joint_column(table, name, attributes)])
     return table
 
 
@@ -398,16 +404,16 @@ def training_size(rows: int, fraction: float) -> int:
     return math.floor(fraction * rows + 1e-9)
 
 
-def divided_rows(rows: int, size: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
+def split_rows(rows: int, size: int, rng: np.random.Generator) -> tuple[Rows, Rows]:
     """Return the numbers of the rows to train on, `size` drawn at random, and of the others, ascending."""
     shuffled = rng.permutation(rows)
-    train, rest = (np.sort(part) for part in np.split(shuffled, [size]))
-    return train, rest
+    train, test = (np.sort(rows_part) for rows_part in np.split(shuffled, [size]))
+    return train, test
 
 
-def _is_one_of(table: Table, name: str, levels: Sequence[str]) -> Labels:
-    known = table.column(name).levels
-    member = np.array([level in levels for level in known], dtype=np.int8)
+def _is_any_of(table: Table, name: str, levels: Sequence[str]) -> Labels:
+    column_levels = table.column(name).levels
+    member = np.array([level in levels for level in column_levels], dtype=np.int8)
     return member[table[name]]
 
 
@@ -437,7 +443,7 @@ def represent(sample: Sample, how: Representation, favoured: Mapping[str, Collec
         When two columns would have the same name.
 
     >>> sex, job = Column("sex", ("f", "m")), Column("job", ("a", "b", "c"))
-    >>> rows = table_of([(sex, np.array([0, 1], np.int16)), (job, np.array([2, 0], np.int16))])
+    >>> rows = make_table([(sex, np.array([0, 1], np.int16)), (job, np.array([2, 0], np.int16))])
     >>> sample = Sample(rows, "sex", np.array([0, 1], np.int8), np.array([0, 1], np.int8))
     >>> represent(sample, "numerical", {"sex": ("m",)}).features.names
     ('sex', 'job_a', 'job_b', 'job_c')
@@ -461,9 +467,9 @@ def represent(sample: Sample, how: Representation, favoured: Mapping[str, Collec
     names = [column.name for column, _ in columns]
     for i, name in enumerate(names):
         if name in names[:i]:
-            what = f'two columns of numbers would be called "{name}"'
-            raise user_error(what, "recode a level in the card, or rename a column")
-    return replace(sample, features=table_of(columns))
+            problem = f'two columns of numbers would be called "{name}"'
+            raise user_error(problem, "recode a level in the card, or rename a column")
+    return replace(sample, features=make_table(columns))
 
 
 def _indicator(name: str, column: Column, codes: Codes, levels: Collection[str]) -> Coded:

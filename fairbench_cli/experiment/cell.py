@@ -18,10 +18,10 @@ from fairbench_cli.data.table import (
     Rows,
     Sample,
     Table,
-    divided_rows,
-    in_other_group,
-    read_only,
+    make_read_only,
+    move_to_other_group,
     represent,
+    split_rows,
     to_sample,
 )
 from fairbench_cli.experiment.config.components import classifier_parameters, own_parameters
@@ -38,8 +38,8 @@ from fairbench_cli.measures.registry import distance, measure
 from fairbench_cli.measures.thresholds import swept_counts
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.world import draw as draw_rows
-from fairbench_cli.network.world import record
+from fairbench_cli.network.world import draw_people as draw_rows
+from fairbench_cli.network.world import record_people
 
 Status = Literal["ok", "noop", "degraded", "infeasible", "failed", "killed", "overtime", "memory"]
 
@@ -150,7 +150,7 @@ def run_repeat(cell: Cell, population: Population, repeat: int) -> Repeat:
     else:
         scores = None
     if population.row_metrics.of_twins:
-        twins = in_other_group(record.visible, population.roles.of)
+        twins = move_to_other_group(record.visible, population.roles.of)
     else:
         twins = None
     accepted = _accepted(predicted, chance)
@@ -343,7 +343,7 @@ def _drawn(population: Population, beta: float, seed: int) -> Sample:
     for groups, share in population.edits:
         strength = beta * share
         both = population.both_groups
-        network = shift(network, roles.label, roles.favourable, groups, strength, both=both)
+        network = shift(network, roles.label, roles.favourable, groups, strength, tilt_favoured=both)
     return _shared(to_sample(sample(network, population.size, seed), roles), population)
 
 
@@ -414,7 +414,7 @@ def _record(population: Population, name: str, seed: int, test: Sample) -> RowsO
         visible = test
     if true_counts and not population.shows_record:
         return RowsOnRecord(visible)
-    world_record = record(world, true, seed)
+    world_record = record_people(world, true, seed)
     recorded = _shared(to_sample(world_record.recorded, roles), population)
     if population.shows_record:
         visible = replace(recorded, y=test.y)
@@ -454,7 +454,7 @@ def _split_rows(population: Population, seed: int) -> tuple[NDArray[np.intp], ND
     rows = population.rows
     assert rows is not None  # noqa: S101 - `populate` leaves out one of the two at most
     rng = np.random.default_rng(seed)
-    train, test_rows = divided_rows(len(rows), population.size, rng)
+    train, test_rows = split_rows(len(rows), population.size, rng)
     if population.balanced is not None:
         parts_and_counts = zip((train, test_rows), population.balanced, strict=True)
         train, test_rows = (balanced_rows(rows, part_rows, n, rng) for part_rows, n in parts_and_counts)
@@ -463,13 +463,13 @@ def _split_rows(population: Population, seed: int) -> tuple[NDArray[np.intp], ND
 
 def _shared(rows: Sample, population: Population) -> Sample:
     hidden = population.hidden
-    return read_only(replace(rows, protected=hidden) if hidden else rows)
+    return make_read_only(replace(rows, protected=hidden) if hidden else rows)
 
 
 @lru_cache(maxsize=4)
 def represented(rows: Sample, how: Representation, population: Population) -> Sample:
     """Return rows in a representation; the same object for all techniques that share them."""
-    return read_only(represent(rows, how, population.favoured))
+    return make_read_only(represent(rows, how, population.favoured))
 
 
 @lru_cache(maxsize=2)

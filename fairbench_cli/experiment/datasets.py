@@ -18,8 +18,8 @@ from fairbench_cli.base.files import make_folder, read_text
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
-from fairbench_cli.data.locate import LocatedFiles, file_sha256, folders, has_network, locate
-from fairbench_cli.data.roles import checked_roles
+from fairbench_cli.data.locate import LocatedFiles, data_folders, file_sha256, has_network, locate_files
+from fairbench_cli.data.roles import resolve_roles
 from fairbench_cli.data.table import (
     Column,
     Representation,
@@ -42,8 +42,8 @@ from fairbench_cli.network.files import load as load_network
 from fairbench_cli.network.files import save as save_network
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure, source_facts
-from fairbench_cli.network.world import DataRoles, World, world_of
+from fairbench_cli.network.structure import LearnSettings, Structure, describe_source, learn_structure
+from fairbench_cli.network.world import DataRoles, World, make_world
 
 if TYPE_CHECKING:  # pandas comes with it, and workers need neither
     from fairbench_cli.data.load import Dataset
@@ -228,10 +228,8 @@ def _prepare(
         from fairbench_cli.data.load import load
 
         if loaded_as not in rows:
-            data_folders = folders(data_dir, path)
-            rows[loaded_as] = load(
-                card, _located(card, data_folders), _test_files(card, config, data_folders)
-            )
+            folders = data_folders(data_dir, path)
+            rows[loaded_as] = load(card, _located(card, folders), _test_files(card, config, folders))
         dataset = rows[loaded_as]
     if dataset is None or config.sample.source == "shipped":
         prepared = _shipped(spec, card, path, dataset, config)
@@ -244,7 +242,7 @@ def _prepare(
     _check_names(prepared, {technique.representation for technique in config.interventions})
     if config.sample.source != "data":
         for attribute in spec.beta_on or ():
-            checked_roles(card, attribute, prepared.columns, prepared.levels.__getitem__, "network")
+            resolve_roles(card, attribute, prepared.columns, prepared.levels.__getitem__, "network")
     if spec.bias is not None:
         _check_bias(prepared, spec.bias, config)
     elif spec.missing_arc == "error" and any(config.sample.beta) and prepared.without_arc:
@@ -252,16 +250,16 @@ def _prepare(
     return prepared
 
 
-def _located(card: Card, data_folders: list[Path], files: Sequence[DataFile] | None = None) -> LocatedFiles:
+def _located(card: Card, folders: list[Path], files: Sequence[DataFile] | None = None) -> LocatedFiles:
     """Return the files of a card; where they are missing, say that its network can do without them."""
     without = "; or run without it: `sample: {from: shipped}` and `test: network`"
-    return locate(card, data_folders, files, otherwise=without if has_network(card) else "")
+    return locate_files(card, folders, files, otherwise=without if has_network(card) else "")
 
 
-def _test_files(card: Card, config: ExperimentConfig, data_folders: list[Path]) -> LocatedFiles | None:
+def _test_files(card: Card, config: ExperimentConfig, folders: list[Path]) -> LocatedFiles | None:
     """Return the files of the test rows: that of the config or those of the card; None without such files."""
     if config.tested == "original" and card.tested_files:
-        return _located(card, data_folders, card.tested_files)
+        return _located(card, folders, card.tested_files)
     if config.test is None or config.tested != "file":
         return None
     path = Path(config.test)
@@ -386,7 +384,7 @@ def _learned(spec: DatasetSpec, card: Card, sample: SampleConfig, dataset: "Data
         outcome_sink=roles.label if spec.outcome_sink else None,
     )
     structure = learn_structure(dataset.table, settings)
-    facts = source_facts(card.name, dataset.sha256, len(dataset.table), settings)
+    facts = describe_source(card.name, dataset.sha256, len(dataset.table), settings)
     facts |= {"score": structure.score, "bic": structure.bic}
     if spec.require_arc or spec.outcome_sink:
         free = learn_structure(dataset.table, replace(settings, whitelist=(), outcome_sink=None))
@@ -409,7 +407,7 @@ def _shipped(
         problem = f"the columns or levels of {card.name} are not those of its fitted network"
         raise user_error(problem, learn, str(path))
     levels = {column.name: column.levels for column in network.columns}
-    roles = checked_roles(card, spec.works_on, network.columns, levels.__getitem__, "network")
+    roles = resolve_roles(card, spec.works_on, network.columns, levels.__getitem__, "network")
     size = spec.size or meta.source.get("rows")
     if not isinstance(size, int) or size < 1:
         learn = shlex.join(["fairbench", "network", "learn", card.reference, "-o", str(path)])
@@ -584,10 +582,10 @@ def populate(prepared: PreparedDataset, config: ExperimentConfig, networks: Path
 
 
 def built_world(prepared: PreparedDataset, world: CellWorld, network: BayesNet) -> World:
-    """Return a world of a data set; raises as `world_of`."""
+    """Return a world of a data set; raises as `make_world`."""
     roles = prepared.roles
     mechanisms = [spec.build(MECHANISMS) for spec in world.mechanisms]
-    return world_of(network, roles.label, roles.favourable, prepared.groups, mechanisms)
+    return make_world(network, roles.label, roles.favourable, prepared.groups, mechanisms)
 
 
 def _tested_rows(prepared: PreparedDataset, config: ExperimentConfig) -> Sample | None:
@@ -669,14 +667,14 @@ def network_of(prepared: PreparedDataset, networks: Path | None = None) -> Bayes
         return structure
     assert structure is not None  # noqa: S101 - asked of data sets with a network
     assert dataset is not None  # noqa: S101 - from which the structure was learned
-    from fairbench_cli.network.families import fit
+    from fairbench_cli.network.family_counts import fit_network
 
     if networks is None:
-        return fit(dataset.table, structure.parents)
+        return fit_network(dataset.table, structure.parents)
     path = cached_network(prepared, networks)
     if path.is_file() and damage_of_network(prepared, path) is None:
         return load_network(path)[0]
-    network = fit(dataset.table, structure.parents)
+    network = fit_network(dataset.table, structure.parents)
     settings = prepared.decisive["network"]
     make_folder(networks)
     meta = Meta(settings["learner"], settings["score"], structure.score, structure.bic, prepared.facts)

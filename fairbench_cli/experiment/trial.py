@@ -34,7 +34,7 @@ from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.outputs import WrongOutput
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import find_card, read_card, shipped_network
-from fairbench_cli.data.roles import checked_roles
+from fairbench_cli.data.roles import resolve_roles
 from fairbench_cli.data.table import Representation, Sample, represent, to_sample
 from fairbench_cli.experiment.config import components
 from fairbench_cli.interventions.baselines import NoIntervention
@@ -217,7 +217,7 @@ def draw(network: str, rows: int, seed: int) -> Sample:
     card = read_card(card_path)
     net, _ = load_network(shipped_network(card_path))
     levels = {column.name: column.levels for column in net.columns}
-    roles = checked_roles(card, card.attribute(None), net.columns, levels.__getitem__, "network")
+    roles = resolve_roles(card, card.attribute(None), net.columns, levels.__getitem__, "network")
     return to_sample(sample(net, rows, seed), roles)
 
 

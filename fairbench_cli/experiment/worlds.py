@@ -13,9 +13,9 @@ from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.datasets import PreparedDataset, built_world, network_of
 from fairbench_cli.experiment.plan import UNBIASED
-from fairbench_cli.network.exact import DRAWS, MOST_CELLS, Labels, facts_of
+from fairbench_cli.network.exact_measures import DRAWS, MOST_CELLS, Labels, compute_facts
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.world import World, beta_world
+from fairbench_cli.network.world import World, make_beta_world
 
 FILE = "worlds.json"
 VERSION = 1
@@ -64,7 +64,7 @@ class _Place:
         """Return its numbers; none where too much would have to be summed over."""
         *_, seen, features = self.key_columns
         try:
-            facts = facts_of(
+            facts = compute_facts(
                 self.world,
                 include_protected=seen,
                 hidden=self.hidden,
@@ -130,7 +130,7 @@ def _world_places(
             if thorough:
                 built = built_world(prepared, world, network)
             else:
-                built = beta_world(network, *bias, world.beta, prepared.spec.bias_direction == "both")
+                built = make_beta_world(network, *bias, world.beta, prepared.spec.bias_direction == "both")
             for include_protected in seen:
                 named_values = *prepared.name, world.name, world.beta, include_protected, config.test_features
                 yield _Place(named_values, built, hidden, thorough, seed)

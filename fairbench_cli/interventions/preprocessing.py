@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fairbench_cli.classifiers.builders import LogisticRegression, NaiveBayes
 from fairbench_cli.classifiers.fit import Classifier
-from fairbench_cli.data.table import Floats, Rows, Sample, locked
+from fairbench_cli.data.table import Floats, Rows, Sample, lock_array
 from fairbench_cli.interventions import cells
 from fairbench_cli.interventions.cells import CELLS, discriminations, expected, rows_of
 from fairbench_cli.interventions.fitted import Fitted, Infeasible, settled
@@ -32,7 +32,7 @@ def scores(train: Sample, ranker: Ranker) -> Floats:
 
 def _scores(train: Sample, ranker: Ranker) -> Floats:
     spec = NaiveBayes() if ranker == "naive-bayes" else LogisticRegression()
-    return locked(Classifier(spec, include_protected=False, seed=0).fit(train).predict_proba(train))
+    return lock_array(Classifier(spec, include_protected=False, seed=0).fit(train).predict_proba(train))
 
 
 _scores_of_shared = lru_cache(maxsize=2)(_scores)

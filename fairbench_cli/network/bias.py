@@ -55,16 +55,17 @@ def bias_kind(
     >>> bias_kind(["s", "y", "x", "z"], [(), (0, 3), (1,), ()], "y", ["s"])
     'mixture'
     """
-    own = {name: j for j, name in enumerate(names)}[outcome]
-    if not any(own in nodes for nodes in parents):
+    index_of = {name: j for j, name in enumerate(names)}
+    outcome_index = index_of[outcome]
+    if not any(outcome_index in nodes for nodes in parents):
         return "label bias"
-    if {names[i] for i in parents[own]} <= set(edited):
+    if {names[i] for i in parents[outcome_index]} <= set(edited):
         return "prior shift"
     return "mixture"
 
 
 def shift(
-    net: BayesNet, outcome: str, favourable: str, groups: Groups, beta: float, both: bool = False
+    net: BayesNet, outcome: str, favourable: str, groups: Groups, beta: float, tilt_favoured: bool = False
 ) -> BayesNet:
     """Return the network with the outcome tilted by `beta`; 0 changes nothing, 1 is the most.
 
@@ -80,11 +81,11 @@ def shift(
     groups : mapping of str to (deprived, favoured)
         Where a level of any column is deprived, P(+) is multiplied by 1 - β. What is lost goes to the other
         outcomes in proportion to their probabilities (evenly when all of these are 0). Where the levels of
-        all columns are favoured, P(-) is multiplied by 1 - β if `both` is true; what is lost goes to the
-        favourable outcome.
+        all columns are favoured, P(-) is multiplied by 1 - β if `tilt_favoured` is true; what is lost goes to
+        the favourable outcome.
     beta : float
         In [0, 1].
-    both : bool
+    tilt_favoured : bool
         False is equation (4). True tilts the rows of the favoured too.
 
     Raises
@@ -103,25 +104,25 @@ def shift(
     """
     if not 0 <= beta <= 1:
         raise user_error(f"beta is {beta}", "give a beta from 0 to 1")
-    own = _column(net, outcome)
-    plus = _levels(own, (favourable,))
-    if len(own.levels) < 2:
+    outcome_column = _find_column(net, outcome)
+    plus = _find_levels(outcome_column, (favourable,))
+    if len(outcome_column.levels) < 2:
         raise user_error(f'the outcome "{outcome}" has one level only', "give data with both outcomes")
     parents = net.parents_of(outcome)
-    # grow to the shape of the parents' levels
-    lower = np.zeros((), bool)
-    raise_ = np.ones((), bool)
+    # Both grow to the shape of the parents' levels
+    deprived_rows = np.zeros((), bool)
+    favoured_rows = np.ones((), bool)
     for name, (deprived, favoured) in groups.items():
-        source = _column(net, name)
-        below = _levels(source, deprived)
-        above = _levels(source, favoured)
-        if not below.any() or (both and not above.any()):
-            if below.any():
+        source = _find_column(net, name)
+        is_deprived = _find_levels(source, deprived)
+        is_favoured = _find_levels(source, favoured)
+        if not is_deprived.any() or (tilt_favoured and not is_favoured.any()):
+            if is_deprived.any():
                 group = "favoured"
             else:
                 group = "deprived"
             raise user_error(f'no level of "{name}" is named as {group}', f"name at least one {group} level")
-        if np.any(below & above):
+        if np.any(is_deprived & is_favoured):
             raise user_error(f'a level of "{name}" is both deprived and favoured', "name it once")
         if name not in parents:
             raise user_error(
@@ -131,39 +132,42 @@ def shift(
                 f"again) or `outcome_sink: true` (let {outcome} have no children, so that arcs point at it)",
             )
         shape = [len(source.levels) if parent == name else 1 for parent in parents]
-        lower = lower | below.reshape(shape)
-        raise_ = raise_ & above.reshape(shape)
+        deprived_rows = deprived_rows | is_deprived.reshape(shape)
+        favoured_rows = favoured_rows & is_favoured.reshape(shape)
     if beta == 0:
         return net
     cpt = net.cpt(outcome).copy()
-    for rows, giving in ((lower, plus), (raise_, ~plus))[: 2 if both else 1]:
+    tilts = [(deprived_rows, plus)]
+    if tilt_favoured:
+        tilts.append((favoured_rows, ~plus))
+    for rows, giving in tilts:
         tilted = np.broadcast_to(rows, cpt.shape[:-1])
-        cpt[tilted] = _move(cpt[tilted], giving, beta)
+        cpt[tilted] = _move_probability(cpt[tilted], giving, beta)
     cpts = list(net.cpts)
     cpts[net.index(outcome)] = cpt
     return replace(net, cpts=tuple(cpts))
 
 
-def _move(rows: Floats, giving: NDArray[np.bool_], beta: float) -> Floats:
+def _move_probability(rows: Floats, giving: NDArray[np.bool_], beta: float) -> Floats:
     """Return rows in which a share `beta` of the giving levels' probability is spread over the others."""
     moved = rows.copy()
     moved[..., giving] = rows[..., giving] * (1 - beta)
-    taken = (rows[..., giving] * beta).sum(axis=-1, keepdims=True)
-    others = rows[..., ~giving]
-    total = others.sum(axis=-1, keepdims=True)
-    share = np.divide(others, total, out=np.full_like(others, 1 / others.shape[-1]), where=total > 0)
-    moved[..., ~giving] = others + taken * share
+    lost = (rows[..., giving] * beta).sum(axis=-1, keepdims=True)
+    receiving = rows[..., ~giving]
+    total = receiving.sum(axis=-1, keepdims=True)
+    share = np.divide(receiving, total, out=np.full_like(receiving, 1 / receiving.shape[-1]), where=total > 0)
+    moved[..., ~giving] = receiving + lost * share
     return moved
 
 
-def _column(net: BayesNet, name: str) -> Column:
+def _find_column(net: BayesNet, name: str) -> Column:
     if name not in net.names:
         raise user_error(f'the network has no column "{name}"', suggest(name, net.names))
     return net.columns[net.index(name)]
 
 
-def _levels(column: Column, wanted: Sequence[str]) -> NDArray[np.bool_]:
-    for level in wanted:
+def _find_levels(column: Column, chosen: Sequence[str]) -> NDArray[np.bool_]:
+    for level in chosen:
         if level not in column.levels:
             raise user_error(f'column "{column.name}" has no level "{level}"', suggest(level, column.levels))
-    return np.array([level in wanted for level in column.levels])
+    return np.array([level in chosen for level in column.levels])

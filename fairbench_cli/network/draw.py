@@ -42,14 +42,14 @@ def sample(net: BayesNet, n: int, seed: int) -> Table:
     if n < 0 or seed < 0:
         raise ValueError(f"n and seed must be 0 or more, not {n} and {seed}")
     codes: Codes = np.zeros((n, len(net.columns)), dtype=np.int16, order="F")
-    fill = drawer(net, seed)
+    fill = make_row_drawer(net, seed)
     for start in range(0, n, BLOCK):
         fill(codes[start : start + BLOCK])
     return Table(net.columns, codes)
 
 
-def drawer(
-    net: BayesNet, seed: int, streams: Mapping[str, str] | None = None, known: Collection[str] = ()
+def make_row_drawer(
+    net: BayesNet, seed: int, streams: Mapping[str, str] | None = None, skip: Collection[str] = ()
 ) -> Callable[[Codes], None]:
     """Return a function that draws the next rows of a sample into an array, as many as it has.
 
@@ -63,7 +63,7 @@ def drawer(
         0 or more, of any size.
     streams : mapping of str to str, optional
         The names of columns' random streams; a column that is not listed has its own name.
-    known : collection of str
+    skip : collection of str
         Columns that are not drawn: their levels stand in the array.
 
     Returns
@@ -73,15 +73,18 @@ def drawer(
 
     >>> from fairbench_cli.data.table import Column
     >>> half = BayesNet((Column("s", ("f", "m")),), ((),), (np.array([0.5, 0.5]),))
-    >>> fill, rows = drawer(half, seed=1), np.zeros((6, 1), np.int16)
+    >>> fill, rows = make_row_drawer(half, seed=1), np.zeros((6, 1), np.int16)
     >>> fill(rows[:2])
     >>> fill(rows[2:])
     >>> bool(np.array_equal(rows, sample(half, 6, seed=1).codes))
     True
     """
-    named = {} if streams is None else streams
-    drawn = [j for j in net.order if net.names[j] not in known]
-    steps = [(j, _cdf(net.cpts[j]), _stream(seed, named.get(net.names[j], net.names[j]))) for j in drawn]
+    stream_names = {} if streams is None else streams
+    steps = []
+    for j in net.order:
+        name = net.names[j]
+        if name not in skip:
+            steps.append((j, _cdf(net.cpts[j]), _stream(seed, stream_names.get(name, name))))
 
     def fill(rows: Codes) -> None:
         for j, cdf, stream in steps:
@@ -103,8 +106,8 @@ def _cdf(cpt: Floats) -> Floats:
     """Return the cumulated rows, shape (configurations, levels), 1 from the last positive level on."""
     rows = cpt.reshape(-1, cpt.shape[-1])
     cdf = np.minimum(np.cumsum(rows, axis=1), 1.0)
-    last = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
-    cdf[np.arange(rows.shape[1]) >= last[:, None]] = 1.0
+    last_positive = rows.shape[1] - 1 - np.argmax(rows[:, ::-1] > 0, axis=1)
+    cdf[np.arange(rows.shape[1]) >= last_positive[:, None]] = 1.0
     return cdf
 
 
@@ -117,11 +120,11 @@ def _invert(cdf: Floats, row: NDArray[np.intp], u: Floats) -> NDArray[np.intp]:
     flat = np.ones((len(cdf), width))
     flat[:, : cdf.shape[1]] = cdf
     table = flat.ravel()
-    first = row * width
-    at: NDArray[np.intp] = first.copy()
+    row_start = row * width
+    position: NDArray[np.intp] = row_start.copy()
     step = width // 2
     while step:
-        at += step * (u >= table[at + (step - 1)])
+        position += step * (u >= table[position + (step - 1)])
         step //= 2
-    at -= first
-    return at
+    position -= row_start
+    return position

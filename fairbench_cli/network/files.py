@@ -15,8 +15,8 @@ from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.base.validation import StrictModel
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card, shipped_cards, shipped_network
 from fairbench_cli.data.table import Column, Floats
+from fairbench_cli.network.fit_quality import FitQuality
 from fairbench_cli.network.model import BayesNet, named_arcs
-from fairbench_cli.network.standin import StandIn
 
 FORMAT = "fairbench-network/2"
 
@@ -42,7 +42,7 @@ class Meta:
     score: float
     bic: float
     source: Mapping[str, Any] = field(default_factory=dict)
-    stand_in: StandIn | None = None
+    stand_in: FitQuality | None = None
 
 
 def save(net: BayesNet, path: str | Path, meta: Meta) -> None:
@@ -87,12 +87,14 @@ def open_network(name: str) -> tuple[BayesNet, Meta]:
         raise user_error(f'no network "{name}"', suggest(name, shipped))
     fitted = sorted(Path(name, "networks").glob("*.json"))
     if len(fitted) > 1:
-        what = f"{name} has {len(fitted)} networks"
-        raise user_error(what, f"name one of: {', '.join(map(str, fitted))}")
-    return load(fitted[0] if fitted else Path(name))
+        problem = f"{name} has {len(fitted)} networks"
+        raise user_error(problem, f"name one of: {', '.join(map(str, fitted))}")
+    if fitted:
+        return load(fitted[0])
+    return load(Path(name))
 
 
-def card_of_network(meta: Meta) -> Card | None:
+def find_network_card(meta: Meta) -> Card | None:
     """Return the card of the network's data set if it is a shipped one."""
     name = str(meta.source.get("dataset", ""))
     if name in known_cards():
@@ -105,20 +107,17 @@ def to_json(net: BayesNet, meta: Meta) -> str:
 
     Its last field is the sha256 of the others, as `checksums.digest` has it.
     """
-    learned = {key: value for key, value in vars(meta).items() if key != "stand_in"}
-    measured = {} if meta.stand_in is None else {"stand_in": meta.stand_in.model_dump(mode="json")}
-    content = {
-        "format": FORMAT,
-        **learned,
-        **measured,
-        "columns": [_column(column) for column in net.columns],
-        "arcs": [list(arc) for arc in net.arcs],
-        "cpts": {
-            name: {"parents": list(net.parents_of(name)), "rows": cpt.tolist()}
-            for name, cpt in zip(net.names, net.cpts, strict=True)
-        },
-    }
-    return _pretty(signed(content), "") + "\n"
+    content: dict[str, Any] = {"format": FORMAT, **vars(meta)}
+    del content["stand_in"]
+    if meta.stand_in is not None:
+        content["stand_in"] = meta.stand_in.model_dump(mode="json")
+    content["columns"] = [_column_entry(column) for column in net.columns]
+    content["arcs"] = [list(arc) for arc in net.arcs]
+    cpts = {}
+    for name, cpt in zip(net.names, net.cpts, strict=True):
+        cpts[name] = {"parents": list(net.parents_of(name)), "rows": cpt.tolist()}
+    content["cpts"] = cpts
+    return _format_json(signed(content), "") + "\n"
 
 
 def decisive_text(path: str | Path) -> str:
@@ -127,7 +126,8 @@ def decisive_text(path: str | Path) -> str:
     content = json.loads(text)
     if "stand_in" not in content:
         return text
-    return _pretty({key: own for key, own in content.items() if key not in ("stand_in", FIELD)}, "") + "\n"
+    decisive = {key: value for key, value in content.items() if key not in ("stand_in", FIELD)}
+    return _format_json(decisive, "") + "\n"
 
 
 def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
@@ -135,30 +135,34 @@ def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        where = f"{path}:{error.lineno}" if isinstance(error, json.JSONDecodeError) else path
-        _refuse(where, "the file is not JSON")
+        where = path
+        if isinstance(error, json.JSONDecodeError):
+            where = f"{path}:{error.lineno}"
+        _refuse_file(where, "the file is not JSON")
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        _refuse(path, f'this is no network file: it has no "format": "{FORMAT}"')
+        _refuse_file(path, f'this is no network file: it has no "format": "{FORMAT}"')
     try:
         file = _NetworkFile.model_validate(content)
-        network = _network(file)
+        network = _to_network(file)
     except ValidationError as error:
-        first = error.errors()[0]
-        _refuse(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
+        first_error = error.errors()[0]
+        _refuse_file(path, f"{'.'.join(map(str, first_error['loc']))}: {first_error['msg']}")
     except ValueError as error:
-        _refuse(path, str(error))
+        _refuse_file(path, str(error))
     if is_whole(content) is False:
-        what = "the network was changed or damaged since it was written: its sha256 is another"
+        problem = "the network was changed or damaged since it was written: its sha256 is another"
         fix = "take an undamaged copy; if the change was meant, remove `sha256` at its end"
-        raise user_error(what, fix, str(path))
+        raise user_error(problem, fix, str(path))
     return network, Meta(file.learner, file.score_name, file.score, file.bic, file.source, file.stand_in)
 
 
-def _column(column: Column) -> dict[str, Any]:
-    own: dict[str, Any] = {"name": column.name, "levels": list(column.levels)}
-    if column.kind == "nominal":
-        return own
-    return {**own, "kind": column.kind, "values": list(column.values)}
+def _column_entry(column: Column) -> dict[str, Any]:
+    """Return a column as the file has it; a nominal one has its levels alone."""
+    entry: dict[str, Any] = {"name": column.name, "levels": list(column.levels)}
+    if column.kind != "nominal":
+        entry["kind"] = column.kind
+        entry["values"] = list(column.values)
+    return entry
 
 
 class _ColumnEntry(StrictModel):
@@ -201,7 +205,7 @@ class _NetworkFile(StrictModel):
     score: FiniteFloat
     bic: FiniteFloat
     source: dict[str, Any]
-    stand_in: StandIn | None = None
+    stand_in: FitQuality | None = None
     columns: list[_ColumnEntry]
     arcs: list[list[str]]
     cpts: dict[str, _CptEntry]
@@ -214,22 +218,26 @@ class _NetworkFile(StrictModel):
         return source
 
 
-def _network(file: _NetworkFile) -> BayesNet:
-    columns = tuple(Column(own.name, tuple(own.levels), own.kind, tuple(own.values)) for own in file.columns)
+def _to_network(file: _NetworkFile) -> BayesNet:
+    columns = []
+    for entry in file.columns:
+        columns.append(Column(entry.name, tuple(entry.levels), entry.kind, tuple(entry.values)))
     names = [column.name for column in columns]
     if set(names) != set(file.cpts):
         raise ValueError("the columns of `columns` and of `cpts` differ")
+    parents = []
     for name in names:
         for parent in file.cpts[name].parents:
             if parent not in names:
                 raise ValueError(f'"{name}" has the parent "{parent}", which is not a column')
-    parents = tuple(tuple(names.index(parent) for parent in file.cpts[name].parents) for name in names)
+        parents.append(tuple(names.index(parent) for parent in file.cpts[name].parents))
     if sorted(map(list, named_arcs(names, parents))) != sorted(file.arcs):
         raise ValueError("`arcs` and the parents in `cpts` differ")
-    return BayesNet(columns, parents, tuple(_array(name, file.cpts[name].rows) for name in names))
+    tables = tuple(_to_array(name, file.cpts[name].rows) for name in names)
+    return BayesNet(tuple(columns), tuple(parents), tables)
 
 
-def _array(name: str, rows: list[Any]) -> Floats:
+def _to_array(name: str, rows: list[Any]) -> Floats:
     try:
         table = np.array(rows)
     except ValueError:
@@ -239,20 +247,19 @@ def _array(name: str, rows: list[Any]) -> Floats:
     return table.astype(np.float64)
 
 
-def _pretty(value: Any, indent: str) -> str:
+def _format_json(value: Any, indent: str) -> str:
     inner = indent + "  "
     if isinstance(value, Mapping) and value:
-        items = [
-            f"{inner}{json.dumps(key, ensure_ascii=False)}: {_pretty(item, inner)}"
-            for key, item in value.items()
-        ]
-        return "{\n" + ",\n".join(items) + f"\n{indent}}}"
-    if isinstance(value, (list, tuple)) and any(isinstance(item, (list, tuple, Mapping)) for item in value):
-        lines = ",\n".join(inner + _pretty(item, inner) for item in value)
+        fields = []
+        for key, inner_value in value.items():
+            fields.append(f"{inner}{json.dumps(key, ensure_ascii=False)}: {_format_json(inner_value, inner)}")
+        return "{\n" + ",\n".join(fields) + f"\n{indent}}}"
+    if isinstance(value, (list, tuple)) and any(isinstance(x, (list, tuple, Mapping)) for x in value):
+        lines = ",\n".join(inner + _format_json(element, inner) for element in value)
         return f"[\n{lines}\n{indent}]"
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _refuse(where: str | Path, what: str) -> NoReturn:
+def _refuse_file(where: str | Path, problem: str) -> NoReturn:
     fix = "give a file written by fairbench, or learn the network again"
-    raise user_error(what, fix, str(where)) from None
+    raise user_error(problem, fix, str(where)) from None

@@ -69,7 +69,10 @@ def named_arcs(names: Sequence[str], parents: Sequence[Sequence[int]]) -> list[t
     >>> named_arcs(["sex", "job", "pay"], [(), (0,), (0, 1)])
     [('sex', 'job'), ('sex', 'pay'), ('job', 'pay')]
     """
-    return [(names[i], names[j]) for j in range(len(names)) for i in parents[j]]
+    arcs = []
+    for j, child in enumerate(names):
+        arcs += [(names[i], child) for i in parents[j]]
+    return arcs
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +112,8 @@ class BayesNet:
         if len(self.cpts) != len(self.columns):
             raise ValueError(f"{len(self.columns)} columns but {len(self.cpts)} tables")
         cpts = []
-        for j, given in enumerate(self.cpts):
-            cpt = np.array(given, dtype=np.float64, order="C")
+        for j, table in enumerate(self.cpts):
+            cpt = np.array(table, dtype=np.float64, order="C")
             _check_cpt(self.names[j], cpt, cpt_shape(self.columns, self.parents[j], j))
             cpt.flags.writeable = False
             cpts.append(cpt)
@@ -140,7 +143,8 @@ class BayesNet:
 
     def index(self, name: str) -> int:
         """Return the position of the column called `name`; `KeyError` when there is none."""
-        return {own: j for j, own in enumerate(self.names)}[name]
+        index_of = {column: j for j, column in enumerate(self.names)}
+        return index_of[name]
 
     def cpt(self, name: str) -> Floats:
         """Return the CPT of the column called `name`; `KeyError` when there is none."""
@@ -155,9 +159,9 @@ class BayesNet:
         return tuple(self.names[i] for i in self.parents[self.index(name)])
 
 
-def cpt_shape(columns: Sequence[Column], parents: Sequence[int], own: int) -> tuple[int, ...]:
-    """Return the shape of the CPT of column `own`: the level counts of its parents, then its own."""
-    return tuple(len(columns[i].levels) for i in (*parents, own))
+def cpt_shape(columns: Sequence[Column], parents: Sequence[int], node: int) -> tuple[int, ...]:
+    """Return the shape of the CPT of a node: the level counts of its parents, then its own."""
+    return tuple(len(columns[i].levels) for i in [*parents, node])
 
 
 def _check_columns(columns: Sequence[Column]) -> None:
@@ -172,9 +176,11 @@ def _check_columns(columns: Sequence[Column]) -> None:
 def _check_parents(names: Sequence[str], parents: Sequence[Sequence[int]]) -> None:
     if len(parents) != len(names):
         raise ValueError(f"{len(names)} columns but {len(parents)} lists of parents")
-    for name, own in zip(names, parents, strict=True):
-        if len(set(own)) != len(own) or not all(0 <= i < len(names) for i in own):
-            raise ValueError(f'the parents of "{name}" are not distinct column indices: {tuple(own)}')
+    for name, node_parents in zip(names, parents, strict=True):
+        if len(set(node_parents)) != len(node_parents) or not all(0 <= i < len(names) for i in node_parents):
+            raise ValueError(
+                f'the parents of "{name}" are not distinct column indices: {tuple(node_parents)}'
+            )
     if topological_order(parents) is None:
         raise ValueError("the arcs form a cycle")
 

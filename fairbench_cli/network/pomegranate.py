@@ -42,15 +42,20 @@ def to_pomegranate(net: BayesNet) -> Any:
     from pomegranate.distributions import Categorical, ConditionalCategorical
 
     nodes = []
-    for own, cpt in zip(net.parents, net.cpts, strict=True):
+    for node_parents, cpt in zip(net.parents, net.cpts, strict=True):
         probabilities = np.minimum(cpt, 1.0)  # pomegranate refuses 1 + 2e-16
-        nodes.append(ConditionalCategorical([probabilities]) if own else Categorical(probabilities[None, :]))
-    edges = [(nodes[i], nodes[j]) for j, own in enumerate(net.parents) for i in own]
+        if node_parents:
+            nodes.append(ConditionalCategorical([probabilities]))
+        else:
+            nodes.append(Categorical(probabilities[None, :]))
+    edges = []
+    for child, node_parents in zip(nodes, net.parents, strict=True):
+        edges += [(nodes[i], child) for i in node_parents]
     return network(nodes, edges)
 
 
-def loopy_posterior(net: BayesNet, of: int, known: Mapping[int, int]) -> Floats:
-    """Return P(of | known) by messages passed on a factor graph; NaN for levels that cannot go together.
+def loopy_posterior(net: BayesNet, node: int, evidence: Mapping[int, int]) -> Floats:
+    """Return P(node | evidence) by messages passed on a factor graph; NaN for levels that cannot go together.
 
     It is exact where no two paths join two columns, and approximate in any other network.
     """
@@ -59,13 +64,13 @@ def loopy_posterior(net: BayesNet, of: int, known: Mapping[int, int]) -> Floats:
 
     values = torch.zeros(1, len(net.columns), dtype=torch.int64)
     mask = torch.zeros_like(values, dtype=torch.bool)
-    for column, level in known.items():
+    for column, level in evidence.items():
         values[0, column] = level
         mask[0, column] = True
     with catch_warnings():
         simplefilter("ignore")  # torch calls its masked tensors a prototype
-        found = model.predict_proba(torch.masked.MaskedTensor(values, mask))
-    return np.asarray(found[of][0].numpy(), dtype=np.float64)
+        probabilities = model.predict_proba(torch.masked.MaskedTensor(values, mask))
+    return np.asarray(probabilities[node][0].numpy(), dtype=np.float64)
 
 
 def chow_liu(table: Table) -> Parents:
@@ -78,8 +83,8 @@ def chow_liu(table: Table) -> Parents:
     """
     most = max(table.level_counts)
     _refuse_large(table, most**2 * len(table.columns))
-    every = np.repeat(np.arange(most)[:, None], len(table.columns), axis=1)
-    return _learned(table, every, algorithm="chow-liu")
+    all_levels = np.repeat(np.arange(most)[:, None], len(table.columns), axis=1)
+    return _learn(table, all_levels, algorithm="chow-liu")
 
 
 def exact_search(table: Table, excluded: Sequence[Sequence[int]], max_parents: int) -> Parents:
@@ -97,14 +102,14 @@ def exact_search(table: Table, excluded: Sequence[Sequence[int]], max_parents: i
     """
     columns = len(table.columns)
     if columns > MOST_COLUMNS:
-        what = f"the exact search takes up to {MOST_COLUMNS} columns, and there are {columns}"
-        raise user_error(what, "drop columns, or use the learner hill-climbing or tabu")
+        problem = f"the exact search takes up to {MOST_COLUMNS} columns, and there are {columns}"
+        raise user_error(problem, "drop columns, or use the learner hill-climbing or tabu")
     _refuse_large(table, max(table.level_counts) ** columns)
-    last = np.array([table.level_counts]) - 1
-    return _learned(table, last, algorithm="exact", exclude_parents=excluded, max_parents=max_parents)
+    last_levels = np.array([table.level_counts]) - 1
+    return _learn(table, last_levels, algorithm="exact", exclude_parents=excluded, max_parents=max_parents)
 
 
-def _learned(table: Table, levels: Any, **settings: Any) -> Parents:
+def _learn(table: Table, levels: Any, **settings: Any) -> Parents:
     """Return the structure that pomegranate learns of the rows, and of others that weigh nothing."""
     model = _network_class()(**settings, pseudocount=NOTHING)
     import torch
@@ -117,15 +122,15 @@ def _learned(table: Table, levels: Any, **settings: Any) -> Parents:
         model.fit(torch.from_numpy(rows), sample_weight=torch.from_numpy(weights))
     finally:
         torch.set_num_threads(threads)
-    return tuple(tuple(sorted(own)) for own in model.structure)
+    return tuple(tuple(sorted(parents)) for parents in model.structure)
 
 
 def _refuse_large(table: Table, cells: int) -> None:
     if cells > MOST_CELLS:
         widest = max(table.columns, key=lambda column: len(column.levels))
-        what = f"pomegranate would make a table of {cells:,} numbers, and {MOST_CELLS:,} are the most"
-        few = f"drop columns or cut the {len(widest.levels)} levels of {widest.name}"
-        raise user_error(what, f"{few}, or use the learner hill-climbing or tabu")
+        problem = f"pomegranate would make a table of {cells:,} numbers, and {MOST_CELLS:,} are the most"
+        fix = f"drop columns or cut the {len(widest.levels)} levels of {widest.name}"
+        raise user_error(problem, f"{fix}, or use the learner hill-climbing or tabu")
 
 
 def _network_class() -> Any:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from math import exp, log, nan, prod
 from typing import Any, Literal
 
@@ -29,14 +29,14 @@ Factor = tuple[tuple[int, ...], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Posterior:
-    """P(of | given).
+    """P(query | evidence).
 
     Parameters
     ----------
     table : float64 array, one axis per column asked for
         Sums to 1.
     evidence : float
-        P(given), above 0 unless it is too small for a number; 1 where nothing is given; NaN by pomegranate,
+        P(evidence), above 0 unless it is too small for a number; 1 without evidence; NaN by pomegranate,
         which does not compute it.
     """
 
@@ -44,19 +44,22 @@ class Posterior:
     evidence: float
 
 
-def posterior(
-    net: BayesNet, of: Sequence[str], given: Mapping[str, str] | None = None, engine: Engine = "exact"
+def compute_posterior(
+    net: BayesNet,
+    query_nodes: Sequence[str],
+    evidence: Mapping[str, str] | None = None,
+    engine: Engine = "exact",
 ) -> Posterior:
     """Return the joint distribution of some columns, given the levels of others; all else is summed over.
 
-    Exact: tables that neither `of` nor `given` depend on are left out, and the columns left over are summed
+    Exact: tables that neither query nor evidence depends on are left out, and the columns left are summed
     out one by one, the one that makes the smallest table first (Zhang & Poole 1994).
 
     Parameters
     ----------
-    of : sequence of str
+    query_nodes : sequence of str
         Columns, at least one, in the order of the axes of the result.
-    given : mapping of str to str
+    evidence : mapping of str to str
         The level of each column that is known.
     engine : {"exact", "pomegranate"}
         pomegranate's loopy belief propagation answers for one column, exactly only where no two paths join
@@ -75,110 +78,127 @@ def posterior(
     ...     ((), (0,)),
     ...     (np.array([0.5, 0.5]), np.array([[0.75, 0.25], [0.25, 0.75]])),
     ... )
-    >>> posterior(net, ["s"], {"y": "yes"}).table.tolist()
+    >>> compute_posterior(net, ["s"], {"y": "yes"}).table.tolist()
     [0.25, 0.75]
     """
-    known = _codes(net, given or {})
-    asked = _asked(net, of, known)
+    fixed = _to_codes(net, evidence or {})
+    query_indices = _query_indices(net, query_nodes, fixed)
     if engine == "pomegranate":
-        return _by_pomegranate(net, asked, known)
-    table, size = _eliminate(net, asked, known)
+        return _query_pomegranate(net, query_indices, fixed)
+    table, exponent = _eliminate(net, query_indices, fixed)
     total = float(table.sum())
     if total == 0:
-        raise _impossible(net, known)
-    return Posterior(table / total, exp(size + log(total)) if known else 1.0)
+        raise _impossible_error(net, fixed)
+    probability = 1.0
+    if fixed:
+        probability = exp(exponent + log(total))
+    return Posterior(table / total, probability)
 
 
-def _by_pomegranate(net: BayesNet, asked: Sequence[int], known: Mapping[int, int]) -> Posterior:
-    if len(asked) > 1:
-        what = f"pomegranate answers for one column at a time, and {len(asked)} are asked for"
-        raise user_error(what, "ask for one, or use the engine exact")
-    table = loopy_posterior(net, asked[0], known)
+def _query_pomegranate(net: BayesNet, query_indices: Sequence[int], fixed: Mapping[int, int]) -> Posterior:
+    if len(query_indices) > 1:
+        problem = f"pomegranate answers for one column at a time, and {len(query_indices)} are asked for"
+        raise user_error(problem, "ask for one, or use the engine exact")
+    table = loopy_posterior(net, query_indices[0], fixed)
     if np.isnan(table).any():
-        raise _impossible(net, known)
+        raise _impossible_error(net, fixed)
     return Posterior(table, nan)
 
 
-def _eliminate(net: BayesNet, asked: Sequence[int], known: Mapping[int, int]) -> tuple[Floats, float]:
-    """Return P(asked, known) over a power of e, one axis per column asked for, and the exponent."""
-    factors, exponent = _factors(net, asked, known)
-    size = prod(len(net.columns[j].levels) for j in asked)
-    if size > LARGEST:
-        raise _too_large(size)
-    if any(not columns for columns, _ in factors):
-        return np.zeros([len(net.columns[j].levels) for j in asked]), 0.0
-    return _product(factors, tuple(asked))[1], exponent
+def _eliminate(net: BayesNet, query_indices: Sequence[int], fixed: Mapping[int, int]) -> tuple[Floats, float]:
+    """Return P(query, evidence) over a power of e, one axis per column asked for, and the exponent."""
+    factors, exponent = _relevant_factors(net, query_indices, fixed)
+    shape = [len(net.columns[j].levels) for j in query_indices]
+    if prod(shape) > LARGEST:
+        raise _too_large_error(prod(shape))
+    if any(not columns for columns, _ in factors):  # a single 0: the evidence is impossible
+        return np.zeros(shape), 0.0
+    return _multiply_factors(factors, tuple(query_indices))[1], exponent
 
 
-def _factors(net: BayesNet, asked: Sequence[int], known: Mapping[int, int]) -> tuple[list[Factor], float]:
-    """Return tables whose product is P(asked, known) over a power of e, and the exponent."""
-    tables = [_restrict(net, j, known) for j in _ancestors(net, [*asked, *known])]
-    return _sum_out(tables, {j for columns, _ in tables for j in columns} - set(asked), net)
+def _relevant_factors(
+    net: BayesNet, query_indices: Sequence[int], fixed: Mapping[int, int]
+) -> tuple[list[Factor], float]:
+    """Return tables whose product is P(query, evidence) over a power of e, and the exponent."""
+    relevant = _find_ancestors(net, set(query_indices) | set(fixed))
+    tables = [_fix_cpt(net, j, fixed) for j in relevant]
+    hidden = set(relevant) - set(query_indices) - set(fixed)
+    return _sum_out(tables, hidden, net)
 
 
-def factors_of(
-    net: BayesNet, of: Sequence[str], given: Mapping[str, str] | None = None
+def compute_factors(
+    net: BayesNet, query_nodes: Sequence[str], evidence: Mapping[str, str] | None = None
 ) -> tuple[dict[tuple[str, ...], Floats], float]:
-    """Return tables whose product is P(of, given) over a power of e, and the exponent.
+    """Return tables whose product is P(query_nodes, evidence) over a power of e, and the exponent.
 
     None of them needs to be as large as the joint distribution: all columns may be asked for.
 
     Returns
     -------
     tables : dict of tuple of str to float64 array
-        By the columns that are its axes, in the order of `of`.
+        By the columns that are its axes, in the order of `query_nodes`.
     exponent : float
         Of e.
 
     Raises
     ------
     UserError
-        As `posterior`.
+        As `compute_posterior`.
     """
-    known = _codes(net, given or {})
-    place = {j: i for i, j in enumerate(_asked(net, of, known))}
-    factors, exponent = _factors(net, [*place], known)
-    found: dict[tuple[str, ...], Floats] = {}
+    fixed = _to_codes(net, evidence or {})
+    query_indices = _query_indices(net, query_nodes, fixed)
+    axis_of = {j: i for i, j in enumerate(query_indices)}
+    factors, exponent = _relevant_factors(net, query_indices, fixed)
+    tables: dict[tuple[str, ...], Floats] = {}
     for columns, table in factors:
-        names = tuple(of[i] for i in sorted(place[j] for j in columns))
-        moved = np.transpose(table, sorted(range(table.ndim), key=lambda axis: place[columns[axis]]))
-        found[names] = found[names] * moved if names in found else moved
-    return found, exponent
+        names = tuple(query_nodes[i] for i in sorted(axis_of[j] for j in columns))
+        moved = np.transpose(table, sorted(range(table.ndim), key=lambda axis: axis_of[columns[axis]]))
+        if names in tables:
+            tables[names] = tables[names] * moved
+        else:
+            tables[names] = moved
+    return tables, exponent
 
 
-def _sum_out(factors: Sequence[Factor], gone: Collection[int], net: BayesNet) -> tuple[list[Factor], float]:
+def _sum_out(factors: Sequence[Factor], hidden: Collection[int], net: BayesNet) -> tuple[list[Factor], float]:
     """Return the factors of the sum of a product over some columns, over a power of e, and the exponent.
 
     One column after another, the one that makes the smallest table first. Where the product is 0 everywhere,
     one table of a single 0 is left.
     """
     sizes = [len(column.levels) for column in net.columns]
-    waiting = list(factors)
-    left = set(gone)
+    unscaled = list(factors)
+    remaining = set(hidden)
     exponent = 0.0
-    kept: list[Factor] = []
+    scaled: list[Factor] = []
     while True:
-        for columns, table in waiting:  # scaled, as the product of many small numbers is none
-            top = float(table.max())
-            if top == 0:
+        # The product of many small numbers is 0, so each table is divided by its largest.
+        for columns, table in unscaled:
+            largest = float(table.max())
+            if largest == 0:
                 return [((), np.zeros(()))], 0.0
-            exponent += log(top)
+            exponent += log(largest)
             if columns:
-                kept += [(columns, table / top)]
-        if not left:
-            return kept, exponent
-        scopes = {j: set().union(*(columns for columns, _ in kept if j in columns)) for j in left}
-        cost, own = min((prod(sizes[i] for i in scope), j) for j, scope in scopes.items())
-        if cost > LARGEST:
-            raise _too_large(cost)
-        left.remove(own)
-        mine = [factor for factor in kept if own in factor[0]]
-        kept = [factor for factor in kept if own not in factor[0]]
-        waiting = [_product(mine, tuple(sorted(scopes[own] - {own})))]
+                scaled.append((columns, table / largest))
+        if not remaining:
+            return scaled, exponent
+        # Sum over the column that makes the smallest table, of two the first.
+        scopes: dict[int, set[int]] = {}
+        costs: dict[int, int] = {}
+        for j in remaining:
+            scopes[j] = set(chain.from_iterable(columns for columns, _ in scaled if j in columns))
+            costs[j] = prod(sizes[i] for i in scopes[j])
+        node = min(remaining, key=lambda j: (costs[j], j))
+        if costs[node] > LARGEST:
+            raise _too_large_error(costs[node])
+        remaining.remove(node)
+        node_factors = [factor for factor in scaled if node in factor[0]]
+        scaled = [factor for factor in scaled if node not in factor[0]]
+        unscaled = [_multiply_factors(node_factors, tuple(sorted(scopes[node] - {node})))]
 
 
 def markov_boundary(
-    net: BayesNet, of: str, seen: Collection[str], given: Collection[str] = ()
+    net: BayesNet, column: str, seen: Collection[str], evidence: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Return those of the columns seen that, with those given, say all that can be known of a column.
 
@@ -187,10 +207,10 @@ def markov_boundary(
 
     Parameters
     ----------
-    of : str
+    column : str
         The column.
-    seen, given : collections of str
-        Columns whose levels are known. All others, but `of`, are summed over.
+    seen, evidence : collections of str
+        Columns whose levels are known. All others, but `column`, are summed over.
 
     Returns
     -------
@@ -205,46 +225,50 @@ def markov_boundary(
     >>> markov_boundary(chain, "b", ["a", "c", "d"]), markov_boundary(chain, "b", ["a", "d"])
     (('a', 'c'), ('a', 'd'))
     """
-    found, _ = _around(net, net.index(of), {net.index(name) for name in seen}, {*map(net.index, given)})
-    return tuple(net.names[j] for j in sorted(found))
+    seen_nodes = {net.index(name) for name in seen}
+    fixed = {net.index(name) for name in evidence}
+    boundary, _ = _find_boundary(net, net.index(column), seen_nodes, fixed)
+    return tuple(net.names[j] for j in sorted(boundary))
 
 
-def _around(
-    net: BayesNet, own: int, seen: Collection[int], known: Collection[int]
+def _find_boundary(
+    net: BayesNet, node: int, seen: Collection[int], fixed: Collection[int]
 ) -> tuple[set[int], set[int]]:
     """Return the boundary of a column among those seen, and the column with the hidden ones within it."""
-    families = [{j, *net.parents[j]} for j in _ancestors(net, {own, *seen, *known})]
+    families = [{j} | set(net.parents[j]) for j in _find_ancestors(net, {node} | set(seen) | set(fixed))]
     boundary: set[int] = set()
-    inside = {own}
-    frontier = [own]
+    inside = {node}
+    frontier = [node]
     while frontier:
-        at = frontier.pop()
-        near = set().union(*(family for family in families if at in family)) - inside - set(known)
+        node_inside = frontier.pop()
+        # Its neighbours in the moral graph: parents, children, and their other parents.
+        neighbours = set(chain.from_iterable(family for family in families if node_inside in family))
+        near = neighbours - inside - set(fixed)
         boundary |= near & set(seen)
         inside |= near - set(seen)
         frontier += near - set(seen)
     return boundary, inside
 
 
-def chances(
+def compute_chances(
     net: BayesNet,
-    of: str,
+    column: str,
     level: str,
     seen: Collection[str],
     rows: Mapping[str, Codes | Rows],
-    given: Mapping[str, str] | None = None,
+    evidence: Mapping[str, str] | None = None,
 ) -> Floats:
-    """Return P(column = level | the columns seen, and the levels given) of each row; all else is summed over.
+    """Return P(column = level | the columns seen, and the evidence) of each row; all else is summed over.
 
     Parameters
     ----------
-    of, level : str
+    column, level : str
         The column and its level.
     seen : collection of str
         The columns that are known of each row.
     rows : mapping of str to int array, shape (rows,)
         The codes of one or more columns, those of `markov_boundary` among them.
-    given : mapping of str to str
+    evidence : mapping of str to str
         The level of columns that are the same for all rows.
 
     Returns
@@ -258,70 +282,76 @@ def chances(
     ...     ((), (0,)),
     ...     (np.array([0.5, 0.5]), np.array([[0.75, 0.25], [0.25, 0.75]])),
     ... )
-    >>> chances(net, "y", "yes", ["s"], {"s": np.array([0, 1])}).tolist()
+    >>> compute_chances(net, "y", "yes", ["s"], {"s": np.array([0, 1])}).tolist()
     [0.25, 0.75]
     """
-    own = net.index(of)
-    known = _codes(net, given or {})
-    places = {net.index(name) for name in seen}
-    boundary, inside = _around(net, own, places, known)
-    relevant = _ancestors(net, {own, *places, *known})
-    tables = [_restrict(net, j, known) for j in relevant if inside & {j, *net.parents[j]}]
+    node = net.index(column)
+    fixed = _to_codes(net, evidence or {})
+    seen_nodes = {net.index(name) for name in seen}
+    boundary, inside = _find_boundary(net, node, seen_nodes, fixed)
+    hidden = sorted(inside - {node})
+    # All tables but these have nothing to do with the column, given its boundary.
+    relevant = _find_ancestors(net, {node} | seen_nodes | set(fixed))
+    tables = [_fix_cpt(net, j, fixed) for j in relevant if inside & ({j} | set(net.parents[j]))]
     codes = {j: rows[net.names[j]] for j in boundary}
-    many = len(next(iter(rows.values())))
+    n_rows = len(next(iter(rows.values())))
     try:
-        mass = _looked_up(_sum_out(tables, inside - {own}, net)[0], own, codes, net, many)
-    except UserError:  # the sum needs too large a table: row by row it needs none
-        hidden = sorted(inside - {own})
+        factors, _ = _sum_out(tables, hidden, net)
+        mass = _multiply_at_rows(factors, node, codes, net, n_rows)
+    except UserError:  # the sum needs too large a table: one combination of the hidden at a time needs none
         sizes = [len(net.columns[j].levels) for j in hidden]
         if prod(sizes) > MOST_COMBINATIONS:
             raise
-        mass = np.zeros((many, len(net.columns[own].levels)))
-        for values in product(*map(range, sizes)):
-            fixed = dict(zip(hidden, values, strict=True))
-            mass += _looked_up([_fix(factor, fixed) for factor in tables], own, codes, net, many)
-    return divide(mass[:, net.levels_of(of).index(level)], mass.sum(1))
+        mass = np.zeros((n_rows, len(net.columns[node].levels)))
+        for combination in product(*map(range, sizes)):
+            hidden_levels = dict(zip(hidden, combination, strict=True))
+            factors = [_fix_levels(factor, hidden_levels) for factor in tables]
+            mass += _multiply_at_rows(factors, node, codes, net, n_rows)
+    return divide(mass[:, net.levels_of(column).index(level)], mass.sum(1))
 
 
-def _looked_up(
-    factors: Sequence[Factor], own: int, codes: Mapping[int, Codes | Rows], net: BayesNet, many: int
+def _multiply_at_rows(
+    factors: Sequence[Factor], node: int, codes: Mapping[int, Codes | Rows], net: BayesNet, n_rows: int
 ) -> Floats:
-    """Return the product of some tables at the codes of each row, shape (rows, levels of `own`)."""
-    mass: Floats = np.ones((many, len(net.columns[own].levels)))
+    """Return the product of some tables at the codes of each row, shape (rows, levels of `node`)."""
+    mass: Floats = np.ones((n_rows, len(net.columns[node].levels)))
     for columns, table in factors:
-        at = tuple(codes[j] for j in columns if j != own)
-        if own in columns:
-            mass *= np.moveaxis(table, columns.index(own), -1)[at]
+        row_codes = tuple(codes[j] for j in columns if j != node)
+        if node in columns:
+            mass *= np.moveaxis(table, columns.index(node), -1)[row_codes]
         elif columns:
-            mass *= table[at][:, np.newaxis]
+            mass *= table[row_codes][:, np.newaxis]
         else:
             mass *= table
     return mass
 
 
-def _fix(factor: Factor, fixed: Mapping[int, int]) -> Factor:
+def _fix_levels(factor: Factor, fixed: Mapping[int, int]) -> Factor:
     """Return a table at the codes of some of its columns."""
     columns, table = factor
-    at = tuple(fixed.get(j, slice(None)) for j in columns)
-    return tuple(j for j in columns if j not in fixed), np.asarray(table[at])
+    index = tuple(fixed.get(j, slice(None)) for j in columns)
+    return tuple(j for j in columns if j not in fixed), np.asarray(table[index])
 
 
-def _restrict(net: BayesNet, j: int, fixed: Mapping[int, int]) -> Factor:
+def _fix_cpt(net: BayesNet, j: int, fixed: Mapping[int, int]) -> Factor:
     """Return the table of column `j` at the levels that are known."""
-    return _fix(((*net.parents[j], j), net.cpts[j]), fixed)
+    nodes = net.parents[j] + (j,)
+    return _fix_levels((nodes, net.cpts[j]), fixed)
 
 
-def _product(factors: Sequence[Factor], columns: tuple[int, ...]) -> Factor:
+def _multiply_factors(factors: Sequence[Factor], columns: tuple[int, ...]) -> Factor:
     """Return the product of some tables, summed over all columns but those given, which are its axes."""
-    every: tuple[int, ...] = ()
+    product_nodes: tuple[int, ...] = ()
     product: Floats = np.ones(())
-    for own, table in factors:
-        both = tuple(sorted({*every, *own}))
-        label = {j: i for i, j in enumerate(both)}
-        axes = [label[j] for j in every], [label[j] for j in own], list(range(len(both)))
-        every = both
-        product = _einsum(product, axes[0], table, *axes[1:])
-    return columns, _einsum(product, list(range(len(every))), [every.index(j) for j in columns])
+    for nodes, table in factors:
+        joined_nodes = tuple(sorted(set(product_nodes) | set(nodes)))
+        axis_of = {j: axis for axis, j in enumerate(joined_nodes)}
+        product_axes = [axis_of[j] for j in product_nodes]
+        table_axes = [axis_of[j] for j in nodes]
+        product = _einsum(product, product_axes, table, table_axes, list(range(len(joined_nodes))))
+        product_nodes = joined_nodes
+    sum_axes = [product_nodes.index(j) for j in columns]
+    return columns, _einsum(product, list(range(len(product_nodes))), sum_axes)
 
 
 def _einsum(*operands: object) -> Floats:
@@ -330,38 +360,39 @@ def _einsum(*operands: object) -> Floats:
     return np.asarray(einsum(*operands))
 
 
-def _ancestors(net: BayesNet, columns: Collection[int]) -> list[int]:
+def _find_ancestors(net: BayesNet, columns: Collection[int]) -> list[int]:
     """Return some columns and their ancestors: the tables of all others sum to 1."""
-    found = set(columns)
+    found_nodes = set(columns)
     frontier = list(columns)
     while frontier:
-        new = set(net.parents[frontier.pop()]) - found
-        found |= new
+        new = set(net.parents[frontier.pop()]) - found_nodes
+        found_nodes |= new
         frontier += new
-    return sorted(found)
+    return sorted(found_nodes)
 
 
-def _codes(net: BayesNet, given: Mapping[str, str]) -> dict[int, int]:
-    known = {}
-    for name, level in given.items():
+def _to_codes(net: BayesNet, evidence: Mapping[str, str]) -> dict[int, int]:
+    """Return the level's code by the index of its column, checked."""
+    fixed = {}
+    for name, level in evidence.items():
         _check_column(net, name, GIVEN)
         levels = net.levels_of(name)
         if level not in levels:
             raise user_error(f'"{name}" has no level "{level}"', suggest(level, levels), GIVEN)
-        known[net.index(name)] = levels.index(level)
-    return known
+        fixed[net.index(name)] = levels.index(level)
+    return fixed
 
 
-def _asked(net: BayesNet, of: Sequence[str], known: Mapping[int, int]) -> list[int]:
-    if not of:
+def _query_indices(net: BayesNet, query_nodes: Sequence[str], fixed: Mapping[int, int]) -> list[int]:
+    if not query_nodes:
         raise user_error("no column is asked for", f"name one or more of: {', '.join(net.names)}", OF)
-    for name in of:
+    for name in query_nodes:
         _check_column(net, name, OF)
-        if net.index(name) in known:
+        if net.index(name) in fixed:
             raise user_error(f'"{name}" is both asked for and given', "leave out one of the two", OF)
-        if list(of).count(name) > 1:
+        if list(query_nodes).count(name) > 1:
             raise user_error(f'"{name}" is asked for twice', "name it once", OF)
-    return [net.index(name) for name in of]
+    return [net.index(name) for name in query_nodes]
 
 
 def _check_column(net: BayesNet, name: str, option: Flag) -> None:
@@ -369,22 +400,22 @@ def _check_column(net: BayesNet, name: str, option: Flag) -> None:
         raise user_error(f'the network has no column "{name}"', suggest(name, net.names), option)
 
 
-def _impossible(net: BayesNet, known: Mapping[int, int]) -> UserError:
+def _impossible_error(net: BayesNet, fixed: Mapping[int, int]) -> UserError:
     """Return the error for levels of probability 0, which names as few of them as cannot go together."""
-    some = dict(known)
-    for j in known:
-        fewer = {i: level for i, level in some.items() if i != j}
+    conflict = dict(fixed)
+    for j in fixed:
+        fewer = {i: level for i, level in conflict.items() if i != j}
         if not _eliminate(net, [], fewer)[0] > 0:
-            some = fewer
-    words = [f"{net.names[j]}={net.columns[j].levels[level]}" for j, level in some.items()]
-    if len(words) == 1:
-        return user_error(f"the network gives {words[0]} probability 0", "leave it out")
-    return user_error(f"the network gives {' and '.join(words)} probability 0", "leave out one of them")
+            conflict = fewer
+    conditions = [f"{net.names[j]}={net.columns[j].levels[level]}" for j, level in conflict.items()]
+    if len(conditions) == 1:
+        return user_error(f"the network gives {conditions[0]} probability 0", "leave it out")
+    return user_error(f"the network gives {' and '.join(conditions)} probability 0", "leave out one of them")
 
 
-def _too_large(size: int) -> UserError:
-    what = f"the answer needs a table of {size:,} numbers, and {LARGEST:,} are the most"
-    return user_error(what, "ask for fewer columns at once, or give the level of more columns")
+def _too_large_error(size: int) -> UserError:
+    problem = f"the answer needs a table of {size:,} numbers, and {LARGEST:,} are the most"
+    return user_error(problem, "ask for fewer columns at once, or give the level of more columns")
 
 
 def network_belift(
@@ -436,4 +467,4 @@ def belief(net: BayesNet, people: Table, outcome: str, favourable: str, hidden: 
     if combinations > MOST_COMBINATIONS:
         raise ValueError(f"the hidden columns have {combinations} combinations; at most {MOST_COMBINATIONS}")
     rows = {name: people[name] for name in net.names}
-    return chances(net, outcome, favourable, rows.keys() - {outcome, *hidden}, rows)
+    return compute_chances(net, outcome, favourable, rows.keys() - {outcome, *hidden}, rows)

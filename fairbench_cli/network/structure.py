@@ -10,13 +10,19 @@ import math
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import count
+from itertools import count, product
 from typing import Any, Literal, get_args
 
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.telling import Tell, to_nobody
 from fairbench_cli.data.table import Table
-from fairbench_cli.network.families import EQUIVALENT, LocalScore, ScoreName, local_scores, network_score
+from fairbench_cli.network.family_counts import (
+    EQUIVALENT,
+    LocalScore,
+    ScoreName,
+    compute_network_score,
+    make_local_score,
+)
 from fairbench_cli.network.model import is_ancestor, topological_order
 from fairbench_cli.network.pomegranate import chow_liu, exact_search
 
@@ -47,7 +53,7 @@ class LearnSettings:
         of the largest mutual information, and the arcs of the whitelist that it lacks. Exact: the best of all
         networks, of few columns. The last two are pomegranate's.
     score : {"bic", "aic", "bde", "k2"}
-        See `fairbench_cli.network.families.local_scores`; pomegranate's learners take BIC alone.
+        See `fairbench_cli.network.family_counts.make_local_score`; pomegranate's learners take BIC alone.
     max_parents : int or None
         The most parents a column may have; None means no limit.
     whitelist, blacklist : pairs of names (from, to)
@@ -73,7 +79,9 @@ class LearnSettings:
     iss: float = 1.0
 
 
-def source_facts(name: str, sha256: Mapping[str, str], rows: int, settings: LearnSettings) -> dict[str, Any]:
+def describe_source(
+    name: str, sha256: Mapping[str, str], rows: int, settings: LearnSettings
+) -> dict[str, Any]:
     """Return which data and settings a network comes from, for its file."""
     return {"dataset": name, "sha256": dict(sha256), "rows": rows, "settings": asdict(settings)}
 
@@ -97,6 +105,19 @@ class Structure:
     bic: float
 
 
+def _graph_of(arcs: Collection[Arc], n_nodes: int) -> Graph:
+    """Return the graph of some arcs, as one set of parents per node."""
+    parents: list[set[int]] = [set() for _ in range(n_nodes)]
+    for tail, head in arcs:
+        parents[head].add(tail)
+    return tuple(map(frozenset, parents))
+
+
+def _sorted_parents(graph: Graph) -> tuple[tuple[int, ...], ...]:
+    """Return the parents of each node in column order."""
+    return tuple(tuple(sorted(parents)) for parents in graph)
+
+
 @dataclass(frozen=True)
 class Constraints:
     """Arcs as (from, to) column indices; the reverse of a required arc is forbidden."""
@@ -107,7 +128,7 @@ class Constraints:
 
     def start(self, nodes: int) -> Graph:
         """Return the graph of the required arcs alone, as one set of parents per node."""
-        return tuple(frozenset(i for i, child in self.required if child == j) for j in range(nodes))
+        return _graph_of(self.required, nodes)
 
 
 @dataclass(frozen=True)
@@ -120,7 +141,7 @@ class Search:
 
     def score(self, graph: Graph) -> float:
         """Return the score of a graph."""
-        return network_score(self.local, tuple(tuple(sorted(parents)) for parents in graph))
+        return compute_network_score(self.local, _sorted_parents(graph))
 
     def refresh(self, gains: Gains, graph: Graph, children: Collection[int]) -> None:
         """Compute again, in place, what the given children gain by one parent more or less."""
@@ -135,7 +156,9 @@ class Search:
                     gains[i][j] = gains[j][i]  # the same number, so that the two directions tie exactly
                     continue
                 gain = self.local(j, tuple(sorted(graph[j] ^ {i}))) - now[j]
-                gains[i][j] = 0.0 if abs(gain) < TOLERANCE else gain
+                if abs(gain) < TOLERANCE:
+                    gain = 0.0
+                gains[i][j] = gain
 
     def moves(self, graph: Graph, gains: Gains) -> Iterator[tuple[float, tuple[Arc, ...]]]:
         """Yield what each move gains that adds, drops or reverses an arc, and the arcs that it changes."""
@@ -147,7 +170,8 @@ class Search:
                 adjacent = i == j or i in graph[j] or j in graph[i]
                 if not adjacent and not full[j] and (i, j) not in forbidden:
                     yield gains[i][j], ((i, j),)
-        arcs = [(i, j) for i in nodes for j in nodes if i in graph[j] and (i, j) not in self.allowed.required]
+        arcs = [(i, j) for i, j in product(nodes, nodes) if i in graph[j]]
+        arcs = [arc for arc in arcs if arc not in self.allowed.required]
         for i, j in arcs:
             yield gains[i][j], ((i, j),)
         for i, j in arcs:
@@ -180,62 +204,68 @@ def learn_structure(table: Table, settings: LearnSettings, tell: Tell = to_nobod
         raise user_error(f'unknown learner "{learner}"', suggest(learner, get_args(LearnerName)))
     numbers = [column.name for column in table.columns if column.kind == "number"]
     if numbers:
-        what = f"{', '.join(numbers)}: a network takes levels, not numbers"
+        problem = f"{', '.join(numbers)}: a network takes levels, not numbers"
         fix = "in the card write network_bins: {quantiles: 5} of each; or in the config sample: {from: data}"
-        raise user_error(what, fix)
-    local = local_scores(table, score, settings.iss)
+        raise user_error(problem, fix)
+    local = make_local_score(table, score, settings.iss)
     if settings.iss != 1.0 and score != "bde":
         raise user_error(f"iss is set, but the score is {score}", "leave iss out, or use the score bde")
     if learner != "tabu" and (tabu != TABU or patience is not None):
-        what = f"tabu or patience is set, but the learner is {learner}"
-        raise user_error(what, "leave both out, or use the learner tabu")
+        problem = f"tabu or patience is set, but the learner is {learner}"
+        raise user_error(problem, "leave both out, or use the learner tabu")
     if learner in ("chow-liu", "exact") and score != "bic":
-        what = f"the score is {score}, which the learner {learner} does not have"
-        raise user_error(what, "leave the score out, or use the learner hill-climbing or tabu")
+        problem = f"the score is {score}, which the learner {learner} does not have"
+        raise user_error(problem, "leave the score out, or use the learner hill-climbing or tabu")
     if tabu < 1 or (patience is not None and patience < 0):
-        what = f"tabu is {tabu} and patience is {patience}"
-        raise user_error(what, "give tabu 1 or more and patience 0 or more")
-    allowed = _constraints(table.names, settings)
+        problem = f"tabu is {tabu} and patience is {patience}"
+        raise user_error(problem, "give tabu 1 or more and patience 0 or more")
+    allowed = _read_constraints(table.names, settings)
     search = Search(local, score in EQUIVALENT, allowed)
     start = allowed.start(len(table.columns))
     if learner == "chow-liu":
-        graph = _tree(table, allowed)
+        graph = _chow_liu_graph(table, allowed)
     elif learner == "exact":
-        graph = _best(table, allowed)
+        graph = _exact_graph(table, allowed)
     elif learner == "tabu":
-        graph = best_graph(search, start, tabu, tabu if patience is None else patience, tell)
+        if patience is None:
+            patience = tabu
+        graph = best_graph(search, start, tabu, patience, tell)
     else:
         graph = best_graph(search, start, 1, 0, tell)
-    parents = tuple(tuple(sorted(own)) for own in graph)
+    parents = _sorted_parents(graph)
     if score == "bic":
         bic = local
     else:
-        bic = local_scores(table, "bic")
-    return Structure(parents, network_score(local, parents), network_score(bic, parents))
+        bic = make_local_score(table, "bic")
+    return Structure(parents, compute_network_score(local, parents), compute_network_score(bic, parents))
 
 
-def _tree(table: Table, allowed: Constraints) -> Graph:
+def _chow_liu_graph(table: Table, allowed: Constraints) -> Graph:
     """Return the Chow-Liu tree and the required arcs that it lacks.
 
     Its root is the first column with which the constraints hold.
     """
     tree = chow_liu(table)
-    nodes = range(len(table.columns))
-    for root in nodes:
-        arcs = {(i, j) for j, own in enumerate(_rooted(tree, root)) for i in own} | allowed.required
-        graph = tuple(frozenset(i for i, child in arcs if child == j) for j in nodes)
+    n_nodes = len(table.columns)
+    for root in range(n_nodes):
+        arcs = set(allowed.required)
+        for j, tree_parents in enumerate(_root_at(tree, root)):
+            arcs |= {(i, j) for i in tree_parents}
+        graph = _graph_of(arcs, n_nodes)
         small = max(map(len, graph)) <= allowed.max_parents
         if small and not arcs & allowed.forbidden and topological_order(graph) is not None:
             return graph
-    what = "the Chow-Liu tree of these data does not keep, with any root, to the arcs that are required and"
+    problem = (
+        "the Chow-Liu tree of these data does not keep, with any root, to the arcs that are required and"
+    )
     fix = "loosen them, or use the learner hill-climbing"
-    raise user_error(f"{what} forbidden, to outcome_sink and to max_parents", fix)
+    raise user_error(f"{problem} forbidden, to outcome_sink and to max_parents", fix)
 
 
-def _rooted(tree: Sequence[tuple[int, ...]], root: int) -> list[tuple[int, ...]]:
+def _root_at(tree: Sequence[tuple[int, ...]], root: int) -> list[tuple[int, ...]]:
     """Return the parents in a tree once its arcs point away from another root.
 
-    >>> _rooted([(), (0,), (1,), (0,)], 2)
+    >>> _root_at([(), (0,), (1,), (0,)], 2)
     [(1,), (2,), (), (0,)]
     """
     turned = list(tree)
@@ -248,19 +278,20 @@ def _rooted(tree: Sequence[tuple[int, ...]], root: int) -> list[tuple[int, ...]]
     return turned
 
 
-def _best(table: Table, allowed: Constraints) -> Graph:
+def _exact_graph(table: Table, allowed: Constraints) -> Graph:
     """Return the network of the best BIC, which has the required arcs of itself or is refused."""
-    excluded = [sorted(i for i, child in allowed.forbidden if child == j) for j in range(len(table.columns))]
+    forbidden_parents = _graph_of(allowed.forbidden, len(table.columns))
+    excluded = [sorted(parents) for parents in forbidden_parents]
     graph = tuple(map(frozenset, exact_search(table, excluded, allowed.max_parents)))
     for i, j in sorted(allowed.required):
         if i not in graph[j]:
             arc = f"{table.names[i]} -> {table.names[j]}"
-            what = f"the best network has no arc {arc}, and the exact search cannot require one"
-            raise user_error(what, "do not require it, or use the learner hill-climbing, tabu or chow-liu")
+            problem = f"the best network has no arc {arc}, and the exact search cannot require one"
+            raise user_error(problem, "do not require it, or use the learner hill-climbing, tabu or chow-liu")
     return graph
 
 
-def _constraints(names: Sequence[str], settings: LearnSettings) -> Constraints:
+def _read_constraints(names: Sequence[str], settings: LearnSettings) -> Constraints:
     """Return the constraints with indices for names, checked against the columns and each other."""
     if settings.max_parents is None:
         limit = len(names)
@@ -268,18 +299,18 @@ def _constraints(names: Sequence[str], settings: LearnSettings) -> Constraints:
         limit = settings.max_parents
     if limit < 0:
         raise user_error(f"max_parents is {limit}", "give 0 or more, or leave it out for no limit")
-    required = _indices(names, settings.whitelist, "whitelist")
-    forbidden = _indices(names, settings.blacklist, "blacklist")
+    required = _arc_indices(names, settings.whitelist, "whitelist")
+    forbidden = _arc_indices(names, settings.blacklist, "blacklist")
     for i, j in sorted(required & forbidden):
-        what = f"the arc {names[i]} -> {names[j]} is both in the whitelist and in the blacklist"
-        raise user_error(what, "take it out of one of them")
+        problem = f"the arc {names[i]} -> {names[j]} is both in the whitelist and in the blacklist"
+        raise user_error(problem, "take it out of one of them")
     if settings.outcome_sink is not None:
         sink = _index(names, settings.outcome_sink, "outcome_sink")
         for i, j in sorted(required):
             if i == sink:
                 arc = f"{names[i]} -> {names[j]}"
-                what = f"the whitelist has {arc}, but outcome_sink says that {names[i]} has no children"
-                raise user_error(what, "drop the arc from the whitelist, or leave outcome_sink out")
+                problem = f"the whitelist has {arc}, but outcome_sink says that {names[i]} has no children"
+                raise user_error(problem, "drop the arc from the whitelist, or leave outcome_sink out")
         forbidden |= {(sink, j) for j in range(len(names)) if j != sink}
     allowed = Constraints(required, forbidden | {(j, i) for i, j in required}, limit)
     start = allowed.start(len(names))
@@ -287,21 +318,22 @@ def _constraints(names: Sequence[str], settings: LearnSettings) -> Constraints:
         raise user_error("the arcs of the whitelist form a cycle", "take out one arc of the cycle")
     for name, parents in zip(names, start, strict=True):
         if len(parents) > limit:
-            what = f"the whitelist gives {name} {len(parents)} parents, but max_parents is {limit}"
-            raise user_error(what, f"shorten the whitelist, or set max_parents to {len(parents)} or more")
+            problem = f"the whitelist gives {name} {len(parents)} parents, but max_parents is {limit}"
+            raise user_error(problem, f"shorten the whitelist, or set max_parents to {len(parents)} or more")
     return allowed
 
 
-def _indices(names: Sequence[str], arcs: NamedArcs, where: str) -> frozenset[Arc]:
-    found = set()
+def _arc_indices(names: Sequence[str], arcs: NamedArcs, where: str) -> frozenset[Arc]:
+    indices = set()
     for pair in arcs:
         if isinstance(pair, str) or len(pair) != 2:
             raise user_error(f"{pair!r} is not an arc", "write an arc as [from, to]", where)
-        i, j = (_index(names, name, where) for name in pair)
+        i = _index(names, pair[0], where)
+        j = _index(names, pair[1], where)
         if i == j:
             raise user_error(f"the arc {pair[0]} -> {pair[1]} is a loop", "take it out", where)
-        found.add((i, j))
-    return frozenset(found)
+        indices.add((i, j))
+    return frozenset(indices)
 
 
 def _index(names: Sequence[str], name: str, where: str) -> int:
@@ -319,7 +351,7 @@ def best_graph(search: Search, graph: Graph, length: int, patience: int, tell: T
     """
     recent: deque[Graph] = deque(maxlen=length)
     gains = [[0.0] * len(graph) for _ in graph]
-    changed = [*range(len(graph))]
+    changed = list(range(len(graph)))
     best = graph
     best_score = -math.inf
     losses = 0

@@ -7,7 +7,6 @@ therefore holds for a world: rows can be drawn, and probabilities are exact.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count, takewhile
 from math import ceil
 from typing import ClassVar, Protocol
 
@@ -17,9 +16,9 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.data.table import Codes, Column, Floats, Table
 from fairbench_cli.network.bias import Groups, shift
-from fairbench_cli.network.draw import BLOCK, drawer
+from fairbench_cli.network.draw import BLOCK, make_row_drawer
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import posterior
+from fairbench_cli.network.query import compute_posterior
 
 NO = "no"
 YES = "yes"
@@ -82,25 +81,30 @@ class World:
         A true column has the stream of the column's plain name, so that the same people are drawn in every
         world; what is recorded, first, second and so on, and inclusion have others.
         """
-        found = {name: f"{name}\nincluded" for name in self.included}
+        streams = {name: f"{name}\nincluded" for name in self.included}
         for column in self.altered:
             for i, name in enumerate(self.chain(column)):
-                found[name] = f"{column}\nrecorded {i}" if i else column
-        return found
+                if i == 0:
+                    streams[name] = column
+                else:
+                    streams[name] = f"{column}\nrecorded {i}"
+        return streams
 
     def chain(self, column: str) -> list[str]:
         """Return the nodes of a column, its truth first and what is recorded last."""
-        nodes = {*self.network.names} - {*self.base.names}
+        nodes = set(self.network.names) - set(self.base.names)
         if f"{column}.true" not in nodes:
             return [self.base.names[self.base.index(column)]]
-        between = takewhile(nodes.__contains__, (f"{column}.{i}" for i in count(1)))
-        return [f"{column}.true", *between, column]
+        chain = [f"{column}.true"]
+        while f"{column}.{len(chain)}" in nodes:
+            chain.append(f"{column}.{len(chain)}")
+        return [*chain, column]
 
     def joint(self, columns: Sequence[str]) -> Floats:
         """Return the joint distribution of some nodes among the included, with an axis for each."""
-        return posterior(self.network, columns, dict.fromkeys(self.included, YES)).table
+        return compute_posterior(self.network, columns, dict.fromkeys(self.included, YES)).table
 
-    def recording(self, columns: Sequence[str], given: Sequence[str], table: Floats) -> "World":
+    def recording(self, columns: Sequence[str], conditions: Sequence[str], table: Floats) -> "World":
         """Return the world in which some columns are recorded once more.
 
         What is recorded of them so far becomes ``NAME.true`` or, where the column was recorded wrongly
@@ -110,11 +114,11 @@ class World:
         ----------
         columns : sequence of str
             Columns of the record.
-        given : sequence of str
+        conditions : sequence of str
             Other nodes that decide what is recorded.
         table : float64 array
-            P(new | given, old): axes for the nodes of `given`, the columns as recorded so far, and the
-            columns as they are recorded now.
+            P(new | conditions, old): axes for the nodes of `conditions`, the columns as recorded so far, and
+            the columns as they are recorded now.
 
         Raises
         ------
@@ -122,39 +126,41 @@ class World:
             When the network has a column of such a name.
         """
         network = self.network
-        at = [network.index(name) for name in columns]
-        parents = [*(network.index(name) for name in given), *at]
+        n_nodes = len(network.columns)
+        n_conditions = table.ndim - len(columns)
+        old_nodes = [network.index(name) for name in columns]
+        condition_nodes = [network.index(name) for name in conditions] + old_nodes
         nodes = list(network.columns)
-        arcs = list(network.parents)
+        parents = list(network.parents)
         cpts = list(network.cpts)
-        last = table.ndim - len(columns)
-        for i, j in enumerate(at):
-            column = network.columns[j]
-            chain = self.chain(column.name)
-            if len(chain) > 1:
-                older = f"{column.name}.{len(chain) - 1}"
+        for i, old_node in enumerate(old_nodes):
+            column = network.columns[old_node]
+            times_recorded = len(self.chain(column.name)) - 1
+            if times_recorded:
+                old_name = f"{column.name}.{times_recorded}"
             else:
-                older = f"{column.name}.true"
-            _check_free(older, self.network)
-            nodes[j] = replace(column, name=older)
-            # The chain rule: one node after another, each given those before it.
-            both = table.sum(axis=tuple(range(last + i + 1, table.ndim)))
-            total = both.sum(axis=-1, keepdims=True)
-            level = np.full_like(both, 1 / both.shape[-1])  # of what cannot be: any row will do
-            cpts.append(np.divide(both, total, out=level, where=total > 0))
-            arcs.append((*parents, *(len(network.columns) + k for k in range(i))))
+                old_name = f"{column.name}.true"
+            _check_free(old_name, network)
+            nodes[old_node] = replace(column, name=old_name)
+            # By the chain rule: P(new i | conditions, old, new 0 … i − 1) is the table summed over the new
+            # columns after i, divided by its sum over column i.
+            joint = table.sum(axis=tuple(range(n_conditions + i + 1, table.ndim)))
+            total = joint.sum(axis=-1, keepdims=True)
+            uniform = np.full_like(joint, 1 / joint.shape[-1])  # where the conditions cannot be
+            cpts.append(np.divide(joint, total, out=uniform, where=total > 0))
+            parents.append(tuple(condition_nodes) + tuple(range(n_nodes, n_nodes + i)))
             nodes.append(column)
-        return replace(self, network=BayesNet(tuple(nodes), tuple(arcs), tuple(cpts)))
+        return replace(self, network=BayesNet(tuple(nodes), tuple(parents), tuple(cpts)))
 
-    def including(self, given: Sequence[str], chance: Floats) -> "World":
+    def including(self, conditions: Sequence[str], chance: Floats) -> "World":
         """Return the world in which fewer people are included.
 
         Parameters
         ----------
-        given : sequence of str
+        conditions : sequence of str
             Nodes that decide on it.
         chance : float64 array
-            P(included | given), an axis for each of these nodes.
+            P(included | conditions), an axis for each of these nodes.
 
         Raises
         ------
@@ -163,33 +169,30 @@ class World:
         """
         network = self.network
         if self.included:
-            own = f"included.{len(self.included) + 1}"
+            node_name = f"included.{len(self.included) + 1}"
         else:
-            own = "included"
-        _check_free(own, network)
-        node = Column(own, (NO, YES))
+            node_name = "included"
+        _check_free(node_name, network)
+        node = Column(node_name, (NO, YES))
+        parents = tuple(network.index(name) for name in conditions)
         cpt = np.stack([1 - chance, chance], axis=-1)
-        more = BayesNet(
-            (*network.columns, node),
-            (*network.parents, tuple(network.index(name) for name in given)),
-            (*network.cpts, cpt),
-        )
-        found = replace(self, network=more, included=(*self.included, own))
-        share = found.share_included
+        network_after = BayesNet((*network.columns, node), (*network.parents, parents), (*network.cpts, cpt))
+        narrower = replace(self, network=network_after, included=(*self.included, node_name))
+        share = narrower.share_included
         if share < FEWEST_INCLUDED:
             if share:
-                what = f"{share:.2g} of all people are included"
+                problem = f"{share:.2g} of all people are included"
             else:
-                what = "nobody is included in the record"
-            raise user_error(what, WEAKER)
-        return found
+                problem = "nobody is included in the record"
+            raise user_error(problem, WEAKER)
+        return narrower
 
     @property
     def share_included(self) -> float:
         """P(included): the share of the people who are recorded at all."""
         if not self.included:
             return 1.0
-        return float(posterior(self.network, self.included).table[(1,) * len(self.included)])
+        return float(compute_posterior(self.network, self.included).table[(1,) * len(self.included)])
 
     def of_group(self, group: str) -> NDArray[np.bool_]:
         """Return which levels are a group's, with an axis for each column of `groups`.
@@ -199,33 +202,33 @@ class World:
         group : {"deprived", "favoured"}
             Deprived is who is so by any column, favoured who is so by all of them.
         """
+        columns = list(self.groups)
         if group == "favoured":
-            return self.having(
-                [*self.groups], {name: favoured for name, (_, favoured) in self.groups.items()}
-            )
-        others = {
-            name: [level for level in self.levels(name) if level not in deprived]
-            for name, (deprived, _) in self.groups.items()
-        }
-        return ~self.having([*self.groups], others)
+            return self.having(columns, {name: favoured for name, (_, favoured) in self.groups.items()})
+        other_levels = {}
+        for name, (deprived, _) in self.groups.items():
+            other_levels[name] = [level for level in self.levels(name) if level not in deprived]
+        return ~self.having(columns, other_levels)
 
-    def having(self, columns: Sequence[str], wanted: Mapping[str, Sequence[str]]) -> NDArray[np.bool_]:
-        """Return at which levels of some columns a person has one of the wanted levels in every one.
+    def having(self, columns: Sequence[str], required: Mapping[str, Sequence[str]]) -> NDArray[np.bool_]:
+        """Return at which levels of some columns a person has one of the required levels in every one.
 
         Parameters
         ----------
         columns : sequence of str
             The axes of the result.
-        wanted : mapping of str to levels
+        required : mapping of str to levels
             For some of these columns.
         """
-        levels = [self.levels(name) for name in columns]
-        found = np.ones([len(own) for own in levels], bool)
+        mask = np.ones([len(self.levels(name)) for name in columns], bool)
         for axis, name in enumerate(columns):
-            if name in wanted:
-                own = np.array([level in wanted[name] for level in levels[axis]])
-                found &= own.reshape([-1 if i == axis else 1 for i in range(len(columns))])
-        return found
+            if name in required:
+                is_required = np.array([level in required[name] for level in self.levels(name)])
+                # One axis for each column: all of length 1 but this one's.
+                shape = np.ones(len(columns), int)
+                shape[axis] = -1
+                mask &= is_required.reshape(shape)
+        return mask
 
     def levels(self, column: str) -> tuple[str, ...]:
         """Return the levels of a column, true and recorded."""
@@ -283,7 +286,7 @@ class Mechanism(Protocol):
         """Return the world with one bias more; `UserError` for what only the CPTs tell."""
 
 
-def world_of(
+def make_world(
     net: BayesNet, label: str, favourable: str, groups: Groups, mechanisms: Sequence[Mechanism] = ()
 ) -> World:
     """Return the world that some biases make of a network, one after another.
@@ -314,7 +317,7 @@ def world_of(
     ...     ((), (0,)),
     ...     (np.array([0.5, 0.5]), np.array([[0.5, 0.5], [0.25, 0.75]])),
     ... )
-    >>> world = world_of(net, "y", "yes", {"s": (["f"], ["m"])}, [LabelBias(flip=0.5)])
+    >>> world = make_world(net, "y", "yes", {"s": (["f"], ["m"])}, [LabelBias(flip=0.5)])
     >>> world.network.names, world.network.parents_of("y")
     (('s', 'y.true', 'y'), ('s', 'y.true'))
     >>> world.joint(["s", "y"]).tolist()
@@ -324,7 +327,7 @@ def world_of(
     problems = list[Problem]()
     for mechanism in mechanisms:
         name = mechanism.strength
-        strength = _strength_of(mechanism)
+        strength = _find_strength(mechanism)
         if not 0 <= strength <= 1:
             problems.append(Problem(f"{name} is {strength}", f"give a {name} from 0 to 1"))
         problems += mechanism.check(data)
@@ -332,47 +335,49 @@ def world_of(
         raise UserError(*dict.fromkeys(problems))
     world = World(net, net, label, favourable, groups)
     for mechanism in mechanisms:
-        if not mechanism.neutral or _strength_of(mechanism):
+        if not mechanism.neutral or _find_strength(mechanism):
             world = mechanism.apply(world)
     if mechanisms:
         _check_possible(world)
     return world
 
 
-def _strength_of(mechanism: Mechanism) -> float:
+def _find_strength(mechanism: Mechanism) -> float:
     """Return the strength of a mechanism, 1 where it has none."""
-    strength: float = getattr(mechanism, mechanism.strength) if mechanism.strength else 1.0
+    if mechanism.strength is None:
+        return 1.0
+    strength: float = getattr(mechanism, mechanism.strength)
     return strength
 
 
 def _check_possible(world: World) -> None:
     """Check that the record has people of both groups; one outcome alone is a result, as under β = 1."""
-    recorded = world.joint([*world.groups])
+    recorded = world.joint(list(world.groups))
     for group in ("deprived", "favoured"):
         if not recorded[world.of_group(group)].sum() > 0:
             raise user_error(f"in this world nobody who is recorded is {group}", WEAKER)
 
 
-def beta_world(
+def make_beta_world(
     net: BayesNet,
     label: str,
     favourable: str,
     groups: Groups,
     edits: Sequence[tuple[Groups, float]],
     beta: float,
-    both: bool = False,
+    tilt_favoured: bool = False,
 ) -> World:
     """Return equation (4) as a world: the outcome's table is tilted, and all is recorded as it is then.
 
     Parameters
     ----------
     net, label, favourable, groups
-        As for `world_of`.
+        As for `make_world`.
     edits : sequence of (groups, float)
         Whose outcomes β changes, one after another, each with the share of β; see `shift`.
     beta : float
         In [0, 1].
-    both : bool
+    tilt_favoured : bool
         Whether the favoured are tilted too.
 
     Raises
@@ -382,7 +387,7 @@ def beta_world(
     """
     tilted = net
     for edited, share in edits:
-        tilted = shift(tilted, label, favourable, edited, beta * share, both=both)
+        tilted = shift(tilted, label, favourable, edited, beta * share, tilt_favoured=tilt_favoured)
     return World(tilted, net, label, favourable, groups)
 
 
@@ -405,7 +410,7 @@ class WorldRows:
     included: NDArray[np.bool_]
 
 
-def draw(world: World, n: int, seed: int) -> WorldRows:
+def draw_people(world: World, n: int, seed: int) -> WorldRows:
     """Return `n` people of the record: rows of the world are drawn until so many are included.
 
     A smaller `n` gives the first of the same people. The true columns of all people are those of every other
@@ -428,28 +433,28 @@ def draw(world: World, n: int, seed: int) -> WorldRows:
     if n < 0 or seed < 0:
         raise ValueError(f"n and seed must be 0 or more, not {n} and {seed}")
     names = world.network.names
-    fill = drawer(world.network, seed, world.streams)
+    fill = make_row_drawer(world.network, seed, world.streams)
     rows: Codes = np.zeros((n, len(names)), dtype=np.int16, order="F")
-    at = [world.network.index(name) for name in world.included]
-    found = 0
+    inclusion_nodes = [world.network.index(name) for name in world.included]
+    n_found = 0
     tried = 0
-    while found < n:
-        if at:
-            most = ceil((n - found) * (tried + 1) / (found + 1))
+    while n_found < n:
+        if inclusion_nodes:
+            most = ceil((n - n_found) * (tried + 1) / (n_found + 1))
         else:
-            most = n - found
+            most = n - n_found
         block: Codes = np.zeros((min(most, BLOCK), len(names)), dtype=np.int16, order="F")
         fill(block)
         tried += len(block)
-        if at:
-            block = block[block[:, at].all(axis=1)]
-        block = block[: n - found]
-        rows[found : found + len(block)] = block
-        found += len(block)
-    return _rows_of(world, rows, np.ones(n, bool))
+        if inclusion_nodes:
+            block = block[block[:, inclusion_nodes].all(axis=1)]
+        block = block[: n - n_found]
+        rows[n_found : n_found + len(block)] = block
+        n_found += len(block)
+    return _to_world_rows(world, rows, np.ones(n, bool))
 
 
-def record(world: World, true: Table, seed: int) -> WorldRows:
+def record_people(world: World, true: Table, seed: int) -> WorldRows:
     """Return the record of given people, included or not.
 
     Parameters
@@ -471,24 +476,24 @@ def record(world: World, true: Table, seed: int) -> WorldRows:
     if seed < 0:
         raise ValueError(f"the seed must be 0 or more, not {seed}")
     network = world.network
-    known = [world.true_name(name) for name in world.base.names]
+    true_nodes = [world.true_name(name) for name in world.base.names]
     rows: Codes = np.zeros((len(true), len(network.columns)), dtype=np.int16, order="F")
-    rows[:, [network.index(name) for name in known]] = true.codes
-    fill = drawer(network, seed, world.streams, known)
+    rows[:, [network.index(name) for name in true_nodes]] = true.codes
+    fill = make_row_drawer(network, seed, world.streams, true_nodes)
     for start in range(0, len(rows), BLOCK):
         fill(rows[start : start + BLOCK])
-    at = [network.index(name) for name in world.included]
-    return _rows_of(world, rows, np.asarray(rows[:, at].all(axis=1)))
+    inclusion_nodes = [network.index(name) for name in world.included]
+    return _to_world_rows(world, rows, np.asarray(rows[:, inclusion_nodes].all(axis=1)))
 
 
-def _rows_of(world: World, rows: Codes, included: NDArray[np.bool_]) -> WorldRows:
+def _to_world_rows(world: World, rows: Codes, included: NDArray[np.bool_]) -> WorldRows:
     """Return the record and the truth of rows of all nodes."""
     network = world.network
     base = world.base
-    at = [network.index(world.true_name(name)) for name in base.names]
-    true = Table(base.columns, np.asfortranarray(rows[:, at]))
+    true_nodes = [network.index(world.true_name(name)) for name in base.names]
+    true = Table(base.columns, np.asfortranarray(rows[:, true_nodes]))
     if not world.altered and not world.omitted:
         return WorldRows(true, true, included)
-    at = [network.index(name) for name in world.recorded]
-    columns = tuple(network.columns[j] for j in at)
-    return WorldRows(Table(columns, np.asfortranarray(rows[:, at])), true, included)
+    recorded_nodes = [network.index(name) for name in world.recorded]
+    columns = tuple(network.columns[j] for j in recorded_nodes)
+    return WorldRows(Table(columns, np.asfortranarray(rows[:, recorded_nodes])), true, included)

@@ -18,7 +18,7 @@ from fairbench_cli.network.bias import Groups
 from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.world import World, world_of
+from fairbench_cli.network.world import World, make_world
 from fairbench_cli.report.layers import HEIGHT, arc_lines, box_top, lay_out
 from fairbench_cli.report.results import RunResults
 from fairbench_cli.report.tables import names_of
@@ -122,7 +122,7 @@ def worlds_of_run(run: RunResults) -> Iterator[tuple[dict[str, Any], str, World,
             (spec,) = read_worlds([one["mechanisms"]])
             mechanisms = [each.build(MECHANISMS) for each in spec.mechanisms]
             with suppress(UserError):
-                world = world_of(net, source["label"], source["favourable"], groups, mechanisms)
+                world = make_world(net, source["label"], source["favourable"], groups, mechanisms)
                 yield source, name, world, Marks(source["label"], source["attribute"], (), added_nodes(world))
 
 

@@ -1,7 +1,6 @@
 """What comes with fairbench is found by its name: configs, results, and the pages of components."""
 
 import re
-import tomllib
 from pathlib import Path
 
 import pytest
@@ -65,13 +64,6 @@ def test_every_shipped_config_has_a_title_and_its_network_or_cards_are_there():
         assert 3 < len(title(find_config(name)).split()) < 20
         if name != "zliobaite2017":
             assert read_config(find_config(name)).name == name
-
-
-def test_the_wheel_holds_what_is_found_by_name():
-    built = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    pages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")}
-    named = {"configs", "datasets", "docs/papers", "docs/reference", *pages}
-    assert built["force-include"] == {path: f"fairbench_cli/{path}" for path in named}
 
 
 def test_a_list_fits_80_columns_with_whole_summaries(say):

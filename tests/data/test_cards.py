@@ -12,7 +12,7 @@ from cards_data import NO_FILE, network_differences, shipped_dataset
 import fairbench_cli as fb
 from fairbench_cli.data.card import find_card, known_cards, read_card
 from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.locate import data_folders, locate_files
 from fairbench_cli.data.table import to_sample
 
 
@@ -172,8 +172,8 @@ def test_no_shipped_card_goes_untested():
 def test_the_division_of_adult_is_its_two_files():
     whole = shipped_dataset("adult").table.to_pandas()
     path = find_card("adult-split")
-    card, places = read_card(path), folders(None, path)
-    found = load(card, locate(card, places), locate(card, places, card.test_files))
+    card, places = read_card(path), data_folders(None, path)
+    found = load(card, locate_files(card, places), locate_files(card, places, card.test_files))
     for rows, of_adult in ((found.table, whole[:32561]), (found.test, whole[32561:])):
         own, theirs = rows.to_pandas(), of_adult.reset_index(drop=True)
         assert len(own) == len(theirs)
@@ -261,7 +261,7 @@ def test_account_frauds_are_read_as_their_authors_write_them(tmp_path):
     choices |= {name: range(300) for name in names if name not in choices}
     made = pd.DataFrame({name: rng.choice(np.asarray(choices[name]), count) for name in names})
     made.to_csv(tmp_path / "Base.csv", index=False)
-    found, tested = locate(card, [tmp_path]), locate(card, [tmp_path], card.tested_files)
+    found, tested = locate_files(card, [tmp_path]), locate_files(card, [tmp_path], card.tested_files)
     dataset = load(card, found, tested)
     assert set(names) - set(dataset.table.names) == {"device_fraud_count", "month"}
     assert (len(dataset), len(dataset.test)) == ((made.month < 6).sum(), (made.month >= 6).sum())

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.card import find_card
-from fairbench_cli.data.checks.leaks import EXPECTED, accuracy_by, explained_by, gives_away
-from fairbench_cli.data.checks.rows import codes_of
+from fairbench_cli.data.checks.leaks import EXPECTED, compute_accuracy, compute_explained_share, gives_away
+from fairbench_cli.data.checks.rows import to_codes
 
 AFTERWARDS = {
     "is_recid", "event", "r_case_number", "r_charge_degree", "r_charge_desc", "r_offense_date",
@@ -34,7 +34,7 @@ def test_compas_leaks_only_in_columns_that_are_left_out():
 def test_the_leaky_card_is_warned_of_what_it_uses():
     result = shipped("compas-leaky")
     assert result.warnings == ()
-    (warning,) = [one for found in result.known.values() for one in found if one.column == "end"]
+    (warning,) = [one for found in result.found_traps.values() for one in found if one.column == "end"]
     assert "right on 89.1 % of rows, guessing on 53.4 %" in warning.what
     assert Path(warning.where.rpartition(":")[0]) == find_card("compas-leaky")
     assert {leak.column for leak in result.left_out_leaks} == AFTERWARDS
@@ -150,29 +150,29 @@ def test_each_row_is_predicted_from_the_others(pairs):
     codes = np.unique([code for code, _ in pairs], return_inverse=True)[1]
     y = np.array([label for _, label in pairs])
     explained, accuracy = by_hand(codes, y)
-    assert explained_by(codes, y) == pytest.approx(explained)
-    assert accuracy_by(codes, y) == pytest.approx(accuracy)
+    assert compute_explained_share(codes, y) == pytest.approx(explained)
+    assert compute_accuracy(codes, y) == pytest.approx(accuracy)
     order = np.random.default_rng(0).permutation(len(y))
-    assert explained_by(codes[order], y[order]) == pytest.approx(explained)
+    assert compute_explained_share(codes[order], y[order]) == pytest.approx(explained)
 
 
 def test_an_identifier_tells_nothing_and_a_copy_everything():
     y = np.arange(4000) % 3 == 0
-    assert explained_by(np.arange(4000), y) == pytest.approx(0)
-    assert explained_by(y.astype(np.intp), y) > 0.99
+    assert compute_explained_share(np.arange(4000), y) == pytest.approx(0)
+    assert compute_explained_share(y.astype(np.intp), y) > 0.99
 
 
 def test_many_numbers_are_cut_and_gaps_kept_apart():
     few = pd.Series([str(i % 50) for i in range(1000)])
     many = pd.Series([str(i) for i in range(1000)] + ["", "?"])
-    assert len(np.unique(codes_of(few))) == 50
-    codes = codes_of(many, ("", "?"))
+    assert len(np.unique(to_codes(few))) == 50
+    codes = to_codes(many, ("", "?"))
     assert len(np.unique(codes)) == 51
     assert codes[-1] == codes[-2] not in codes[:-2]
     assert (np.diff(codes[:-2]) >= 0).all()
-    assert len(np.unique(codes_of(pd.Series([str(i) for i in range(100)])))) == 5
+    assert len(np.unique(to_codes(pd.Series([str(i) for i in range(100)])))) == 5
     words = pd.Series([f"w{i}" for i in range(1000)])
-    assert len(np.unique(codes_of(words))) == 1000
+    assert len(np.unique(to_codes(words))) == 1000
 
 
 def test_constant_columns_are_named(tmp_path):

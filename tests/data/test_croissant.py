@@ -12,7 +12,7 @@ import yaml
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import Card, find_card, known_cards, read_card
-from fairbench_cli.data.croissant import croissant
+from fairbench_cli.data.croissant import to_croissant
 
 # The properties of the responsible AI vocabulary 1.0, as its specification lists them; those with many texts.
 MANY = [
@@ -64,7 +64,7 @@ def test_every_shipped_card_says_what_it_knows():
     kept = cards()
     assert {*known_cards()} - {card.name for card in kept} <= {"baf", "acs-income-state"}
     for card in kept:
-        found = croissant(card)
+        found = to_croissant(card)
         assert [key for key in REQUIRED if not found.get(key)] == [], card.name
         assert [*map(str, found["conformsTo"])] == [
             "http://mlcommons.org/croissant/1.1",
@@ -96,7 +96,7 @@ def test_mlcroissant_finds_every_export_valid_and_reads_the_same_cells(tmp_path,
     mlcroissant = pytest.importorskip("mlcroissant", reason="needs mlcroissant: pip install '.[dev]'")
     for card in cards():
         path = tmp_path / f"{card.name}.json"
-        path.write_text(json.dumps(croissant(card)), encoding="utf-8")
+        path.write_text(json.dumps(to_croissant(card)), encoding="utf-8")
         read = mlcroissant.Dataset(str(path))  # raises where it is not valid
         assert not read.metadata.ctx.issues.warnings, card.name
         assert str(read.metadata.ctx.conforms_to) == "CroissantVersion.V_1_1"
@@ -138,7 +138,7 @@ def own(folder: Path, **changes: Any) -> Card:
 
 
 def test_own_cards(tmp_path):
-    found = croissant(own(tmp_path))
+    found = to_croissant(own(tmp_path))
     (file,) = found["distribution"]
     assert (file["@id"], file["contentUrl"]) == ("a-b.csv", "a b.csv")
     assert 'separated by ";"' in file["description"]
@@ -146,17 +146,17 @@ def test_own_cards(tmp_path):
     fields = found["recordSet"][0]["field"]
     assert [field["@id"] for field in fields] == [f"a-b.csv/rows/{at}" for at in ("sex", "y-y", "y-y-2")]
     assert "1 is f" in fields[0]["description"]
-    counted = croissant(own(tmp_path, counts="n"))["recordSet"][0]["field"][-1]
+    counted = to_croissant(own(tmp_path, counts="n"))["recordSet"][0]["field"][-1]
     assert (counted["name"], counted["dataType"]) == ("n", "sc:Integer")
     without = own(tmp_path, files=["a.csv"], licence="", source="")
     with pytest.raises(UserError) as refused:
-        croissant(without)
+        to_croissant(without)
     assert [problem.what.split(" of ")[0] for problem in refused.value.problems] == [
         "Croissant needs the source",
         "Croissant needs the licence",
         "Croissant needs the sha256",
     ]
     of_file = own(tmp_path, files=["a.csv"])
-    assert croissant(of_file, (), {"a.csv": "1" * 64})["distribution"][0]["sha256"] == "1" * 64
+    assert to_croissant(of_file, (), {"a.csv": "1" * 64})["distribution"][0]["sha256"] == "1" * 64
     with pytest.raises(UserError, match="has none"):
-        croissant(own(tmp_path, files=[]))
+        to_croissant(own(tmp_path, files=[]))

@@ -9,9 +9,9 @@ from conftest import LEARNED, two_lines, write_config
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.twins import twins_among
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.load import load, read_parts
-from fairbench_cli.data.locate import folders, locate
-from fairbench_cli.data.roles import doubtful_values
+from fairbench_cli.data.load import load, read_card_files
+from fairbench_cli.data.locate import data_folders, locate_files
+from fairbench_cli.data.roles import find_doubtful_values
 
 ROWS = [(s, a, c, y) for s in "MF" for a in ("20", "30") for c in ("Ulm", "Bonn") for y in ("yes", "no")] * 40
 CARD = {
@@ -32,7 +32,7 @@ def written(folder: Path, *more: tuple[str, str, str, str], **changes) -> Path:
 
 def refused(card: Path) -> str:
     with pytest.raises(UserError) as caught:
-        load(read_card(card), locate(read_card(card), [card.parent]))
+        load(read_card(card), locate_files(read_card(card), [card.parent]))
     return str(caught.value).replace(f"{card.parent}/", "")
 
 
@@ -42,7 +42,7 @@ def refused(card: Path) -> str:
 def test_a_label_that_would_be_unfavourable(tmp_path, wrong):
     card = written(tmp_path, ("M", "20", "Ulm", wrong), ("F", "20", "Ulm", wrong))
     if wrong == "y\u00a0es":  # another word
-        assert load(read_card(card), locate(read_card(card), [tmp_path]))
+        assert load(read_card(card), locate_files(read_card(card), [tmp_path]))
         return
     said = refused(card)
     shown = {"yes\u200b": "yes\\u200b", "ｙｅｓ": "\\uff59\\uff45\\uff53"}.get(wrong, wrong)
@@ -58,9 +58,9 @@ def test_what_to_write_helps(tmp_path):
     assert refused(written(tmp_path, *more)).count("error") == 2
     recoded = {"y": {"recode": {"Yes": "yes", "yes.": "yes"}}}
     card = written(tmp_path, *more, columns=recoded, missing="inf", missing_rows="drop")
-    assert len(load(read_card(card), locate(read_card(card), [tmp_path]))) == 642
+    assert len(load(read_card(card), locate_files(read_card(card), [tmp_path]))) == 642
     card = written(tmp_path, *more, columns={"y": {"levels": ["no", "yes", "Yes", "yes.", "inf"]}})
-    assert len(load(read_card(card), locate(read_card(card), [tmp_path]))) == 643
+    assert len(load(read_card(card), locate_files(read_card(card), [tmp_path]))) == 643
 
 
 def test_a_group_that_would_be_everybody_else(tmp_path):
@@ -81,7 +81,10 @@ def test_a_group_that_would_be_everybody_else(tmp_path):
         )
     groups = {"deprived": "F", "favoured": ["M", "m"]}
     card = written(tmp_path, ("m", "20", "Ulm", "yes"), protected={"sex": groups})
-    assert load(read_card(card), locate(read_card(card), [tmp_path])).roles("sex").favoured == ("M", "m")
+    assert load(read_card(card), locate_files(read_card(card), [tmp_path])).roles("sex").favoured == (
+        "M",
+        "m",
+    )
     bias = {"column": "city", "deprived": "Ulm"}
     said = refused(
         written(tmp_path, ("M", "20", "ULM", "no"), protected={"sex": {"deprived": "F", "bias": bias}})
@@ -120,14 +123,14 @@ def test_numbers_with_an_infinity_are_not_levels(tmp_path):
         card = written(tmp_path, *more, ("M", cell, "Ulm", "no"), columns=real, missing="?")
         assert f'own.csv:702: error: column "age" should hold numbers but has "{cell}"' in refused(card)
         card = written(tmp_path, *more, ("M", cell, "Ulm", "no"), columns=real, missing=["?", cell])
-        table = load(read_card(card), locate(read_card(card), [tmp_path])).table
+        table = load(read_card(card), locate_files(read_card(card), [tmp_path])).table
         assert table.to_pandas()["age"].iloc[-1] == "missing"
 
 
 def test_the_dots_of_an_official_file_are_recoded(data_folder):
     """Labels of adult.test end in dots; the other cards are loaded elsewhere."""
     card = read_card(find_card("adult"))
-    read = read_parts(card, locate(card, folders(None, find_card("adult"))))
+    read = read_card_files(card, locate_files(card, data_folders(None, find_card("adult"))))
     raw = sorted({value for file in read.files for value in file.frame["income"]})
     assert [twins.values for twins in twins_among(raw)] == [("<=50K", "<=50K."), (">50K", ">50K.")]
-    assert list(doubtful_values(card, read.frame)) == []
+    assert list(find_doubtful_values(card, read.frame)) == []

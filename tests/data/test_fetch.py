@@ -9,7 +9,7 @@ from conftest import two_lines
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.locate import fetch
+from fairbench_cli.data.locate import fetch_files
 
 CONTENT = bytes(range(256)) * 2000
 SHA = hashlib.sha256(CONTENT).hexdigest()
@@ -71,7 +71,7 @@ def get(server, tmp_path):
         known = f", sha256: {sha}" if sha else ""
         (tmp_path / "mine.yaml").write_text(f"{text}files: [{{name: a.csv, url: '{url}'{known}}}]\n")
         said = []
-        assert fetch(read_card(tmp_path / "mine.yaml"), said.append, tmp_path / "cache") == [
+        assert fetch_files(read_card(tmp_path / "mine.yaml"), said.append, tmp_path / "cache") == [
             tmp_path / "cache" / "a.csv"
         ]
         return said
@@ -239,7 +239,7 @@ def test_no_address(tmp_path):
     text += "files: [a.csv, b.csv]\n"
     (tmp_path / "mine.yaml").write_text(text)
     with pytest.raises(UserError) as caught:
-        fetch(read_card(tmp_path / "mine.yaml"), print, tmp_path / "cache")
+        fetch_files(read_card(tmp_path / "mine.yaml"), print, tmp_path / "cache")
     assert [problem.what for problem in caught.value.problems] == [
         "card mine has no address for a.csv",
         "card mine has no address for b.csv",

@@ -171,7 +171,7 @@ def test_columns_that_are_not_wanted_change_nothing_else(tmp_path):
     for kind, path in paths.items():
         whole = read_cells(path, kind)
         for names in (["a"], ["c"], ["a", "c"], ["c", "b"], [], ["nothing"], ["a", "b", "c"]):
-            part = read_cells(path, kind, wanted=names.__contains__)
+            part = read_cells(path, kind, is_wanted=names.__contains__)
             there = [name for name in "abc" if name in names] or [*"abc"]
             assert part.frame.to_dict("list") == whole.frame[there].to_dict("list")
             assert (list(part.lines), part.declared, part.names) == (

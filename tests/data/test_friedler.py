@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.checks.check import check
-from fairbench_cli.data.load import load, read_parts
-from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.checks.check import check_card
+from fairbench_cli.data.load import load, read_card_files
+from fairbench_cli.data.locate import data_folders, locate_files
 from fairbench_cli.data.table import represent
 
 pytestmark = pytest.mark.skipif(
@@ -109,7 +109,7 @@ LEVELS = {
 def loaded(request):
     path = find_card(request.param)
     card = read_card(path)
-    found = locate(card, folders(None, path))
+    found = locate_files(card, data_folders(None, path))
     return load(card, found), found
 
 
@@ -121,7 +121,7 @@ def test_rows_at_each_step(loaded):
     data, found = loaded
     card = data.card
     raw, complete, final, *_ = SIZES[card.name]
-    (file,) = read_parts(card, found).files
+    (file,) = read_card_files(card, found).files
     frame = file.frame
     assert len(frame) == raw
     needed = [name for name in frame.columns if not card.drops(name)] + [*card.keep, *card.keep_between]
@@ -202,9 +202,11 @@ KNOWN = {
 def test_data_check_finds_nothing_untoward(loaded):
     """Everything is named among the traps of the cards."""
     data, found = loaded
-    result = check(data.card, found)
+    result = check_card(data.card, found)
     assert result.warnings == ()
     kinds = {"leak", "duplicate", "few-rows", "twins"}
-    findings = [one for found in result.known.values() for one in found if one.kind in kinds and one.used]
+    findings = [
+        one for found in result.found_traps.values() for one in found if one.kind in kinds and one.used
+    ]
     texts = [f"{one.column} {one.what}".removesuffix(", which differ in capitals only") for one in findings]
     assert texts == KNOWN.get(data.card.name, [])

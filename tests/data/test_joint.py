@@ -8,10 +8,10 @@ from conftest import write_config
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.checks.groups import group_findings
-from fairbench_cli.data.checks.rows import raw_rows
+from fairbench_cli.data.checks.groups import check_groups
+from fairbench_cli.data.checks.rows import read_raw_rows
 from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import locate
+from fairbench_cli.data.locate import locate_files
 from fairbench_cli.data.table import Roles, Table, to_sample
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import populate, prepare_datasets
@@ -38,7 +38,7 @@ def dataset(tmp_path, card=CARD, rows=ROWS):
     (tmp_path / "mine.yaml").write_text(card, encoding="utf-8")
     (tmp_path / "mine.csv").write_text(rows, encoding="utf-8")
     read = read_card(tmp_path / "mine.yaml")
-    return load(read, locate(read, [tmp_path]))
+    return load(read, locate_files(read, [tmp_path]))
 
 
 def test_a_joint_attribute_favours_whom_all_parts_favour(tmp_path):
@@ -128,7 +128,7 @@ def test_levels_that_are_spelt_alike_are_refused(tmp_path):
 
 def test_data_check_counts_the_joint_groups(tmp_path):
     data = dataset(tmp_path)
-    findings = list(group_findings(raw_rows(data.card, locate(data.card, [tmp_path]))))
+    findings = list(check_groups(read_raw_rows(data.card, locate_files(data.card, [tmp_path]))))
     assert [f.what for f in findings if f.column == "race-sex"] == [
         "has 1 deprived row with favourable y",
         "has 3 deprived rows with unfavourable y",
@@ -236,7 +236,7 @@ def biased(population, beta):
     """Return the network that a cell draws from."""
     net, roles = population.network, population.roles
     for groups, share in population.edits:
-        net = shift(net, roles.label, roles.favourable, groups, beta * share, population.both)
+        net = shift(net, roles.label, roles.favourable, groups, beta * share, population.both_groups)
     return net
 
 

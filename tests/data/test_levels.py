@@ -12,30 +12,30 @@ from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import (
     MOST_LEVELS,
     Misfit,
-    as_numbers,
     bin_numbers,
-    by_byte_value,
     cap_numbers,
-    coded,
+    encode_levels,
+    parse_numbers,
+    sort_by_bytes,
 )
 
 
 @given(st.lists(st.text(st.characters(exclude_categories=["Cs"])), min_size=1))
 def test_codes_and_levels_give_the_cells_back(cells):
-    column, codes = coded("x", pd.Series(cells, dtype=object))
+    column, codes = encode_levels("x", pd.Series(cells, dtype=object))
     assert [column.levels[code] for code in codes] == cells
-    assert column.levels == by_byte_value(cells) == tuple(sorted(set(cells), key=str.encode))
+    assert column.levels == sort_by_bytes(cells) == tuple(sorted(set(cells), key=str.encode))
     assert codes.dtype == np.int16
 
 
 def test_declared_levels_keep_their_order_even_those_that_never_occur():
-    column, codes = coded("x", pd.Series(["b", "a", "b"]), ("c", "b", "a"))
+    column, codes = encode_levels("x", pd.Series(["b", "a", "b"]), ("c", "b", "a"))
     assert (column.levels, codes.tolist()) == (("c", "b", "a"), [1, 2, 1])
 
 
 def test_what_is_no_level():
     with pytest.raises(Misfit) as caught:
-        coded("x", pd.Series(["b", "z", "a"]), ("a", "b"))
+        encode_levels("x", pd.Series(["b", "z", "a"]), ("a", "b"))
     assert (caught.value.cell, caught.value.problems[0].what) == (
         "z",
         'column "x" has "z", which is not one of its levels',
@@ -44,9 +44,9 @@ def test_what_is_no_level():
 
 def test_the_most_levels_that_codes_can_hold():
     cells = pd.Series([str(i) for i in range(MOST_LEVELS)])
-    assert coded("x", cells)[1].max() == MOST_LEVELS - 1
+    assert encode_levels("x", cells)[1].max() == MOST_LEVELS - 1
     with pytest.raises(Misfit, match="32769 levels, more than"):
-        coded("x", pd.Series([*cells, "one more"]))
+        encode_levels("x", pd.Series([*cells, "one more"]))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_the_most_levels_that_codes_can_hold():
     ],
 )
 def test_numbers(cell, whole, value):
-    assert as_numbers("x", pd.Series(["1", cell]), whole=whole).tolist() == [1, value]
+    assert parse_numbers("x", pd.Series(["1", cell]), whole=whole).tolist() == [1, value]
 
 
 @pytest.mark.parametrize(
@@ -74,13 +74,13 @@ def test_numbers(cell, whole, value):
 @pytest.mark.parametrize("whole", [True, False])
 def test_no_numbers(cell, whole):
     with pytest.raises(Misfit) as caught:
-        as_numbers("x", pd.Series(["1", cell]), whole=whole)
+        parse_numbers("x", pd.Series(["1", cell]), whole=whole)
     assert caught.value.cell == cell
 
 
 def test_a_fraction_is_no_whole_number():
     with pytest.raises(Misfit, match="should hold whole numbers but has"):
-        as_numbers("x", pd.Series(["12.5"]), whole=True)
+        parse_numbers("x", pd.Series(["12.5"]), whole=True)
 
 
 def span(label):

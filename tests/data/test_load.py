@@ -7,7 +7,7 @@ import pytest
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
 from fairbench_cli.data.load import Dataset, load
-from fairbench_cli.data.locate import locate
+from fairbench_cli.data.locate import locate_files
 from fairbench_cli.data.table import Column
 
 CARD = """name: mine
@@ -26,7 +26,7 @@ def data(tmp_path, card=CARD, **files) -> Dataset:
     for name, content in (files or {"mine": CSV}).items():
         (tmp_path / f"{name}.csv").write_bytes(content if isinstance(content, bytes) else content.encode())
     described = read_card(path)
-    return load(described, locate(described, [tmp_path]))
+    return load(described, locate_files(described, [tmp_path]))
 
 
 def errors(tmp_path, card=CARD, **files):
@@ -386,4 +386,4 @@ def load_card(folder, text):
     path = folder / "card.yaml"
     path.write_text(text)
     card = read_card(path)
-    return load(card, locate(card, [folder]))
+    return load(card, locate_files(card, [folder]))

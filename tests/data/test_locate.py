@@ -6,7 +6,7 @@ import pytest
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import find_card, read_card
-from fairbench_cli.data.locate import cache_folder, file_sha256, folders, locate
+from fairbench_cli.data.locate import cache_folder, data_folders, file_sha256, locate_files
 
 CARD = """name: mine
 files:
@@ -34,24 +34,24 @@ def test_the_order(tmp_path, card, monkeypatch):
     monkeypatch.setenv("FAIRBENCH_DATA", str(environment))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     card_path = tmp_path / "card" / "mine.yaml"
-    places = folders(named, card_path)
+    places = data_folders(named, card_path)
     assert places == [named, environment, tmp_path / "card", cache_folder()]
     (tmp_path / "card" / "b.csv").write_text("b")
     for folder in reversed(places):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "a.csv").write_text("right")
-        found = locate(card, places)
+        found = locate_files(card, places)
         assert found.paths == (folder / "a.csv", tmp_path / "card" / "b.csv")
         assert found.sha256 == {"a.csv": SHA, "b.csv": file_sha256(tmp_path / "card" / "b.csv")}
     monkeypatch.delenv("FAIRBENCH_DATA")
-    assert folders(None, card_path) == [tmp_path / "card", cache_folder()]
+    assert data_folders(None, card_path) == [tmp_path / "card", cache_folder()]
     monkeypatch.setenv("FAIRBENCH_DATA", "")
-    assert folders(None, card_path) == [tmp_path / "card", cache_folder()]
+    assert data_folders(None, card_path) == [tmp_path / "card", cache_folder()]
 
 
 def test_what_is_missing_says_where_it_was_looked_for_and_how_to_get_it(tmp_path, card):
     with pytest.raises(UserError) as caught:
-        locate(card, [tmp_path / "x", tmp_path / "y", tmp_path / "x"])
+        locate_files(card, [tmp_path / "x", tmp_path / "y", tmp_path / "x"])
     first, second = map(str, caught.value.problems)
     assert f"a.csv of mine not found (looked in {tmp_path}/x, {tmp_path}/y)" in first
     assert (
@@ -68,19 +68,19 @@ def test_a_card_without_files_is_a_network_alone(tmp_path):
     with pytest.raises(
         UserError, match=r"mine\.yaml:2: error: mine has no data files: it is a network alone"
     ):
-        locate(read_card(tmp_path / "mine.yaml"), [tmp_path])
+        locate_files(read_card(tmp_path / "mine.yaml"), [tmp_path])
 
 
 def test_a_shipped_card_is_fetched_by_its_name(tmp_path):
     with pytest.raises(UserError, match="run `fairbench data fetch dutch`"):
-        locate(read_card(find_card("dutch")), [tmp_path])
+        locate_files(read_card(find_card("dutch")), [tmp_path])
 
 
 def test_another_file_of_the_same_name_is_refused_with_both_hashes(tmp_path, card):
     for name in ("a.csv", "b.csv"):
         (tmp_path / name).write_text("wrong")
     with pytest.raises(UserError) as caught:
-        locate(card, [tmp_path])
+        locate_files(card, [tmp_path])
     (problem,) = caught.value.problems
     assert problem.where == f"{tmp_path}/a.csv"
     assert hashlib.sha256(b"wrong").hexdigest() in problem.what
@@ -91,7 +91,7 @@ def test_another_file_of_the_same_name_is_refused_with_both_hashes(tmp_path, car
 def test_a_folder_is_no_file_and_a_name_too_long_is_no_crash(tmp_path, card):
     (tmp_path / "a.csv").mkdir()
     with pytest.raises(UserError, match="of mine not found"):
-        locate(card, [tmp_path])
+        locate_files(card, [tmp_path])
     (tmp_path / "long.yaml").write_text(CARD.replace("SHA", SHA).replace("b.csv", "/".join(["b" * 200] * 30)))
     with pytest.raises(UserError, match="cannot read data file b"):
-        locate(read_card(tmp_path / "long.yaml"), [tmp_path])
+        locate_files(read_card(tmp_path / "long.yaml"), [tmp_path])

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.checks.check import check
+from fairbench_cli.data.checks.check import check_card
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import Misfit, bin_numbers
 from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import locate
+from fairbench_cli.data.locate import locate_files
 from fairbench_cli.data.table import Column
 
 HEAD = """name: mine
@@ -34,7 +34,7 @@ def loaded(folder, card, content):
     (folder / "mine.yaml").write_text(card)
     (folder / "mine.csv").write_text(content)
     described = read_card(folder / "mine.yaml")
-    return load(described, locate(described, [folder]))
+    return load(described, locate_files(described, [folder]))
 
 
 def column(dataset, name):
@@ -128,8 +128,8 @@ def test_check_tells_the_rows_lost(tmp_path, say):
     text += "columns: {pay: {kind: integer, bins: {edges: 5}, if_missing: median}}\n"
     loaded(tmp_path, text, rows(["1", "9", "?", "9"], 120))
     card = read_card(tmp_path / "mine.yaml")
-    found = check(card, locate(card, [tmp_path]))
-    assert (found.kept, found.rows) == (120, 80)
+    found = check_card(card, locate_files(card, [tmp_path]))
+    assert (found.rows_before, found.rows) == (120, 80)
     said = [(one.column, one.cells, one.becomes) for one in found.missing]
     assert said == [("pay", 30, "median of all rows: 9"), ("city", 40, "row left out")]
     assert "Rows left out for missing values: 40 of 120 (33.3 %)." in say("data", "check", "mine.yaml").out
@@ -142,7 +142,7 @@ def test_a_protected_number_is_cut_and_checked(tmp_path):
     dataset = loaded(tmp_path, text, rows(["1", "5", "", "9", "2"], 240))
     assert dataset.roles("pay").favoured == (">=5",)
     card = read_card(tmp_path / "mine.yaml")
-    assert [one.what for one in check(card, locate(card, [tmp_path])).warnings] == []
+    assert [one.what for one in check_card(card, locate_files(card, [tmp_path])).warnings] == []
 
 
 def test_decimal_commas_tabs_and_blanks(tmp_path):

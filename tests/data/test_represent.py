@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.data.table import Column, Roles, represent, table_of, to_sample
+from fairbench_cli.data.table import Column, Roles, make_table, represent, to_sample
 
 RACE = Column("race", ("b", "o", "w"))
 SEX = Column("sex", ("f", "m"))
@@ -16,7 +16,7 @@ JOB = Column("job", ("x", "y", "z"))  # nobody is z
 LABEL = Column("label", ("0", "1"))
 CODES = {"race": [2, 2, 0, 1], "sex": [1, 0, 1, 0], "age": [0, 1, 2, 0], "pay": [0, 1, 1, 0]}
 CODES |= {"job": [0, 1, 1, 0], "label": [1, 0, 0, 1]}
-TABLE = table_of([(c, np.array(CODES[c.name], np.int16)) for c in (RACE, SEX, AGE, PAY, JOB, LABEL)])
+TABLE = make_table([(c, np.array(CODES[c.name], np.int16)) for c in (RACE, SEX, AGE, PAY, JOB, LABEL)])
 JOINT = Roles("label", "1", "race-sex", ("b-m", "o-f", "w-f"), ("w-m",), ("race", "sex"))
 SAMPLE = replace(to_sample(TABLE, JOINT), weights=np.array([1.0, 2, 3, 4]))
 FAVOURED = {"race": ("w",), "sex": ("m",), "race-sex": ("w-m",)}
@@ -58,7 +58,7 @@ def test_columns_do_not_depend_on_the_rows():
 
 def test_two_columns_of_one_name_are_refused():
     job = Column("pay_", ("<5",))
-    table = table_of([*((c, TABLE[c.name]) for c in TABLE.columns), (job, np.zeros(4, np.int16))])
+    table = make_table([*((c, TABLE[c.name]) for c in TABLE.columns), (job, np.zeros(4, np.int16))])
     pay = Column("pay", ("_<5", ">=5"))
     table = replace(table, columns=tuple(pay if c.name == "pay" else c for c in table.columns))
     with pytest.raises(UserError, match='two columns of numbers would be called "pay__<5"'):

@@ -14,7 +14,7 @@ import fairbench_cli as fb
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
 from fairbench_cli.data.load import Dataset, load
-from fairbench_cli.data.locate import locate
+from fairbench_cli.data.locate import locate_files
 from fairbench_cli.experiment.plan import read_plan
 from fairbench_cli.report.population import ROW_BY_ROW
 
@@ -70,13 +70,13 @@ def write_card(path: Path, **card: Any) -> Path:
 
 def loaded(path: Path) -> Dataset:
     card = read_card(path)
-    return load(card, locate(card, [path.parent]), locate(card, [path.parent], card.test_files))
+    return load(card, locate_files(card, [path.parent]), locate_files(card, [path.parent], card.test_files))
 
 
 def test_the_rows_are_coded_as_the_others_are(tmp_path: Path):
     """Each test row is what it would be if it stood among the others."""
     path = write(tmp_path)
-    found, alone = loaded(path), load(read_card(path), locate(read_card(path), [tmp_path]))
+    found, alone = loaded(path), load(read_card(path), locate_files(read_card(path), [tmp_path]))
     assert found.test is not None
     assert found.table.columns == alone.table.columns == found.test.columns
     assert found.table.codes.tolist() == alone.table.codes.tolist()
@@ -282,8 +282,8 @@ def test_rows_of_one_file_are_as_if_they_were_in_another(tmp_path: Path, say):
     card = CARD | {"files": ["all.csv"], "test_rows": {"month": "test"}, "columns": columns, "test_files": []}
     (tmp_path / "one.yaml").write_text(yaml.safe_dump(card))
     read = read_card(tmp_path / "one.yaml")
-    found = locate(read, [tmp_path])
-    both = load(read, found, locate(read, [tmp_path], read.tested_files))
+    found = locate_files(read, [tmp_path])
+    both = load(read, found, locate_files(read, [tmp_path], read.tested_files))
     assert both.test is not None
     assert apart.test is not None
     assert (both.table.columns, both.test.columns) == (apart.table.columns, apart.test.columns)

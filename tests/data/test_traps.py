@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.checks.check import check, compare_versions
-from fairbench_cli.data.checks.rows import raw_rows
-from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.checks.check import check_card, compare_versions
+from fairbench_cli.data.checks.rows import read_raw_rows
+from fairbench_cli.data.locate import data_folders, locate_files
 
 # Cards as somebody writes them who has looked at a file's columns once, and knows nothing else of the data:
 # the label, who is deprived, some columns. Then all that is found in what such a card uses, and some of what
@@ -239,7 +239,7 @@ def test_every_trap_is_found_in_the_raw_file_and_nothing_else_in_what_is_used(tm
     path = tmp_path / "raw.yaml"
     path.write_text(f"  name: raw\n  files: [{file}]\n  format: {kind}{text}\n", encoding="utf-8")
     card = read_card(path)
-    result = check(card, locate(card, [tmp_path, *folders(None, path)]))
+    result = check_card(card, locate_files(card, [tmp_path, *data_folders(None, path)]))
     assert kinds(result.warnings) == named(used)
     noted = kinds(result.noted) | {f"leak {leak.column}" for leak in result.left_out_leaks}
     assert noted >= named(left_out)
@@ -275,7 +275,7 @@ def test_a_first_row_that_was_taken_for_names_is_seen(tmp_path):
 
 def trapped(folder, rows, *traps, **changes):
     result = checked(card_of(folder, rows, traps=[{"note": "known", **trap} for trap in traps], **changes))
-    return kinds(result.warnings), [(trap.kind, len(found)) for trap, found in result.known.items()]
+    return kinds(result.warnings), [(trap.kind, len(found)) for trap, found in result.found_traps.items()]
 
 
 def test_a_trap_that_the_card_names_is_known_and_one_that_is_gone_is_a_warning(tmp_path):
@@ -362,7 +362,7 @@ def versions(folder, first, second, **changes):
     for name, rows in (("one", first), ("two", second)):
         (folder / name).mkdir(exist_ok=True)
         card = read_card(card_of(folder / name, rows, **changes))
-        found.append(raw_rows(card, locate(card, [folder / name])))
+        found.append(read_raw_rows(card, locate_files(card, [folder / name])))
     return compare_versions(*found)
 
 
@@ -378,7 +378,7 @@ def test_another_version_is_asked_whose_rows_it_lost(say, tmp_path):
     fewer = [sex == "m" or i % 3 > 0 for i, sex in enumerate(rows["sex"])]
     lost = versions(tmp_path, rows, cleaned(rows, fewer), columns=columns)
     assert kinds(lost.warnings) == {"lost-group sex"}
-    assert [group.kept for group in lost.groups] == pytest.approx(
+    assert [group.kept_share for group in lost.groups] == pytest.approx(
         [sum(fewer) / 900, cleaned(rows, fewer)["sex"].count("f") / rows["sex"].count("f"), 1]
     )
     other = card_of(tmp_path / "two", rows, protected={"city": {"deprived": "a"}}, columns=columns)
@@ -406,7 +406,7 @@ def test_rows_of_other_people_and_of_other_codes_change_no_label(tmp_path):
     one["nr"] = list(range(900))
     coded = {**one, "city": [ord(city) for city in one["city"]]}
     same = versions(tmp_path, one, coded, columns=columns).same
-    assert (same.by, same.matched, same.changed) == (("sex", "age", "nr"), 900, 0)
+    assert (same.key_columns, same.matched, same.changed) == (("sex", "age", "nr"), 900, 0)
 
 
 @pytest.mark.parametrize(
@@ -508,4 +508,4 @@ QUIET = ["german", "heart", "hmda-boston", "law-school-lequy", "nursery", "oulad
 def test_a_shipped_card_names_its_traps_and_all_are_there(name):
     result = shipped(name)
     assert result.warnings == ()
-    assert result.known
+    assert result.found_traps

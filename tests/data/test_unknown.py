@@ -12,8 +12,8 @@ from conftest import write_config
 import fairbench_cli as fb
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.card import read_card
-from fairbench_cli.data.checks.check import check
-from fairbench_cli.data.checks.groups import UnknownOutcomes, unknown_policies
+from fairbench_cli.data.checks.check import check_card
+from fairbench_cli.data.checks.groups import UnknownOutcomes, count_unknown_outcomes
 from fairbench_cli.data.locate import find_files
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
@@ -83,7 +83,7 @@ def test_a_policy_is_the_file_with_these_outcomes_written_so(tmp_path, arff):
 
 
 def test_no_reading_of_the_unknown_is_beyond_the_bounds(tmp_path):
-    found = {one.attribute: one for one in unknown_policies(*find_files(str(toy(tmp_path))))}["sex"]
+    found = {one.attribute: one for one in count_unknown_outcomes(*find_files(str(toy(tmp_path))))}["sex"]
     assert isinstance(found, UnknownOutcomes)
     complete = [row for row in ROWS if row[1] != "NA"]
     open_ones = [i for i, row in enumerate(complete) if row[2] in ("", "NA", "?", "unknown")]
@@ -106,7 +106,7 @@ def test_no_reading_of_the_unknown_is_beyond_the_bounds(tmp_path):
     card, files = find_files(
         str(toy(tmp_path / "plain", label=CARD["label"] | {"unknown": []}, missing_rows="drop"))
     )
-    assert unknown_policies(card, files) == ()
+    assert count_unknown_outcomes(card, files) == ()
 
 
 def test_an_unknown_number(tmp_path):
@@ -118,7 +118,7 @@ def test_an_unknown_number(tmp_path):
     for policy in ("leave-out", "level"):
         assert known(path, policy) == known(words, policy)
         assert fb.load(path, unknown_as=policy).raw["y"].isna().sum() == (4 if policy == "level" else 0)  # type: ignore[arg-type]
-    assert unknown_policies(*find_files(str(path))) == unknown_policies(*find_files(str(words)))
+    assert count_unknown_outcomes(*find_files(str(path))) == count_unknown_outcomes(*find_files(str(words)))
     with pytest.raises(UserError, match="needs a label of categories"):
         fb.load(path, unknown_as="unfavourable")
 
@@ -181,7 +181,7 @@ def test_a_check_says_what_is_left_to_say(tmp_path):
 
     def warned(**label: Any) -> dict[str, str]:
         path = toy(tmp_path, rows, label={"column": "y", "favourable": "P"} | label)
-        return {one.kind: one.fix for one in check(*find_files(str(path))).warnings}
+        return {one.kind: one.fix for one in check_card(*find_files(str(path))).warnings}
 
     assert "`label.unknown`" in warned()["unknown-outcomes"]
     for policy in ("leave-out", "level", "unfavourable"):

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from conftest import write_config
 
-from fairbench_cli.data.table import Column, Sample, Table, in_other_group
+from fairbench_cli.data.table import Column, Sample, Table, move_to_other_group
 from fairbench_cli.experiment.config.metrics import MetricSpec, RequestedRowMetrics, rows_of
 from fairbench_cli.measures.registry import ROW_METRICS
 
@@ -141,11 +141,11 @@ def test_twins_have_the_commonest_level_of_the_other_group_and_the_parts_of_a_jo
     )
     codes = np.array([[2, 1, 0, 4], [0, 0, 1, 0], [1, 1, 0, 2], [1, 1, 1, 2], [2, 1, 1, 4]], dtype=np.int16)
     s = np.array([1, 0, 0, 0, 1], dtype=np.int8)
-    twins = in_other_group(Sample(Table(columns, codes), "race-sex", s, s), ("race", "sex"))
+    twins = move_to_other_group(Sample(Table(columns, codes), "race-sex", s, s), ("race", "sex"))
     wm, om = [2, 1], [1, 1]
     assert twins.features.codes[:, :2].tolist() == [om, wm, wm, wm, om]
     assert twins.features["race-sex"].tolist() == [2, 4, 4, 4, 2]
     assert twins.features["job"].tolist() == [0, 1, 0, 1, 1]
     assert twins.s.tolist() == [0, 1, 1, 1, 0]
     one = Sample(Table(columns, codes[1:4]), "race-sex", s[1:4], s[1:4])
-    assert in_other_group(one, ("race", "sex")) is None
+    assert move_to_other_group(one, ("race", "sex")) is None

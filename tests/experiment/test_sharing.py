@@ -7,7 +7,7 @@ import pytest
 from conftest import write_config
 
 from fairbench_cli.classifiers.encode import fit_encoder
-from fairbench_cli.data.table import Sample, read_only
+from fairbench_cli.data.table import Sample, make_read_only
 from fairbench_cli.experiment import cell as page
 from fairbench_cli.experiment.cell import draw
 from fairbench_cli.experiment.datasets import populate
@@ -141,6 +141,6 @@ def test_nobody_can_write_rows(tmp_path, source, request):
     task = tasks_of(tmp_path, **changes)[0]
     for rows in draw(task.cell, task.population, 0):
         assert not any(array.flags.writeable for array in (rows.y, rows.s, rows.features.codes))
-        again = read_only(Sample(rows.features, rows.attribute, rows.y, rows.s, np.ones(len(rows))))
+        again = make_read_only(Sample(rows.features, rows.attribute, rows.y, rows.s, np.ones(len(rows))))
         assert again.weights is not None
         assert not again.weights.flags.writeable

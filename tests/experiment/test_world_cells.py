@@ -19,8 +19,8 @@ from fairbench_cli.experiment.datasets import Population, populate, prepare_data
 from fairbench_cli.experiment.journal.journal import opened, parse_repeat, read_journals, repeat_line
 from fairbench_cli.experiment.plan import Cell, make_cells, read_plan
 from fairbench_cli.experiment.running.verify import differences
-from fairbench_cli.network.world import draw as draw_rows
-from fairbench_cli.network.world import record
+from fairbench_cli.network.world import draw_people as draw_rows
+from fairbench_cli.network.world import record_people
 from fairbench_cli.report.results import run_results
 
 SPY = """
@@ -261,7 +261,7 @@ def test_real_test_rows_are_recorded_anew_in_each_repeat(tmp_path, data_folder):
     for repeat in range(2):
         _, test = draw(cell, population, repeat)
         found.append(record_of(cell, population, repeat, test))
-        own = record(population.worlds[cell.in_world], dataset.dataset.table, cell.test_seed(repeat))
+        own = record_people(population.worlds[cell.in_world], dataset.dataset.table, cell.test_seed(repeat))
         assert found[-1].included.tolist() == np.flatnonzero(own.included).tolist()
     assert found[0].visible is found[1].visible is test
     assert found[0].included.tolist() != found[1].included.tolist()

@@ -14,7 +14,7 @@ from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Model
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.locate import data_folders, locate_files
 from fairbench_cli.data.table import Column, Sample, Table, to_sample
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Infeasible
@@ -202,7 +202,7 @@ def real(data_folder):
             pytest.skip(f"needs {file} in $FAIRBENCH_DATA")
         path = find_card(name)
         card = read_card(path)
-        dataset = load(card, locate(card, folders(None, path)))
+        dataset = load(card, locate_files(card, data_folders(None, path)))
         return to_sample(dataset.table, dataset.roles("sex"))
 
     return read

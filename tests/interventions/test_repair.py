@@ -17,7 +17,7 @@ from fairbench_cli.classifiers.builders import NaiveBayes, Tree
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.card import read_card
 from fairbench_cli.data.load import load
-from fairbench_cli.data.locate import folders, locate
+from fairbench_cli.data.locate import data_folders, locate_files
 from fairbench_cli.data.table import Column, Sample, Table, to_sample
 from fairbench_cli.interventions.baselines import NoIntervention
 from fairbench_cli.interventions.fitted import Infeasible
@@ -407,7 +407,7 @@ def adult(data_folder, tmp_path_factory):
     path = tmp_path_factory.mktemp("cards") / "adult-raw.yaml"
     path.write_text(RAW, encoding="utf-8")
     card = read_card(path)
-    dataset = load(card, locate(card, folders(None, path)))
+    dataset = load(card, locate_files(card, data_folders(None, path)))
     return to_sample(dataset.table, dataset.roles("sex"))
 
 

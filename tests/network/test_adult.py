@@ -11,7 +11,7 @@ from network_data import unseen
 from fairbench_cli.data.table import Column, Table
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.families import fit
+from fairbench_cli.network.family_counts import fit_network
 from fairbench_cli.network.files import Meta, from_json, to_json
 from fairbench_cli.network.model import named_arcs
 from fairbench_cli.network.structure import LearnSettings, learn_structure
@@ -76,7 +76,7 @@ def adult() -> Table:
 @pytest.fixture(scope="module")
 def learned(adult):
     structure = learn_structure(adult, LearnSettings())
-    return fit(adult, structure.parents), structure
+    return fit_network(adult, structure.parents), structure
 
 
 @pytest.mark.parametrize("run", rows_of("scores.csv"), ids=lambda run: f"{run['algo']}-{run['score']}")
@@ -175,6 +175,6 @@ def test_no_positive_wife_at_beta_one_and_only_descendants_move(learned):
 def test_settings_reach_the_learner(adult):
     settings = LearnSettings(whitelist=(("sex", "income"),), outcome_sink="income")
     structure = learn_structure(adult, settings)
-    net = fit(adult, structure.parents)
+    net = fit_network(adult, structure.parents)
     assert "sex" in net.parents_of("income")
     assert structure.bic == pytest.approx(-405174.274360, abs=1e-5)

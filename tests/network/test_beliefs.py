@@ -9,7 +9,7 @@ from network_data import random_net
 
 from fairbench_cli.data.table import Column, Table
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import belief, network_belift, posterior
+from fairbench_cli.network.query import belief, compute_posterior, network_belift
 
 
 def some_people(seed: int, rows: int = 6) -> tuple[BayesNet, Table]:
@@ -30,7 +30,7 @@ def by_query(net: BayesNet, people: Table, outcome: str, hidden: tuple[str, ...]
             for column, code in zip(net.columns, row, strict=True)
             if column.name not in (outcome, *hidden)
         }
-        found.append(float(posterior(net, [outcome], known).table[0]))
+        found.append(float(compute_posterior(net, [outcome], known).table[0]))
     return found
 
 

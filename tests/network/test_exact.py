@@ -11,14 +11,14 @@ from network_data import random_net
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.table import Column
 from fairbench_cli.measures.thresholds import best_thresholds, group_points
-from fairbench_cli.network import exact, query
+from fairbench_cli.network import exact_measures, query
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.exact import facts_of
+from fairbench_cli.network.exact_measures import compute_facts
 from fairbench_cli.network.files import open_network
 from fairbench_cli.network.mechanisms.biases import LabelBias, MeasurementError
 from fairbench_cli.network.model import BayesNet, cpt_shape
-from fairbench_cli.network.query import chances, factors_of, markov_boundary
-from fairbench_cli.network.world import World, beta_world, world_of
+from fairbench_cli.network.query import compute_chances, compute_factors, markov_boundary
+from fairbench_cli.network.world import World, make_beta_world, make_world
 
 GROUPS = {"s": (("f",), ("m",))}
 
@@ -45,15 +45,15 @@ def noise(levels: int, share: float) -> np.ndarray:
 
 def worlds(seed: int, *, sink: bool = False) -> dict[str, World]:
     net = people(seed, sink=sink)
-    world = world_of(net, "y", "1", GROUPS)
+    world = make_world(net, "y", "1", GROUPS)
     rng = np.random.default_rng(seed)
     measured = world.recording(["b"], ["s"], np.stack([noise(3, 0.6), np.eye(3)]))
-    flipped = world_of(net, "y", "1", GROUPS, [LabelBias(flip=0.4)])
+    flipped = make_world(net, "y", "1", GROUPS, [LabelBias(flip=0.4)])
     return {
         "none": world,
-        "beta": beta_world(net, "y", "1", GROUPS, [(GROUPS, 1.0)], 0.5),
+        "beta": make_beta_world(net, "y", "1", GROUPS, [(GROUPS, 1.0)], 0.5),
         "label": flipped,
-        "label given": world_of(net, "y", "1", GROUPS, [LabelBias(flip=0.6, given={"a": ["1", "2"]})]),
+        "label given": make_world(net, "y", "1", GROUPS, [LabelBias(flip=0.6, given={"a": ["1", "2"]})]),
         "selection": world.including(["s", "y"], np.array([[0.9, 0.4], [1.0, 1.0]])),
         "measurement": measured,
         "group": world.recording(["s"], [], noise(2, 0.3)),
@@ -160,7 +160,7 @@ CASES = [
 @pytest.mark.parametrize(("name", "seed", "sink", "hidden", "features"), CASES)
 def test_facts_are_those_of_every_combination_of_levels(name, seed, sink, hidden, features):
     world = worlds(seed, sink=sink)[name]
-    found = facts_of(world, include_protected=not hidden, features=features)
+    found = compute_facts(world, include_protected=not hidden, features=features)
     known = every_person(world, {"s"} if hidden else set(), features)
     assert found.how == "exact"
     score, seen, p = known["score"], known["seen"], known["p"]
@@ -189,7 +189,7 @@ def test_facts_are_those_of_every_combination_of_levels(name, seed, sink, hidden
     assert found.value("unseen") == pytest.approx(known["unseen"], abs=1e-9)
     for rule, chance in rules.items():
         for labels in ("recorded", "true"):
-            if labels == "true" and name == "screening" and rule in exact.HELD:
+            if labels == "true" and name == "screening" and rule in exact_measures.HELD:
                 continue  # mixtures as good in the record may differ in people whom it never has
             n = counted(*known[labels], chance)
             assert found.counts[rule, labels].n[0] == pytest.approx(n, abs=1e-7), (rule, labels)
@@ -217,7 +217,7 @@ def test_total_variation_is_that_of_all_columns(name):
     world = worlds(7)[name]
     tables = []
     for net, given in ((world.network, dict.fromkeys(world.included, "yes")), (world.base, {})):
-        factors, exponent = factors_of(net, world.recorded, given)
+        factors, exponent = compute_factors(net, world.recorded, given)
         table = np.einsum(
             *(
                 part
@@ -229,13 +229,13 @@ def test_total_variation_is_that_of_all_columns(name):
         tables.append(table / table.sum())
         assert np.log(table.sum()) + exponent == pytest.approx(np.log(world.share_included if given else 1))
     expected = np.abs(tables[0] - tables[1]).sum() / 2
-    assert facts_of(world).value("total-variation") == pytest.approx(expected, abs=1e-12)
+    assert compute_facts(world).value("total-variation") == pytest.approx(expected, abs=1e-12)
 
 
 def test_draws_are_exact_within_their_error():
     world = worlds(3)["all"]
-    known = facts_of(world, features="recorded")
-    found = facts_of(world, features="recorded", cells=1, draws=40_000, seed=1)
+    known = compute_facts(world, features="recorded")
+    found = compute_facts(world, features="recorded", cells=1, draws=40_000, seed=1)
     assert (known.how, found.how) == ("exact", "draws")
     z = []
     for (*names, value, error, _), (*others, other, none, _) in zip(found.rows(), known.rows(), strict=True):
@@ -246,7 +246,7 @@ def test_draws_are_exact_within_their_error():
     assert 0.3 < np.mean([own for own in z if own]) < 1.3  # of the normal distribution 0.8
     assert max(z) < 5
     with pytest.raises(UserError, match="too many levels"):
-        facts_of(world, cells=1, draws=0)
+        compute_facts(world, cells=1, draws=0)
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -257,7 +257,7 @@ def test_chances_need_the_boundary_alone(seed):
     of, given, seen = columns[0], {columns[1]: "a"}, columns[2 : 4 + seed % 3]
     boundary = markov_boundary(net, of, seen, given)
     rows = sample(net, 50, seed)
-    found = chances(net, of, "b", seen, {name: rows[name] for name in (*boundary, seen[0])}, given)
+    found = compute_chances(net, of, "b", seen, {name: rows[name] for name in (*boundary, seen[0])}, given)
     operands = [part for j, cpt in enumerate(net.cpts) for part in (cpt, [*net.parents[j], j])]
     joint = np.einsum(*operands, [net.index(name) for name in (*seen, columns[1], of)])[..., 0, :]
     known = joint[tuple(rows[name] for name in seen)]
@@ -271,10 +271,10 @@ def test_chances_need_the_boundary_alone(seed):
 def test_one_beta_is_two_biases_on_dutch():
     net, _ = open_network("dutch")
     groups = {"sex": (("female",), ("male",))}
-    found = facts_of(world_of(net, "occupation", "2_1", groups, [LabelBias(flip=0.5)]))
+    found = compute_facts(make_world(net, "occupation", "2_1", groups, [LabelBias(flip=0.5)]))
     assert found.value("kept", group="deprived") == 1
     assert found.value("thresholds-lose", "true") == pytest.approx(0, abs=1e-12)
-    tilted = facts_of(beta_world(net, "occupation", "2_1", groups, [(groups, 1.0)], 0.5))
+    tilted = compute_facts(make_beta_world(net, "occupation", "2_1", groups, [(groups, 1.0)], 0.5))
     p, flipped = net.cpt("occupation")[0, 1], found.value("favourable", "recorded", "deprived")
     assert flipped == pytest.approx(tilted.value("favourable", "recorded", "deprived"))
     constant = 0.5 * (1 - p) / (1 - 0.5 * p)  # odds of half of p over those of p
@@ -303,14 +303,14 @@ def test_a_feature_may_be_called_as_a_part_of_the_outcome():
     columns = tuple(replace(one, name="y.b") if one.name == "b" else one for one in net.columns)
     found = []
     for own, name in ((net, "b"), (replace(net, columns=columns), "y.b")):
-        world = world_of(own, "y", "1", GROUPS, [MeasurementError(name, 0.5), LabelBias(0.3)])
-        found.append(facts_of(world, cells=1, draws=4_000).measure("truth"))
+        world = make_world(own, "y", "1", GROUPS, [MeasurementError(name, 0.5), LabelBias(0.3)])
+        found.append(compute_facts(world, cells=1, draws=4_000).measure("truth"))
     assert found[1] == pytest.approx(found[0], abs=0.03)  # streams have the columns' names
 
 
 def test_a_number_that_is_drawn_among_exact_ones_says_so(monkeypatch):
-    monkeypatch.setattr(exact, "_total_variation", lambda *_: np.array([0.1, 0.2]))
-    rows = facts_of(worlds(3)["label"]).rows()
+    monkeypatch.setattr(exact_measures, "_compute_total_variation", lambda *_: np.array([0.1, 0.2]))
+    rows = compute_facts(worlds(3)["label"]).rows()
     assert {quantity for _, quantity, *_, how in rows if how == "draws"} == {"total-variation"}
 
 
@@ -329,7 +329,7 @@ def test_several_unfavourable_outcomes_are_one():
     columns = (*net.columns[:2], Column("y", (*y.levels, "2")), *net.columns[3:])
     split = BayesNet(columns, net.parents, tuple(cpts))
     for biases in ([], [LabelBias(flip=0.4)]):
-        found, other = (facts_of(world_of(own, "y", "1", GROUPS, biases)) for own in (split, net))
+        found, other = (compute_facts(make_world(own, "y", "1", GROUPS, biases)) for own in (split, net))
         for (*names, value, _, _), (*others, known, _, _) in zip(found.rows(), other.rows(), strict=True):
             assert names == others
             if names[1] != "total-variation":
@@ -339,8 +339,8 @@ def test_several_unfavourable_outcomes_are_one():
 def test_groups_of_a_joint_attribute_are_by_any_of_its_columns():
     net = people(5)
     groups = GROUPS | {"c": (("0",), ("1",))}
-    joint, single = (facts_of(world_of(net, "y", "1", own)) for own in (groups, GROUPS))
-    deprived = world_of(net, "y", "1", groups).joint(["s", "c", "y"])
+    joint, single = (compute_facts(make_world(net, "y", "1", own)) for own in (groups, GROUPS))
+    deprived = make_world(net, "y", "1", groups).joint(["s", "c", "y"])
     deprived[1, 1] = 0
     assert joint.value("share", "true", "deprived") == pytest.approx(deprived.sum())
     assert joint.value("favourable", "true", "deprived") == pytest.approx(
@@ -352,32 +352,32 @@ def test_groups_of_a_joint_attribute_are_by_any_of_its_columns():
 
 def test_what_is_hidden_is_as_good_as_omitted_for_a_rule_that_does_not_look_at_the_group():
     net = people(6)
-    hidden = facts_of(world_of(net, "y", "1", GROUPS), include_protected=False, hidden=("s", "b"))
-    omitted = facts_of(World(net, net, "y", "1", GROUPS, omitted=("b",)), include_protected=False)
+    hidden = compute_facts(make_world(net, "y", "1", GROUPS), include_protected=False, hidden=("s", "b"))
+    omitted = compute_facts(World(net, net, "y", "1", GROUPS, omitted=("b",)), include_protected=False)
     assert hidden.measure("bayes") == pytest.approx(omitted.measure("bayes"))
     assert hidden.measure("truth") <= omitted.measure("truth")  # which sees what is omitted
 
 
 @pytest.mark.parametrize("world", [worlds(8)[name] for name in ("none", "label", "selection")])
 def test_where_the_ranking_is_kept_thresholds_undo_a_bias(world):
-    found = facts_of(world)
+    found = compute_facts(world)
     assert [found.value("kept", group=group) for group in ("deprived", "favoured")] == [1, 1]
     assert found.value("thresholds-lose", "true") == pytest.approx(0, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", [*worlds(8)])
 def test_no_thresholds_on_the_record_beat_the_truth_for_rules_that_see_the_groups(name):
-    assert facts_of(worlds(8)[name]).value("thresholds-lose", "true") >= -1e-9
+    assert compute_facts(worlds(8)[name]).value("thresholds-lose", "true") >= -1e-9
 
 
 def test_chances_are_summed_row_by_row_where_a_table_would_be_too_large(monkeypatch):
     net = random_net(np.random.default_rng(4), 9)
     rows = sample(net, 40, 1)
     seen = ["c0", "c5", "c8"]
-    known = chances(net, "c4", "a", seen, {name: rows[name] for name in seen}, {"c7": "b"})
+    known = compute_chances(net, "c4", "a", seen, {name: rows[name] for name in seen}, {"c7": "b"})
     monkeypatch.setattr(query, "LARGEST", 4)
-    found = chances(net, "c4", "a", seen, {name: rows[name] for name in seen}, {"c7": "b"})
+    found = compute_chances(net, "c4", "a", seen, {name: rows[name] for name in seen}, {"c7": "b"})
     assert found == pytest.approx(known, rel=1e-9)
     monkeypatch.setattr(query, "MOST_COMBINATIONS", 4)
     with pytest.raises(UserError, match="needs a table"):
-        chances(net, "c4", "a", seen, {name: rows[name] for name in seen}, {"c7": "b"})
+        compute_chances(net, "c4", "a", seen, {name: rows[name] for name in seen}, {"c7": "b"})

@@ -5,7 +5,7 @@ import pytest
 from network_data import unseen
 
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.network.families import fit
+from fairbench_cli.network.family_counts import fit_network
 
 PARENTS = ((), (0,), (1, 0), ())
 
@@ -30,7 +30,7 @@ def counted(data: Table, family: tuple[int, ...]) -> np.ndarray:
 
 def test_tables_have_declared_levels_and_are_exact():
     data = table()
-    net = fit(data, PARENTS)
+    net = fit_network(data, PARENTS)
     assert net.cpts[2].shape == (2, 3, 4)
     for j, own in enumerate(PARENTS):
         assert np.array_equal(net.cpts[j], counted(data, (*own, j)))
@@ -38,14 +38,14 @@ def test_tables_have_declared_levels_and_are_exact():
 
 def test_configurations_never_seen_are_uniform_and_counted():
     data = table()
-    net = fit(data, PARENTS)
+    net = fit_network(data, PARENTS)
     assert unseen(data, PARENTS) == (0, 1, 4, 0)
     assert net.cpts[2][1, 2].tolist() == [0.25] * 4
 
 
 def test_parents_are_axes_in_the_order_given():
     data = table()
-    forth, back = fit(data, PARENTS), fit(data, ((), (0,), (0, 1), ()))
+    forth, back = fit_network(data, PARENTS), fit_network(data, ((), (0,), (0, 1), ()))
     assert np.array_equal(forth.cpts[2], back.cpts[2].swapaxes(0, 1))
 
 
@@ -56,12 +56,12 @@ def test_equal_level_counts_do_not_swap_parents():
         tuple(Column(name, ("0", "1")) for name in "abc"),
         np.asfortranarray(np.stack([a, b, a], axis=1).astype(np.int16)),
     )
-    net = fit(data, ((), (), (1, 0)))
+    net = fit_network(data, ((), (), (1, 0)))
     assert np.array_equal(net.cpts[2], np.array([[[1.0, 0], [0, 1]], [[1, 0], [0, 1]]]))
 
 
 def test_nothing_to_fit_and_cycles_are_refused():
     with pytest.raises(ValueError, match="no rows"):
-        fit(table(rows=0), PARENTS)
+        fit_network(table(rows=0), PARENTS)
     with pytest.raises(ValueError, match="cycle"):
-        fit(table(), ((1,), (0,), (), ()))
+        fit_network(table(), ((1,), (0,), (), ()))

@@ -142,7 +142,7 @@ def test_no_arc_is_an_error_that_names_both_ways_out():
         ({"groups": {"s": (["h"], ["f"])}}, 'no level "h"'),
         ({"groups": {"s": (["g"], ["h"])}}, 'no level "h"'),
         ({"groups": {"s": ([], ["f"])}}, "named as deprived"),
-        ({"groups": {"s": (["g"], [])}, "both": True}, "named as favoured"),
+        ({"groups": {"s": (["g"], [])}, "tilt_favoured": True}, "named as favoured"),
         ({"groups": {"s": (["g"], ["g"])}}, "both deprived and favoured"),
     ],
 )

@@ -15,11 +15,11 @@ from network_data import random_net
 import fairbench_cli as fb
 from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.network.families import fit, local_scores, network_score
+from fairbench_cli.network.family_counts import compute_network_score, fit_network, make_local_score
 from fairbench_cli.network.files import open_network
 from fairbench_cli.network.model import BayesNet, cpt_shape, named_arcs, topological_order
 from fairbench_cli.network.pomegranate import to_pomegranate
-from fairbench_cli.network.query import posterior
+from fairbench_cli.network.query import compute_posterior
 from fairbench_cli.network.structure import LearnSettings, learn_structure
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")  # a second to load
@@ -53,7 +53,7 @@ def fitted_by_pomegranate(table: Table, parents: Sequence[Sequence[int]]) -> lis
 
 
 def same_bits(table: Table, parents: Sequence[Sequence[int]]) -> bool:
-    pairs = zip(fit(table, parents).cpts, fitted_by_pomegranate(table, parents), strict=True)
+    pairs = zip(fit_network(table, parents).cpts, fitted_by_pomegranate(table, parents), strict=True)
     return all(ours.tobytes() == theirs.tobytes() for ours, theirs in pairs)
 
 
@@ -93,14 +93,14 @@ def test_answers_are_those_of_pomegranate_without_undirected_cycles(seed):
     of, *others = rng.permutation(6)[: 1 + seed % 4].tolist()
     known = {j: int(rng.integers(0, len(net.columns[j].levels))) for j in others}
     given = {net.names[j]: net.columns[j].levels[level] for j, level in known.items()}
-    ours, theirs = (posterior(net, [net.names[of]], given, engine).table for engine in ENGINES)
+    ours, theirs = (compute_posterior(net, [net.names[of]], given, engine).table for engine in ENGINES)
     assert theirs == pytest.approx(ours, abs=1e-6)  # single precision
 
 
 def test_with_cycles_pomegranate_answers_otherwise():
     """What the documentation says: were it exact, the detour would not be needed."""
     net, _ = open_network("adult")
-    ours, theirs = (posterior(net, ["relationship"], {}, engine) for engine in ENGINES)
+    ours, theirs = (compute_posterior(net, ["relationship"], {}, engine) for engine in ENGINES)
     assert 0.03 < np.abs(theirs.table - ours.table).max() < 0.05
     assert ours.evidence == 1
     assert np.isnan(theirs.evidence)
@@ -182,7 +182,7 @@ def test_no_network_has_a_better_bic_than_the_exact_one(table, most, pairs):
     forbidden = {(i, j) for i, j in pairs if i != j}
     named = tuple((table.names[i], table.names[j]) for i, j in forbidden)
     found = learn_structure(table, LearnSettings("exact", max_parents=most, blacklist=named))
-    local, best = local_scores(table, "bic"), -np.inf
+    local, best = make_local_score(table, "bic"), -np.inf
     families = [
         [own for k in range(most + 1) for own in combinations([i for i in range(4) if i != j], k)]
         for j in range(4)
@@ -190,7 +190,7 @@ def test_no_network_has_a_better_bic_than_the_exact_one(table, most, pairs):
     for parents in product(*families):
         arcs = {(i, j) for j, own in enumerate(parents) for i in own}
         if not arcs & forbidden and topological_order(parents) is not None:
-            best = max(best, network_score(local, parents))
+            best = max(best, compute_network_score(local, parents))
     assert found.bic == found.score == pytest.approx(best, abs=1e-6)
     assert not forbidden & {(i, j) for j, own in enumerate(found.parents) for i in own}
     assert max(map(len, found.parents)) <= most

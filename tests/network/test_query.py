@@ -11,7 +11,7 @@ from fairbench_cli.network import query as query_module
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.files import open_network
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import posterior
+from fairbench_cli.network.query import compute_posterior
 
 
 def enumerated(net: BayesNet, asked: list[int], known: dict[int, int]) -> tuple[np.ndarray, float]:
@@ -31,7 +31,7 @@ def test_answers_are_those_of_every_combination(seed):
     asked, others = columns[: 1 + seed % 3], columns[3 : 3 + seed % 5]
     known = {j: int(rng.integers(0, len(net.columns[j].levels))) for j in others}
     given = {net.names[j]: net.columns[j].levels[level] for j, level in known.items()}
-    found = posterior(net, [net.names[j] for j in asked], given)
+    found = compute_posterior(net, [net.names[j] for j in asked], given)
     table, evidence = enumerated(net, asked, known)
     assert found.table == pytest.approx(table, rel=1e-12)
     assert found.evidence == pytest.approx(evidence, rel=1e-12)
@@ -42,7 +42,7 @@ def test_answers_are_what_is_drawn():
     rows = sample(net, 200_000, 1)
     some = rows["education"] == net.columns[net.index("education")].levels.index("HS-grad")
     drawn = np.bincount(rows["income"][some], minlength=2) / some.sum()
-    found = posterior(net, ["income"], {"education": "HS-grad"})
+    found = compute_posterior(net, ["income"], {"education": "HS-grad"})
     assert found.table == pytest.approx(drawn, abs=5e-3)
     assert found.evidence == pytest.approx(some.mean(), abs=5e-3)
 
@@ -54,7 +54,7 @@ def test_a_long_chain_of_unlikely_levels_does_not_vanish():
     )
     parents = tuple(() if j == 0 else (j - 1,) for j in range(400))
     net = BayesNet(columns, parents, tables)
-    found = posterior(net, ["c0"], {f"c{j}": "rare" for j in range(2, 400)})
+    found = compute_posterior(net, ["c0"], {f"c{j}": "rare" for j in range(2, 400)})
     ahead = np.array([0.2 * 0.2 + 0.8 * 0.01, 0.01 * 0.2 + 0.99 * 0.01])  # of c2, by c0
     assert found.table == pytest.approx(np.array([0.01, 0.99]) * ahead / (np.array([0.01, 0.99]) @ ahead))
 
@@ -62,17 +62,17 @@ def test_a_long_chain_of_unlikely_levels_does_not_vanish():
 def test_columns_of_one_level():
     columns = (Column("a", ("x",)), Column("b", ("u", "v")), Column("c", ("z",)))
     net = BayesNet(columns, ((), (0,), (1,)), (np.ones(1), np.array([[0.25, 0.75]]), np.ones((2, 1))))
-    assert posterior(net, ["b", "a"], {"c": "z"}).table.tolist() == [[0.25], [0.75]]
-    assert posterior(net, ["c"]).table.tolist() == [1.0]
+    assert compute_posterior(net, ["b", "a"], {"c": "z"}).table.tolist() == [[0.25], [0.75]]
+    assert compute_posterior(net, ["c"]).table.tolist() == [1.0]
 
 
 def test_what_would_take_too_much_memory_is_refused(monkeypatch):
     monkeypatch.setattr(query_module, "LARGEST", 10)
     net = random_net(np.random.default_rng(3), 7)
     with pytest.raises(fb.UserError, match="ask for fewer columns at once"):
-        posterior(net, net.names)
+        compute_posterior(net, net.names)
     with pytest.raises(fb.UserError, match="numbers"):
-        posterior(open_network("adult")[0], ["income"], {"sex": "Male"})
+        compute_posterior(open_network("adult")[0], ["income"], {"sex": "Male"})
 
 
 def test_the_command_and_python_agree(say):

@@ -5,7 +5,7 @@ import pytest
 from conftest import study_of
 
 from fairbench_cli.network.mechanisms.biases import LabelBias, SelectionBias
-from fairbench_cli.network.world import world_of
+from fairbench_cli.network.world import make_world
 
 STUDY = study_of("recovery")
 BiasSetting, grid, recoveries = STUDY.BiasSetting, STUDY.grid, STUDY.recoveries
@@ -43,7 +43,7 @@ def test_the_setting_is_a_world_of_mechanisms():
         SelectionBias(drop=0.25, label="unfavourable"),
         LabelBias(flip=0.25),
     )
-    other = world_of(own.base, own.label, own.favourable, own.groups, mechanisms)
+    other = make_world(own.base, own.label, own.favourable, own.groups, mechanisms)
     columns = ["group", "best", "outcome.true", "outcome"]
     assert own.joint(columns) == pytest.approx(other.joint(columns), abs=1e-12)
     assert own.share_included == pytest.approx(other.share_included)

@@ -16,10 +16,10 @@ from fairbench_cli.data.load import Dataset
 from fairbench_cli.data.table import Column, Table
 from fairbench_cli.network.bias import shift
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.families import fit
+from fairbench_cli.network.family_counts import fit_network
 from fairbench_cli.network.files import decisive_text, from_json, load, open_network, to_json
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import posterior
+from fairbench_cli.network.query import compute_posterior
 
 STUDY = study_of("shipped")
 SHIPPED = STUDY.names()
@@ -54,12 +54,12 @@ def test_a_network_is_of_the_card_s_rows_and_beta_acts_on_every_attribute(name):
         ((column, (deprived, _)),) = groups.items()
         # The arc is there, so at β = 1 nobody who is deprived is left with the favourable outcome.
         biased = shift(net, label.column, label.favourable, groups, 1.0)
-        joint = posterior(biased, [column, label.column]).table
+        joint = compute_posterior(biased, [column, label.column]).table
         at = levels[label.column].index(label.favourable)
         assert all(joint[levels[column].index(level), at] == 0 for level in deprived)
         # Base rates of the card's rows, which the arc keeps up to what the other parents leave out.
         rates = meta.stand_in.base_rates[attribute]
-        exact = posterior(net, [attribute, label.column]).table
+        exact = compute_posterior(net, [attribute, label.column]).table
         own = [
             [level in who for level in levels[attribute]] for who in card.groups(attribute, levels)[attribute]
         ]
@@ -150,7 +150,7 @@ def test_a_network_without_the_arc_loses_the_gap_and_says_so():
     net = chain(rng, ((), (0,), (), (0,)))
     net = replace(net, cpts=(*net.cpts[:3], y))
     rows = sample(net, 4000, 3)
-    apart = fit(rows, ((), (), (), ()))
+    apart = fit_network(rows, ((), (), (), ()))
     kept, lost = (STUDY.measured_stand_in(Dataset(CARD, rows, {}), one, repeats=5) for one in (net, apart))
     for name in kept.classifiers:
         assert kept.classifiers[name]["draws"].gap[0] < -0.9

@@ -9,8 +9,8 @@ import pytest
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.data.load import table_from_csv
 from fairbench_cli.data.table import Column, Table
-from fairbench_cli.network import families
-from fairbench_cli.network.families import local_scores
+from fairbench_cli.network import family_counts
+from fairbench_cli.network.family_counts import make_local_score
 from fairbench_cli.network.model import is_ancestor, named_arcs, topological_order
 from fairbench_cli.network.structure import LearnSettings, Structure, learn_structure
 
@@ -60,7 +60,7 @@ def test_large_families_are_counted_alike(number, monkeypatch):
     table = table_from_csv(REFERENCE / f"d{number}.csv")
     runs = [run for run in RUNS if run["t"] == str(number)]
     dense = [learn(table, run) for run in runs]
-    monkeypatch.setattr(families, "DENSE_CELLS", 3)
+    monkeypatch.setattr(family_counts, "DENSE_CELLS", 3)
     assert [learn(table, run) for run in runs] == dense
 
 
@@ -69,7 +69,7 @@ def test_a_family_too_large_for_64_bits_is_counted():
     codes = np.asfortranarray(rng.integers(0, 1000, (50, 9)).astype(np.int16))
     levels = tuple(map(str, range(1000)))
     table = Table(tuple(Column(f"c{j}", levels) for j in range(9)), codes)
-    score = local_scores(table, "k2")(8, tuple(range(8)))  # 50 configurations, each with one row
+    score = make_local_score(table, "k2")(8, tuple(range(8)))  # 50 configurations, each with one row
     assert score == pytest.approx(50 * np.log(1 / 1000))
 
 
@@ -77,9 +77,9 @@ def test_local_scores_by_hand():
     codes = np.asfortranarray([[0, 0], [0, 0], [0, 1], [1, 1]], dtype=np.int16)
     table = Table((Column("x", ("n", "y")), Column("z", ("n", "y"))), codes)
     likelihood = 2 * np.log(2 / 3) + np.log(1 / 3)
-    assert local_scores(table, "aic")(1, (0,)) == pytest.approx(likelihood - 2)
-    assert local_scores(table, "bic")(1, (0,)) == pytest.approx(likelihood - np.log(4))
-    assert local_scores(table, "k2")(1, (0,)) == pytest.approx(
+    assert make_local_score(table, "aic")(1, (0,)) == pytest.approx(likelihood - 2)
+    assert make_local_score(table, "bic")(1, (0,)) == pytest.approx(likelihood - np.log(4))
+    assert make_local_score(table, "k2")(1, (0,)) == pytest.approx(
         np.log(1 / 12 * 1 / 2)
     )  # 2! 1! 1!/4! and 1!/2!
 

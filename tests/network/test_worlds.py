@@ -20,7 +20,7 @@ from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.network.bias import bias_kind, shift
 from fairbench_cli.network.draw import sample
-from fairbench_cli.network.exact import facts_of
+from fairbench_cli.network.exact_measures import compute_facts
 from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.biases import (
     GroupNoise,
@@ -33,7 +33,7 @@ from fairbench_cli.network.mechanisms.biases import (
 )
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 from fairbench_cli.network.model import BayesNet, is_ancestor
-from fairbench_cli.network.world import World, beta_world, draw, record, world_of
+from fairbench_cli.network.world import World, draw_people, make_beta_world, make_world, record_people
 
 COLUMNS = (
     Column("s", ("a", "b", "c")),
@@ -329,7 +329,7 @@ def possible(net: BayesNet, groups: Mapping[str, Any], mechanisms: Sequence[Any]
 def test_a_list_of_mechanisms_does_to_every_person_what_its_formulas_say(seed, groups, mechanisms):
     net = small_net(seed)
     assume(possible(net, groups, mechanisms))
-    world = world_of(net, "y", "+", groups, mechanisms)
+    world = make_world(net, "y", "+", groups, mechanisms)
     assert np.allclose(truth_and_record(world), person_by_person(net, groups, mechanisms), atol=1e-12)
 
 
@@ -341,7 +341,7 @@ def test_levels_of_the_groups_own_columns_may_be_asked_for(groups):
         SelectionBias(0.3, given={"s": ("c",), "z": ("0",)}),
     ]
     for seed in range(3):
-        world = world_of(small_net(seed), "y", "+", groups, mechanisms)
+        world = make_world(small_net(seed), "y", "+", groups, mechanisms)
         wanted = person_by_person(world.base, groups, mechanisms)
         assert np.allclose(truth_and_record(world), wanted, atol=1e-12)
 
@@ -403,12 +403,12 @@ D, F = [0, 2], [1]  # the codes of the deprived and favoured levels of s
 @law(25)
 @given(NETS, STRENGTH, GIVEN)
 def test_label_flips_take_a_share_of_p_and_keep_the_ranking_unless_they_look_at_x(seed, flip, given):
-    world = world_of(small_net(seed), "y", "+", ONE, [LabelBias(flip, given=given)])
+    world = make_world(small_net(seed), "y", "+", ONE, [LabelBias(flip, given=given)])
     p, recorded = likely(world, recorded=False), likely(world, recorded=True)
     looked_at = world.having(["s", "x", "z"], given or {})
     assert np.allclose(recorded[D], ((1 - flip * looked_at) * p)[D])
     assert np.array_equal(recorded[F].round(12), p[F].round(12))
-    other = world_of(world.base, "y", "+", ONE, [LabelBias(flip, to="favourable")])
+    other = make_world(world.base, "y", "+", ONE, [LabelBias(flip, to="favourable")])
     assert np.allclose(likely(other, recorded=True)[F], 1 - (1 - flip) * (1 - p[F]))
     assert np.allclose(likely(other, recorded=True)[D], p[D])
     if given is None:
@@ -420,7 +420,7 @@ def test_label_flips_take_a_share_of_p_and_keep_the_ranking_unless_they_look_at_
 @law(25)
 @given(NETS, STRENGTH)
 def test_rates_of_those_with_a_recorded_positive_are_the_true_ones_under_flips(seed, flip):
-    world = world_of(small_net(seed), "y", "+", ONE, [LabelBias(flip)])
+    world = make_world(small_net(seed), "y", "+", ONE, [LabelBias(flip)])
     rule = np.random.default_rng(seed).random((3, 3, 2))  # sees features and group, not the record of y
     true, own = by_true(world, "y.true"), by_true(world, "y")
     for level in (0, 1, 2):
@@ -438,7 +438,7 @@ def test_rates_of_those_with_a_recorded_positive_are_the_true_ones_under_flips(s
 @given(NETS, STRENGTH, st.sampled_from([0, 0.3]))
 def test_selection_multiplies_the_odds_and_keeps_the_auc_within_a_group(seed, plus, minus):
     how = [SelectionBias(plus), SelectionBias(minus, "unfavourable")]
-    world = world_of(small_net(seed), "y", "+", ONE, how)
+    world = make_world(small_net(seed), "y", "+", ONE, how)
     p, recorded = likely(world, recorded=False), likely(world, recorded=True)
     constant = (1 - plus) / (1 - minus)
     assert np.allclose((recorded / (1 - recorded))[D], constant * (p / (1 - p))[D])
@@ -457,7 +457,7 @@ def test_selection_multiplies_the_odds_and_keeps_the_auc_within_a_group(seed, pl
 @given(NETS, STRENGTH)
 def test_an_old_policy_that_looks_at_x_keeps_p_of_x(seed, drop):
     policy = SelectionBias(drop, by={"x": ("10",), "z": ("1",)})
-    world = world_of(small_net(seed), "y", "+", ONE, [policy])
+    world = make_world(small_net(seed), "y", "+", ONE, [policy])
     assert np.allclose(likely(world, recorded=True), likely(world, recorded=False))
     truth = table_of(replace(world, included=()), Y_OF_S_X_Z)
     out = truth.sum() - truth[:, 1, 1].sum()
@@ -467,7 +467,7 @@ def test_an_old_policy_that_looks_at_x_keeps_p_of_x(seed, drop):
 @law(25)
 @given(NETS, STRENGTH, GROUP, st.sampled_from([ONE, JOINT]))
 def test_group_noise_shrinks_every_gap_by_one_less_both_errors(seed, noise, of, groups):
-    world = world_of(small_net(seed), "y", "+", groups, [GroupNoise(noise, of)])
+    world = make_world(small_net(seed), "y", "+", groups, [GroupNoise(noise, of)])
     columns = [*groups]
     true, own = [world.true_name(name) for name in columns], [*columns]
     both = table_of(world, [*true, *own])
@@ -494,7 +494,7 @@ def test_group_noise_shrinks_every_gap_by_one_less_both_errors(seed, noise, of, 
 @law(25)
 @given(NETS, st.sampled_from([0.05, 0.3, 0.9]), st.sampled_from(["deprived", "favoured"]))
 def test_representation_sets_the_share_and_keeps_everything_given_the_group(seed, share, of):
-    world = world_of(small_net(seed), "y", "+", ONE, [GroupShare(share, of)])
+    world = make_world(small_net(seed), "y", "+", ONE, [GroupShare(share, of)])
     truth, kept = table_of(replace(world, included=()), Y_OF_S_X_Z), table_of(world, Y_OF_S_X_Z)
     assert np.isclose(kept[D if of == "deprived" else F].sum(), share)
     for own in (D, F):
@@ -505,7 +505,7 @@ def test_representation_sets_the_share_and_keeps_everything_given_the_group(seed
 @law(25)
 @given(NETS, STRENGTH)
 def test_a_mismeasured_feature_loses_the_ranking_and_accuracy(seed, noise):
-    world = world_of(small_net(seed), "y", "+", ONE, [MeasurementError("x", noise)])
+    world = make_world(small_net(seed), "y", "+", ONE, [MeasurementError("x", noise)])
     assert world.altered == ("x",)
     true, own = table_of(world, ("s", "x.true", "z", "y")), table_of(world, Y_OF_S_X_Z)
     best = [table[D].max(axis=-1).sum() for table in (true, own)]  # of rules that see s, x, z
@@ -522,7 +522,7 @@ def test_equation_4_is_label_bias_without_children_and_prior_shift_with_them(see
     arcs = [own + ((0,) if j == 1 and 0 not in own else ()) for j, own in enumerate(net.parents)]
     assume(not is_ancestor(net.parents, 1, 0))
     net = BayesNet(net.columns, tuple(arcs), random_tables(np.random.default_rng(seed), net.columns, arcs))
-    tilted = beta_world(net, "y", "+", ONE, [(ONE, 1.0)], beta)
+    tilted = make_beta_world(net, "y", "+", ONE, [(ONE, 1.0)], beta)
     kind = bias_kind(net.names, net.parents, "y", ["s"])
     p, recorded = likely(replace(tilted, network=net), recorded=False), likely(tilted, recorded=True)
     flips = np.allclose(recorded[D], (1 - beta) * p[D])
@@ -531,7 +531,7 @@ def test_equation_4_is_label_bias_without_children_and_prior_shift_with_them(see
     children = any(1 in own for own in net.parents)
     if kind == "label bias":
         assert not children
-        flipped = world_of(net, "y", "+", ONE, [LabelBias(beta)])
+        flipped = make_world(net, "y", "+", ONE, [LabelBias(beta)])
         assert np.allclose(table_of(flipped, Y_OF_S_X_Z), table_of(tilted, Y_OF_S_X_Z))
         assert flips
     elif kind == "prior shift":
@@ -554,8 +554,8 @@ def test_equation_4_is_label_bias_without_children_and_prior_shift_with_them(see
 def test_the_best_thresholds_are_no_worse_than_any_other(seed, mechanism, groups):
     mechanisms = [MeasurementError("x", 0.2, "everybody"), mechanism]
     assume(possible(small_net(seed), groups, mechanisms))
-    world = world_of(small_net(seed), "y", "+", groups, mechanisms)
-    found = facts_of(world, include_protected=False)
+    world = make_world(small_net(seed), "y", "+", groups, mechanisms)
+    found = compute_facts(world, include_protected=False)
     best = found.measure("oracle-thresholds")
     assert best >= max(map(found.measure, ("bayes", "constant-accept", "constant-refuse"))) - 1e-12
 
@@ -605,7 +605,7 @@ def mechanisms_for(name: str) -> dict[str, list[Any]]:
 
 
 def world_on(name: str, mechanisms: Sequence[Any]) -> World:
-    return world_of(shipped(name), *ROLES[name][:3], mechanisms)
+    return make_world(shipped(name), *ROLES[name][:3], mechanisms)
 
 
 @pytest.mark.parametrize("name", ROLES)
@@ -613,7 +613,7 @@ def test_frequencies_of_drawn_people_pass_chi_square_tests(name):
     label, _, groups, column, _ = ROLES[name]
     for called, mechanisms in mechanisms_for(name).items():
         world = world_on(name, mechanisms)
-        rows = draw(world, 50_000, seed=1)
+        rows = draw_people(world, 50_000, seed=1)
         columns = [label, *groups, column]
         table, what = [], []
         for one in columns:
@@ -641,7 +641,7 @@ def test_the_truth_of_all_worlds_is_the_same_people_before_some_are_left_out(nam
         if any(isinstance(how, HistoricalBias) for how in mechanisms):
             continue
         world = world_on(name, mechanisms)
-        whole, rows = record(world, people, seed=5), draw(world, 1000, seed=5)
+        whole, rows = record_people(world, people, seed=5), draw_people(world, 1000, seed=5)
         first = np.flatnonzero(whole.included)[:1000]
         assert np.array_equal(whole.true.take(first).codes, rows.true.codes), called
         assert np.array_equal(whole.recorded.take(first).codes, rows.recorded.codes), called
@@ -656,19 +656,19 @@ def test_fewer_people_are_the_first_of_more_however_many_are_drawn_at_a_time(mon
     for mechanisms in mechanisms_for("dutch").values():
         world = world_on("dutch", mechanisms)
         with monkeypatch.context() as patch:
-            rows = draw(world, 700, seed=2)
+            rows = draw_people(world, 700, seed=2)
             patch.setattr("fairbench_cli.network.world.BLOCK", 64)
-            again, fewer = draw(world, 700, seed=2), draw(world, 90, seed=2)
-            recorded = record(world, rows.true, seed=4)
+            again, fewer = draw_people(world, 700, seed=2), draw_people(world, 90, seed=2)
+            recorded = record_people(world, rows.true, seed=4)
         for one, other in ((rows, again), (rows, fewer)):
             n = len(other.true)
             assert np.array_equal(one.recorded.codes[:n], other.recorded.codes)
             assert np.array_equal(one.true.codes[:n], other.true.codes)
-        whole = record(world, rows.true, seed=4)
+        whole = record_people(world, rows.true, seed=4)
         assert np.array_equal(whole.recorded.codes, recorded.recorded.codes)
         assert np.array_equal(whole.included, recorded.included)
-    assert len(draw(world, 0, seed=1).recorded) == 0
-    assert len(record(world, sample(shipped("dutch"), 0, 1), seed=1).included) == 0
+    assert len(draw_people(world, 0, seed=1).recorded) == 0
+    assert len(record_people(world, sample(shipped("dutch"), 0, 1), seed=1).included) == 0
 
 
 @pytest.mark.parametrize("name", ROLES)
@@ -685,15 +685,15 @@ def test_strength_0_is_no_bias_and_gives_the_bytes_of_the_network(name):
     for mechanisms in ([], none, *([how] for how in none)):
         world = world_on(name, mechanisms)
         assert world.network is net
-        rows = draw(world, 2000, seed=3)
+        rows = draw_people(world, 2000, seed=3)
         assert rows.recorded.codes.tobytes() == rows.true.codes.tobytes() == plain.codes.tobytes()
         assert rows.recorded.columns == plain.columns
 
 
 def test_a_mechanism_more_leaves_what_it_does_not_look_at_alone():
-    one = draw(world_on("dutch", [LabelBias(0.5)]), 2000, seed=6)
-    more = draw(world_on("dutch", [LabelBias(0.5), MeasurementError("edu_level", 0.5)]), 2000, seed=6)
-    again = draw(world_on("dutch", [LabelBias(0.5), LabelBias(0.2, of="favoured")]), 2000, seed=6)
+    one = draw_people(world_on("dutch", [LabelBias(0.5)]), 2000, seed=6)
+    more = draw_people(world_on("dutch", [LabelBias(0.5), MeasurementError("edu_level", 0.5)]), 2000, seed=6)
+    again = draw_people(world_on("dutch", [LabelBias(0.5), LabelBias(0.2, of="favoured")]), 2000, seed=6)
     assert np.array_equal(one.recorded.without("edu_level").codes, more.recorded.without("edu_level").codes)
     flipped = one.recorded["occupation"] != again.recorded["occupation"]
     assert set(one.true["sex"][flipped]) == {1}
@@ -712,7 +712,7 @@ def test_what_is_wrong_at_a_strength_stays_wrong_at_a_higher_one():
     ):
         before = None
         for strength in (0.2, 0.5, 0.8):
-            rows = record(world_on("dutch", [make(strength)]), people, seed=7)
+            rows = record_people(world_on("dutch", [make(strength)]), people, seed=7)
             wrong = (rows.recorded.codes != people.codes).any(axis=1) | ~rows.included
             assert wrong.any()
             assert before is None or (not np.any(before & ~wrong) and np.any(wrong & ~before))
@@ -721,10 +721,10 @@ def test_what_is_wrong_at_a_strength_stays_wrong_at_a_higher_one():
 
 def test_equation_4_as_a_world_draws_the_rows_of_the_tilted_network():
     net, (label, plus, groups, *_) = shipped("dutch"), ROLES["dutch"]
-    world = beta_world(net, label, plus, groups, [(groups, 0.5), (groups, 1.0)], 0.6)
+    world = make_beta_world(net, label, plus, groups, [(groups, 0.5), (groups, 1.0)], 0.6)
     tilted = shift(shift(net, label, plus, groups, 0.3), label, plus, groups, 0.6)
-    assert np.array_equal(draw(world, 500, 1).recorded.codes, sample(tilted, 500, 1).codes)
-    assert beta_world(net, label, plus, groups, [(groups, 1.0)], 0).network is net
+    assert np.array_equal(draw_people(world, 500, 1).recorded.codes, sample(tilted, 500, 1).codes)
+    assert make_beta_world(net, label, plus, groups, [(groups, 1.0)], 0).network is net
     assert world.base is net
 
 
@@ -766,13 +766,13 @@ SMALL = small_net(3)
 )
 def test_mistakes_are_named(mechanisms, message):
     with pytest.raises(UserError, match=message) as caught:
-        world_of(SMALL, "y", "+", ONE, mechanisms)
+        make_world(SMALL, "y", "+", ONE, mechanisms)
     assert "\n  fix: " in str(caught.value)
 
 
 def test_all_mistakes_of_a_list_are_told_at_once():
     with pytest.raises(UserError) as caught:
-        world_of(SMALL, "y", "+", {"s": (("a",), ())}, [LabelBias(2), GroupNoise(0.5), OmittedColumn("w")])
+        make_world(SMALL, "y", "+", {"s": (("a",), ())}, [LabelBias(2), GroupNoise(0.5), OmittedColumn("w")])
     texts = [problem.what for problem in caught.value.problems]
     assert texts == ["flip is 2", 'no level of "s" is favoured', 'column: there is no column "w"']
 
@@ -781,7 +781,7 @@ def test_a_column_without_an_order_has_no_lower_level():
     columns = tuple(Column("x", ("low", "high", "mid")) if c.name == "x" else c for c in COLUMNS)
     how = MeasurementError("x", 0.5, towards="lower")
     with pytest.raises(UserError, match=r"have no order.*\n.*low, high, mid"):
-        world_of(small_net(3, columns), "y", "+", ONE, [how])
+        make_world(small_net(3, columns), "y", "+", ONE, [how])
 
 
 def test_history_needs_a_way_from_the_group_to_the_column():
@@ -789,17 +789,17 @@ def test_history_needs_a_way_from_the_group_to_the_column():
     from_z = np.array([[0.2, 0.3, 0.5], [0.6, 0.2, 0.2]])
     cause = BayesNet(columns, ((2,), (0,), ()), (from_z, np.full((3, 2), 0.5), half))
     with pytest.raises(UserError, match='the group follows from "z"'):
-        world_of(cause, "y", "+", ONE, [HistoricalBias("z", 0.5, "1")])
+        make_world(cause, "y", "+", ONE, [HistoricalBias("z", 0.5, "1")])
     with pytest.raises(UserError, match="of: everybody and something else after `towards`"):
-        world_of(cause, "y", "+", ONE, [HistoricalBias("z", 0.5, "favoured")])
-    moved = world_of(cause, "y", "+", ONE, [HistoricalBias("z", 0.5, "1", "everybody")])
+        make_world(cause, "y", "+", ONE, [HistoricalBias("z", 0.5, "favoured")])
+    moved = make_world(cause, "y", "+", ONE, [HistoricalBias("z", 0.5, "1", "everybody")])
     assert moved.network.cpt("z").tolist() == [0.25, 0.75]
     alone = BayesNet(columns, ((), (0,), ()), (np.array([0.2, 0.3, 0.5]), np.full((3, 2), 0.5), half))
     with pytest.raises(UserError, match="does not depend on the group"):
-        world_of(alone, "y", "+", ONE, [HistoricalBias("z", 0.5, "favoured")])
+        make_world(alone, "y", "+", ONE, [HistoricalBias("z", 0.5, "favoured")])
     with pytest.raises(UserError, match='"z" stays as it is'):
-        world_of(alone, "y", "+", ONE, [HistoricalBias("z", 0.5, "marginal")])
-    world = world_of(alone, "y", "+", ONE, [HistoricalBias("z", 0.5, "1")])
+        make_world(alone, "y", "+", ONE, [HistoricalBias("z", 0.5, "marginal")])
+    world = make_world(alone, "y", "+", ONE, [HistoricalBias("z", 0.5, "1")])
     assert world.network.parents_of("z") == ("s",)
     assert world.network.cpt("z").tolist() == [[0.25, 0.75], [0.5, 0.5], [0.25, 0.75]]
 
@@ -808,12 +808,12 @@ def test_history_needs_a_way_from_the_group_to_the_column():
 def test_a_column_that_is_called_as_a_node_of_a_world_is_told(name):
     columns = (*COLUMNS, Column(name, ("0", "1")))
     with pytest.raises(UserError, match=f'have a column "{name}"'):
-        world_of(small_net(1, columns), "y", "+", ONE, [LabelBias(0.5), SelectionBias(0.5)])
+        make_world(small_net(1, columns), "y", "+", ONE, [LabelBias(0.5), SelectionBias(0.5)])
 
 
 def test_a_group_with_one_outcome_alone_is_a_world():
-    world = world_of(SMALL, "y", "+", ONE, [LabelBias(1)])
-    rows = draw(world, 500, 1)
+    world = make_world(SMALL, "y", "+", ONE, [LabelBias(1)])
+    rows = draw_people(world, 500, 1)
     deprived = rows.true["s"] != 1
     assert not rows.recorded["y"][deprived].any()
     assert rows.recorded["y"][~deprived].any()
@@ -822,23 +822,23 @@ def test_a_group_with_one_outcome_alone_is_a_world():
 def test_three_outcomes_flip_in_proportion_to_what_is_recorded():
     columns = tuple(Column("y", ("-", "+", "?")) if c.name == "y" else c for c in COLUMNS)
     net = small_net(2, columns)
-    world = world_of(net, "y", "+", ONE, [LabelBias(0.5)])
+    world = make_world(net, "y", "+", ONE, [LabelBias(0.5)])
     shares = table_of(world, ["y.true"])[[0, 2]]
     of_plus = table_of(world, ["s", "y.true", "y"])[0, 1]
     assert np.allclose(
         of_plus / of_plus.sum(), [0.5 * shares[0] / shares.sum(), 0.5, 0.5 * shares[1] / shares.sum()]
     )
-    back = world_of(net, "y", "+", ONE, [LabelBias(0.5, "favourable")])
+    back = make_world(net, "y", "+", ONE, [LabelBias(0.5, "favourable")])
     found = table_of(back, ["s", "y.true", "y"])[1]
     assert np.allclose(found / found.sum(axis=1, keepdims=True), [[0.5, 0.5, 0], [0, 1, 0], [0, 0.5, 0.5]])
 
 
 def test_a_world_is_drawn_only_for_people_of_its_own_columns():
-    world = world_of(SMALL, "y", "+", ONE, [LabelBias(0.5)])
+    world = make_world(SMALL, "y", "+", ONE, [LabelBias(0.5)])
     with pytest.raises(ValueError, match="columns of the people"):
-        record(world, sample(shipped("dutch"), 3, 1), 1)
+        record_people(world, sample(shipped("dutch"), 3, 1), 1)
     for n, seed in ((-1, 0), (1, -1)):
         with pytest.raises(ValueError, match="0 or more"):
-            draw(world, n, seed)
+            draw_people(world, n, seed)
     with pytest.raises(ValueError, match="0 or more"):
-        record(world, sample(SMALL, 3, 1), -1)
+        record_people(world, sample(SMALL, 3, 1), -1)

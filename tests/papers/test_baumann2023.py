@@ -8,7 +8,7 @@ from conftest import study_of
 
 from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.biases import LabelBias
-from fairbench_cli.network.world import world_of
+from fairbench_cli.network.world import make_world
 
 STUDY = study_of("baumann2023")
 ROWS = 200_000
@@ -47,7 +47,7 @@ def test_a_measured_outcome_and_a_historical_one_leave_the_same_record():
     groups = {"A": (("1",), ("0",))}
     flips = LabelBias(1.0, given={"near": ["yes"]})
     history, measured = (STUDY.network_of(STUDY.NETWORKS[name]) for name in ("history-y", "measured-y"))
-    worlds = world_of(history, "Y", "1", groups, []), world_of(measured, "Y", "1", groups, [flips])
+    worlds = make_world(history, "Y", "1", groups, []), make_world(measured, "Y", "1", groups, [flips])
     record, other = (world.joint(["A", "R", "Q", "Y"]) for world in worlds)
     np.testing.assert_allclose(record, other, atol=1e-12)
     assert not np.allclose(*(world.joint([world.true_name("Y")]) for world in worlds), atol=0.05)

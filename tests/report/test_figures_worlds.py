@@ -17,7 +17,7 @@ from fairbench_cli.data.card import shipped_cards
 from fairbench_cli.document.latex import latex
 from fairbench_cli.network.files import load
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
-from fairbench_cli.network.world import world_of
+from fairbench_cli.network.world import make_world
 from fairbench_cli.papers.parts import FIGURES, TABLES
 from fairbench_cli.report.figures.canvas import house_style
 from fairbench_cli.report.figures.worlds import CONTRASTS, Remedies
@@ -294,7 +294,7 @@ def test_a_page_is_of_one_world():
 def test_a_world_as_a_network_marks_what_its_bias_decides():
     net, _ = load(shipped_cards() / "dutch.network.json")
     mechanisms = [MECHANISMS["label"].load()(flip=0.5), MECHANISMS["selection"].load()(drop=0.5)]
-    world = world_of(net, "occupation", "2_1", {"sex": (("female",), ("male",))}, mechanisms)
+    world = make_world(net, "occupation", "2_1", {"sex": (("female",), ("male",))}, mechanisms)
     svg = draw_network(world.network, Marks("occupation", "sex", (), added_nodes(world)), "")
     bold = set(re.findall(r'<path class="way edited"[^>]*><title>([\w.]+) → ([\w.]+): bias<', svg))
     assert bold == {arc for arc in world.network.arcs if arc[1] in ("occupation", "included")}

@@ -13,7 +13,7 @@ from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED, fi
 from fairbench_cli.audit.scan.scan import Scan, group_by
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, shown, user_error
-from fairbench_cli.data.recognise import follows, named_like_identifiers, named_like_scores
+from fairbench_cli.data.recognise import is_near_copy, named_like_identifiers, named_like_scores
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
 from fairbench_cli.measures.rows import RANGES
@@ -121,7 +121,7 @@ def read_people(scan: Scan, most: int = MOST_ROWS) -> People:
         if numbers and named_like_identifiers(name) and len(np.unique(features_made[0][0])) > MOST_CODES:
             notes.append(f"{name} looks like an identifier and is no feature.")
             continue
-        if numbers and follows(features_made[0][0], np.asarray(cells["score"], dtype=np.float64)):
+        if numbers and is_near_copy(features_made[0][0], np.asarray(cells["score"], dtype=np.float64)):
             scores.append(name)
             continue
         if note:

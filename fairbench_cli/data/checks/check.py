@@ -3,6 +3,7 @@
 import math
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import get_args
 
 import numpy as np
@@ -11,28 +12,28 @@ import pandas as pd
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.text import percent_words
 from fairbench_cli.data.card import Card, Trap
-from fairbench_cli.data.checks.columns import code_findings, column_findings, file_findings, value_findings
+from fairbench_cli.data.checks.columns import check_code_book, check_columns, check_files, check_values
 from fairbench_cli.data.checks.groups import (
     FEW,
     SURE,
     Side,
-    direction_findings,
-    group_findings,
-    unknown_findings,
+    check_directions,
+    check_groups,
+    check_unknown_outcomes,
 )
 from fairbench_cli.data.checks.leaks import (
     Leak,
-    deterministic_findings,
-    guessing,
-    hidden_leaks,
-    leak_finding,
-    leak_words,
-    leaks,
-    score_findings,
+    check_deterministic_label,
+    check_hidden_leaks,
+    check_scores,
+    describe_leak,
+    find_leaks,
+    guessing_accuracy,
+    make_leak_finding,
 )
-from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, raw_rows
+from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, read_raw_rows
 from fairbench_cli.data.columns import MISSING
-from fairbench_cli.data.load import filling
+from fairbench_cli.data.load import compute_filling
 from fairbench_cli.data.locate import LocatedFiles
 
 HALF = 5.001e-4  # of the third digit of a rate
@@ -63,7 +64,7 @@ class MissingCells:
     groups: dict[str, dict[Side, float]]
 
 
-def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
+def find_missing_cells(rows: RawRows) -> Iterator[MissingCells]:
     """Yield the columns with missing cells, in the file's order, and what becomes of those."""
     sides = {roles.attribute: rows.sides(roles) for roles in rows.roles.values() if not roles.of}
     for name in rows.cells.columns:
@@ -77,7 +78,7 @@ def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
         elif how == "level":
             becomes = f'level "{MISSING}"'
         elif how is not None:
-            becomes = f"{how} of all rows: {filling(rows.card, rows.cells[name][rows.complete], how)}"
+            becomes = f"{how} of all rows: {compute_filling(rows.card, rows.cells[name][rows.complete], how)}"
         else:
             if rows.card.missing_rows == "drop":
                 becomes = "row left out"
@@ -92,7 +93,7 @@ def missing_cells(rows: RawRows) -> Iterator[MissingCells]:
 
 
 @dataclass(frozen=True)
-class Checked:
+class CardCheck:
     """What the checks of a card say.
 
     Parameters
@@ -104,13 +105,13 @@ class Checked:
     warnings : tuple of Finding
         Problems of what the card uses and does not name among its traps; traps that it names and that are
         not found; rows that are not as it expects.
-    known : dict of Trap to tuple of Finding
+    found_traps : dict of Trap to tuple of Finding
         The traps that the card names and that were found, in its order, and what shows each.
     noted : tuple of Finding
         What was found in columns that the card leaves out, beside leaks and named traps.
     left_out_leaks : tuple of Leak
         Columns that give the label away and that the card leaves out.
-    kept : int
+    rows_before : int
         Rows before those with missing values were left out.
     missing : tuple of MissingCells
         The columns with missing cells.
@@ -121,14 +122,14 @@ class Checked:
     left_out: int = 0
     guessing: float = math.nan
     warnings: tuple[Finding, ...] = ()
-    known: dict[Trap, tuple[Finding, ...]] = field(default_factory=dict)
+    found_traps: dict[Trap, tuple[Finding, ...]] = field(default_factory=dict)
     noted: tuple[Finding, ...] = ()
     left_out_leaks: tuple[Leak, ...] = ()
-    kept: int = 0
+    rows_before: int = 0
     missing: tuple[MissingCells, ...] = ()
 
 
-def check(card: Card, found: LocatedFiles) -> Checked:
+def check_card(card: Card, located: LocatedFiles) -> CardCheck:
     """Return the findings of the checks of every column of a card's files.
 
     Raises
@@ -136,51 +137,57 @@ def check(card: Card, found: LocatedFiles) -> Checked:
     UserError
         When the files do not fit the card.
     """
-    return check_rows(raw_rows(card, found))
+    return check_rows(read_raw_rows(card, located))
 
 
-def check_rows(rows: RawRows) -> Checked:
+def check_rows(rows: RawRows) -> CardCheck:
     """Return the findings of the checks of every column in the rows of a card."""
     card = rows.card
-    leaking = leaks(rows)
+    leaking = find_leaks(rows)
     by_column = {leak.column: leak for leak in leaking}
-    findings = [
-        *(leak_finding(rows, leak.column, leak_words(rows, leak)) for leak in leaking),
-        *value_findings(rows),
-        *column_findings(rows),
-        *group_findings(rows),
-        *hidden_leaks(rows, by_column),
-        *score_findings(rows),
-        *deterministic_findings(rows, by_column),
-        *direction_findings(rows),
-        *unknown_findings(rows),
-        *file_findings(rows),
-        *code_findings(rows),
-    ]
-    shown = {trap: tuple(one for one in findings if covers(trap, one)) for trap in card.traps}
-    new = [one for one in findings if not any(covers(trap, one) for trap in card.traps)]
-    used = len(rows.features) + 1
-    return Checked(
+    findings = [make_leak_finding(rows, leak.column, describe_leak(rows, leak)) for leak in leaking]
+    findings += chain(
+        check_values(rows),
+        check_columns(rows),
+        check_groups(rows),
+        check_hidden_leaks(rows, by_column),
+        check_scores(rows),
+        check_deterministic_label(rows, by_column),
+        check_directions(rows),
+        check_unknown_outcomes(rows),
+        check_files(rows),
+        check_code_book(rows),
+    )
+    # Which trap of the card each of them shows, and which of them the card does not name.
+    found_traps: dict[Trap, tuple[Finding, ...]] = {}
+    stale: list[Finding] = []
+    for index, trap in enumerate(card.traps):
+        shown_by = tuple(finding for finding in findings if covers(trap, finding))
+        if shown_by:
+            found_traps[trap] = shown_by
+        elif trap.kind != "lost-group":  # two versions show it
+            stale.append(_make_stale_trap(rows, index))
+    new: list[Finding] = []
+    for finding in findings:
+        if not any(covers(trap, finding) for trap in card.traps):
+            new.append(finding)
+    warnings = [finding for finding in new if finding.used]
+    n_used = len(rows.features) + 1
+    return CardCheck(
         rows=int(rows.complete.sum()),
-        used=used,
-        left_out=rows.cells.shape[1] - used,
-        guessing=guessing(rows),
-        warnings=(
-            *(one for one in new if one.used),
-            *(
-                _stale(rows, place)
-                for place, trap in enumerate(card.traps)
-                if not shown[trap] and trap.kind != "lost-group"  # two versions show it
-            ),
-            *expectation_findings(rows),
-        ),
-        known={trap: found for trap, found in shown.items() if found},
+        used=n_used,
+        left_out=rows.cells.shape[1] - n_used,
+        guessing=guessing_accuracy(rows),
+        warnings=tuple(chain(warnings, stale, check_expectations(rows))),
+        found_traps=found_traps,
         noted=tuple(
-            one for one in new if not one.used and not (one.kind == "leak" and one.column in by_column)
+            finding
+            for finding in new
+            if not finding.used and not (finding.kind == "leak" and finding.column in by_column)
         ),
         left_out_leaks=tuple(leak for leak in leaking if card.drops(leak.column)),
-        kept=len(rows.cells),
-        missing=tuple(missing_cells(rows)),
+        rows_before=len(rows.cells),
+        missing=tuple(find_missing_cells(rows)),
     )
 
 
@@ -189,14 +196,14 @@ def covers(trap: Trap, finding: Finding) -> bool:
     return trap.kind == finding.kind and trap.column in (None, finding.column)
 
 
-def _stale(rows: RawRows, place: int) -> Finding:
-    trap = rows.card.traps[place]
-    what = f"is no {trap.kind} trap in these rows, though the card names one"
+def _make_stale_trap(rows: RawRows, index: int) -> Finding:
+    trap = rows.card.traps[index]
+    problem = f"is no {trap.kind} trap in these rows, though the card names one"
     fix = "remove the trap from the card, or look what has become of the data"
-    return rows.finding(trap.kind, trap.column or "", what, fix, "traps", place)
+    return rows.finding(trap.kind, trap.column or "", problem, fix, "traps", index)
 
 
-def expectation_findings(rows: RawRows) -> Iterator[Finding]:
+def check_expectations(rows: RawRows) -> Iterator[Finding]:
     """Yield what the rows are not that the card expects: rows, columns, rates to three digits."""
     dataset = rows.dataset
     expected = rows.card.expected
@@ -211,18 +218,18 @@ def expectation_findings(rows: RawRows) -> Iterator[Finding]:
         rates = dataset.base_rates(name)
         for level, share in levels.items():
             facts.append((name, f"favourable of {level}", ("groups", name), share, rates.get(level)))
-    for column, what, place, wanted, is_now in facts:
-        whole = isinstance(wanted, int)
-        if is_now is None or abs(is_now - wanted) > (0 if whole else HALF):
+    for column, what, key_path, expected_value, is_now in facts:
+        is_count = isinstance(expected_value, int)
+        if is_now is None or abs(is_now - expected_value) > (0 if is_count else HALF):
             if is_now is None:
                 now = "nobody"
-            elif whole:
+            elif is_count:
                 now = f"{is_now:,}"
             else:
                 now = f"{is_now:.4f}"
-            said = f"has {what}: {now}; the card expects {wanted:,}"
+            problem = f"has {what}: {now}; the card expects {expected_value:,}"
             fix = "if the card is right, the file is another one: see `fairbench data verify`"
-            yield rows.finding("expected", column, said, fix, "expected", *place)
+            yield rows.finding("expected", column, problem, fix, "expected", *key_path)
 
 
 LOST = 0.02  # difference of the shares that were kept
@@ -252,7 +259,7 @@ class VersionGroup:
     rate_after: float
 
     @property
-    def kept(self) -> float:
+    def kept_share(self) -> float:
         """The rows of the second version per row of the first."""
         if self.before:
             return self.after / self.before
@@ -265,13 +272,13 @@ class SameRows:
 
     Parameters
     ----------
-    by : tuple of str
+    key_columns : tuple of str
         Those columns.
     matched, changed : int
         Rows that occur once in each, and how many of them have another label.
     """
 
-    by: tuple[str, ...]
+    key_columns: tuple[str, ...]
     matched: int
     changed: int
 
@@ -295,7 +302,7 @@ class TwoVersions:
     warnings: tuple[Finding, ...]
 
 
-def compare_versions(first: RawRows, second: RawRows) -> TwoVersions:
+def compare_versions(first_version: RawRows, second_version: RawRows) -> TwoVersions:
     """Return the changes to the rows of a data set in another version of it.
 
     Rows of the first are all that its card keeps, those whose label is unknown or that lack a value among
@@ -306,59 +313,69 @@ def compare_versions(first: RawRows, second: RawRows) -> TwoVersions:
     UserError
         When the two cards have no protected attribute in common.
     """
-    names = [name for name in first.roles if name in second.roles]
+    names = [name for name in first_version.roles if name in second_version.roles]
     if not names:
-        what = f"{first.card.name} and {second.card.name} have no protected attribute in common"
-        raise user_error(what, "call their attributes alike in the cards")
-    everybody = (np.ones(len(rows.cells), dtype=bool) for rows in (first, second))
-    groups = [_group("", "all", first, second, *everybody)]
+        problem = (
+            f"{first_version.card.name} and {second_version.card.name} have no protected attribute in common"
+        )
+        raise user_error(problem, "call their attributes alike in the cards")
+    everybody_first = np.ones(len(first_version.cells), dtype=bool)
+    everybody_second = np.ones(len(second_version.cells), dtype=bool)
+    groups = [_compare_group("", "all", first_version, second_version, everybody_first, everybody_second)]
     for name in names:
-        sides = zip(*(rows.sides(rows.roles[name]) for rows in (first, second)), strict=True)
-        for group, both in zip(get_args(Side), sides, strict=True):
-            groups.append(_group(name, group, first, second, *both))
-    same = _same_rows(first, second)
-    warnings = (*_lost(first, second, groups), *_gone(first, second, names), *_changed(first, second, same))
-    return TwoVersions(tuple(groups), same, warnings)
+        first_sides = first_version.sides(first_version.roles[name])
+        second_sides = second_version.sides(second_version.roles[name])
+        for group, first_side, second_side in zip(get_args(Side), first_sides, second_sides, strict=True):
+            groups.append(_compare_group(name, group, first_version, second_version, first_side, second_side))
+    same_rows = _match_rows(first_version, second_version)
+    warnings = chain(
+        _check_lost_groups(first_version, second_version, groups),
+        _check_lost_levels(first_version, second_version, names),
+        _check_changed_labels(first_version, second_version, same_rows),
+    )
+    return TwoVersions(tuple(groups), same_rows, tuple(warnings))
 
 
-def _group(
-    attribute: str, group: str, first: RawRows, second: RawRows, side: Mask, there: Mask
+def _compare_group(
+    attribute: str, group: str, first_version: RawRows, second_version: RawRows, side: Mask, second_side: Mask
 ) -> VersionGroup:
-    before = side & first.complete
-    after = there & second.complete
+    before = side & first_version.complete
+    after = second_side & second_version.complete
     rates = [
-        float(rows.favourable[known].mean()) if known.any() else math.nan
-        for rows, known in ((first, before), (second, after))
+        float(rows.favourable[mask].mean()) if mask.any() else math.nan
+        for rows, mask in ((first_version, before), (second_version, after))
     ]
     return VersionGroup(attribute, group, int(side.sum()), int(after.sum()), rates[0], rates[1])
 
 
-def _lost(first: RawRows, second: RawRows, groups: list[VersionGroup]) -> Iterator[Finding]:
+def _check_lost_groups(
+    first_version: RawRows, second_version: RawRows, groups: list[VersionGroup]
+) -> Iterator[Finding]:
     """Yield the attributes of whose deprived another share was kept: by 2 points and 3 standard errors."""
     for deprived, favoured in zip(groups[1::2], groups[2::2], strict=True):
-        shares = [group.kept for group in (deprived, favoured)]
+        shares = [group.kept_share for group in (deprived, favoured)]
         if not all(share <= 1 for share in shares):
             continue  # other people are called so
         error = math.sqrt(
             sum(p * (1 - p) / group.before for p, group in zip(shares, (deprived, favoured), strict=True))
         )
         if abs(shares[0] - shares[1]) >= max(LOST, SURE * error):
-            what = (
-                f"is kept unevenly: {second.card.name} has {percent_words(shares[0])} of the deprived and"
-                f" {percent_words(shares[1])} of the favoured"
-            )
+            problem = f"is kept unevenly: {second_version.card.name} has {percent_words(shares[0])} of the "
+            problem += f"deprived and {percent_words(shares[1])} of the favoured"
             name = deprived.attribute
-            fix = f"start from {first.card.name}, or say who was left out and why (`left_out`)"
-            yield second.finding("lost-group", name, what, fix, "protected", name)
+            fix = f"start from {first_version.card.name}, or say who was left out and why (`left_out`)"
+            yield second_version.finding("lost-group", name, problem, fix, "protected", name)
 
 
-def _gone(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding]:
+def _check_lost_levels(first: RawRows, second_version: RawRows, names: list[str]) -> Iterator[Finding]:
     """Yield the levels of 30 rows or more that no row of the second version has."""
-    columns = [name for name in first.cells.columns if name in second.cells.columns and name not in names]
-    for name in [*names, *columns]:
-        if name not in first.cells or name not in second.cells or first.card.drops(name):
+    columns = [
+        name for name in first.cells.columns if name in second_version.cells.columns and name not in names
+    ]
+    for name in names + columns:
+        if name not in first.cells or name not in second_version.cells or first.card.drops(name):
             continue  # a joint attribute
-        before, after = (_level_counts(rows.cells[name]) for rows in (first, second))
+        before, after = (_count_levels(rows.cells[name]) for rows in (first, second_version))
         gone = {
             level: count
             for level, count in before.items()
@@ -368,51 +385,62 @@ def _gone(first: RawRows, second: RawRows, names: list[str]) -> Iterator[Finding
         merged = 2 * sum(gone.values()) > sum(before.values())  # or recoded: other words for the same
         if gone and not (numbers or merged) and len(before) <= MOST and name != first.card.label.column:
             listed = ", ".join(f'"{level}" ({count:,} rows)' for level, count in gone.items())
-            what = f"has lost {listed}"
+            problem = f"has lost {listed}"
             fix = f"start from {first.card.name}, or say for whom it matters (`left_out`)"
-            yield second.finding("lost-group", str(name), what, fix, "columns", str(name))
+            yield second_version.finding("lost-group", str(name), problem, fix, "columns", str(name))
 
 
-def _changed(first: RawRows, second: RawRows, same: SameRows | None) -> Iterator[Finding]:
-    if same and same.changed:
-        what = f"differs from {first.card.name} in {same.changed:,} of {same.matched:,} rows that both have"
+def _check_changed_labels(
+    first_version: RawRows, second_version: RawRows, same_rows: SameRows | None
+) -> Iterator[Finding]:
+    if same_rows and same_rows.changed:
+        problem = (
+            f"differs from {first_version.card.name} in {same_rows.changed:,} of {same_rows.matched:,} rows"
+        )
+        problem += " that both have"
         fix = "find out which of the two is the outcome"
-        if same.changed == same.matched:
+        if same_rows.changed == same_rows.matched:
             fix = "the two cards call opposite outcomes favourable: let them agree"
-        yield second.finding("contradiction", second.card.label.column, what, fix, "label")
+        yield second_version.finding("contradiction", second_version.card.label.column, problem, fix, "label")
 
 
-def _same_rows(first: RawRows, second: RawRows) -> SameRows | None:
+def _match_rows(first_version: RawRows, second_version: RawRows) -> SameRows | None:
     """Return the rows that occur once in each, told by the columns of the files that both have."""
-    skipped = {rows.card.label.column for rows in (first, second)} | {
-        rows.label_source for rows in (first, second)
+    skipped = {rows.card.label.column for rows in (first_version, second_version)} | {
+        rows.label_source for rows in (first_version, second_version)
     }
-    both_have = [name for name in first.cells.columns if name in second.cells.columns and name not in skipped]
-    cells = [rows.cells[both_have][rows.complete].apply(_comparable) for rows in (first, second)]
+    both_have = [
+        name
+        for name in first_version.cells.columns
+        if name in second_version.cells.columns and name not in skipped
+    ]
+    cells = [
+        rows.cells[both_have][rows.complete].apply(_to_comparable) for rows in (first_version, second_version)
+    ]
     cells = [table.astype(dict.fromkeys(table.select_dtypes("number"), float)) for table in cells]
     # Words in one of them that are codes in the other tell no rows.
-    by = [str(name) for name in both_have if cells[0][name].dtype == cells[1][name].dtype]
+    key_columns = [str(name) for name in both_have if cells[0][name].dtype == cells[1][name].dtype]
     tables = [
-        table[by].assign(_favourable=rows.favourable[rows.complete])
-        for table, rows in zip(cells, (first, second), strict=True)
+        table[key_columns].assign(_favourable=rows.favourable[rows.complete])
+        for table, rows in zip(cells, (first_version, second_version), strict=True)
     ]
-    if not by:
+    if not key_columns:
         return None
-    once = [table.drop_duplicates(by, keep=False) for table in tables]
+    once = [table.drop_duplicates(key_columns, keep=False) for table in tables]
     if len(once[1]) < TELLING * min(map(len, tables)):
         return None
-    both = once[0].merge(once[1], on=by)
-    if len(both) < max(1, TELLING * min(map(len, once))):
+    joined = once[0].merge(once[1], on=key_columns)
+    if len(joined) < max(1, TELLING * min(map(len, once))):
         return None  # other people, of whom some are alike by chance
-    changed = both["_favourable_x"] != both["_favourable_y"]
-    return SameRows(tuple(by), len(both), int(changed.sum()))
+    changed = joined["_favourable_x"] != joined["_favourable_y"]
+    return SameRows(tuple(key_columns), len(joined), int(changed.sum()))
 
 
-def _level_counts(cells: "pd.Series[str]") -> dict[Hashable, int]:
-    return {level: int(count) for level, count in _comparable(cells).value_counts().items() if count}
+def _count_levels(cells: "pd.Series[str]") -> dict[Hashable, int]:
+    return {level: int(count) for level, count in _to_comparable(cells).value_counts().items() if count}
 
 
-def _comparable(cells: "pd.Series[str]") -> "pd.Series":
+def _to_comparable(cells: "pd.Series[str]") -> "pd.Series":
     """Return numbers as numbers, so that 1 and 1.0 are equal, and text as it is."""
     codes, values = pd.factorize(cells)
     distinct = pd.Series(np.asarray(values, dtype=object))

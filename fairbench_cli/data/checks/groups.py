@@ -13,7 +13,7 @@ from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
 from fairbench_cli.data.load import Dataset, load
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.recognise import named_like_harm
-from fairbench_cli.data.table import Roles, Rows, with_joint
+from fairbench_cli.data.table import Roles, Rows, add_joint_column
 
 Side = Literal["deprived", "favoured"]
 
@@ -30,7 +30,7 @@ SMALL_GROUP = 400  # rows; a rate among fewer has a 95 % interval of some ±.05
 FEW = 30  # rows; a rate among fewer has a 95 % interval of some ±.18
 
 
-def group_findings(rows: RawRows) -> Iterator[Finding]:
+def check_groups(rows: RawRows) -> Iterator[Finding]:
     """Yield the columns whose values are missing by group, and the groups with few rows of a label.
 
     Missing is compared before rows are dropped for it (``missing_rows: drop``): dropping them takes more of
@@ -41,12 +41,12 @@ def group_findings(rows: RawRows) -> Iterator[Finding]:
     for roles in rows.roles.values():
         sides = rows.sides(roles)
         for name, gap in gaps.items():
-            if name not in (roles.attribute, *roles.of) and gap.any():
-                yield from _missing(rows, name, gap, roles, sides)
-        yield from _small(rows, roles, sides)
+            if name != roles.attribute and name not in roles.of and gap.any():
+                yield from _check_missing(rows, name, gap, roles, sides)
+        yield from _check_few_rows(rows, roles, sides)
 
 
-def _missing(
+def _check_missing(
     rows: RawRows, name: str, gap: Mask, roles: Roles, sides: tuple[Mask, Mask]
 ) -> Iterator[Finding]:
     deprived, favoured = (float(gap[side].mean()) for side in sides)
@@ -59,24 +59,26 @@ def _missing(
         yield rows.finding("gaps-by-group", name, f"is missing in {shares} ({roles.attribute})", fix)
 
 
-def _small(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Finding]:
+def _check_few_rows(rows: RawRows, roles: Roles, sides: tuple[Mask, Mask]) -> Iterator[Finding]:
     name = roles.attribute
-    place = ("protected", roles.attribute)
+    key_path = ("protected", roles.attribute)
     for group, side in zip(("deprived", "favoured"), sides, strict=True):
         rates = rows.favourable[side & rows.complete]
         wide = NORMAL * float(rates.std()) / math.sqrt(max(len(rates), 1))
         if FEW < len(rates) < SMALL_GROUP and not roles.of:
-            what = f"has {len(rates):,} {group} rows: their rate is known to ±{100 * wide:.0f} points"
-            yield rows.finding("few-rows", name, what, "give intervals with every rate", *place, used=False)
+            problem = f"has {len(rates):,} {group} rows: their rate is known to ±{100 * wide:.0f} points"
+            yield rows.finding(
+                "few-rows", name, problem, "give intervals with every rate", *key_path, used=False
+            )
         for outcome, having in (("favourable", rows.favourable), ("unfavourable", ~rows.favourable)):
             count = int((side & having & rows.complete).sum())
             if count < FEW:
-                what = f"has {count} {group} row{'' if count == 1 else 's'} with {outcome} {roles.label}"
+                problem = f"has {count} {group} row{'' if count == 1 else 's'} with {outcome} {roles.label}"
                 fix = f"below {FEW}, error rates of a group are guesses: merge levels or get more rows"
-                yield rows.finding("few-rows", name, what, fix, *place)
+                yield rows.finding("few-rows", name, problem, fix, *key_path)
 
 
-def direction_findings(rows: RawRows) -> Iterator[Finding]:
+def check_directions(rows: RawRows) -> Iterator[Finding]:
     """Yield the attributes whose deprived group fares better or surely no worse, and a bad label called good.
 
     Better is a rate of favourable labels that is higher by 2 points and by 1.645 standard errors. Surely no
@@ -96,27 +98,27 @@ def direction_findings(rows: RawRows) -> Iterator[Finding]:
             f"{percent_words(deprived)} of the deprived and {percent_words(favoured)} of the favoured have it"
         )
         name = roles.attribute
-        place = ("protected", roles.attribute)
+        key_path = ("protected", roles.attribute)
         if deprived - favoured >= max(SMALL, ONE_SIDED * error):
-            what = f"favours those called deprived ({good}): {rates}"
+            problem = f"favours those called deprived ({good}): {rates}"
             fix = "say why they are called deprived all the same (`why`), or name the others"
-            yield rows.finding("direction", name, what, fix, *place)
+            yield rows.finding("direction", name, problem, fix, *key_path)
         elif abs(deprived - favoured) + NORMAL * error < WITHIN and all(
             min(pair) >= FOUR_FIFTHS * max(pair)
             for pair in ((deprived, favoured), (1 - deprived, 1 - favoured))
         ):
             fix = "inject a known bias (`betas`, `sample.bias`), or take another attribute"
-            yield rows.finding("small-gap", name, f"has hardly a gap ({good}): {rates}", fix, *place)
-    own = rows.card.column(label.column)
-    said = own.codes.get(label.favourable, label.favourable)
-    texts = (label.column, own.source or "") if said.casefold() in AFFIRMED else (said,)
+            yield rows.finding("small-gap", name, f"has hardly a gap ({good}): {rates}", fix, *key_path)
+    entry = rows.card.column(label.column)
+    meaning = entry.codes.get(label.favourable, label.favourable)
+    texts = (label.column, entry.source or "") if meaning.casefold() in AFFIRMED else (meaning,)
     if bad := next(filter(named_like_harm, texts), None):
-        what = f'is called favourable where it is "{label.favourable}", which seems bad: "{bad}"'
+        problem = f'is called favourable where it is "{label.favourable}", which seems bad: "{bad}"'
         fix = "turn it round, or say why (`label.why`): every measure is read the other way"
-        yield rows.finding("direction", label.column, what, fix, "label", "favourable")
+        yield rows.finding("direction", label.column, problem, fix, "label", "favourable")
 
 
-def unknown_findings(rows: RawRows) -> Iterator[Finding]:
+def check_unknown_outcomes(rows: RawRows) -> Iterator[Finding]:
     """Yield a label that is unknown in 1 % of the file's rows or more, and by group."""
     unknown = rows.unknown
     label = rows.card.label
@@ -131,15 +133,15 @@ def unknown_findings(rows: RawRows) -> Iterator[Finding]:
                 for word, group in (("deprived", roles.deprived), ("favoured", roles.favoured))
             ]
             by_group.append(f"{' and '.join(shares)} ({roles.attribute})")
-    what = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({percent_words(unknown.mean())})"
+    problem = f"is unknown in {unknown.sum():,} of {len(unknown):,} rows ({percent_words(unknown.mean())})"
     if by_group:
-        what = ": ".join([what, ", ".join(by_group)])
+        problem = ": ".join([problem, ", ".join(by_group)])
     else:
-        what = what
+        problem = problem
     fix = "leaving them out selects people: say what becomes of them with `label.unknown` and `unknown_as`"
     if label.unknown:
         fix = "see with `fairbench data show` what they may hide, and name them among the card's `traps`"
-    yield rows.finding("unknown-outcomes", label.column, what, fix, "label", "column")
+    yield rows.finding("unknown-outcomes", label.column, problem, fix, "label", "column")
 
 
 Group = tuple[int, int]
@@ -199,7 +201,7 @@ class UnknownOutcomes:
     policies: tuple[PolicyCounts, ...]
 
 
-def unknown_policies(card: Card, found: LocatedFiles) -> tuple[UnknownOutcomes, ...]:
+def count_unknown_outcomes(card: Card, located: LocatedFiles) -> tuple[UnknownOutcomes, ...]:
     """Return the unknown outcomes of a card's files and what they may hide, one item a protected attribute.
 
     There is none of a card that knows of no unknown outcomes. Its own policy does not matter.
@@ -211,14 +213,14 @@ def unknown_policies(card: Card, found: LocatedFiles) -> tuple[UnknownOutcomes, 
     """
     if not card.label.unknown:
         return ()
-    dataset = load(card.with_unknown_as("level"), found)
-    return tuple(_by(name, dataset) for name in card.protected)
+    dataset = load(card.with_unknown_as("level"), located)
+    return tuple(_count_by_attribute(name, dataset) for name in card.protected)
 
 
-def _by(name: str, dataset: Dataset) -> UnknownOutcomes:
+def _count_by_attribute(name: str, dataset: Dataset) -> UnknownOutcomes:
     """Return the unknown outcomes by a protected attribute, of rows that have them as a level."""
     roles = dataset.roles(name)
-    table = with_joint(dataset.table, name, roles.of)
+    table = add_joint_column(dataset.table, name, roles.of)
     column = table.column(name)
     codes = table[name]
     outcomes = table.column(roles.label).levels
@@ -232,8 +234,9 @@ def _by(name: str, dataset: Dataset) -> UnknownOutcomes:
 
     def counts(policy: str, k: Rows, n: Rows = people) -> PolicyCounts:
         levels = dict(zip(column.levels, zip(k.tolist(), n.tolist(), strict=True), strict=True))
-        groups = [(int(k @ side), int(n @ side)) for side in (deprived, favoured)]
-        return PolicyCounts(policy, levels, *groups)
+        deprived_counts = (int(k @ deprived), int(n @ deprived))
+        favoured_counts = (int(k @ favoured), int(n @ favoured))
+        return PolicyCounts(policy, levels, deprived_counts, favoured_counts)
 
     policies = (
         counts("leave-out", good, bad + good),

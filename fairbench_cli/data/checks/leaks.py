@@ -9,11 +9,12 @@ COMPAS that simply restates the outcome is ``event``, 51 %.
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 
 from fairbench_cli.base.text import percent_words
-from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, drop
+from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, format_drop
 from fairbench_cli.data.recognise import named_like_scores
 from fairbench_cli.data.table import Floats, Rows
 from fairbench_cli.measures.rows import crossed
@@ -55,12 +56,12 @@ class Leak:
     explained: float
 
 
-def leaks(rows: RawRows) -> list[Leak]:
+def find_leaks(rows: RawRows) -> list[Leak]:
     """Return the columns that give the label away, whether the card uses them or not; the worst first.
 
     A column does so in one of three ways:
 
-    * by its values: they explain at least 40 % of the label's entropy (`explained_by`);
+    * by its values: they explain at least 40 % of the label's entropy (`compute_explained_share`);
     * by its gaps: where it has a value, or where it has none, at least 75 % of the errors are gone that
       guessing the label of that side would make (Loevinger's H), as when only those who offended again
       have the number of a new case. In Adult, the rows without ``occupation`` have .61;
@@ -70,7 +71,7 @@ def leaks(rows: RawRows) -> list[Leak]:
     partly from after the outcome, from Dutch ``edu_level``.
     """
     y = rows.favourable[rows.complete]
-    found: list[Leak] = []
+    leaks: list[Leak] = []
     patterns: dict[bytes, str] = {}
     quiet: list[tuple[str, Rows]] = []
     for name in rows.cells.columns:
@@ -80,42 +81,44 @@ def leaks(rows: RawRows) -> list[Leak]:
         by_value = rows.codes[name]
         if gives_away(gap, y):
             patterns.setdefault(_pattern(gap), name)
-            found.append(_leak(name, "filled in for one label only", gap.astype(np.intp), y))
-        elif explained_by(by_value, y) >= EXPLAINED:
-            found.append(_leak(name, "its values", by_value, y))
+            leaks.append(_make_leak(name, "filled in for one label only", gap.astype(np.intp), y))
+        elif compute_explained_share(by_value, y) >= EXPLAINED:
+            leaks.append(_make_leak(name, "its values", by_value, y))
         else:
             quiet.append((name, by_value))
     for name, by_value in quiet:
-        if by_value.max() == 1 and (like := patterns.get(_pattern(by_value == 1))):
-            found.append(_leak(name, f"the gaps of {like}", by_value, y))
-    return sorted(found, key=lambda leak: -leak.explained)
+        if by_value.max() == 1 and (twin := patterns.get(_pattern(by_value == 1))):
+            leaks.append(_make_leak(name, f"the gaps of {twin}", by_value, y))
+    return sorted(leaks, key=lambda leak: -leak.explained)
 
 
-def guessing(rows: RawRows) -> float:
+def guessing_accuracy(rows: RawRows) -> float:
     """Return the accuracy of always predicting the commoner label."""
     rate = float(rows.favourable[rows.complete].mean())
     return max(rate, 1 - rate)
 
 
-def leak_words(rows: RawRows, leak: Leak) -> str:
+def describe_leak(rows: RawRows, leak: Leak) -> str:
     """Return the description of a leak."""
-    right = (
-        f"alone right on {percent_words(leak.accuracy)} of rows, guessing on {percent_words(guessing(rows))}"
-    )
-    return f"gives {rows.card.label.column} away ({leak.how}): {right}"
+    accuracy = percent_words(leak.accuracy)
+    by_guessing = percent_words(guessing_accuracy(rows))
+    comparison = f"alone right on {accuracy} of rows, guessing on {by_guessing}"
+    return f"gives {rows.card.label.column} away ({leak.how}): {comparison}"
 
 
-def explained_by(codes: Rows, y: Mask) -> float:
+def compute_explained_share(codes: Rows, y: Mask) -> float:
     """Return the share of the label's entropy that a column explains, each row judged without itself.
 
     A row's favourable label is expected at the rate of the other rows of its value, drawn a little (by one
     row) to the rate of all: so an identifier explains nothing. At most 1; below 0 for a column that misleads.
 
     >>> y = np.array([True, False] * 50)
-    >>> round(explained_by(np.arange(100), y), 3), round(explained_by(np.array([0, 1] * 50), y), 2)
-    (0.0, 0.99)
+    >>> round(compute_explained_share(np.arange(100), y), 3)
+    0.0
+    >>> round(compute_explained_share(np.array([0, 1] * 50), y), 2)
+    0.99
     """
-    n, k, high, low = _expected(codes, y)
+    n, k, high, low = _expected_rates(codes, y)
     rate = float(y.mean())
     entropy = -(rate * math.log(rate) + (1 - rate) * math.log(1 - rate))
     log_high = np.log(high, where=k > 0, out=np.zeros_like(high))
@@ -123,13 +126,13 @@ def explained_by(codes: Rows, y: Mask) -> float:
     return 1 + float((k * log_high + (n - k) * log_low).sum()) / len(y) / entropy
 
 
-def accuracy_by(codes: Rows, y: Mask) -> float:
+def compute_accuracy(codes: Rows, y: Mask) -> float:
     """Return the share of rows whose label is predicted correctly, each row judged without itself."""
-    n, k, high, low = _expected(codes, y)
+    n, k, high, low = _expected_rates(codes, y)
     return float((k * (high > 0.5) + (n - k) * (low <= 0.5)).sum()) / len(y)
 
 
-def _expected(codes: Rows, y: Mask) -> tuple[Floats, ...]:
+def _expected_rates(codes: Rows, y: Mask) -> tuple[Floats, ...]:
     """Return per value: rows, favourable rows, and the rates expected for favourable and other rows."""
     n: Floats = np.bincount(codes).astype(np.float64)
     k: Floats = np.bincount(codes, weights=y).astype(np.float64)
@@ -144,7 +147,8 @@ def gives_away(gap: Mask, y: Mask) -> bool:
     >>> gives_away(np.arange(200) >= 60, y), gives_away(np.arange(200) % 3 == 0, y)
     (True, False)
     """
-    return any(_errors_gone(side, labels) >= SURE_LEAK for side in (gap, ~gap) for labels in (y, ~y))
+    sides = product((gap, ~gap), (y, ~y))
+    return any(_errors_gone(side, labels) >= SURE_LEAK for side, labels in sides)
 
 
 def _errors_gone(side: Mask, label: Mask) -> float:
@@ -160,16 +164,16 @@ def _pattern(marks: Mask) -> bytes:
     return bytes(np.packbits(marks ^ marks[0]).tobytes())
 
 
-def _leak(name: str, how: str, codes: Rows, y: Mask) -> Leak:
-    return Leak(name, how, accuracy_by(codes, y), explained_by(codes, y))
+def _make_leak(name: str, how: str, codes: Rows, y: Mask) -> Leak:
+    return Leak(name, how, compute_accuracy(codes, y), compute_explained_share(codes, y))
 
 
-def leak_finding(rows: RawRows, name: str, what: str) -> Finding:
-    """Return that a column gives the label away, as `what` says, or was not known before it."""
-    return rows.finding("leak", name, what, f"{drop(name)}, unless it is known before the outcome")
+def make_leak_finding(rows: RawRows, name: str, problem: str) -> Finding:
+    """Return that a column gives the label away, as `problem` says, or was not known before it."""
+    return rows.finding("leak", name, problem, f"{format_drop(name)}, unless it is known before the outcome")
 
 
-def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
+def check_hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
     """Yield the columns that are probably not known before the label, though they do not give it away.
 
     * One that says much of the label (15 % of its entropy), and of which no other column says anything
@@ -185,36 +189,35 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
     rows : RawRows
         The rows.
     leaking : collection of str
-        The columns that give the label away (`leaks`).
+        The columns that give the label away (`find_leaks`).
     """
-    codes, y = _thinned(rows, [name for name in rows.codes if name not in leaking])
-    says = {name: explained_by(values, y) for name, values in codes.items()}
-    first = sorted((name for name in says if says[name] > 0), key=lambda name: -says[name])[:5]
-    if first and len(y) >= SURELY_ALONE and says[first[0]] >= MUCH:
-        told = {name: _told(name, codes, y) for name in first}
-        alone = [name for name in first if told[name] <= ALONE]
+    codes, y = _thin_rows(rows, [name for name in rows.codes if name not in leaking])
+    says = {name: compute_explained_share(values, y) for name, values in codes.items()}
+    strongest = sorted((name for name in says if says[name] > 0), key=lambda name: -says[name])[:5]
+    if strongest and len(y) >= SURELY_ALONE and says[strongest[0]] >= MUCH:
+        explained_by_others = {name: _explained_by_others(name, codes, y) for name in strongest}
+        alone = [name for name in strongest if explained_by_others[name] <= ALONE]
         if len(alone) == 1 and says[alone[0]] >= MUCH:
             share = percent_words(says[alone[0]])
-            most = percent_words(max(told[alone[0]], 0))
-            what = f"explains {share} of the entropy of {rows.card.label.column}, and no other "
-            what += f"column anything of it ({most} at most): perhaps it is known later"
-            yield leak_finding(rows, alone[0], what)
+            most = percent_words(max(explained_by_others[alone[0]], 0))
+            problem = f"explains {share} of the entropy of {rows.card.label.column}, and no other "
+            problem += f"column anything of it ({most} at most): perhaps it is known later"
+            yield make_leak_finding(rows, alone[0], problem)
     unknown = rows.unknown
     if not unknown.any() or unknown.all():
         return
     for name in rows.file.columns:
         gap = rows.file[name].isin(rows.gaps).to_numpy(dtype=bool)
-        here = float(gap[unknown].mean())
+        share_unknown = float(gap[unknown].mean())
         elsewhere = float(gap[~unknown].mean())
-        if name not in (rows.card.label.column, rows.label_source) and here - elsewhere >= LATE:
-            what = (
-                f"is missing in {percent_words(here)} of the rows whose {rows.card.label.column} is unknown, "
-            )
-            what += f"and in {percent_words(elsewhere)} of the others: perhaps it is known no earlier"
-            yield leak_finding(rows, name, what)
+        if name not in (rows.card.label.column, rows.label_source) and share_unknown - elsewhere >= LATE:
+            label = rows.card.label.column
+            problem = f"is missing in {percent_words(share_unknown)} of the rows whose {label} is unknown, "
+            problem += f"and in {percent_words(elsewhere)} of the others: perhaps it is known no earlier"
+            yield make_leak_finding(rows, name, problem)
 
 
-def _thinned(rows: RawRows, names: Iterable[str]) -> tuple[dict[str, Rows], Mask]:
+def _thin_rows(rows: RawRows, names: Iterable[str]) -> tuple[dict[str, Rows], Mask]:
     """Return the codes of columns and the label, of many rows in every second, third … of them."""
     y = rows.favourable[rows.complete]
     thin = slice(None, None, 1 + len(y) // MANY)
@@ -223,47 +226,55 @@ def _thinned(rows: RawRows, names: Iterable[str]) -> tuple[dict[str, Rows], Mask
     return {name: crossed([rows.codes[name][thin]]) for name in names}, y[thin]
 
 
-def _joined(first: Rows, second: Rows) -> Rows:
+def _pair_codes(first_codes: Rows, second: Rows) -> Rows:
     """Return codes of the pairs of two columns."""
-    return crossed([first * (int(second.max()) + 1) + second])
+    return crossed([first_codes * (int(second.max()) + 1) + second])
 
 
-def _told(name: str, codes: Mapping[str, Rows], y: Mask) -> float:
+def _explained_by_others(name: str, codes: Mapping[str, Rows], y: Mask) -> float:
     """Return the most that another column explains of what a column says of the label."""
     mine = codes[name]
     with_more = np.bincount(mine, weights=y) / np.bincount(mine) > y.mean()
     z = with_more[mine]
-    others = (explained_by(values, z) for other, values in codes.items() if other != name and values.max())
-    return max(others, default=0.0)
+    shares = (
+        compute_explained_share(values, z)
+        for other_name, values in codes.items()
+        if other_name != name and values.max()
+    )
+    return max(shares, default=0.0)
 
 
-def score_findings(rows: RawRows) -> Iterator[Finding]:
+def check_scores(rows: RawRows) -> Iterator[Finding]:
     """Yield the columns that are called like a score or a prediction, and note the near copies of these.
 
     A near copy is a column of which a score explains 75 %, such as the grade that a decile was made of.
     """
-    named = [name for name in rows.codes if named_like_scores(name)]
+    score_names = [name for name in rows.codes if named_like_scores(name)]
     for name in rows.codes:
-        if name in named:
+        if name in score_names:
             why = "is called like a score or a prediction"
         else:
             why = ""
         mine = rows.codes[name]
-        if not why and mine.max() and named and not rows.cells[name].is_unique:
+        if not why and mine.max() and score_names and not rows.cells[name].is_unique:
             high = mine > np.median(mine)
-            alike = {one: explained_by(rows.codes[one], high) for one in named} if high.any() else {}
-            one = max(alike, key=lambda one: alike[one], default="")
-            if alike.get(one, 0) >= COPY:
-                why = f"says what {one} does, which is called like a score"
+            alike = (
+                {one: compute_explained_share(rows.codes[one], high) for one in score_names}
+                if high.any()
+                else {}
+            )
+            likest = max(alike, key=lambda likest: alike[likest], default="")
+            if alike.get(likest, 0) >= COPY:
+                why = f"says what {likest} does, which is called like a score"
             else:
                 why = ""
         if why:
-            fix = f"find out who made it, of what and when; after the outcome, or of it: {drop(name)}"
-            used = name in named and not rows.card.drops(name)
-            yield rows.finding("scores", name, why, fix, used=used)
+            fix = f"find out who made it, of what and when; after the outcome, or of it: {format_drop(name)}"
+            is_used = name in score_names and not rows.card.drops(name)
+            yield rows.finding("scores", name, why, fix, used=is_used)
 
 
-def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
+def check_deterministic_label(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
     """Yield a label that columns all but settle together, or one level of a column alone.
 
     Columns are taken one after the other, always the one with which those taken explain most, each row
@@ -272,22 +283,26 @@ def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[
     1 % of the rows is yielded at which 99 % of the errors of guessing are gone, such as those who work at
     home, of the time that people travel to work (100 %); of honest ones, Dutch ``age`` 4 comes next (97 %).
     """
-    left, y = _thinned(rows, [name for name in rows.features if name not in leaking])
+    remaining, y = _thin_rows(rows, [name for name in rows.features if name not in leaking])
     best = 0.0
-    taken = list[str]()
+    selected = list[str]()
     joint = np.zeros(len(y), dtype=np.intp)
-    while left:
-        explained = {name: explained_by(_joined(joint, codes), y) for name, codes in left.items()}
+    while remaining:
+        explained = {
+            name: compute_explained_share(_pair_codes(joint, codes), y) for name, codes in remaining.items()
+        }
         name = max(explained, key=lambda name: explained[name])
         if explained[name] < best + STEP:
             break
         best = explained[name]
-        joint = _joined(joint, left.pop(name))
-        taken.append(name)
+        joint = _pair_codes(joint, remaining.pop(name))
+        selected.append(name)
     if best >= SETTLED:
-        what = f"is all but a rule of {', '.join(taken)}, which explain {percent_words(best)} of its entropy"
+        problem = (
+            f"is all but a rule of {', '.join(selected)}, which explain {percent_words(best)} of its entropy"
+        )
         fix = "do not take it for a decision on people: what a classifier learns here is the rule"
-        yield rows.finding("deterministic", rows.card.label.column, what, fix, "label")
+        yield rows.finding("deterministic", rows.card.label.column, problem, fix, "label")
         return
     y = rows.favourable[rows.complete]
     for name in rows.features:
@@ -300,6 +315,6 @@ def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[
                 else:
                     side = None
                 if side is not None and max(_errors_gone(side, y), _errors_gone(side, ~y)) >= RULE:
-                    what = f'settles the label where it is "{level}": {count:,} rows'
-                    fix = "leave these rows out, or `drop` it: nobody decided on them"
-                    yield rows.finding("deterministic", name, what, fix)
+                    problem = f'settles the label where it is "{level}": {count:,} rows'
+                    fix = "leave these rows out, or `format_drop` it: nobody decided on them"
+                    yield rows.finding("deterministic", name, problem, fix)

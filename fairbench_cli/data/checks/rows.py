@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -11,8 +12,8 @@ from numpy.typing import NDArray
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.twins import NO_VALUE
 from fairbench_cli.data.card import Card, TrapKind
-from fairbench_cli.data.columns import relabelled
-from fairbench_cli.data.load import Dataset, complete_rows, level_texts, load, read_parts
+from fairbench_cli.data.columns import relabel_cells
+from fairbench_cli.data.load import Dataset, find_complete_rows, load, read_card_files, to_level_texts
 from fairbench_cli.data.locate import LocatedFiles
 from fairbench_cli.data.table import Roles, Rows
 
@@ -56,7 +57,7 @@ class Finding:
         return f"the data set {self.what}"
 
 
-def drop(name: str) -> str:
+def format_drop(name: str) -> str:
     """Return how a card leaves a column out, for a fix."""
     return f"write `{yaml_word(name)}: drop` under `columns`"
 
@@ -93,17 +94,18 @@ class RawRows:
     dataset: Dataset | None = None
 
     def finding(
-        self, kind: Kind, column: str, what: str, fix: str, *place: str | int, used: bool | None = None
+        self, kind: Kind, column: str, problem: str, fix: str, *key_path: str | int, used: bool | None = None
     ) -> Finding:
-        """Return a finding about a column, at its line in the card or another `place`.
+        """Return a finding about a column, at its line in the card or another `key_path`.
 
         It is about what the card uses unless the column is left out; at another place it always is.
         """
         if used is None:
-            used = bool(place) or not self.card.drops(column)
+            used = bool(key_path) or not self.card.drops(column)
         else:
             used = used
-        return Finding(kind, column, what, fix, self.card.where(*(place or ("columns", column))), used)
+        where = self.card.where(*(key_path or ("columns", column)))
+        return Finding(kind, column, problem, fix, where, used)
 
     @property
     def features(self) -> list[str]:
@@ -118,21 +120,21 @@ class RawRows:
 
     @cached_property
     def codes(self) -> dict[str, Rows]:
-        """The values of each column but the label as codes (`codes_of`), in the complete rows."""
+        """The values of each column but the label as codes (`to_codes`), in the complete rows."""
         names = [name for name in self.cells.columns if name != self.card.label.column]
-        return {name: codes_of(self.cells[name][self.complete], self.gaps) for name in names}
+        return {name: to_codes(self.cells[name][self.complete], self.gaps) for name in names}
 
     @property
     def label_source(self) -> str:
         """The column of the file that has the label."""
-        return self.card.made.get(self.card.label.column, self.card.label.column)
+        return self.card.sources.get(self.card.label.column, self.card.label.column)
 
     @cached_property
     def unknown(self) -> Mask:
         """Whether each row of the file has a label that means that it is not known."""
-        words = {*NO_VALUE, "unknown", *self.card.missing, *self.card.label.unknown}
+        unknown_cells = {"unknown"} | set(chain(NO_VALUE, self.card.missing, self.card.label.unknown))
         cells = self.recoded(self.card.label.column)
-        meant = [cell for cell in cells.unique() if {cell, cell.lower()} & words]
+        meant = [cell for cell in cells.unique() if {cell, cell.lower()} & unknown_cells]
         return cells.isin(meant).to_numpy(dtype=bool)
 
     def recoded(self, name: str) -> "pd.Series[str]":
@@ -140,7 +142,7 @@ class RawRows:
         recode = self.card.column(name).recode
         cells = self.file[name]
         if recode:
-            return relabelled(cells, lambda cell: recode.get(cell, cell))
+            return relabel_cells(cells, lambda cell: recode.get(cell, cell))
         return cells
 
     @property
@@ -150,9 +152,9 @@ class RawRows:
 
     def sides(self, roles: Roles) -> tuple[Mask, Mask]:
         """Return who is deprived and who is favoured, each of shape (rows,)."""
-        first, *others = roles.of or (roles.attribute,)
-        levels = self.cells[first]
-        for name in others:
+        first_column, *other_columns = roles.of or (roles.attribute,)
+        levels = self.cells[first_column]
+        for name in other_columns:
             levels = levels.astype(object) + "-" + self.cells[name].astype(object)
         deprived, favoured = (
             levels.isin(group).to_numpy(dtype=bool) for group in (roles.deprived, roles.favoured)
@@ -164,7 +166,7 @@ class RawRows:
         return self.cells[name].isin(self.gaps).to_numpy(dtype=bool)
 
 
-def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
+def read_raw_rows(card: Card, located: LocatedFiles) -> RawRows:
     """Return the rows of the files that were found for a card.
 
     Raises
@@ -172,20 +174,22 @@ def raw_rows(card: Card, found: LocatedFiles) -> RawRows:
     UserError
         When the files do not fit the card: what cannot be loaded cannot be checked.
     """
-    read = read_parts(card, found)
-    dataset = load(card, found, read=read)
+    read = read_card_files(card, located)
+    dataset = load(card, located, read=read)
     roles = {attribute: dataset.roles(attribute) for attribute in card.protected}
     cells = read.frame.reset_index(drop=True)
-    single = (name for name, own in card.protected.items() if own.of is None)
-    named = dict.fromkeys([card.label.column, *single, *card.made])
-    cells = cells.assign(**{name: level_texts(card, cells, name) for name in named})
-    return RawRows(card, cells, complete_rows(card, cells), roles, read.cells, read.files[0].names, dataset)
+    single = (name for name, protected in card.protected.items() if protected.of is None)
+    level_columns = dict.fromkeys(chain([card.label.column], single, card.sources))
+    cells = cells.assign(**{name: to_level_texts(card, cells, name) for name in level_columns})
+    return RawRows(
+        card, cells, find_complete_rows(card, cells), roles, read.cells, read.files[0].names, dataset
+    )
 
 
-def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
+def to_codes(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
     """Return the values of a column as codes: gaps are one value, many numbers are cut into quantiles.
 
-    >>> codes_of(pd.Series(["b", "a", "", "?"]), ("", "?")).tolist()
+    >>> to_codes(pd.Series(["b", "a", "", "?"]), ("", "?")).tolist()
     [0, 1, 2, 2]
     """
     codes, values = pd.factorize(cells)
@@ -194,8 +198,8 @@ def codes_of(cells: "pd.Series[str]", gaps: tuple[str, ...] = ("",)) -> Rows:
     numbers = pd.to_numeric(pd.Series(distinct), errors="coerce").to_numpy(dtype=np.float64)
     bins = min(BINS, max(2, len(cells) // ROWS))
     if (~gap).sum() > bins and np.isfinite(numbers[~gap]).all():
-        here = numbers[codes][~gap[codes]]
-        edges = np.unique(np.quantile(here, np.linspace(0, 1, bins + 1)[1:-1]))
+        present = numbers[codes][~gap[codes]]
+        edges = np.unique(np.quantile(present, np.linspace(0, 1, bins + 1)[1:-1]))
         of_value = np.where(gap, len(edges) + 1, np.searchsorted(edges, numbers))
     else:
         of_value = np.where(gap, len(distinct), np.arange(len(distinct)))

@@ -12,11 +12,11 @@ import pandas as pd
 from fairbench_cli.base.strict_yaml import yaml_word
 from fairbench_cli.base.text import percent_words, printable
 from fairbench_cli.data.card import Card
-from fairbench_cli.data.checks.columns import LEVELS, SOME, column_findings
-from fairbench_cli.data.checks.leaks import leak_words, leaks
+from fairbench_cli.data.checks.columns import LEVELS, SOME, check_columns
+from fairbench_cli.data.checks.leaks import describe_leak, find_leaks
 from fairbench_cli.data.checks.rows import RawRows
-from fairbench_cli.data.columns import edge_word, kind_of
-from fairbench_cli.data.guess.cells import RawCells
+from fairbench_cli.data.columns import find_kind, format_edge
+from fairbench_cli.data.guess.read_raw import RawCells
 from fairbench_cli.data.guess.roles import GivenRoles, Group
 from fairbench_cli.data.recognise import is_date, named_like_identifiers
 
@@ -59,54 +59,56 @@ def guess_columns(table: RawCells, roles: GivenRoles) -> list[ColumnGuess]:
     roles : GivenRoles
         Label and protected attributes.
     """
-    kinds = {name: kind_of(table.known(name)) for name in table.cells.columns}
-    given = {group.column: _given(table, group, "protected", kinds) for group in roles.attributes}
-    given[roles.label.column] = _given(table, roles.label, "the label", kinds)
-    out = _left_out(_raw(table, roles, kinds), kinds)
+    kinds = {name: find_kind(table.present_cells(name)) for name in table.cells.columns}
+    role_guesses = {
+        group.column: _guess_for_role(table, group, "protected", kinds) for group in roles.attributes
+    }
+    role_guesses[roles.label.column] = _guess_for_role(table, roles.label, "the label", kinds)
+    out = _find_left_out(_rows_to_check(table, roles, kinds), kinds)
     guesses = []
     for name, kind in kinds.items():
-        plain = _plain(table, name, kind)
-        if name in given:
-            guesses.append(given[name])
+        guess = _guess_by_cells(table, name, kind)
+        if name in role_guesses:
+            guesses.append(role_guesses[name])
         elif name in out:
             why, when = out[name]
-            guesses.append(ColumnGuess(name, {"kind": "drop"}, why, f"{when}: {_short(plain.entry)}"))
+            guesses.append(ColumnGuess(name, {"kind": "drop"}, why, f"{when}: {_format_entry(guess.entry)}"))
         else:
-            guesses.append(plain)
+            guesses.append(guess)
     return guesses
 
 
-def _left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+def _find_left_out(rows: RawRows, kinds: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """Return the columns to leave out: why, and when they may be used."""
-    findings = {finding.column: finding.what for finding in column_findings(rows)}
-    leaking = {leak.column: leak for leak in leaks(rows)}
-    found = {}
+    findings = {finding.column: finding.what for finding in check_columns(rows)}
+    leaking = {leak.column: leak for leak in find_leaks(rows)}
+    reasons = {}
     for name in kinds:
         cells = rows.cells[name]
         use = "To use it"
         values = cells.nunique()
         if name in leaking:
-            found[name] = leak_words(rows, leaking[name]), "If it is known before the outcome"
+            reasons[name] = describe_leak(rows, leaking[name]), "If it is known before the outcome"
         elif pd.Series(map(is_date, cells[~cells.isin(rows.gaps)]), dtype=float).mean() >= DATES:
-            found[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
+            reasons[name] = "dates", "Make a number of it in the file (a year, an age); as it is"
         elif name in findings:
             if "one to one" in findings[name] or values == 1:
-                known = ""
+                suffix = ""
             else:
-                known = ", perhaps an identifier"
-            found[name] = findings[name] + known, use
+                suffix = ", perhaps an identifier"
+            reasons[name] = findings[name] + suffix, use
         elif named_like_identifiers(name) and values > SOME * len(cells):
-            found[name] = f"{values} different values, and named like an identifier", use
+            reasons[name] = f"{values} different values, and named like an identifier", use
         elif kinds[name] == "nominal" and values > LEVELS:
-            found[name] = f"{values} different texts are very many levels", "To use it, with recode"
-    return found
+            reasons[name] = f"{values} different texts are very many levels", "To use it, with recode"
+    return reasons
 
 
-def _raw(table: RawCells, roles: GivenRoles, kinds: Mapping[str, str]) -> RawRows:
+def _rows_to_check(table: RawCells, roles: GivenRoles, kinds: Mapping[str, str]) -> RawRows:
     """Return the rows that the checks of a card look at: those with a label and groups."""
     label = roles.label.column
     attributes = [group.column for group in roles.attributes]
-    known = table.filled(label, *attributes)
+    has_roles = table.has_values(label, *attributes)
     entries = {name: {"kind": "nominal" if name == label else kind} for name, kind in kinds.items()}
     card = Card.model_validate(
         {
@@ -119,31 +121,31 @@ def _raw(table: RawCells, roles: GivenRoles, kinds: Mapping[str, str]) -> RawRow
         }
     )
     outcome = np.where(roles.label.members(table), "+", "-")
-    marked = table.cells.assign(**{label: outcome})[known].reset_index(drop=True)
+    marked = table.cells.assign(**{label: outcome})[has_roles].reset_index(drop=True)
     return RawRows(card, marked, np.ones(len(marked), dtype=bool), {}, table.cells)
 
 
-def _given(table: RawCells, group: Group, what: str, kinds: Mapping[str, str]) -> ColumnGuess:
+def _guess_for_role(table: RawCells, group: Group, role: str, kinds: Mapping[str, str]) -> ColumnGuess:
     """Return the guess for the column of the label or of a protected attribute."""
-    known = table.known(group.column)
-    missing = len(table.cells) - len(known)
+    present = table.present_cells(group.column)
+    missing = len(table.cells) - len(present)
     if missing:
         left_out = f"; {missing:,} rows have none and are left out"
     else:
         left_out = ""
     if group.cut is None:
-        return ColumnGuess(group.column, NOMINAL, f"{what}, {known.nunique()} levels{left_out}")
+        return ColumnGuess(group.column, NOMINAL, f"{role}, {present.nunique()} levels{left_out}")
     entry = {"kind": kinds[group.column], "bins": group.cut.model_dump(mode="json", exclude_defaults=True)}
-    why = f"{what}, cut in two: the number itself is not used{left_out}"
+    why = f"{role}, cut in two: the number itself is not used{left_out}"
     change = "With other edges, name other levels under label or protected"
     return ColumnGuess(group.column, entry, why, change)
 
 
-def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
+def _guess_by_cells(table: RawCells, name: str, kind: str) -> ColumnGuess:
     """Return the guess for a column by its cells alone."""
-    known = table.known(name)
-    values = known.unique()
-    missing = len(table.cells) - len(known)
+    present = table.present_cells(name)
+    values = present.unique()
+    missing = len(table.cells) - len(present)
     entry = dict(NOMINAL)
     change = []
     if kind == "nominal":
@@ -158,10 +160,10 @@ def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
     else:
         numbers = values.astype(np.float64)
         entry = {"kind": kind, "bins": {"quantiles": QUANTILES}}
-        span = f"from {_written(numbers.min())} to {_written(numbers.max())}"
+        span = f"from {_format_number(numbers.min())} to {_format_number(numbers.max())}"
         why = f"{len(values)} different numbers {span}, cut into bins of about as many rows each"
         change.append(f"Equal widths: bins: {{count: {QUANTILES}}}")
-        change.append(f"Edges of your own: bins: {{edges: [{_edges(numbers)}]}}")
+        change.append(f"Edges of your own: bins: {{edges: [{_example_edges(numbers)}]}}")
     if missing:
         entry["if_missing"] = "level"
         share = percent_words(missing / len(table.cells))
@@ -171,35 +173,41 @@ def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
     return ColumnGuess(name, entry, why, ". ".join(change))
 
 
-def _edges(numbers: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
+def _example_edges(numbers: "np.ndarray[tuple[int], np.dtype[np.float64]]") -> str:
     """Return two round numbers within, as an example of edges."""
     low = float(numbers.min())
     high = float(numbers.max())
-    found = [float(f"{low + (high - low) * part:.1g}") for part in (1 / 3, 2 / 3)]
-    return ", ".join(edge_word(edge) for edge in dict.fromkeys(found))
+    edges = [float(f"{low + (high - low) * share:.1g}") for share in (1 / 3, 2 / 3)]
+    return ", ".join(format_edge(edge) for edge in dict.fromkeys(edges))
 
 
-def _written(number: float) -> str:
-    return edge_word(float(f"{number:.6g}"))
+def _format_number(number: float) -> str:
+    return format_edge(float(f"{number:.6g}"))
 
 
-def _short(entry: Mapping[str, Any]) -> str:
+def _format_entry(entry: Mapping[str, Any]) -> str:
     """Return a column's entry as YAML: its kind alone, or a mapping on one line."""
     if len(entry) > 1:
-        return flow(entry)
+        return format_yaml(entry)
     return str(entry["kind"])
 
 
-def flow(value: object) -> str:
+def format_yaml(value: object) -> str:
     """Return plain data as YAML on one line.
 
-    >>> print(flow({"kind": "real", "bins": {"edges": [25.0, 0.5]}}), flow(["", "NA", "no"]))
+    >>> print(format_yaml({"kind": "real", "bins": {"edges": [25.0, 0.5]}}), format_yaml(["", "NA", "no"]))
     {kind: real, bins: {edges: [25, 0.5]}} ['', NA, 'no']
     """
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{yaml_word(str(key))}: {flow(one)}" for key, one in value.items()) + "}"
+        return (
+            "{"
+            + ", ".join(
+                f"{yaml_word(str(key))}: {format_yaml(inner_value)}" for key, inner_value in value.items()
+            )
+            + "}"
+        )
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(flow, value)) + "]"
+        return "[" + ", ".join(map(format_yaml, value)) + "]"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float):
@@ -236,7 +244,7 @@ class Guessed:
     columns: list[ColumnGuess]
 
 
-def card_text(guessed: Guessed) -> str:
+def format_card(guessed: Guessed) -> str:
     """Return the card as YAML with comments."""
     table = guessed.table
     label = guessed.roles.label
@@ -244,62 +252,69 @@ def card_text(guessed: Guessed) -> str:
     lines = [
         f"# A card that `fairbench init` guessed from {len(table.cells):,} rows. Go through it: only you",
         "# know what the columns mean.",
-        f"name: {flow(guessed.name)}",
-        f"files: {flow([guessed.file])}",
-        *_layout_lines(table),
+        f"name: {format_yaml(guessed.name)}",
+        f"files: {format_yaml([guessed.file])}",
     ]
+    lines += _layout_lines(table)
     if table.gaps:
         how = "keep"
         why = "leave out the rows with a missing cell in a column that says no `if_missing`"
-        if table.filled(label.column, *(group.column for group in attributes)).all():
+        if table.has_values(label.column, *(group.column for group in attributes)).all():
             why = f"or drop: {why}"
         else:
             how = "drop"
             why = f"{why}: the label's and the groups' here"
         lines += _comment("cells that mean a missing value; a text that means something: remove it here")
-        lines += [f"missing: {flow(table.gaps)}", *_comment(why), f"missing_rows: {how}"]
+        lines.append(f"missing: {format_yaml(table.gaps)}")
+        lines += _comment(why)
+        lines.append(f"missing_rows: {how}")
     if table.counts is not None:
         why = "rows are a cross of all other columns, so each stands for as many people as this one counts; "
-        lines += [*_comment(f"{why}if not, list it under `columns`"), f"counts: {flow(table.counts)}"]
+        lines += _comment(f"{why}if not, list it under `columns`")
+        lines.append(f"counts: {format_yaml(table.counts)}")
     if "" in table.cells.columns:
-        lines += [*_comment("of columns not listed here: one has no name"), "other_columns: drop"]
+        lines += _comment("of columns not listed here: one has no name")
+        lines.append("other_columns: drop")
     lines.append("columns:")
     for column in guessed.columns:
-        said = _one_line(column.why + (f". {column.change}" if column.change else ""))
-        line = f"  {yaml_word(column.name)}: {_short(column.entry)}"
-        short = f"{line}  # {said}"
-        if len(short) <= WIDTH:
-            lines += [short]
+        comment = column.why
+        if column.change:
+            comment += f". {column.change}"
+        comment = _one_line(comment)
+        line = f"  {yaml_word(column.name)}: {_format_entry(column.entry)}"
+        with_comment = f"{line}  # {comment}"
+        if len(with_comment) <= WIDTH:
+            lines.append(with_comment)
         else:
-            lines += [*_comment(said, "  "), line]
-    lines += _comment(_about_label(guessed))
-    lines.append(f"label: {flow({'column': label.column, 'favourable': label.levels[0]})}")
+            lines += _comment(comment, "  ")
+            lines.append(line)
+    lines += _comment(_describe_label(guessed))
+    lines.append(f"label: {format_yaml({'column': label.column, 'favourable': label.levels[0]})}")
     lines += _comment("favoured: all other levels, unless listed; `bias` would name a proxy for β to act on")
     lines.append("protected:")
     for group in attributes:
-        lines += _comment(_about_groups(guessed, group), "  ")
-        lines.append(f"  {yaml_word(group.column)}: {flow({'deprived': list(group.levels)})}")
+        lines += _comment(_describe_groups(guessed, group), "  ")
+        lines.append(f"  {yaml_word(group.column)}: {format_yaml({'deprived': list(group.levels)})}")
     return "\n".join(lines) + "\n"
 
 
-def config_text(guessed: Guessed, card: str) -> str:
+def format_config(guessed: Guessed, card: str) -> str:
     """Return a config that runs on the card at a path relative to it."""
     names = [group.column for group in guessed.roles.attributes]
     lines = [
         "# Techniques compared on random splits of the real rows. Every key: docs/config.md",
-        f"name: {flow(guessed.name)}",
+        f"name: {format_yaml(guessed.name)}",
         "seed: 1",
-        *_comment("Random splits; 30 make narrower intervals. Another run computes only what is new."),
+        "# Random splits; 30 make narrower intervals. Another run computes only what is new.",
         "repeats: 10",
         "datasets:",
         f"  - {yaml_word(card)}: {{attribute: {yaml_word(names[0])}}}",
         "sample: {from: data, train_fraction: 0.7}",
-        *_comment(
-            "In its place, training sets drawn from a Bayesian network of the data, more biased by β, "
-            "tested on the real rows:"
-        ),
+        "# In its place, training sets drawn from a Bayesian network of the data, "
+        "more biased by β, tested on",
+        "# the real rows:",
         "# sample: {from: network, beta: [0, 0.5, 1], require_arc: true}",
-        *_comment("`fairbench list interventions` and `fairbench list classifiers` show what there is."),
+        "# `fairbench list interventions` and `fairbench list classifiers` show what there is.",
         "interventions:",
         "  - none",
         "  - massaging",
@@ -308,9 +323,9 @@ def config_text(guessed: Guessed, card: str) -> str:
         "classifiers: [c45, logistic-regression]",
     ]
     if len(names) > 1:
-        what = "What results are about; techniques work on one attribute, here the first one."
-        lines += _comment(f"{what} An intersection: {flow('×'.join(names[:2]))}")
-        lines.append(f"attributes: {flow(names)}")
+        comment = "What results are about; techniques work on one attribute, here the first one."
+        lines += _comment(f"{comment} An intersection: {format_yaml('×'.join(names[:2]))}")
+        lines.append(f"attributes: {format_yaml(names)}")
     return "\n".join(lines) + "\n"
 
 
@@ -322,32 +337,30 @@ def _layout_lines(table: RawCells) -> list[str]:
     if layout.separator != ",":
         lines.append(f"separator: {json.dumps(layout.separator)}")
     if not layout.header:
-        lines += [
-            *_comment("the first row is data; `columns` names every column in the file's order"),
-            "header: false",
-        ]
+        lines += _comment("the first row is data; `columns` names every column in the file's order")
+        lines.append("header: false")
     if table.decimal_comma:
         lines.append('decimal: ","')
     return lines
 
 
-def _about_label(guessed: Guessed) -> str:
+def _describe_label(guessed: Guessed) -> str:
     label = guessed.roles.label
     members = label.members(guessed.table)
-    there = guessed.table.filled(label.column)
-    values = guessed.table.cells[label.column][there].nunique()
+    has_label = guessed.table.has_values(label.column)
+    values = guessed.table.cells[label.column][has_label].nunique()
     if label.cut or values == 2:
-        rest = ""
+        suffix = ""
     else:
-        rest = f"; the other {values - 1} values are unfavourable"
-    return f"{percent_words(members[there].mean())} of the rows have the favourable outcome{rest}"
+        suffix = f"; the other {values - 1} values are unfavourable"
+    return f"{percent_words(members[has_label].mean())} of the rows have the favourable outcome{suffix}"
 
 
-def _about_groups(guessed: Guessed, group: Group) -> str:
+def _describe_groups(guessed: Guessed, group: Group) -> str:
     deprived = group.members(guessed.table)
-    known = guessed.table.filled(group.column, guessed.roles.label.column)
+    has_both = guessed.table.has_values(group.column, guessed.roles.label.column)
     good = guessed.roles.label.members(guessed.table)
-    sides = (deprived & known, ~deprived & known)
+    sides = (deprived & has_both, ~deprived & has_both)
     rates = [float(np.mean(good[side])) if side.any() else float("nan") for side in sides]
     deprived_words, other_words = (
         f"{side.sum():,} rows, {percent_words(rate)} favourable"

@@ -5,6 +5,7 @@ Each is a frozen dataclass whose fields are its keys in a config, as `network.wo
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -18,7 +19,7 @@ from fairbench_cli.measures.counts import divide
 from fairbench_cli.network.mechanisms import people
 from fairbench_cli.network.mechanisms.people import Given, Group, Strength, in_words, levels_in_words, percent
 from fairbench_cli.network.model import BayesNet, is_ancestor
-from fairbench_cli.network.query import posterior
+from fairbench_cli.network.query import compute_posterior
 from fairbench_cli.network.world import DataRoles, World
 
 FAVOURED = "favoured"
@@ -59,43 +60,49 @@ class LabelBias:
     given: Given | None = None
 
     @property
-    def whose(self) -> Group:
+    def affected_group(self) -> Group:
         """The group whose outcomes are flipped."""
         return self.of or ("deprived" if self.to == "unfavourable" else "favoured")
 
     @property
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
-        old, new = ("favourable", "unfavourable")[:: 1 if self.to == "unfavourable" else -1]
-        who = in_words(self.whose, self.given, old)
-        return f"{percent(self.flip)} of {who} are recorded with the {new} one"
+        who = in_words(self.affected_group, self.given, self.flipped_outcome)
+        return f"{percent(self.flip)} of {who} are recorded with the {self.to} one"
+
+    @property
+    def flipped_outcome(self) -> str:
+        """The outcome that is flipped."""
+        if self.to == "unfavourable":
+            return "favourable"
+        return "unfavourable"
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
         yield from people.label_problems(data)
-        yield from people.group_problems(data, (self.whose,))
+        yield from people.group_problems(data, (self.affected_group,))
         yield from people.given_problems(self.given, data)
 
     def apply(self, world: World) -> World:
         """Return the world whose outcomes are recorded once more, some of them flipped."""
-        columns, mask = people.concerned(world, self.whose, self.given)
+        columns, mask = people.concerned(world, self.affected_group, self.given)
         levels = world.levels(world.label)
         plus = np.array([level == world.favourable for level in levels])
-        taken, goal = (plus, ~plus) if self.to == "unfavourable" else (~plus, plus)
         if self.to == "unfavourable":
-            other = "favourable"
+            flipped = plus
         else:
-            other = "unfavourable"
-        who = f"concerned with the {other} outcome"
-        people.check_somebody(world, (*columns, world.label), mask[..., None] & taken, who)
+            flipped = ~plus
+        goal = ~flipped
+        who = f"concerned with the {self.flipped_outcome} outcome"
+        people.check_somebody(world, (*columns, world.label), mask[..., None] & flipped, who)
         shares = world.joint([world.label]) * goal
         if shares.sum() > 0:
             shares = shares / shares.sum()
         else:
             shares = goal / goal.sum()
-        same = np.eye(len(levels))
-        flips = np.where(taken[:, None], (1 - self.flip) * same + self.flip * shares, same)
-        return world.recording([world.label], columns, np.where(mask[..., None, None], flips, same))
+        identity = np.eye(len(levels))
+        flips = np.where(flipped[:, None], (1 - self.flip) * identity + self.flip * shares, identity)
+        return world.recording([world.label], columns, np.where(mask[..., None, None], flips, identity))
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,7 @@ class SelectionBias:
     by: Given | None = None
 
     @property
-    def whose(self) -> Group:
+    def affected_group(self) -> Group:
         """The group that is left out of."""
         return self.of or ("everybody" if self.by else "deprived")
 
@@ -148,7 +155,7 @@ class SelectionBias:
     @property
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
-        who = in_words(self.whose, self.given, self.outcomes)
+        who = in_words(self.affected_group, self.given, self.outcomes)
         if self.by:
             policy = f", unless their {levels_in_words(self.by)}"
         else:
@@ -158,27 +165,32 @@ class SelectionBias:
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
         yield from people.label_problems(data)
-        yield from people.group_problems(data, (self.whose,))
+        yield from people.group_problems(data, (self.affected_group,))
         yield from people.given_problems(self.given, data)
         yield from people.given_problems(self.by, data, "by")
-        known = data.levels
-        if self.by and all(set(known.get(name, ("",))) <= set(let_in) for name, let_in in self.by.items()):
-            yield Problem("by: the policy lets everybody in", "name fewer levels")
-        if self.outcomes == "any" and self.whose == "everybody" and not self.given and not self.by:
-            what = "selection: a share of everybody, whatever the outcome, is left out, which is no bias"
-            yield Problem(what, "say whose (`of`, `given`, `by`) or which outcomes (`label`) are left out")
+        if self.by:
+            refused = [
+                name
+                for name, let_in in self.by.items()
+                if not set(data.levels.get(name, ("",))) <= set(let_in)
+            ]
+            if not refused:
+                yield Problem("by: the policy lets everybody in", "name fewer levels")
+        if self.outcomes == "any" and self.affected_group == "everybody" and not self.given and not self.by:
+            problem = "selection: a share of everybody, whatever the outcome, is left out, which is no bias"
+            yield Problem(problem, "say whose (`of`, `given`, `by`) or which outcomes (`label`) are left out")
 
     def apply(self, world: World) -> World:
         """Return the world with one node of inclusion more."""
-        columns, mask = people.concerned(world, self.whose, self.given, self.by or ())
+        columns, mask = people.concerned(world, self.affected_group, self.given, self.by or ())
         if self.by:
             mask = mask & ~world.having(columns, self.by)
         if self.outcomes != "any":
-            levels = world.levels(world.label)
-            wanted = self.outcomes == "favourable"
-            outcomes = np.array([(level == world.favourable) == wanted for level in levels])
+            has_outcome = np.array([level == world.favourable for level in world.levels(world.label)])
+            if self.outcomes == "unfavourable":
+                has_outcome = ~has_outcome
             columns = (*columns, world.label)
-            mask = mask[..., None] & outcomes
+            mask = mask[..., None] & has_outcome
         people.check_somebody(world, columns, mask, "to be left out")
         return world.including(columns, np.where(mask, 1 - self.drop, 1.0))
 
@@ -218,30 +230,30 @@ class MeasurementError:
     def words(self) -> str:
         """What it does, as a phrase without a full stop."""
         who = f"{percent(self.noise)} of {in_words(self.of)}"
-        what = people.goal(self.towards)
-        return f"the {self.column} of {who} is recorded as {what}"
+        new_level = people.goal(self.towards)
+        return f"the {self.column} of {who} is recorded as {new_level}"
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
-        found = [*people.column_problems(self.column, data, ("label", "group"))]
-        yield from found or people.towards_problems(self.towards, self.column, data)
+        problems = list(people.column_problems(self.column, data, ("label", "group")))
+        yield from problems or people.towards_problems(self.towards, self.column, data)
         yield from people.group_problems(data, (self.of,))
 
     def apply(self, world: World) -> World:
         """Return the world in which the column is recorded once more."""
         if self.column in world.omitted:
-            what = f'"{self.column}" is omitted before it is measured, so nothing is changed'
-            raise user_error(what, "leave one of the two out")
+            problem = f'"{self.column}" is omitted before it is measured, so nothing is changed'
+            raise user_error(problem, "leave one of the two out")
         columns, mask = people.concerned(world, self.of)
         column = world.base.columns[world.base.index(self.column)]
         marginal = world.joint([self.column])
-        same = np.eye(len(column.levels))
+        identity = np.eye(len(column.levels))
         moved = people.moves(column, self.towards, marginal)
         changed = mask[..., None] & (np.diag(moved) < 1)
         who = f'{self.of} whose "{self.column}" could be recorded otherwise'
         people.check_somebody(world, (*columns, self.column), changed, who)
-        noisy = (1 - self.noise) * same + self.noise * moved
-        return world.recording([self.column], columns, np.where(mask[..., None, None], noisy, same))
+        noisy = (1 - self.noise) * identity + self.noise * moved
+        return world.recording([self.column], columns, np.where(mask[..., None, None], noisy, identity))
 
 
 @dataclass(frozen=True)
@@ -287,8 +299,8 @@ class HistoricalBias:
 
     def check(self, data: DataRoles) -> Iterator[Problem]:
         """Yield what is wrong with it for data of such columns."""
-        found = [*people.column_problems(self.column, data)]
-        yield from found or people.towards_problems(self.towards, self.column, data, (FAVOURED,))
+        problems = list(people.column_problems(self.column, data))
+        yield from problems or people.towards_problems(self.towards, self.column, data, (FAVOURED,))
         yield from people.group_problems(data, ("deprived", "favoured"))
         if self.of == self.towards == FAVOURED:
             yield Problem("towards: the favoured are as the favoured already", "write of: deprived")
@@ -302,58 +314,63 @@ class HistoricalBias:
         if self.of == "everybody" and self.towards != FAVOURED:
             groups = []
         if any(is_ancestor(network.parents, j, i) for i in groups):
-            what = f'the group follows from "{self.column}" in the network, so it cannot decide on it'
+            problem = f'the group follows from "{self.column}" in the network, so it cannot decide on it'
             fix = "name another column, or write of: everybody"
             if self.towards == FAVOURED:
                 fix += " and something else after `towards`"
-            raise user_error(what, fix)
+            raise user_error(problem, fix)
         if self.towards == FAVOURED and not set(groups) & set(network.parents[j]):
-            what = f'"{self.column}" does not depend on the group given its parents in the network'
-            raise user_error(what, "name a child of the group, or something else after `towards`")
-        rest = [i for i in network.parents[j] if i not in groups]
-        cpt = _by_groups(network, j, groups, rest)
+            problem = f'"{self.column}" does not depend on the group given its parents in the network'
+            raise user_error(problem, "name a child of the group, or something else after `towards`")
+        other_parents = [i for i in network.parents[j] if i not in groups]
+        cpt = _by_groups(network, j, groups, other_parents)
         if self.towards == FAVOURED:
-            new = _of_favoured(network, groups, rest, cpt, world.of_group(FAVOURED))
+            new = _of_favoured(network, groups, other_parents, cpt, world.of_group(FAVOURED))
         else:
-            new = cpt @ people.moves(network.columns[j], self.towards, posterior(network, [truth]).table)
-        everybody = np.ones(cpt.shape[: len(groups)], bool)
-        if self.of == "everybody":
-            mask = everybody
-        else:
-            mask = world.of_group(self.of)
-        who = mask.reshape(*mask.shape, *(1 for _ in range(cpt.ndim - mask.ndim)))
-        mixed = np.where(who, (1 - self.shift) * cpt + self.shift * new, cpt)
+            marginal = compute_posterior(network, [truth]).table
+            new = cpt @ people.moves(network.columns[j], self.towards, marginal)
+        mixed = (1 - self.shift) * cpt + self.shift * new
+        if self.of != "everybody":
+            concerned = world.of_group(self.of)
+            # The groups' columns come first; an axis of length 1 for each other parent and for the column.
+            concerned = np.expand_dims(concerned, tuple(range(concerned.ndim, cpt.ndim)))
+            mixed = np.where(concerned, mixed, cpt)
         if np.allclose(mixed, cpt, rtol=0, atol=1e-12):
             raise user_error(f'"{self.column}" stays as it is', "change whom it concerns, or `towards`")
         parents = list(network.parents)
         cpts = list(network.cpts)
-        parents[j] = (*groups, *rest)
+        parents[j] = tuple(groups + other_parents)
         cpts[j] = mixed
         return replace(world, network=BayesNet(network.columns, tuple(parents), tuple(cpts)))
 
 
-def _by_groups(network: BayesNet, j: int, groups: Sequence[int], rest: Sequence[int]) -> Floats:
+def _by_groups(network: BayesNet, j: int, groups: Sequence[int], other_parents: Sequence[int]) -> Floats:
     """Return the CPT of node j with an axis for each column of the groups, then the other parents."""
-    own = network.parents[j]
-    ahead = [i for i in groups if i in own]
-    found = network.cpts[j].transpose([*(own.index(i) for i in (*ahead, *rest)), len(own)])
-    found = found.reshape(
-        [found.shape[ahead.index(i)] if i in ahead else 1 for i in groups] + [*found.shape[len(ahead) :]]
-    )
+    node_parents = network.parents[j]
+    group_parents = [i for i in groups if i in node_parents]
+    axes = [node_parents.index(i) for i in chain(group_parents, other_parents)]
+    cpt = network.cpts[j].transpose([*axes, len(node_parents)])
+    # An axis of length 1 for each column of the groups that is no parent, then as many equal tables.
+    missing_axes = [axis for axis, i in enumerate(groups) if i not in node_parents]
+    cpt = np.expand_dims(cpt, tuple(missing_axes))
     sizes = [len(network.columns[i].levels) for i in groups]
-    return np.broadcast_to(found, (*sizes, *found.shape[len(groups) :]))
+    return np.broadcast_to(cpt, tuple(sizes) + cpt.shape[len(groups) :])
 
 
 def _of_favoured(
-    network: BayesNet, groups: Sequence[int], rest: Sequence[int], cpt: Floats, mask: NDArray[np.bool_]
+    network: BayesNet,
+    groups: Sequence[int],
+    other_parents: Sequence[int],
+    cpt: Floats,
+    mask: NDArray[np.bool_],
 ) -> Floats:
     """Return P(X | favoured, other parents) for every level of the groups' columns."""
-    names = [network.names[i] for i in (*groups, *rest)]
+    names = [network.names[i] for i in chain(groups, other_parents)]
     axes = tuple(range(len(groups)))
-    own = mask.reshape(*mask.shape, *(1 for _ in rest))
-    weight = np.where(own, posterior(network, names).table, 0)
+    is_favoured = np.expand_dims(mask, tuple(range(mask.ndim, len(names))))
+    weight = np.where(is_favoured, compute_posterior(network, names).table, 0)
     total = weight.sum(axis=axes, keepdims=True)
-    weight = np.where(total > 0, divide(weight, total), own / mask.sum())
+    weight = np.where(total > 0, divide(weight, total), is_favoured / mask.sum())
     return np.asarray((weight[..., None] * cpt).sum(axis=axes, keepdims=True))
 
 
@@ -390,11 +407,11 @@ class OmittedColumn:
         """Return the world in which the column is not recorded."""
         if self.column in world.omitted:
             raise user_error(f'"{self.column}" is omitted twice', "omit it once")
-        found = replace(world, omitted=(*world.omitted, self.column))
-        if set(found.recorded) <= {world.label, *world.groups}:
-            what = f'without "{self.column}" the record has no feature'
-            raise user_error(what, "omit fewer columns")
-        return found
+        omitted = replace(world, omitted=(*world.omitted, self.column))
+        if set(omitted.recorded) <= {world.label} | set(world.groups):
+            problem = f'without "{self.column}" the record has no feature'
+            raise user_error(problem, "omit fewer columns")
+        return omitted
 
 
 @dataclass(frozen=True)
@@ -434,15 +451,15 @@ class GroupNoise:
 
     def apply(self, world: World) -> World:
         """Return the world in which the columns of the groups are recorded once more."""
-        columns = [*world.groups]
+        columns = list(world.groups)
         recorded = world.joint(columns)
-        table = np.eye(recorded.size).reshape(*recorded.shape, *recorded.shape)
-        for own, other in (("deprived", "favoured"), ("favoured", "deprived")):
-            if self.of in (own, "everybody"):
-                mask = world.of_group(own)
-                goal = np.where(world.of_group(other), recorded, 0)
-                people.check_somebody(world, columns, mask, f"who is {own}")
-                people.check_somebody(world, columns, goal > 0, f"who is {other}")
+        table = np.eye(recorded.size).reshape(recorded.shape + recorded.shape)
+        for group, other_group in (("deprived", "favoured"), ("favoured", "deprived")):
+            if self.of in (group, "everybody"):
+                mask = world.of_group(group)
+                goal = np.where(world.of_group(other_group), recorded, 0)
+                people.check_somebody(world, columns, mask, f"who is {group}")
+                people.check_somebody(world, columns, goal > 0, f"who is {other_group}")
                 table[mask] = (1 - self.noise) * table[mask] + self.noise * goal / goal.sum()
         return world.recording(columns, (), table)
 
@@ -480,15 +497,15 @@ class GroupShare:
         """Yield what is wrong with it for data of such columns."""
         yield from people.group_problems(data, ("deprived", "favoured"))
         if self.share in (0, 1):
-            what = f"a share of {self.share:g} leaves one group empty"
-            yield Problem(what, "give a share above 0 and below 1")
+            problem = f"a share of {self.share:g} leaves one group empty"
+            yield Problem(problem, "give a share above 0 and below 1")
 
     def apply(self, world: World) -> World:
         """Return the world with one node of inclusion more, which looks at the group alone."""
-        columns = [*world.groups]
+        columns = list(world.groups)
         mask = world.of_group(self.of)
         people.check_somebody(world, columns, mask, f"who is {self.of}")
         people.check_somebody(world, columns, ~mask, f"who is not {self.of}")
         now = world.joint(columns)[mask].sum()
-        kept = self.share * (1 - now) / (now * (1 - self.share))  # of the group, for each of the others
-        return world.including(columns, np.where(mask, min(kept, 1), min(1 / kept, 1)))
+        ratio = self.share * (1 - now) / (now * (1 - self.share))  # of the group, for each of the others
+        return world.including(columns, np.where(mask, min(ratio, 1), min(1 / ratio, 1)))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Annotated, Literal
 
 import numpy as np
@@ -23,7 +24,10 @@ NUMBER = r"-?[0-9]+(\.[0-9]+)?"
 
 
 def concerned(
-    world: World, of: Group, given: Mapping[str, Sequence[str]] | None = None, more: Collection[str] = ()
+    world: World,
+    group: Group,
+    condition: Mapping[str, Sequence[str]] | None = None,
+    extra: Collection[str] = (),
 ) -> tuple[tuple[str, ...], NDArray[np.bool_]]:
     """Return the columns that decide whom a mechanism concerns, and at which of their levels it does.
 
@@ -33,11 +37,11 @@ def concerned(
     ----------
     world : World
         The world so far.
-    of : {"deprived", "favoured", "everybody"}
+    group : {"deprived", "favoured", "everybody"}
         The group.
-    given : mapping of str to levels, optional
+    condition : mapping of str to levels, optional
         Levels by column, of which somebody has one in every column.
-    more : collection of str
+    extra : collection of str
         Columns that have an axis too.
 
     Returns
@@ -47,12 +51,15 @@ def concerned(
     mask : bool array
         With an axis for each column.
     """
-    columns = tuple(dict.fromkeys((*(() if of == "everybody" else world.groups), *(given or ()), *more)))
-    mask = world.having(columns, given or {})
-    if of != "everybody":
-        own = world.of_group(of)
-        mask = mask & own.reshape(*own.shape, *(1 for _ in columns[own.ndim :]))
-    return columns, mask
+    condition = condition or {}
+    if group == "everybody":
+        columns = tuple(dict.fromkeys(chain(condition, extra)))
+        return columns, world.having(columns, condition)
+    columns = tuple(dict.fromkeys(chain(world.groups, condition, extra)))
+    in_group = world.of_group(group)
+    # The groups' columns come first; the mask has an axis of length 1 for each of the others.
+    in_group = np.expand_dims(in_group, tuple(range(in_group.ndim, len(columns))))
+    return columns, world.having(columns, condition) & in_group
 
 
 def percent(share: float) -> str:
@@ -64,7 +71,7 @@ def percent(share: float) -> str:
     return f"{100 * share:.6g} %"
 
 
-def in_words(of: Group, given: Mapping[str, Sequence[str]] | None = None, outcome: str = "any") -> str:
+def in_words(group: Group, condition: Mapping[str, Sequence[str]] | None = None, outcome: str = "any") -> str:
     """Return whom a mechanism concerns as a phrase.
 
     >>> in_words("deprived", {"edu_level": ("5", "6"), "age": ("4",)}, "favourable")
@@ -72,22 +79,20 @@ def in_words(of: Group, given: Mapping[str, Sequence[str]] | None = None, outcom
     >>> in_words("everybody")
     'all people'
     """
-    if of == "everybody":
+    if group == "everybody":
         who = "all people"
     else:
-        who = f"the {of}"
-    if outcome == "any":
-        who += ""
-    else:
+        who = f"the {group}"
+    if outcome != "any":
         who += f" with the {outcome} outcome"
-    if given:
-        return f"{who} whose {levels_in_words(given)}"
+    if condition:
+        return f"{who} whose {levels_in_words(condition)}"
     return who
 
 
-def levels_in_words(given: Mapping[str, Sequence[str]]) -> str:
+def levels_in_words(condition: Mapping[str, Sequence[str]]) -> str:
     """Return levels by column as a phrase: ``edu_level is 5 or 6``."""
-    return " and ".join(f"{name} is {' or '.join(levels)}" for name, levels in given.items())
+    return " and ".join(f"{name} is {' or '.join(levels)}" for name, levels in condition.items())
 
 
 def check_somebody(world: World, columns: Sequence[str], mask: NDArray[np.bool_], who: str) -> None:
@@ -102,42 +107,51 @@ def check_somebody(world: World, columns: Sequence[str], mask: NDArray[np.bool_]
         raise user_error(f"there is nobody {who}, so nothing is changed", "change whom the bias concerns")
 
 
-def group_problems(data: DataRoles, of: Sequence[str]) -> Iterator[Problem]:
-    """Yield a problem for each group of `of` that no level of the columns belongs to."""
+def group_problems(data: DataRoles, groups: Sequence[str]) -> Iterator[Problem]:
+    """Yield a problem for each of some groups that no level of the columns belongs to."""
     for i, group in enumerate(("deprived", "favoured")):
-        for name, named in data.groups.items() if group in of else ():
-            if not set(named[i]) & set(data.levels.get(name, ())):
-                what = f'no level of "{name}" is {group}'
-                yield Problem(what, "name the group's levels in the card, or choose another group in `of`")
+        if group not in groups:
+            continue
+        for name, group_levels in data.groups.items():
+            if not set(group_levels[i]) & set(data.levels.get(name, ())):
+                problem = f'no level of "{name}" is {group}'
+                yield Problem(problem, "name the group's levels in the card, or choose another group in `of`")
 
 
-def column_problems(name: str, data: DataRoles, others: tuple[str, str] = ("", "")) -> Iterator[Problem]:
+def column_problems(
+    name: str, data: DataRoles, alternatives: tuple[str, str] = ("", "")
+) -> Iterator[Problem]:
     """Yield what keeps a mechanism from changing a column: it must be there, and be a feature.
 
-    `others` are the mechanisms that do to the outcome and to the groups what this one does to features.
+    `alternatives` are the mechanisms that do to the outcome and to the groups what this one does to features.
     """
-    usable = [known for known in data.levels if known != data.label and known not in data.groups]
+    usable = [column for column in data.levels if column != data.label and column not in data.groups]
     if name not in data.levels:
         yield Problem(f'column: there is no column "{name}"', suggest(name, usable))
     elif name not in usable:
-        which, other = ("outcome", others[0]) if name == data.label else ("protected attribute", others[1])
-        if other:
-            instead = f"use the mechanism `{other}`, or one of"
+        if name == data.label:
+            role = "outcome"
+            alternative = alternatives[0]
+        else:
+            role = "protected attribute"
+            alternative = alternatives[1]
+        if alternative:
+            instead = f"use the mechanism `{alternative}`, or one of"
         else:
             instead = "use one of"
-        yield Problem(f'column: "{name}" is the {which}', f"{instead}: {', '.join(usable)}")
+        yield Problem(f'column: "{name}" is the {role}', f"{instead}: {', '.join(usable)}")
     elif len(data.levels[name]) < 2:
         yield Problem(f'column: "{name}" has one level only, so nothing changes', "name another column")
 
 
 def given_problems(
-    given: Mapping[str, Sequence[str]] | None, data: DataRoles, key: str = "given"
+    condition: Mapping[str, Sequence[str]] | None, data: DataRoles, key: str = "given"
 ) -> Iterator[Problem]:
     """Yield what is wrong with levels by column."""
     usable = {name: levels for name, levels in data.levels.items() if name != data.label}
-    if given is not None and not given:
+    if condition is not None and not condition:
         yield Problem(f"{key}: no column is named", f"name one with its levels, or leave out `{key}`")
-    for name, levels in (given or {}).items():
+    for name, levels in (condition or {}).items():
         if name == data.label:
             yield Problem(f'{key}: "{name}" is the outcome', f"use one of: {', '.join(usable)}")
         elif name not in usable:
@@ -145,9 +159,10 @@ def given_problems(
         elif not levels:
             yield Problem(f'{key}: no level of "{name}" is named', "name one, or leave the column out")
         else:
-            for level in (level for level in levels if level not in usable[name]):
-                what = f'{key}: column "{name}" has no level "{level}"'
-                yield Problem(what, suggest(level, usable[name]))
+            for level in levels:
+                if level not in usable[name]:
+                    problem = f'{key}: column "{name}" has no level "{level}"'
+                    yield Problem(problem, suggest(level, usable[name]))
 
 
 def label_problems(data: DataRoles) -> Iterator[Problem]:
@@ -156,8 +171,8 @@ def label_problems(data: DataRoles) -> Iterator[Problem]:
     if levels is None:
         yield Problem(f'there is no column "{data.label}"', suggest(data.label, data.levels))
     elif data.favourable not in levels:
-        what = f'column "{data.label}" has no level "{data.favourable}"'
-        yield Problem(what, suggest(data.favourable, levels))
+        problem = f'column "{data.label}" has no level "{data.favourable}"'
+        yield Problem(problem, suggest(data.favourable, levels))
     elif len(levels) < 2:
         yield Problem(f'the outcome "{data.label}" has one level only', "give data with both outcomes")
 
@@ -172,21 +187,23 @@ def order_of(column: Column) -> list[int] | None:
     """
     levels = column.levels
     if column.kind != "nominal":
-        return [*range(len(levels))]
+        return list(range(len(levels)))
     if not all(re.fullmatch(NUMBER, level) for level in levels):
         return None
     return sorted(range(len(levels)), key=lambda code: float(levels[code]))
 
 
-def towards_problems(towards: str, name: str, data: DataRoles, more: Sequence[str] = ()) -> Iterator[Problem]:
-    """Yield what is wrong with what a column is moved towards; `more` are words that are right too."""
-    (column,) = (one for one in data.columns if one.name == name)
-    known = [MARGINAL, LOWER, *more, *column.levels]
+def towards_problems(
+    towards: str, name: str, data: DataRoles, extra: Sequence[str] = ()
+) -> Iterator[Problem]:
+    """Yield what is wrong with what a column is moved towards; `extra` are words that are right too."""
+    (column,) = [column for column in data.columns if column.name == name]
+    choices = [MARGINAL, LOWER, *extra, *column.levels]
     if towards == LOWER and order_of(column) is None:
-        what = f'towards: the levels of "{name}" have no order, so none is lower'
-        yield Problem(what, f"name a level: {', '.join(column.levels)}")
-    elif towards not in known:
-        yield Problem(f'towards: column "{name}" has no level "{towards}"', suggest(towards, known))
+        problem = f'towards: the levels of "{name}" have no order, so none is lower'
+        yield Problem(problem, f"name a level: {', '.join(column.levels)}")
+    elif towards not in choices:
+        yield Problem(f'towards: column "{name}" has no level "{towards}"', suggest(towards, choices))
 
 
 def goal(towards: str) -> str:
@@ -211,13 +228,14 @@ def moves(column: Column, towards: str, marginal: Floats) -> Floats:
     marginal : float64 array, shape (levels,)
         The column's marginal.
     """
-    found = np.zeros((len(column.levels),) * 2)
+    n_levels = len(column.levels)
+    table = np.zeros((n_levels, n_levels))
     if towards == MARGINAL:
-        found[:] = marginal
+        table[:] = marginal
     elif towards == LOWER:
         order = order_of(column) or []
-        for below, code in zip([*order[:1], *order], order, strict=False):
-            found[code, below] = 1
+        for rank, code in enumerate(order):
+            table[code, order[max(rank - 1, 0)]] = 1  # below the lowest there is none: it stays
     else:
-        found[:, column.levels.index(towards)] = 1
-    return found
+        table[:, column.levels.index(towards)] = 1
+    return table

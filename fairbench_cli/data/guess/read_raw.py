@@ -4,7 +4,7 @@ import csv
 import math
 from dataclasses import dataclass, replace
 from io import StringIO
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import read_text
 from fairbench_cli.data.columns import GAPS, is_number
-from fairbench_cli.data.files import differ, read_cells, separator_of, split_lines
+from fairbench_cli.data.files import guess_separator, has_different_cells, read_cells, split_lines
 from fairbench_cli.data.load import MOST_PEOPLE
 from fairbench_cli.data.recognise import COUNTS
 
@@ -36,7 +36,7 @@ class FileLayout:
     header: bool = True
 
 
-def layout_of(path: Path, separator: str | None = None, header: bool | None = None) -> FileLayout:
+def guess_layout(path: Path, separator: str | None = None, header: bool | None = None) -> FileLayout:
     """Return how a file is laid out; what is given is not guessed.
 
     Raises
@@ -53,7 +53,7 @@ def layout_of(path: Path, separator: str | None = None, header: bool | None = No
     lines = [line.rstrip("\r\n") for line in islice(StringIO(text, newline=""), LINES) if line.strip()]
     if not lines:
         raise user_error("the file is empty", "give a file with rows", f"{path}:1")
-    chosen = separator or separator_of(lines)
+    chosen = separator or guess_separator(lines)
     try:
         rows = split_lines(lines, chosen)
     except csv.Error:
@@ -70,19 +70,22 @@ def has_header(rows: list[list[str]]) -> bool:
     >>> has_header([["sex", "age"], ["f", "30"]]), has_header([["f"], ["m"], ["f"], ["m"]])
     (True, False)
     """
-    first, *others = rows
-    filled = [cell for cell in first if cell]
-    if any(map(is_number, filled)) or len(filled) < len(first) - 1:
+    first_row, *other_rows = rows
+    filled = [cell for cell in first_row if cell]
+    if any(map(is_number, filled)) or len(filled) < len(first_row) - 1:
         return False
-    columns = list(zip(*others, strict=False))
-    if any(is_number(cell) for column in columns for cell in column[:5]):
+    columns = list(zip(*other_rows, strict=False))
+    if any(map(is_number, chain.from_iterable(column[:5] for column in columns))):
         return True
     if len(set(filled)) < len(filled):
         return False
-    return sum(cell not in column for cell, column in zip(first, columns, strict=False)) > len(first) / 2
+    n_unique = 0
+    for cell, column in zip(first_row, columns, strict=False):
+        n_unique += cell not in column
+    return n_unique > len(first_row) / 2
 
 
-def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.DataFrame:
+def read_named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.DataFrame:
     """Return the cells of a file with their columns named: by `names`, the header, or ``column1`` and so on.
 
     Raises
@@ -97,12 +100,12 @@ def named_cells(path: Path, layout: FileLayout, names: list[str] | None) -> pd.D
         names = [f"column{j + 1}" for j in range(width)]
     if names is not None:
         if len(names) != width:
-            what = f"--columns names {len(names)} columns, but the file has {width}"
-            raise user_error(what, "name every column, in the file's order", "--columns")
+            problem = f"--columns names {len(names)} columns, but the file has {width}"
+            raise user_error(problem, "name every column, in the file's order", "--columns")
         frame.columns = pd.Index(names, dtype=object)
     again = frame.columns.duplicated()
     for name in frame.columns[again]:
-        if names is not None or differ(frame, name):
+        if names is not None or has_different_cells(frame, name):
             if names is not None:
                 where = "--columns"
             else:
@@ -136,64 +139,66 @@ class RawCells:
     counts: str | None = None
 
     @property
-    def named(self) -> "RawCells":
+    def named_columns(self) -> "RawCells":
         """The same less a column without a name."""
         return replace(self, cells=self.cells.drop(columns="", errors="ignore"))
 
-    def by_person(self, name: str) -> "RawCells":
+    def repeat_by_count(self, name: str) -> "RawCells":
         """Return each row as often as the column called `name` says, less that column."""
         people = self.cells[name].astype(float).astype(int)
         rows = self.cells.drop(columns=name).loc[self.cells.index.repeat(people)]
         return replace(self, cells=rows.reset_index(drop=True), counts=name)
 
-    def filled(self, *names: str) -> Mask:
+    def has_values(self, *names: str) -> Mask:
         """Return which rows have a value in each of some columns."""
         return ~self.cells[list(names)].isin(self.gaps).any(axis=1).to_numpy(dtype=bool)
 
-    def known(self, name: str) -> "pd.Series[str]":
+    def present_cells(self, name: str) -> "pd.Series[str]":
         """Return the cells of a column that hold a value."""
-        return self.cells[name][self.filled(name)]
+        return self.cells[name][self.has_values(name)]
 
 
-def raw_cells(cells: pd.DataFrame, layout: FileLayout) -> RawCells:
+def to_raw_cells(cells: pd.DataFrame, layout: FileLayout) -> RawCells:
     """Return named cells with what they seem to mean: which are missing, and whether a comma is a point."""
     comma = _has_decimal_commas(cells, layout.separator)
-    gaps = _gaps_of(cells, comma=comma)
+    gaps = _find_gaps(cells, comma=comma)
     if comma:
-        numbers = [name for name in cells.columns if _numeric(set(cells[name]) - set(gaps), comma=True)]
+        numbers = [name for name in cells.columns if _are_numbers(set(cells[name]) - set(gaps), comma=True)]
         cells = cells.assign(**{name: cells[name].str.replace(",", ".") for name in numbers})
     return RawCells(cells, gaps, layout, comma)
 
 
-def _gaps_of(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
+def _find_gaps(cells: pd.DataFrame, *, comma: bool) -> tuple[str, ...]:
     """Return the cells of a table that seem to mean a missing value, in their usual order."""
-    found = {gap for gap in GAPS if (cells == gap).to_numpy().any()}
+    gaps = {gap for gap in GAPS if (cells == gap).to_numpy().any()}
     for name in cells.columns:
         values = set(cells[name]) - set(GAPS)
-        others = values & set(GAPS_AMONG_NUMBERS)
-        if others and len(values) > len(others) and _numeric(values - others, comma=comma):
-            found |= others
-    return tuple(gap for gap in (*GAPS, *GAPS_AMONG_NUMBERS) if gap in found)
+        numbers = values & set(GAPS_AMONG_NUMBERS)
+        if numbers and len(values) > len(numbers) and _are_numbers(values - numbers, comma=comma):
+            gaps |= numbers
+    return tuple(gap for gap in GAPS + GAPS_AMONG_NUMBERS if gap in gaps)
 
 
-def counts_of(cells: pd.DataFrame) -> str | None:
+def find_counts_column(cells: pd.DataFrame) -> str | None:
     """Return the column that counts the people of each row, if the table is a cross of all others.
 
     >>> cells = pd.DataFrame({"sex": ["f", "f", "m"], "y": ["0", "1", "0"], "Freq": ["3", "0", "12"]})
-    >>> counts_of(pd.concat([cells, cells.tail(1).assign(y="1")])), counts_of(cells)
+    >>> find_counts_column(pd.concat([cells, cells.tail(1).assign(y="1")])), find_counts_column(cells)
     ('Freq', None)
     """
     if len(cells) > MOST_CELLS:
         return None
-    named = [name for name in cells.columns if str(name).casefold() in (*COUNTS, "n")]
-    others = cells.drop(columns=named)
-    others = others.loc[:, others.nunique() < len(others)]  # less the names of rows
-    if len(named) != 1 or others.shape[1] < 2 or others.duplicated().any():
+    count_columns = [name for name in cells.columns if str(name).casefold() in (*COUNTS, "n")]
+    crossed_columns = cells.drop(columns=count_columns)
+    crossed_columns = crossed_columns.loc[
+        :, crossed_columns.nunique() < len(crossed_columns)
+    ]  # less the names of rows
+    if len(count_columns) != 1 or crossed_columns.shape[1] < 2 or crossed_columns.duplicated().any():
         return None
-    whole = all(is_number(cell, whole=True) and float(cell) >= 0 for cell in cells[named[0]])
-    crossed = whole and math.prod(others.nunique()) == len(cells)
-    if crossed and 0 < cells[named[0]].astype(float).sum() <= MOST_PEOPLE:
-        return named[0]
+    are_counts = all(is_number(cell, whole=True) and float(cell) >= 0 for cell in cells[count_columns[0]])
+    crossed = are_counts and math.prod(crossed_columns.nunique()) == len(cells)
+    if crossed and 0 < cells[count_columns[0]].astype(float).sum() <= MOST_PEOPLE:
+        return count_columns[0]
     return None
 
 
@@ -201,13 +206,18 @@ def _has_decimal_commas(cells: pd.DataFrame, separator: str) -> bool:
     """Return whether numbers are written with a comma: a column has some, and none with a point."""
     if separator == ",":
         return False
-    columns = [set(cells[name]) - set(GAPS) for name in cells.columns]
-    with_comma = [values for values in columns if any("," in value for value in values)]
-    with_point = [values for values in columns if any("." in value for value in values)]
-    return any(_numeric(values, comma=True) for values in with_comma) and not any(
-        _numeric(values, comma=False) for values in with_point
+    with_comma = []
+    with_point = []
+    for name in cells.columns:
+        values = set(cells[name]) - set(GAPS)
+        if any("," in value for value in values):
+            with_comma.append(values)
+        if any("." in value for value in values):
+            with_point.append(values)
+    return any(_are_numbers(values, comma=True) for values in with_comma) and not any(
+        _are_numbers(values, comma=False) for values in with_point
     )
 
 
-def _numeric(values: set[str], *, comma: bool) -> bool:
+def _are_numbers(values: set[str], *, comma: bool) -> bool:
     return all(is_number(value.replace(",", ".", 1) if comma else value) for value in values)

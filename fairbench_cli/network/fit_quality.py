@@ -24,7 +24,7 @@ class Outcome(StrictModel):
     gap: Pair
 
 
-class Worst(StrictModel):
+class WorstPair(StrictModel):
     """The two columns whose joint table in the network is farthest from that of the data.
 
     `distance` is their total variation distance; `by_chance` is the largest distance of any two columns where
@@ -43,7 +43,7 @@ class BaseRates(StrictModel):
     network: Pair
 
 
-class StandIn(StrictModel):
+class FitQuality(StrictModel):
     """What was measured, over `repeats` divisions of the data and as many draws of as many rows."""
 
     attribute: str
@@ -52,50 +52,55 @@ class StandIn(StrictModel):
     repeats: int = Field(ge=2)
     classifiers: dict[str, dict[Trained, Outcome]]
     base_rates: dict[str, BaseRates]
-    worst: Worst
+    worst: WorstPair
 
 
-def standin_section(measured: StandIn) -> Section:
+def describe_fit_quality(measured: FitQuality) -> Section:
     """Return the section on a network as a stand-in, in words and tables."""
-    one, other = measured.worst.columns
+    first_column, second_column = measured.worst.columns
     chance, spread = measured.worst.by_chance
     sentences = (
         f"Classifiers without intervention, trained on {measured.train:,} rows and tested on "
         f"{measured.test:,}: mean ± standard deviation over {measured.repeats} divisions of the data, and "
         "as many draws. "
         f"The gap is that of the decisions by {measured.attribute}, deprived − favoured.",
-        f"Of any two columns, {one} and {other} are farthest from the data: {measured.worst.distance:.3f} of "
-        f"their rows would have to change (total variation distance). Draws of as many rows as the data have "
-        f"differ from the network itself by up to {chance:.3f} ± {spread:.3f}.",
+        f"Of any two columns, {first_column} and {second_column} are farthest from the data: "
+        f"{measured.worst.distance:.3f} of their rows would have to change (total variation distance). Draws "
+        "of as many rows as the data have differ from the network itself by up to "
+        f"{chance:.3f} ± {spread:.3f}.",
     )
+    decision_rows: list[list[str | TableCell]] = []
+    for name, outcomes in measured.classifiers.items():
+        for trained_on in get_args(Trained):
+            outcome = outcomes[trained_on]
+            decision_rows.append(
+                [name, trained_on, _spread_cell(outcome.accuracy), _spread_cell(outcome.gap)]
+            )
     decisions = plain_table(
         "classifiers",
         ["classifier", "trained on", "accuracy", "gap"],
-        [
-            [name, where, _spread(found[where].accuracy), _spread(found[where].gap)]
-            for name, found in measured.classifiers.items()
-            for where in get_args(Trained)
-        ],
+        decision_rows,
         2,
         grouped=True,
     )
+    rate_rows: list[list[str | TableCell]] = []
+    for name, rates in measured.base_rates.items():
+        for source, (deprived, favoured) in (("data", rates.data), ("network", rates.network)):
+            gap = deprived - favoured
+            rate_rows.append([name, source, _rate_cell(deprived), _rate_cell(favoured), _rate_cell(gap)])
     labels = plain_table(
         "share of favourable outcomes",
         ["attribute", "rows", "deprived", "favoured", "deprived − favoured"],
-        [
-            [name, where, *map(_number, (deprived, favoured, deprived - favoured))]
-            for name, rates in measured.base_rates.items()
-            for where, (deprived, favoured) in (("data", rates.data), ("network", rates.network))
-        ],
+        rate_rows,
         2,
         grouped=True,
     )
     return Section("As a stand-in for the data", sentences, (decisions, labels))
 
 
-def _spread(found: tuple[float, float]) -> TableCell:
-    return TableCell(f"{found[0]:z.3f} ± {found[1]:.3f}", value=found[0])
+def _spread_cell(mean_and_spread: tuple[float, float]) -> TableCell:
+    return TableCell(f"{mean_and_spread[0]:z.3f} ± {mean_and_spread[1]:.3f}", value=mean_and_spread[0])
 
 
-def _number(value: float) -> TableCell:
+def _rate_cell(value: float) -> TableCell:
     return TableCell(f"{value:z.3f}", value=value)

@@ -46,7 +46,7 @@ class FamilyCounts:
     configurations: Floats
 
 
-def family_counts(
+def count_family(
     columns: Sequence[Keys], levels: Sequence[int], node: int, parents: Sequence[int]
 ) -> FamilyCounts:
     """Return the counts of the family of `node`.
@@ -65,14 +65,14 @@ def family_counts(
     A row's cell is numbered by mixed radix, the node itself running fastest. A family too large for a dense
     array is counted from the cells that occur; the counts and their order are the same.
     """
-    first, *others = *parents, node
-    keys = columns[first].copy()
-    size = levels[first]
+    first_column, *remaining_columns = [*parents, node]
+    keys = columns[first_column].copy()
+    size = levels[first_column]
     dense = True
-    for j in others:
+    for j in remaining_columns:
         dense = size * levels[j] <= DENSE_CELLS
         if not dense:
-            keys, size = _renumber(keys)
+            keys, size = _renumber_keys(keys)
         keys *= levels[j]
         keys += columns[j]
         size *= levels[j]
@@ -82,9 +82,9 @@ def family_counts(
     return _count_sparse(keys, r)
 
 
-def _renumber(keys: Keys) -> tuple[Keys, int]:
-    found, position = np.unique(keys, return_inverse=True)
-    return position.astype(np.int64, copy=False), len(found)
+def _renumber_keys(keys: Keys) -> tuple[Keys, int]:
+    distinct, position = np.unique(keys, return_inverse=True)
+    return position.astype(np.int64, copy=False), len(distinct)
 
 
 def _count_dense(keys: Keys, configurations: int, r: int) -> FamilyCounts:
@@ -105,7 +105,7 @@ def _count_sparse(keys: Keys, r: int) -> FamilyCounts:
     return FamilyCounts(np.asarray(cells, dtype=np.float64), totals[configuration], totals)
 
 
-def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> LocalScore:
+def make_local_score(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> LocalScore:
     """Return a function (node, sorted parents) -> score of the node, which remembers what it has computed.
 
     Parameters
@@ -140,25 +140,25 @@ def local_scores(table: Table, score: ScoreName = "bic", iss: float = 1.0) -> Lo
 
     @cache
     def local(node: int, parents: tuple[int, ...]) -> float:
-        counts = family_counts(columns, levels, node, parents)
+        counts = count_family(columns, levels, node, parents)
         r = levels[node]
         q = prod(levels[i] for i in parents)
         if score == "k2":
-            return _dirichlet(counts, cell=1.0, configuration=float(r))
+            return _score_dirichlet(counts, cell=1.0, configuration=float(r))
         if score == "bde":
-            return _dirichlet(counts, cell=iss / (r * q), configuration=iss / q)
+            return _score_dirichlet(counts, cell=iss / (r * q), configuration=iss / q)
         likelihood = float(np.sum(counts.cells * np.log(counts.cells / counts.totals)))
         return likelihood - penalty * (r - 1) * q
 
     return local
 
 
-def network_score(local: LocalScore, parents: tuple[tuple[int, ...], ...]) -> float:
+def compute_network_score(local: LocalScore, parents: tuple[tuple[int, ...], ...]) -> float:
     """Return the sum of the local scores over the nodes; `parents` are sorted."""
     return sum(local(node, parents[node]) for node in range(len(parents)))
 
 
-def _dirichlet(counts: FamilyCounts, cell: float, configuration: float) -> float:
+def _score_dirichlet(counts: FamilyCounts, cell: float, configuration: float) -> float:
     # Cells and configurations that do not occur add nothing.
     from scipy.special import gammaln
 
@@ -167,7 +167,7 @@ def _dirichlet(counts: FamilyCounts, cell: float, configuration: float) -> float
     return float(np.sum(cells) - np.sum(rows))
 
 
-def fit(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
+def fit_network(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
     """Return the network of a given structure, its CPTs fitted by maximum likelihood.
 
     pomegranate's `from_summaries` gives the same tables to the last bit; it takes seconds to import.
@@ -192,17 +192,17 @@ def fit(table: Table, parents: Sequence[Sequence[int]]) -> BayesNet:
 
     >>> from fairbench_cli.data.table import Column
     >>> codes = np.array([[0, 0], [0, 0], [0, 1], [0, 1]], dtype=np.int16)
-    >>> net = fit(Table((Column("a", ("x", "y")), Column("b", ("u", "v"))), codes), [(), (0,)])
+    >>> net = fit_network(Table((Column("a", ("x", "y")), Column("b", ("u", "v"))), codes), [(), (0,)])
     >>> net.cpt("b").tolist()
     [[0.5, 0.5], [0.5, 0.5]]
     """
     if len(table) == 0:
         raise ValueError("the table has no rows to fit to")
-    structure = tuple(tuple(own) for own in parents)
+    structure = tuple(map(tuple, parents))
     cpts = []
-    for j, own in enumerate(structure):
-        shape = cpt_shape(table.columns, own, j)
-        cells = np.ravel_multi_index([table.codes[:, i] for i in (*own, j)], shape)
+    for j, node_parents in enumerate(structure):
+        shape = cpt_shape(table.columns, node_parents, j)
+        cells = np.ravel_multi_index([table.codes[:, i] for i in (*node_parents, j)], shape)
         counts = np.bincount(cells, minlength=prod(shape)).reshape(shape).astype(np.float64)
         totals = counts.sum(axis=-1, keepdims=True)
         uniform = np.full(shape, 1 / shape[-1])

@@ -12,8 +12,9 @@ outcome; then every number has a standard error.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from math import ceil, exp, prod
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,7 +34,7 @@ from fairbench_cli.measures.thresholds import (
 )
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
-from fairbench_cli.network.query import chances, factors_of, markov_boundary, posterior
+from fairbench_cli.network.query import compute_chances, compute_factors, compute_posterior, markov_boundary
 from fairbench_cli.network.world import YES, World
 
 Labels = Literal["true", "recorded"]
@@ -106,22 +107,26 @@ class WorldFacts:
 
     def rows(self) -> list[FactRow]:
         """Return all numbers, a row each; of a rule its accuracy and what it decides: tn, fp, fn, tp."""
-        found: list[FactRow] = [
-            ("", quantity, labels, group, *_mean(values), "draws" if len(values) > 1 else self.how)
-            for (quantity, labels, group), values in self.values.items()
-        ]
+        rows: list[FactRow] = []
+        for (quantity, labels, group), values in self.values.items():
+            # A world that is exact may have one quantity by draws, the total variation.
+            how: How = "draws" if len(values) > 1 else self.how
+            rows.append(_fact_row("", quantity, labels, group, values, how))
         for (rule, labels), counts in self.counts.items():
-            found.append((rule, "accuracy", labels, "", *_mean(measure("accuracy", counts)), self.how))
+            rows.append(_fact_row(rule, "accuracy", labels, "", measure("accuracy", counts), self.how))
             for g, group in enumerate(PAIR):
                 for i, name in enumerate(("tn", "fp", "fn", "tp")):
-                    found.append((rule, name, labels, group, *_mean(counts.n[:, g, i // 2, i % 2]), self.how))
-        return found
+                    n = counts.n[:, g, i // 2, i % 2]
+                    rows.append(_fact_row(rule, name, labels, group, n, self.how))
+        return rows
 
 
-def _mean(values: Floats) -> tuple[float, float]:
-    """Return the mean of batches and its standard error, 0 of a single one."""
-    many = len(values)
-    return float(values.mean()), float(values.std(ddof=1)) / many**0.5 if many > 1 else 0.0
+def _fact_row(rule: str, quantity: str, labels: str, group: str, values: Floats, how: How) -> FactRow:
+    """Return the row of a number: the mean of batches and its standard error, 0 of a single one."""
+    error = 0.0
+    if len(values) > 1:
+        error = float(values.std(ddof=1)) / len(values) ** 0.5
+    return rule, quantity, labels, group, float(values.mean()), error, how
 
 
 @dataclass(frozen=True)
@@ -132,7 +137,7 @@ class _Sums:
     draws: int
     seed: int
 
-    def drawn(self, net: BayesNet, share: float) -> Table:
+    def draw_people(self, net: BayesNet, share: float) -> Table:
         """Return drawn people, of whom as many as are asked for are expected in a share of them."""
         if not self.draws:
             raise user_error("there are too many levels to sum over", "let people be drawn")
@@ -147,22 +152,24 @@ class _View:
     ----------
     judged : BayesNet
         The world's network with the base's tables for all that is true: people, and what is recorded of them.
-    given : dict
+    evidence : dict
         What is known of everybody in the record.
-    seen : tuple of str
+    recorded_seen : tuple of str
         Recorded columns that p' is given.
-    best : tuple of str
+    true_seen : tuple of str
         True nodes that p is given.
-    shown : dict
-        The columns that p' and the groups' thresholds depend on, and the node that a rule is shown of each.
+    seen_nodes : dict
+        The columns that p' and the groups' thresholds depend on, and the node that a rule sees of each.
+    fallback : float64 array, shape (2,)
+        The score of people whom the record never has, by the group that a rule sees.
     """
 
     world: World
     judged: BayesNet
-    given: dict[str, str]
-    seen: tuple[str, ...]
-    best: tuple[str, ...]
-    shown: dict[str, str]
+    evidence: dict[str, str]
+    recorded_seen: tuple[str, ...]
+    true_seen: tuple[str, ...]
+    seen_nodes: dict[str, str]
     fallback: Floats
     sums: _Sums
 
@@ -177,7 +184,7 @@ class _People:
         Their probability with the unfavourable outcome and with the favourable one; sum 1 over each batch.
     batch : int array, shape (people,)
         All 0 for cells.
-    group, seen, own : int array, shape (people,)
+    group, seen_group, true_group : int array, shape (people,)
         The group that they are counted in, the one that a rule sees and the true one: 0 deprived,
         1 favoured.
     score, truth : float64 array, shape (people,)
@@ -192,8 +199,8 @@ class _People:
     mass: Floats
     batch: Rows
     group: Rows
-    seen: Rows
-    own: Rows
+    seen_group: Rows
+    true_group: Rows
     score: Floats
     truth: Floats
     unseen: NDArray[np.bool_]
@@ -220,31 +227,33 @@ class _People:
 
     def _sum(self, values: Floats) -> Floats:
         """Return sums by batch and group."""
-        many = int(self.batch.max()) + 1
-        found: Floats = np.bincount(self.batch * 2 + self.group, values, 2 * many).astype(np.float64)
-        return found.reshape(many, 2)
+        n_batches = int(self.batch.max()) + 1
+        sums: Floats = np.bincount(self.batch * 2 + self.group, values, 2 * n_batches).astype(np.float64)
+        return sums.reshape(n_batches, 2)
 
     @cached_property
-    def of_group(self) -> tuple[GroupPoints, ...]:
+    def points_by_group(self) -> tuple[GroupPoints, ...]:
         """What thresholds on p' accept of each group."""
-        return tuple(_points(self.score[own], self.mass[own]) for own in (self.group == 0, self.group == 1))
+        points = []
+        for g in (0, 1):
+            in_group = self.group == g
+            points.append(_points(self.score[in_group], self.mass[in_group]))
+        return tuple(points)
 
     @cached_property
-    def of_seen(self) -> tuple[GroupPoints, ...]:
+    def points_by_seen_group(self) -> tuple[GroupPoints, ...]:
         """What thresholds on p' accept of each group that a rule sees."""
-        same = np.array_equal(self.seen, self.group)
-        if same:
-            return self.of_group
-        return replace(self, group=self.seen).of_group
+        if np.array_equal(self.seen_group, self.group):
+            return self.points_by_group
+        return replace(self, group=self.seen_group).points_by_group
 
     def batches(self, g: int) -> list[Rows]:
         """Return which people of a group are in each batch."""
-        return [
-            np.flatnonzero((self.batch == b) & (self.group == g)) for b in range(int(self.batch.max()) + 1)
-        ]
+        n_batches = int(self.batch.max()) + 1
+        return [np.flatnonzero((self.batch == b) & (self.group == g)) for b in range(n_batches)]
 
 
-def facts_of(
+def compute_facts(
     world: World,
     *,
     include_protected: bool = True,
@@ -279,263 +288,316 @@ def facts_of(
         When what is hidden needs too large a table, or no people may be drawn.
     """
     sums = _Sums(cells, draws, seed)
-    unseen = () if include_protected else tuple(hidden) or tuple(world.groups)
-    view = _view(world, unseen, features, sums)
-    truth = _people(view, "true", view.judged)
+    unseen: tuple[str, ...] = ()
+    if not include_protected:
+        unseen = tuple(hidden) or tuple(world.groups)
+    # 1. The people whom rules are judged on, and those of the record, whom rules are learned from.
+    view = _make_view(world, unseen, features, sums)
+    truth = _make_people(view, "true", view.judged)
     unbiased = world.network is world.base and not world.included and not world.omitted
     if unbiased:
         record = learned = truth
     else:
-        record = learned = _people(view, "recorded", world.network)
-    if any(name != node for name, node in view.shown.items()):
-        learned = _people(_view(world, unseen, "recorded", sums), "recorded", world.network)
+        record = learned = _make_people(view, "recorded", world.network)
+    if any(name != node for name, node in view.seen_nodes.items()):
+        # Rules that are shown true features are still learned from recorded ones.
+        learned = _make_people(_make_view(world, unseen, "recorded", sums), "recorded", world.network)
+    # 2. The people of the record by the tables of the truth: β and history have changed the record's own.
     recorded = record
     if not world.included and not world.altered:
         recorded = truth
     elif view.judged is not world.network:
-        recorded = _people(view, "recorded", view.judged)
+        recorded = _make_people(view, "recorded", view.judged)
     counts: dict[tuple[str, Labels], Counts] = {}
-    for name, rule in _rules(learned, truth, not unseen):
-        own = counts[name, "true"] = truth.counts(rule(truth))
-        counts[name, "recorded"] = own if recorded is truth else recorded.counts(rule(recorded))
-    values = dict(_values(view, counts, truth, record))
+    for name, rule in _make_rules(learned, truth, not unseen):
+        counts[name, "true"] = truth.counts(rule(truth))
+        if recorded is truth:
+            counts[name, "recorded"] = counts[name, "true"]
+        else:
+            counts[name, "recorded"] = recorded.counts(rule(recorded))
+    values = dict(_compute_quantities(view, counts, truth, record))
     how: How = "exact" if {truth.how, record.how, learned.how} == {"exact"} else "draws"
     return WorldFacts(how, counts, values)
 
 
-def _view(world: World, unseen: Sequence[str], features: Labels, sums: _Sums) -> _View:
-    given = dict.fromkeys(world.included, YES)
-    out = {world.label, *unseen}
-    seen = tuple(name for name in world.recorded if name not in out)
-    boundary = markov_boundary(world.network, world.label, seen, given)
-    shown = {
-        name: name if features == "recorded" else world.true_name(name)
-        for name in dict.fromkeys([*world.groups, *boundary])
-    }
-    best = tuple(world.true_name(name) for name in world.base.names if name not in out)
-    rates = world.joint([*world.groups, world.label])
-    own = world.levels(world.label).index(world.favourable)
+def _make_view(world: World, unseen: Sequence[str], features: Labels, sums: _Sums) -> _View:
+    """Return the view that rules have of a world when some columns are hidden from them."""
+    evidence = dict.fromkeys(world.included, YES)
+    excluded = {world.label} | set(unseen)
+    recorded_seen = tuple(name for name in world.recorded if name not in excluded)
+    true_seen = tuple(world.true_name(name) for name in world.base.names if name not in excluded)
+    boundary = markov_boundary(world.network, world.label, recorded_seen, evidence)
+    seen_nodes = {}
+    for name in chain(world.groups, boundary):
+        seen_nodes[name] = name
+        if features == "true":
+            seen_nodes[name] = world.true_name(name)
+    # Whom the record never has, rules give its rate of +: their group's, or everybody's if groups are hidden.
+    joint = world.joint([*world.groups, world.label])
+    favourable_index = world.levels(world.label).index(world.favourable)
     deprived = world.of_group("deprived")
-    by_group = [rates[which] for which in (deprived, ~deprived)]
-    rate = [part[:, own].sum() / part.sum() for part in by_group]
-    overall = rates[..., own].sum()
-    fallback = np.array([overall, overall] if unseen else rate)
-    return _View(world, _judged(world), given, seen, best, shown, fallback, sums)
+    rates = []
+    for mask in (deprived, ~deprived):
+        if unseen:
+            rates.append(joint[..., favourable_index].sum())
+        else:
+            rates.append(joint[mask][:, favourable_index].sum() / joint[mask].sum())
+    fallback = np.array(rates)
+    judged = _judged_network(world)
+    return _View(world, judged, evidence, recorded_seen, true_seen, seen_nodes, fallback, sums)
 
 
-def _judged(world: World) -> BayesNet:
+def _judged_network(world: World) -> BayesNet:
+    """Return the world's network with the base's tables for all that is true."""
     net = world.network
     base = world.base
-    at = [net.index(world.true_name(name)) for name in base.names]
+    nodes = [net.index(world.true_name(name)) for name in base.names]
     parents = list(net.parents)
     cpts = list(net.cpts)
-    for j, own in enumerate(at):
-        parents[own], cpts[own] = tuple(at[i] for i in base.parents[j]), base.cpts[j]
-    unchanged = all(np.array_equal(cpts[own], net.cpts[own]) for own in at)
-    if unchanged and parents == [*net.parents]:
+    for j, node in enumerate(nodes):
+        parents[node] = tuple(nodes[i] for i in base.parents[j])
+        cpts[node] = base.cpts[j]
+    unchanged = all(np.array_equal(cpts[node], net.cpts[node]) for node in nodes)
+    if unchanged and parents == list(net.parents):
         return net
     return replace(net, parents=tuple(parents), cpts=tuple(cpts))
 
 
-def _people(view: _View, labels: Labels, net: BayesNet) -> _People:
+def _make_people(view: _View, labels: Labels, net: BayesNet) -> _People:
     """Return all people with true groups and labels, or the included with the recorded ones."""
     world = view.world
-    recorded = labels == "recorded"
-    given = view.given if recorded else {}
-    own = world.label
-    true = world.true_name(world.label)
-    if recorded:
-        outcome = own
+    label = world.label
+    true_label = world.true_name(label)
+    true_groups = [world.true_name(name) for name in world.groups]
+    if labels == "recorded":
+        evidence = view.evidence
+        outcome = label
+        groups = list(world.groups)
     else:
-        outcome = true
-    groups = tuple(name if recorded else world.true_name(name) for name in world.groups)
-    true_groups = tuple(world.true_name(name) for name in world.groups)
-    of_truth = markov_boundary(view.judged, true, view.best)
-    rows = tuple(name for name in view.judged.parents_of(true) if name in {*of_truth, *true_groups})
-    nodes = tuple(dict.fromkeys([*groups, *true_groups, *view.shown.values(), *of_truth]))
-    cells = _cells(view, net, nodes, outcome, given)
-    codes, mass = cells or _drawn(view, net, nodes, outcome, given)
+        evidence = {}
+        outcome = true_label
+        groups = true_groups
+    # 1. The nodes that scores and groups depend on, and people as cells of their joint distribution or drawn.
+    true_boundary = markov_boundary(view.judged, true_label, view.true_seen)
+    nodes = tuple(dict.fromkeys(chain(groups, true_groups, view.seen_nodes.values(), true_boundary)))
+    cells = _compute_cells(view, net, nodes, outcome, evidence)
+    how: How
     if cells:
+        how = "exact"
+        codes, mass = cells
         batch = np.zeros(len(mass), np.intp)
     else:
+        how = "draws"
+        codes, mass = _draw_cells(view, net, nodes, outcome, evidence)
         batch = _batches(len(mass))
-    if not cells:
         mass = mass / np.bincount(batch)[batch, np.newaxis]
+    # 2. Their groups: the one that they are counted in, the one that a rule sees, the true one.
     deprived = world.of_group("deprived")
+    seen_codes = {name: codes[node] for name, node in view.seen_nodes.items()}
     group = (~deprived[tuple(codes[name] for name in groups)]).astype(np.intp)
-    seen = (~deprived[tuple(codes[view.shown[name]] for name in world.groups)]).astype(np.intp)
-    owner = (~deprived[tuple(codes[name] for name in true_groups)]).astype(np.intp)
-    shown = {name: codes[node] for name, node in view.shown.items()}
-    score = chances(world.network, own, world.favourable, view.seen, shown, view.given)
-    never = np.isnan(score) | _never_recorded(view, shown)
-    score = np.where(never, view.fallback[seen], score)
-    truth = chances(view.judged, true, world.favourable, view.best, codes)
-    sizes = [len(net.levels_of(name)) for name in rows]
-    if rows:
-        row = np.ravel_multi_index([codes[name] for name in rows], sizes)
-    else:
-        row = np.zeros(len(mass), int)
-    how: How = "exact" if cells else "draws"
-    return _People(how, mass, batch, group, seen, owner, score, truth, never, row.astype(np.intp), rows)
+    seen_group = (~deprived[tuple(seen_codes[name] for name in world.groups)]).astype(np.intp)
+    true_group = (~deprived[tuple(codes[name] for name in true_groups)]).astype(np.intp)
+    # 3. Their scores: p' by what a rule sees, and p by all that is true.
+    score = compute_chances(
+        world.network, label, world.favourable, view.recorded_seen, seen_codes, view.evidence
+    )
+    never = np.isnan(score) | _never_recorded(view, seen_codes)
+    score = np.where(never, view.fallback[seen_group], score)
+    truth = compute_chances(view.judged, true_label, world.favourable, view.true_seen, codes)
+    # 4. The row of the outcome's table, by those of its parents that p or the groups depend on.
+    decisive = set(true_boundary) | set(true_groups)
+    parents = tuple(name for name in view.judged.parents_of(true_label) if name in decisive)
+    row = np.zeros(len(mass), np.intp)
+    if parents:
+        sizes = [len(net.levels_of(name)) for name in parents]
+        row = np.ravel_multi_index([codes[name] for name in parents], sizes).astype(np.intp)
+    return _People(
+        how=how,
+        mass=mass,
+        batch=batch,
+        group=group,
+        seen_group=seen_group,
+        true_group=true_group,
+        score=score,
+        truth=truth,
+        unseen=never,
+        rows=row,
+        parents=parents,
+    )
 
 
-def _never_recorded(view: _View, shown: Mapping[str, Rows]) -> NDArray[np.bool_]:
+def _never_recorded(view: _View, seen_codes: Mapping[str, Rows]) -> NDArray[np.bool_]:
     """Return whose levels, of the columns that p' depends on, nobody in the record has."""
-    found = np.zeros(len(next(iter(shown.values()))), bool)
-    names = [name for name in shown if name in view.seen]
+    never = np.zeros(len(next(iter(seen_codes.values()))), bool)
+    names = [name for name in seen_codes if name in view.recorded_seen]
+    if not names:
+        return never
     try:
-        tables, _ = factors_of(view.world.network, names, view.given) if names else ({}, 0.0)
+        tables, _ = compute_factors(view.world.network, names, view.evidence)
     except UserError:  # what is summed out needs too large a table
-        return found
+        return never
     for columns, table in tables.items():
-        found |= table[tuple(shown[name] for name in columns)] == 0
-    return found
+        never |= table[tuple(seen_codes[name] for name in columns)] == 0
+    return never
 
 
-def _cells(
-    view: _View, net: BayesNet, nodes: Sequence[str], outcome: str, given: Mapping[str, str]
+def _compute_cells(
+    view: _View, net: BayesNet, nodes: Sequence[str], outcome: str, evidence: Mapping[str, str]
 ) -> tuple[dict[str, Rows], Floats] | None:
     """Return the cells of nodes that have mass, and it by outcome; None where there are too many cells."""
     sizes = [len(net.levels_of(name)) for name in (*nodes, outcome)]
     if prod(sizes) > view.sums.cells:
         return None
     try:
-        table = posterior(net, (*nodes, outcome), given).table.reshape(-1, sizes[-1])
+        table = compute_posterior(net, (*nodes, outcome), evidence).table.reshape(-1, sizes[-1])
     except UserError:  # a larger table on the way
         return None
-    own = net.levels_of(outcome).index(view.world.favourable)
-    mass = np.stack([np.delete(table, own, axis=1).sum(1), table[:, own]], axis=1)
-    at = np.flatnonzero(mass.sum(1) > 0)
-    return dict(zip(nodes, np.unravel_index(at, sizes[:-1]), strict=True)), mass[at]
+    favourable_index = net.levels_of(outcome).index(view.world.favourable)
+    mass = np.stack([np.delete(table, favourable_index, axis=1).sum(1), table[:, favourable_index]], axis=1)
+    occurring = np.flatnonzero(mass.sum(1) > 0)
+    return dict(zip(nodes, np.unravel_index(occurring, sizes[:-1]), strict=True)), mass[occurring]
 
 
-def _drawn(
-    view: _View, net: BayesNet, nodes: Sequence[str], outcome: str, given: Mapping[str, str]
+def _draw_cells(
+    view: _View, net: BayesNet, nodes: Sequence[str], outcome: str, evidence: Mapping[str, str]
 ) -> tuple[dict[str, Rows], Floats]:
     """Return drawn people, each with the chance of either outcome given all else of them."""
     world = view.world
-    rows = view.sums.drawn(net, world.share_included if given else 1.0)
-    if given:
-        rows = rows.take(np.logical_and.reduce([rows[name] == 1 for name in given]))
-    known = {*net.names} - {*world.chain(world.label), *world.included}
-    drawn = {name: rows[name] for name in known}
-    plus = chances(net, outcome, world.favourable, known, drawn, given)
+    rows = view.sums.draw_people(net, world.share_included if evidence else 1.0)
+    if evidence:
+        rows = rows.take(np.logical_and.reduce([rows[name] == 1 for name in evidence]))
+    known_nodes = set(net.names) - set(world.chain(world.label)) - set(world.included)
+    drawn = {name: rows[name] for name in known_nodes}
+    plus = compute_chances(net, outcome, world.favourable, known_nodes, drawn, evidence)
     return {name: drawn[name].astype(np.intp) for name in nodes}, np.stack([1 - plus, plus], axis=1)
 
 
-def _batches(many: int) -> Rows:
+def _batches(n_people: int) -> Rows:
     """Return the batch of each drawn person."""
-    return np.arange(many) * BATCHES // many
+    return np.arange(n_people) * BATCHES // n_people
 
 
 Rule = Callable[[_People], Floats]
 """The chance with which each of some people is accepted."""
 
 
-def _rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tuple[str, Rule]]:
+def _make_rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tuple[str, Rule]]:
     """Yield the rules that the record gives, and two for somebody who knows the truth."""
     yield "constant-accept", lambda people: np.ones(len(people.score))
     yield "constant-refuse", lambda people: np.zeros(len(people.score))
-    yield "bayes", _thresholds(0.5, 0.5)
-    yield "oracle-thresholds", _thresholds(*(_best(points) for points in truth.of_seen))
-    corners = hull(_thinned(learned.of_seen[0])), hull(_thinned(learned.of_seen[1]))
-    for name, held in HELD.items():
-        yield name, _mixture(frontier_of_hulls(corners, held, [0.0]).draws)
-    known = np.array([0.5, 0.5])
+    yield "bayes", lambda people: (people.score >= 0.5 - EQUAL).astype(np.float64)
+    yield "oracle-thresholds", _make_threshold_rule(truth.points_by_seen_group)
+    deprived, favoured = learned.points_by_seen_group
+    corners = hull(_drop_inner_points(deprived)), hull(_drop_inner_points(favoured))
+    for name, constrained_rate in HELD.items():
+        yield name, _make_mixture(frontier_of_hulls(corners, constrained_rate, [0.0]).draws)
+    best_thresholds = np.array([0.5, 0.5])
     if not all_seen:
-        known = np.array([_best(points) for points in replace(truth, score=truth.truth).of_group])
-    yield "truth", lambda people: (people.truth >= known[people.own] - EQUAL).astype(np.float64)
+        by_truth = replace(truth, score=truth.truth).points_by_group
+        best_thresholds = np.array([_best_threshold(points) for points in by_truth])
+    yield (
+        "truth",
+        lambda people: (people.truth >= best_thresholds[people.true_group] - EQUAL).astype(np.float64),
+    )
 
 
-def _thresholds(*of_group: float) -> Rule:
-    """Return the rule that accepts whose score is at least the threshold of the group that it sees."""
-    limits = np.array(of_group) - EQUAL
-    return lambda people: (people.score >= limits[people.seen]).astype(np.float64)
+def _make_threshold_rule(points_by_group: Sequence[GroupPoints]) -> Rule:
+    """Return the rule that accepts whose score is at least the best threshold of the group that it sees."""
+    limits = np.array([_best_threshold(points) for points in points_by_group]) - EQUAL
+    return lambda people: (people.score >= limits[people.seen_group]).astype(np.float64)
 
 
-def _best(points: GroupPoints) -> float:
+def _best_threshold(points: GroupPoints) -> float:
     """Return the threshold with the most correct decisions."""
     return float(points.thresholds[np.argmax(points.tp - points.fp)])
 
 
-def _thinned(points: GroupPoints) -> GroupPoints:
+def _drop_inner_points(points: GroupPoints) -> GroupPoints:
     """Return the points without most of those below the line between two others: the same hull, sooner."""
     while len(points.fp) > FEW_POINTS:
         fp = points.fp
         tp = points.tp
-        right = fp[2:] - fp[:-2]
-        up = tp[2:] - tp[:-2]
-        below = (fp[1:-1] - fp[:-2]) * up - (tp[1:-1] - tp[:-2]) * right
-        slack = ROUNDING * (right * points.positives + up * points.negatives)
-        kept = np.concatenate([[True], below <= slack, [True]])
-        if kept.all():
+        # Of each point but the ends, how far it is below the line between its neighbours.
+        fp_step = fp[2:] - fp[:-2]
+        tp_step = tp[2:] - tp[:-2]
+        below = (fp[1:-1] - fp[:-2]) * tp_step - (tp[1:-1] - tp[:-2]) * fp_step
+        slack = ROUNDING * (fp_step * points.positives + tp_step * points.negatives)
+        keep = np.concatenate([[True], below <= slack, [True]])
+        if keep.all():
             break
-        points = points.take(kept)
+        points = points.take(keep)
     return points
 
 
-def _mixture(draws: Sequence[Draw]) -> Rule:
+def _make_mixture(draws: Sequence[Draw]) -> Rule:
     """Return the rule that draws one of two thresholds of each group; NaN where there are none."""
 
     def rule(people: _People) -> Floats:
         chance = np.full(len(people.score), np.nan)
         for g, draw in enumerate(draws):
-            own = people.seen == g
+            in_group = people.seen_group == g
             for threshold, share in ((draw.first, 1 - draw.share), (draw.second, draw.share)):
-                accepted = share[0] * (people.score[own] >= threshold[0] - EQUAL)
-                chance[own] = np.nan_to_num(chance[own]) + accepted
+                accepted = share[0] * (people.score[in_group] >= threshold[0] - EQUAL)
+                chance[in_group] = np.nan_to_num(chance[in_group]) + accepted
         return chance
 
     return rule
 
 
-def _values(
+def _compute_quantities(
     view: _View, counts: Mapping[tuple[str, Labels], Counts], truth: _People, record: _People
 ) -> Iterator[tuple[tuple[str, str, str], Floats]]:
-    world = view.world
-    of_labels: tuple[tuple[Labels, _People], ...] = (("true", truth), ("recorded", record))
-    for labels, people in of_labels:
+    """Yield the quantities of a world, by quantity, labels and group."""
+    people_by_labels: dict[Labels, _People] = {"true": truth, "recorded": record}
+    for labels, people in people_by_labels.items():
         labelled = people.labelled
         rate = divide(labelled[..., 1], labelled.sum(-1))
         for g, group in enumerate(PAIR):
             yield ("share", labels, group), labelled[:, g].sum(-1)
             yield ("favourable", labels, group), rate[:, g]
-            yield ("auc", labels, group), _auc(people, g)
+            yield ("auc", labels, group), _compute_auc(people, g)
         yield ("disparity", labels, ""), rate[:, 1] - rate[:, 0]
-    yield ("total-variation", "", ""), _total_variation(world, view.sums)
-    scores = truth.truth, truth.score, truth.weight
+    yield ("total-variation", "", ""), _compute_total_variation(view.world, view.sums)
+    weight = truth.weight
     for g, group in enumerate(PAIR):
-        parts = truth.batches(g)
-        discordant = np.array([_discordant(*(own[at] for own in scores)) for at in parts])
+        shares = [
+            _compute_discordance(truth.truth[rows], truth.score[rows], weight[rows])
+            for rows in truth.batches(g)
+        ]
+        discordant = np.array(shares)
         yield ("discordant", "", group), discordant
         yield ("kept", "", group), np.array([0.0 if discordant.any() else 1.0])
-        yield from _odds(view, truth, g, group)
-    accuracy = [measure("accuracy", counts[rule, "true"]) for rule in ("truth", "oracle-thresholds")]
-    yield ("thresholds-lose", "true", ""), accuracy[0] - accuracy[1]
+        yield from _compare_odds(view, truth, g, group)
+    best_accuracy = measure("accuracy", counts["truth", "true"])
+    yield (
+        ("thresholds-lose", "true", ""),
+        best_accuracy - measure("accuracy", counts["oracle-thresholds", "true"]),
+    )
     yield ("unseen", "", ""), np.asarray(np.bincount(truth.batch, truth.weight * truth.unseen), np.float64)
 
 
-def _auc(people: _People, g: int) -> Floats:
+def _compute_auc(people: _People, g: int) -> Floats:
     """Return the chance that p' ranks a positive of a group above a negative, ties half; NaN without both."""
     if people.how == "exact":  # one batch
-        found = [people.of_group[g]]
+        curves = [people.points_by_group[g]]
     else:
-        found = [_points(people.score[at], people.mass[at]) for at in people.batches(g)]
-    areas = [np.trapezoid(points.tp, points.fp) for points in found]
-    return divide(areas, [points.negatives * points.positives for points in found])
+        curves = [_points(people.score[rows], people.mass[rows]) for rows in people.batches(g)]
+    areas = [np.trapezoid(points.tp, points.fp) for points in curves]
+    return divide(areas, [points.negatives * points.positives for points in curves])
 
 
 def _points(score: Floats, mass: Floats) -> GroupPoints:
     """Return the points of thresholds on a score; scores that are equal but for rounding go together."""
     distinct, level = np.unique(score, return_inverse=True)
-    first = np.diff(distinct, prepend=-np.inf) > EQUAL
-    lowest = distinct[first]
-    at = (np.cumsum(first) - 1)[level]
-    labels = [np.bincount(at, mass[:, label], len(lowest)) for label in (0, 1)]
-    return group_points(np.tile(lowest, 2), np.repeat([0, 1], len(lowest)), np.concatenate(labels))
+    is_first = np.diff(distinct, prepend=-np.inf) > EQUAL
+    lowest = distinct[is_first]
+    distinct_index = (np.cumsum(is_first) - 1)[level]
+    masses = [np.bincount(distinct_index, mass[:, label], len(lowest)) for label in (0, 1)]
+    # All scores with label 0, then all with label 1.
+    return group_points(np.tile(lowest, 2), np.repeat([0, 1], len(lowest)), np.concatenate(masses))
 
 
-def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
+def _compute_discordance(truth: Floats, score: Floats, weight: Floats) -> float:
     """Return the share of the pairs of people with different p that p' orders the other way or not at all.
 
     Two orders are compared as in Kendall's tau: after a sort by p, the pairs that p' inverts are counted bit
@@ -543,40 +605,43 @@ def _discordant(truth: Floats, score: Floats, weight: Floats) -> float:
     """
     if np.array_equal(truth, score):
         return 0.0
-    p = _ranks(truth, EQUAL)
-    q = _ranks(score, TIED)
-    cell, at = np.unique(p * (q.max(initial=0) + 1) + q, return_inverse=True)
-    w = np.bincount(at, weight)
+    p = _rank(truth, EQUAL)
+    q = _rank(score, TIED)
+    cell, pair_index = np.unique(p * (q.max(initial=0) + 1) + q, return_inverse=True)
+    w = np.bincount(pair_index, weight)
     p = cell // (q.max(initial=0) + 1)
     q = cell % (q.max(initial=0) + 1)
     differ = w.sum() ** 2 - (np.bincount(p, w) ** 2).sum()
-    found = (np.bincount(q, w) ** 2).sum() - (w**2).sum()
+    inverted = (np.bincount(q, w) ** 2).sum() - (w**2).sum()
     for bit in reversed(range(int(q.max(initial=0)).bit_length())):
         # In the order of all higher bits, then of p: within a block of equal ones, those with this bit set
         # that come before one without it are ranked above it by p' alone.
         block = q >> (bit + 1)
         upper = (q >> bit) & 1
-        first = np.diff(block, prepend=-1) != 0
-        start = np.flatnonzero(first)
-        line = np.cumsum(first) - 1
-        ones = np.cumsum(upper)
-        above = np.cumsum(w * upper)
-        ones, above = (
-            run - (run[start] - own[start])[line] for run, own in ((ones, upper), (above, w * upper))
-        )
-        found += 2 * (w * (1 - upper) * above).sum()
-        place = np.arange(len(q)) - start[line]
+        is_block_start = np.diff(block, prepend=-1) != 0
+        start = np.flatnonzero(is_block_start)
+        line = np.cumsum(is_block_start) - 1
+        ones = _sum_within_blocks(upper, start, line)
+        above = _sum_within_blocks(w * upper, start, line)
+        inverted += 2 * (w * (1 - upper) * above).sum()
+        position = np.arange(len(q)) - start[line]
         zeros = np.add.reduceat(1 - upper, start)[line]
         moved = np.empty_like(q)
-        moved[start[line] + np.where(upper == 1, zeros + ones - 1, place - ones)] = np.arange(len(q))
+        moved[start[line] + np.where(upper == 1, zeros + ones - 1, position - ones)] = np.arange(len(q))
         q = q[moved]
         w = w[moved]
     if differ > EQUAL * w.sum() ** 2:
-        return float(found / differ)
+        return float(inverted / differ)
     return 0.0
 
 
-def _ranks(values: Floats, nearest: float) -> Rows:
+def _sum_within_blocks(values: NDArray[Any], start: Rows, block: Rows) -> NDArray[Any]:
+    """Return cumulated sums that begin anew where a block starts; `block` is that of each value."""
+    run = np.cumsum(values)
+    return np.asarray(run - (run[start] - values[start])[block])
+
+
+def _rank(values: Floats, nearest: float) -> Rows:
     """Return the rank of each value; values no further apart than `nearest` have the same."""
     order = np.argsort(values, kind="stable")
     ranks = np.zeros(len(values), np.intp)
@@ -584,32 +649,37 @@ def _ranks(values: Floats, nearest: float) -> Rows:
     return ranks
 
 
-def _odds(view: _View, truth: _People, g: int, group: str) -> Iterator[tuple[tuple[str, str, str], Floats]]:
+def _compare_odds(
+    view: _View, truth: _People, g: int, group: str
+) -> Iterator[tuple[tuple[str, str, str], Floats]]:
     """Yield by how much the odds of p' are those of p: for a group or, if need be, by row of the outcome."""
     p = truth.truth
     q = truth.score
     ratio = divide(q * (1 - p), (1 - q) * p)
-    own = (truth.group == g) & ~np.isnan(ratio)
-    if not own.any():
+    in_group = (truth.group == g) & ~np.isnan(ratio)
+    if not in_group.any():
         return
-    lowest = ratio[own].min()
-    highest = ratio[own].max()
+    lowest = ratio[in_group].min()
+    highest = ratio[in_group].max()
     yield ("odds-ratio-least", "", group), np.array([lowest])
     yield ("odds-ratio-most", "", group), np.array([highest])
     if _alike(lowest, highest):
         yield ("prior-shift", "", group), np.array([(lowest + highest) / 2])
         return
+    # The row of the outcome's table decides: the smallest and the largest ratio of each.
     levels = [view.judged.levels_of(name) for name in truth.parents]
-    many = prod(map(len, levels))
-    least = np.full(many, np.inf)
-    most = np.full(many, -np.inf)
-    np.minimum.at(least, truth.rows[own], ratio[own])
-    np.maximum.at(most, truth.rows[own], ratio[own])
+    sizes = [len(parent_levels) for parent_levels in levels]
+    n_rows = prod(sizes)
+    least = np.full(n_rows, np.inf)
+    most = np.full(n_rows, -np.inf)
+    np.minimum.at(least, truth.rows[in_group], ratio[in_group])
+    np.maximum.at(most, truth.rows[in_group], ratio[in_group])
     for row in np.flatnonzero((most >= least) & _alike(least, most)):
-        codes = np.unravel_index(row, [len(of) for of in levels])
-        named = zip(truth.parents, (of[code] for of, code in zip(levels, codes, strict=True)), strict=True)
-        where = " ".join(f"{name}={level}" for name, level in named)
-        yield ("prior-shift", "", where), np.array([(least[row] + most[row]) / 2])
+        codes = np.unravel_index(row, sizes)
+        clauses = []
+        for name, parent_levels, code in zip(truth.parents, levels, codes, strict=True):
+            clauses.append(f"{name}={parent_levels[code]}")
+        yield ("prior-shift", "", " ".join(clauses)), np.array([(least[row] + most[row]) / 2])
 
 
 def _alike(least: ArrayLike, most: ArrayLike) -> NDArray[np.bool_]:
@@ -618,28 +688,29 @@ def _alike(least: ArrayLike, most: ArrayLike) -> NDArray[np.bool_]:
         return np.asarray(np.isfinite(most) & (np.subtract(most, least) <= np.multiply(EQUAL, most)))
 
 
-def _total_variation(world: World, sums: _Sums) -> Floats:
+def _compute_total_variation(world: World, sums: _Sums) -> Floats:
     """Return the total variation between the record and the truth, over the recorded columns, by batch.
 
     Half the sum of |P' − P|: the most by which the probability of anything that can be said of the recorded
     columns differs. Where all else has the same conditional distribution in both, the sum over the columns
     of those tables that differ is enough; where these have too many levels, people are drawn.
     """
-    given = dict.fromkeys(world.included, YES)
-    record, size = factors_of(world.network, world.recorded, given)
-    truth, other = factors_of(world.base, world.recorded)
-    for columns in {*record} & {*truth}:
+    evidence = dict.fromkeys(world.included, YES)
+    record, record_exponent = compute_factors(world.network, world.recorded, evidence)
+    truth, truth_exponent = compute_factors(world.base, world.recorded)
+    for columns in record.keys() & truth.keys():
         if np.array_equal(record[columns], truth[columns]):
             del record[columns], truth[columns]
-    differ = [name for name in world.recorded if any(name in columns for columns in (*record, *truth))]
+    in_differing_tables = set(chain.from_iterable(chain(record, truth)))
+    differ = [name for name in world.recorded if name in in_differing_tables]
     if not differ:
         return np.zeros(1)
     if prod(len(world.levels(name)) for name in differ) <= sums.cells:
-        one = posterior(world.network, differ, given)
-        another = posterior(world.base, differ)
-        return np.array([np.abs(one.table - another.table).sum() / 2])
-    rows = sums.drawn(world.base, 1.0)
-    ratio: Floats = np.full(len(rows), exp(size - other) / world.share_included)
+        recorded_joint = compute_posterior(world.network, differ, evidence)
+        true_joint = compute_posterior(world.base, differ)
+        return np.array([np.abs(recorded_joint.table - true_joint.table).sum() / 2])
+    rows = sums.draw_people(world.base, 1.0)
+    ratio: Floats = np.full(len(rows), exp(record_exponent - truth_exponent) / world.share_included)
     for tables, power in ((record, 1), (truth, -1)):
         for columns, table in tables.items():
             ratio *= table[tuple(rows[name] for name in columns)] ** power
