@@ -5,7 +5,14 @@ from threading import Event, Thread
 from typing import Self
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 
 from fairbench_cli.base.telling import Far
 from fairbench_cli.base.text import printable
@@ -25,14 +32,12 @@ class Activity:
     """
 
     def __init__(self, what: str) -> None:
+        self._far: Far | None = None
         self._what = what
-        self._far = None
         self._console = Console(stderr=True, highlight=False)
         self._ended = Event()
         self._thread = Thread(target=self._watch, daemon=True)
         self._start = time.monotonic()
-
-    _far: Far | None
 
     def tell(self, what: str, far: Far | None = None) -> None:
         """Say what is done from now on; `far` says how far it is, per cent."""
@@ -50,47 +55,41 @@ class Activity:
     def _watch(self) -> None:
         if self._console.is_terminal:
             if not self._ended.wait(QUICK):
-                self._live()
+                self._show_bar()
             return
         while not self._ended.wait(BETWEEN_LINES):
-            seconds = time.monotonic() - self._start
-            far = self._per_cent()
-            parts = [printable(self._what), *([] if far is None else [f"{far:.0f} %"]), f"{seconds:.0f} s"]
-            self._console.print(", ".join(parts), soft_wrap=True, markup=False)
+            facts = [printable(self._what), f"{time.monotonic() - self._start:.0f} s"]
+            percent = self._percent()
+            if percent is not None:
+                facts.insert(1, f"{percent:.0f} %")
+            self._console.print(", ".join(facts), soft_wrap=True, markup=False)
 
-    def _live(self) -> None:
-        columns = (
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(20),
-            TextColumn("{task.fields[far]}"),
-            TimeElapsedColumn(),
-        )
-        with Progress(*columns, console=self._console, transient=True) as bar:
-            task = bar.add_task("", total=None, far="")
+    def _show_bar(self) -> None:
+        percent_column = TaskProgressColumn("{task.percentage:.0f} %", markup=False)
+        columns = [TextColumn("{task.description}", markup=False), BarColumn(20), percent_column]
+        with Progress(
+            SpinnerColumn(), *columns, TimeElapsedColumn(), console=self._console, transient=True
+        ) as bar:
+            bar.add_task("", total=None)
+            task = bar.tasks[0]
             while not self._ended.wait(BETWEEN_LOOKS):
-                far = self._per_cent()
-                if far is None:
-                    text = ""
-                else:
-                    text = f"{far:.0f} %"
-                if far is None:
-                    total = None
-                else:
-                    total = 100.0
+                percent = self._percent()
+                task.total = None  # how far the next thing is may not be known
                 bar.update(
-                    task, description=printable(self._what), total=total, completed=far or 0.0, far=text
+                    task.id,
+                    description=printable(self._what),
+                    total=None if percent is None else 100.0,
+                    completed=percent or 0.0,
                 )
 
-    def _per_cent(self) -> float | None:
+    def _percent(self) -> float | None:
         far = self._far
+        if far is None:
+            return None
         try:
-            if far is None:
-                found = None
-            else:
-                found = far()
+            percent = far()
         except Exception:  # what it looks at has just ended
             return None
-        if found is not None and 0 <= found <= 100:
-            return found
+        if percent is not None and 0 <= percent <= 100:
+            return percent
         return None

@@ -1,6 +1,5 @@
 """Progress of a run: a live bar on a terminal, a line now and then in a pipe or a log."""
 
-import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -27,32 +26,32 @@ LONG = 10.0  # seconds; a repeat that runs for longer is named
 def kinds_of(cells: Iterable[Cell]) -> dict[str, Kind]:
     """Return by key what cells of about the same cost share."""
     kinds: dict[str, Kind] = {}
-    named: dict[tuple[int, int], Kind] = {}  # many cells share their technique and classifier
+    names: dict[tuple[int, int], Kind] = {}  # many cells share their technique and classifier
     for cell in cells:
         technique = cell.technique
-        both = (id(cell.technique), id(cell.classifier))
-        if both not in named:
-            named[both] = technique.spec.name, str(technique.tune), str(cell.classifier)
-        kinds[cell.key] = cell.dataset, *named[both]
+        components = (id(technique), id(cell.classifier))
+        if components not in names:
+            names[components] = technique.spec.name, str(technique.tune), str(cell.classifier)
+        kinds[cell.key] = cell.dataset, *names[components]
     return kinds
 
 
 def estimate_of(prepared: PreparedRun, kinds: Mapping[str, Kind], jobs: int) -> RunClock:
     """Return the clock of a run as known beforehand: the sizes of the data, and what earlier repeats took."""
-    size = {one.spec.name: float(one.size * len(one.columns)) for one in prepared.datasets}
-    found = RunClock(jobs, size, [kinds[cell.key] for cell in prepared.in_turn])
+    sizes = {dataset.spec.name: float(dataset.size * len(dataset.columns)) for dataset in prepared.datasets}
+    clock = RunClock(jobs, sizes)
     for record in prepared.records.values():
         if record.key in kinds:
-            found.known(kinds[record.key], record.seconds)
-    return found
+            clock.known(kinds[record.key], record.seconds)
+    return clock
 
 
 def to_do(prepared: PreparedRun, kinds: Mapping[str, Kind]) -> Counter[Kind]:
     """Return how many repeats of each kind are not done."""
-    found: Counter[Kind] = Counter()
+    n_left: Counter[Kind] = Counter()
     for key, n in prepared.repeats_left.items():
-        found[kinds[key]] += n
-    return found
+        n_left[kinds[key]] += n
+    return n_left
 
 
 class _Bar(Progress):
@@ -72,27 +71,20 @@ class RunProgress:
 
     def __init__(self, prepared: PreparedRun, jobs: int) -> None:
         self._kinds = kinds_of(prepared.distinct)
-        self._estimate = estimate_of(prepared, self._kinds, jobs)
+        self._clock = estimate_of(prepared, self._kinds, jobs)
         self._left = to_do(prepared, self._kinds)
         self._total = self._left.total()
         self._running: list[tuple[Kind, float]] = []  # since when, on the monotonic clock
         self._limit = prepared.config.limits.seconds
-        self._done = self._failed = 0
-        self._start = self._spoke = time.monotonic()
+        self._done = 0
+        self._failed = 0
+        self._start = time.monotonic()
+        self._shown = self._start
         self._began: float | None = None  # when the first repeat was handed out
-        self._estimated = -math.inf
-        self._eta = ""
         self._console = Console(stderr=True, highlight=False)
-        self._bar = _Bar(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[failed]}{task.fields[rate]}"),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[eta]}"),
-            console=self._console,
-        )
-        self._task = self._bar.add_task("repeats", total=self._total, failed="", rate="", eta="")
+        columns = [BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}")]
+        self._bar = _Bar(TextColumn("repeats"), *columns, console=self._console)
+        self._task = self._bar.add_task("", total=self._total)
 
     def __enter__(self) -> Self:
         if self._console.is_terminal and self._total:
@@ -102,22 +94,23 @@ class RunProgress:
     def __exit__(self, *error: object) -> None:
         self._bar.longest = ""
         if self._console.is_terminal:
+            self._bar.update(self._task, completed=self._done, description=self._facts())
             self._bar.stop()
         elif self._total:
-            self._say()
+            self._print_line()
 
     def note(self, outcome: Repeat) -> None:
         """Take in a finished repeat."""
         kind = self._kinds[outcome.key]
         self._done += 1
         self._failed += outcome.status in RETRIED
-        self._estimate.note(kind, outcome.seconds)
+        self._clock.note(kind, outcome.seconds)
         self._left[kind] -= 1
         if self._began is None:
             self._began = time.monotonic() - outcome.seconds
-        alike = [one for one in self._running if one[0] == kind]
-        if alike:
-            self._running.remove(min(alike, key=lambda one: one[1]))
+        starts = [since for running, since in self._running if running == kind]
+        if starts:
+            self._running.remove((kind, min(starts)))
         self._show()
 
     def watch(self, running: Iterable[tuple[Task, float]]) -> None:
@@ -131,54 +124,45 @@ class RunProgress:
         if self._began is None:
             self._began = min((since for _, since in self._running), default=None)
         if self._began is not None:
-            self._estimate.look(now - self._began, self._under_way(now))
-        late = [(task, seconds) for task, seconds in running if seconds > LONG]
+            self._clock.look(now - self._began, self._under_way(now))
         self._bar.longest = ""
-        if late:
-            task, seconds = max(late, key=lambda one: one[1])
-            if self._limit is None:
-                limit = ""
-            else:
+        task, seconds = max(running, key=lambda under_way: under_way[1], default=(None, 0.0))
+        if task is not None and seconds > LONG:
+            limit = ""
+            if self._limit is not None:
                 limit = f" of {in_words(self._limit)}"
             self._bar.longest = f"longest: {printable(_task_in_words(task))}: {in_words(seconds)}{limit}"
         self._show()
 
     def _show(self) -> None:
+        """Bring the bar up to date, or print a line, if that is not too soon after the last time."""
         now = time.monotonic()
-        if self._console.is_terminal:
-            if now - self._estimated >= SECONDS_BETWEEN_ESTIMATES or self._done == self._total:
-                self._estimated, self._eta = now, self._time_left(now)
-            if self._failed:
-                failed = f"[red]{self._failed} failed[/] "
-            else:
-                failed = ""
-            self._bar.update(
-                self._task, completed=self._done, failed=failed, rate=self._rate(now), eta=self._eta
-            )
-        elif now - self._spoke >= SECONDS_BETWEEN_LINES:
-            self._say()
+        if self._bar.live.is_started:
+            self._bar.update(self._task, completed=self._done)
+            if now - self._shown >= SECONDS_BETWEEN_ESTIMATES:
+                self._shown = now
+                self._bar.update(self._task, description=self._facts())
+        elif now - self._shown >= SECONDS_BETWEEN_LINES:
+            self._print_line()
 
-    def _rate(self, now: float) -> str:
-        return f"{self._done / max(now - self._start, 1e-9):.1f}/s"
+    def _print_line(self) -> None:
+        self._shown = time.monotonic()
+        facts = filter(None, [f"{self._done}/{self._total} repeats", self._facts(), self._bar.longest])
+        self._console.print(", ".join(facts), soft_wrap=True, markup=False)
+
+    def _facts(self) -> str:
+        """Return how many repeats failed, how many are done in a second, and how long the rest will take."""
+        now = time.monotonic()
+        facts = [f"{self._done / max(now - self._start, 1e-9):.1f}/s"]
+        if self._failed:
+            facts.insert(0, f"{self._failed} failed")
+        seconds = self._clock.left(self._left, self._under_way(now))
+        if seconds is not None and self._done < self._total:
+            facts.append(f"{in_words(seconds)} left")
+        return ", ".join(facts)
 
     def _under_way(self, now: float) -> list[tuple[Kind, float]]:
         return [(kind, now - since) for kind, since in self._running]
-
-    def _time_left(self, now: float) -> str:
-        seconds = self._estimate.left(self._left, self._under_way(now))
-        if seconds is None or self._done == self._total:
-            return ""
-        return f"{in_words(seconds)} left"
-
-    def _say(self) -> None:
-        self._spoke = time.monotonic()
-        if self._failed:
-            failed = f"{self._failed} failed"
-        else:
-            failed = ""
-        parts = [failed, self._rate(self._spoke), self._time_left(self._spoke), self._bar.longest]
-        line = ", ".join([f"{self._done}/{self._total} repeats", *filter(None, parts)])
-        self._console.print(line, soft_wrap=True, markup=False)
 
 
 def _task_in_words(task: Task) -> str:

@@ -70,16 +70,27 @@ def unpacked(text: str, rows: int) -> NDArray[np.float32]:
     ValueError
         When the text is not one of `packed`, or of another number of rows.
     """
+    return (unpacked_steps(text, rows) / np.float32(STEPS)).astype(np.float32)
+
+
+def unpacked_steps(text: str, rows: int) -> NDArray[np.uint8]:
+    """Return the chance with which each of so many rows is accepted, in steps of 1/255, shape (rows,).
+
+    Raises
+    ------
+    ValueError
+        When the text is not one of `packed`, or of another number of rows.
+    """
     unpacking = zlib.decompressobj()
     try:
         body = unpacking.decompress(base64.b64decode(text, validate=True), rows + 2)
     except (binascii.Error, zlib.error) as error:
         raise ValueError(f"no decisions: {error}") from None
-    packed_bits = np.frombuffer(body, np.uint8, offset=min(1, len(body)))
-    if unpacking.eof and body[:1] == BITS and len(packed_bits) == -(-rows // 8):
-        return np.unpackbits(packed_bits, count=rows).astype(np.float32)
-    if unpacking.eof and body[:1] == BYTES and len(packed_bits) == rows:
-        return (packed_bits / np.float32(STEPS)).astype(np.float32)
+    kept = np.frombuffer(body, np.uint8, offset=min(1, len(body)))
+    if unpacking.eof and body[:1] == BITS and len(kept) == -(-rows // 8):
+        return np.unpackbits(kept, count=rows) * np.uint8(STEPS)
+    if unpacking.eof and body[:1] == BYTES and len(kept) == rows:
+        return kept
     raise ValueError(f"no decisions of {rows} rows")
 
 

@@ -48,8 +48,9 @@ class Counts:
         if self.n.ndim > 3:
             # In memory each of the cells of all cases together: every sum and quotient of a measure then
             # runs along one long row, which is ten times as fast.
-            rows = np.ascontiguousarray(np.moveaxis(self.n, _LAST, _FIRST))
-            object.__setattr__(self, "n", np.moveaxis(rows, _FIRST, _LAST))
+            n_cases = self.n.ndim - 3
+            rows = np.ascontiguousarray(self.n.transpose(*_LAST, *range(n_cases)))
+            object.__setattr__(self, "n", rows.transpose(*range(3, self.n.ndim), *_FIRST))
 
     def __add__(self, other: "Counts") -> "Counts":
         """Add counts of the same groups: the counts of the rows of both."""

@@ -19,7 +19,7 @@ from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
-from fairbench_cli.experiment.decisions import STEPS, unpacked
+from fairbench_cli.experiment.decisions import STEPS, unpacked_steps
 from fairbench_cli.measures.counts import Counts, Floats
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.registry import measure
@@ -147,30 +147,32 @@ def welch_test(
     >>> test.n.tolist(), test.mean.round(3).tolist(), test.p.round(4).tolist()
     ([2.0], [-0.25], [0.0494])
     """
-    sides = []
-    for values in (ours, theirs):
-        n, mean, between, same = _moments(values)
-        sides.append((n, mean, np.where(same, 0.0, between)))
-    (n, mean, own), (their_n, their_mean, their_own) = sides
-    constant = own + their_own == 0
+    n, mean, variance, is_constant = _moments(ours)
+    their_n, their_mean, their_variance, is_their_constant = _moments(theirs)
+    variance = np.where(is_constant, 0.0, variance)
+    their_variance = np.where(is_their_constant, 0.0, their_variance)
+    constant = variance + their_variance == 0
     freedom = np.full(np.shape(constant), np.inf)
-    for more in (0.0, ratio):
-        parts = [v * (1 / np.maximum(k, 1) + more) for v, k in ((own, n), (their_own, their_n))]
-        spread = sum(part**2 / np.maximum(k - 1, 1) for part, k in zip(parts, (n, their_n), strict=True))
-        both = sum(parts)
-        freedom = np.minimum(freedom, np.where(constant, 1.0, both**2 / np.where(constant, 1.0, spread)))
-    return _tested(np.minimum(n, their_n), mean - their_mean, np.sqrt(both), freedom, constant, rows)
+    total = np.zeros(np.shape(constant))
+    for overlap in (0.0, ratio):
+        # Variances of both means, with the degrees of freedom of Satterthwaite.
+        of_mean = variance * (1 / np.maximum(n, 1) + overlap)
+        of_their_mean = their_variance * (1 / np.maximum(their_n, 1) + overlap)
+        total = of_mean + of_their_mean
+        spread = of_mean**2 / np.maximum(n - 1, 1) + of_their_mean**2 / np.maximum(their_n - 1, 1)
+        freedom = np.minimum(freedom, np.where(constant, 1.0, total**2 / np.where(constant, 1.0, spread)))
+    return _tested(np.minimum(n, their_n), mean - their_mean, np.sqrt(total), freedom, constant, rows)
 
 
 def _moments(values: Floats) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
     """Return number, mean and variance of the finite values along the last axis; whether all are equal."""
-    there = np.isfinite(values)
-    known = np.where(there, values, 0.0)
-    n = there.sum(axis=-1).astype(np.float64)
-    mean = np.where(n > 0, known.sum(axis=-1) / np.maximum(n, 1), np.nan)
-    apart = np.where(there, known - mean[..., None], 0.0)
-    variance = (apart**2).sum(axis=-1) / np.maximum(n - 1, 1)
-    return n, mean, variance, np.abs(apart).max(axis=-1, initial=0.0) <= EQUAL
+    is_finite = np.isfinite(values)
+    finite = np.where(is_finite, values, 0.0)
+    n = is_finite.sum(axis=-1).astype(np.float64)
+    mean = np.where(n > 0, finite.sum(axis=-1) / np.maximum(n, 1), np.nan)
+    deviations = np.where(is_finite, finite - mean[..., None], 0.0)
+    variance = (deviations**2).sum(axis=-1) / np.maximum(n - 1, 1)
+    return n, mean, variance, np.abs(deviations).max(axis=-1, initial=0.0) <= EQUAL
 
 
 def _tested(
@@ -323,9 +325,6 @@ class Decided:
         return _in_runs(n, self.rows[:, repeats], self.starts)
 
 
-_CHANCES = (np.arange(STEPS + 1, dtype=np.uint8) / np.float32(STEPS)).astype(np.float64)
-
-
 def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
     """Return the decisions. Rows only where they are kept of every repeat and agree with the counts.
 
@@ -337,18 +336,21 @@ def decided(n: Floats, kept: Sequence[str | None]) -> Decided:
     """
     flat = n.reshape(len(n), -1, 2)
     sizes = flat[0].sum(-1)
-    edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-    rows = np.zeros((len(flat), edges[-1]), dtype=np.uint8)
-    for own, text, row in zip(flat, kept, rows, strict=True):
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    has_rows = np.diff(starts) > 0
+    rows = np.zeros((len(flat), starts[-1]), dtype=np.uint8)
+    for counts, text, row in zip(flat, kept, rows, strict=True):
         try:
-            chances = unpacked(text or "", len(row))
+            row[:] = unpacked_steps(text or "", len(row))
         except ValueError:
             return Decided(flat)
-        sums = np.diff(np.concatenate([[0.0], np.cumsum(chances, dtype=np.float64)])[edges])
-        off = np.abs(sums - own[:, 1]) > CHANCE_STEP * sizes + EQUAL
-        if (off | (own.sum(-1) != sizes)).any():
+        accepted = np.zeros(len(sizes))
+        if len(row):
+            in_strata = np.add.reduceat(row, starts[:-1][has_rows], dtype=np.int64)
+            accepted[has_rows] = in_strata / STEPS
+        off = np.abs(accepted - counts[:, 1]) > CHANCE_STEP * sizes + EQUAL
+        if (off | (counts.sum(-1) != sizes)).any():
             return Decided(flat)
-        row[:] = np.rint(STEPS * chances)
     return _in_runs(flat, rows.T, np.arange(rows.shape[1]))
 
 
@@ -382,28 +384,34 @@ def row_variance(ours: Decided, theirs: Decided, slope: Floats, their_slope: Flo
     """
     if ours.rows is None or theirs.rows is None:
         return bound(ours.n, theirs.n, slope, their_slope)
+    # Rows that look alike stand together: runs of equal decisions, of both models, are taken at once.
     sizes = ours.n[0].sum(-1)
     ends = np.cumsum(sizes)
-    # Rows that look alike stand together: runs of equal decisions are taken at once.
     starts = np.sort(np.concatenate([ours.starts, theirs.starts]), kind="stable")  # faster than union1d
     starts = starts[np.diff(starts, prepend=-1) > 0]
-    times = np.diff(starts, append=ends[-1])
-    first = np.searchsorted(starts, np.append(0, ends))
-    each = [
-        np.repeat(rows, np.diff(np.searchsorted(starts, own), append=len(starts)), axis=0)
-        for rows, own in ((ours.rows, ours.starts), (theirs.rows, theirs.starts))
-    ]
-    values = _CHANCES[np.concatenate(each, axis=1)]  # (runs, repeats of both)
+    lengths = np.diff(starts, append=ends[-1])
+    # The chances of being accepted, shape (runs, repeats of both models).
+    n_repeats = slope.shape[1]
+    in_steps = np.empty((len(starts), 2 * n_repeats), dtype=np.float32)
+    sides = (ours.rows, ours.starts, slice(n_repeats)), (theirs.rows, theirs.starts, slice(n_repeats, None))
+    for rows, own_starts, columns in sides:
+        n_parts = np.diff(np.searchsorted(starts, own_starts), append=len(starts))
+        in_steps[:, columns] = rows.take(np.repeat(np.arange(len(n_parts)), n_parts), axis=0)
+    in_steps /= STEPS  # as single numbers, like `unpacked`
+    chances = in_steps.astype(np.float64)
+    # The influence of a row on each metric: of its chances in all repeats, and of being in its stratum.
     steps = np.concatenate([np.diff(slope)[..., 0], -np.diff(their_slope)[..., 0]], axis=1)
     base = slope[..., 0] - their_slope[..., 0]  # (metrics, repeats, strata)
     influence = np.empty((len(slope), len(starts)))
-    for s, (low, high) in enumerate(pairwise(first)):
-        influence[:, low:high] = steps[:, :, s] @ values[low:high].T + base[:, :, s].sum(1)[:, None]
+    for stratum, (low, high) in enumerate(pairwise(np.searchsorted(starts, np.append(0, ends)))):
+        of_decisions = steps[:, :, stratum] @ chances[low:high].T
+        influence[:, low:high] = of_decisions + base[:, :, stratum].sum(1)[:, None]
+    # Its second and fourth moments are the variance, and how well that is known.
     n = sizes.sum()
-    influence -= (influence @ times)[:, None] / n
+    influence -= (influence @ lengths)[:, None] / n
     squares = influence**2
-    second = squares @ times
-    fourth = squares**2 @ times
+    second = squares @ lengths
+    fourth = squares**2 @ lengths
     with np.errstate(divide="ignore", invalid="ignore"):
         freedom = np.nan_to_num(2 * second**2 / (fourth - second**2 / n), nan=1.0)
     return RowVariance(second * n / max(n - 1, 1), np.clip(freedom, 1, max(n - 1, 1)))

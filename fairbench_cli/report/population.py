@@ -95,34 +95,37 @@ def over_population(
     with np.errstate(invalid="ignore"):  # infinite ratios are no pairs
         differences = values[0] - values[1]
 
-    def tested(at: Any, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
+    def compute_tests(pairs: Any, ratio: float = 0.0, rows: RowVariance | None = None) -> PairedTest:
         if paired:
-            return paired_test(differences[at], ratio, rows)
-        return welch_test(values[0][at], values[1][at], ratio, rows)
+            return paired_test(differences[pairs], ratio, rows)
+        return welch_test(values[0][pairs], values[1][pairs], ratio, rows)
 
-    found = tested(slice(None))
+    # Where every repeat draws test rows of its own, one test answers both questions.
+    population = compute_tests(slice(None))
     basis = np.full(len(ours), FRESH, dtype=object)
-    on_rows = PairedTest(**{name: own.copy() for name, own in vars(found).items()})
+    on_rows = PairedTest(**{name: numbers.copy() for name, numbers in vars(population).items()})
+    dataset_of_pair = np.zeros(0)
     if len(results.place):
-        of_dataset = results.place[ours, 0]
-    else:
-        of_dataset = np.zeros(0)
+        dataset_of_pair = results.place[ours, 0]
     for number, data in enumerate(results.datasets):
-        at = np.flatnonzero(of_dataset == number)
+        pairs = np.flatnonzero(dataset_of_pair == number)
         rows = None
-        if not len(at) or data.design.kind == "drawn":
+        if not len(pairs) or data.design.kind == "drawn":
             continue
         if data.design.kind == "split":
-            basis[at] = SPLITS
+            basis[pairs] = SPLITS
         elif data.design.kind == "apart":
-            basis[at], rows = OTHER_ROWS, RowVariance(*np.full((2, len(at)), np.nan))
+            basis[pairs] = OTHER_ROWS
+            rows = RowVariance(*np.full((2, len(pairs)), np.nan))
         else:
-            rows, basis[at] = _shared(results, data, ours[at], theirs[at], differences[at], judged[at])
-        for name, own in vars(tested(at, data.design.ratio, rows)).items():
-            getattr(found, name)[at] = own
-    tests = PopulationTests(on_rows, found, basis)
+            rows, basis[pairs] = _shared(
+                results, data, ours[pairs], theirs[pairs], differences[pairs], judged[pairs]
+            )
+        for name, numbers in vars(compute_tests(pairs, data.design.ratio, rows)).items():
+            getattr(population, name)[pairs] = numbers
+    tests = PopulationTests(on_rows, population, basis)
     for number, data in enumerate(results.datasets):
-        _add_unseen_rows(tests, results, data, of_dataset == number, ours, theirs, differences)
+        _add_unseen_rows(tests, results, data, dataset_of_pair == number, ours, theirs, differences)
     return tests
 
 
@@ -192,52 +195,58 @@ def _shared(
     judged: NDArray[np.bool_],
 ) -> tuple[RowVariance, Texts]:
     """Return the variance that shared test rows add to each pair's, and the basis that it rests on."""
-    found = np.full((2, len(ours)), np.nan)
+    variance = np.full((2, len(ours)), np.nan)  # and its degrees of freedom
     basis = np.full(len(ours), ROW_BY_ROW, dtype=object)
-    there = np.isfinite(differences)
+    is_finite = np.isfinite(differences)
+    # Only of functions of counts can it be said what a row does to them.
     compared, names = results.rows[["compared", "metric"]].to_numpy(dtype=object)[ours].T
     metrics = {name: results.metric(name) for name in dict.fromkeys(names)}
     for name, metric in metrics.items():
-        if metric.is_test or name in data.row_values:
-            basis[names == name] = OF_SIZE if metric.is_test else OF_ROWS
-    known = there.any(axis=1) & (basis == ROW_BY_ROW)
-    which = list(zip(compared, names, strict=True))
+        if metric.is_test:
+            basis[names == name] = OF_SIZE
+        elif name in data.row_values:
+            basis[names == name] = OF_ROWS
+    has_variance = is_finite.any(axis=1) & (basis == ROW_BY_ROW)
+    slope_keys = list(zip(compared, names, strict=True))
     slopes = {
-        (groups, name): data.slopes(groups, metrics[name]) for groups, name in {*compress(which, known)}
+        (groups, name): data.slopes(groups, metrics[name])
+        for groups, name in {*compress(slope_keys, has_variance)}
     }
 
-    def slopes_of(rows: Rows, at: Rows, cell: int, repeats: Rows) -> Floats:
+    def mean_slopes(rows: Rows, pairs: Rows, cell: int, repeats: Rows) -> Floats:
         """Return how means over repeats change with a cell's counts, shape (pairs, repeats, strata, 2)."""
-        each = np.stack([slopes[which[i]][cell, repeats] for i in at])
-        below = results.values[rows[at]][:, repeats] < results.ideals[rows[at], None]
-        each *= np.where(judged[at, None] & below, -1, 1)[..., None, None]
-        pairs = there[at][:, repeats, None, None]
-        found: Floats = np.where(pairs, each, 0.0) / pairs.sum(axis=1, keepdims=True)
-        return found
+        slope = np.stack([slopes[slope_keys[pair]][cell, repeats] for pair in pairs])
+        # Below its ideal a metric that rises comes nearer: the distance has the opposite slope.
+        below_ideal = results.values[rows[pairs]][:, repeats] < results.ideals[rows[pairs], None]
+        slope *= np.where(judged[pairs, None] & below_ideal, -1, 1)[..., None, None]
+        in_mean = is_finite[pairs][:, repeats, None, None]
+        mean_slope: Floats = np.where(in_mean, slope, 0.0) / in_mean.sum(axis=1, keepdims=True)
+        return mean_slope
 
+    # The metrics of two cells, and those of one alone, are taken together: they share their decisions.
     cells = results.place[ours, 1]
     their_cells = np.where(theirs == NOTHING, NOTHING, results.place[theirs, 1])
-    pair = their_cells * len(data.cells) + cells
-    for number in np.unique(pair[known]):
-        at = np.flatnonzero(known & (pair == number))
-        cell = int(cells[at[0]])
-        other = int(their_cells[at[0]])
-        repeats = np.flatnonzero(there[at].any(axis=0))
-        slope = slopes_of(ours, at, cell, repeats)
-        if other == NOTHING:
-            other = cell
+    cell_pair = their_cells * len(data.cells) + cells
+    for number in np.unique(cell_pair[has_variance]):
+        pairs = np.flatnonzero(has_variance & (cell_pair == number))
+        cell = int(cells[pairs[0]])
+        their_cell = int(their_cells[pairs[0]])
+        repeats = np.flatnonzero(is_finite[pairs].any(axis=0))
+        slope = mean_slopes(ours, pairs, cell, repeats)
+        if their_cell == NOTHING:
+            their_cell = cell
             their_slope = np.zeros_like(slope)
         else:
-            their_slope = slopes_of(theirs, at, other, repeats)
+            their_slope = mean_slopes(theirs, pairs, their_cell, repeats)
         model = data.decided(cell, repeats)
-        their_model = data.decided(other, repeats)
-        from_rows = row_variance(model, their_model, slope, their_slope)
-        found[:, at] = from_rows.variance, from_rows.freedom
+        their_model = data.decided(their_cell, repeats)
+        of_rows = row_variance(model, their_model, slope, their_slope)
+        variance[:, pairs] = of_rows.variance, of_rows.freedom
         if model.rows is None or their_model.rows is None:
             on_record = data.recorded is not None and bool(data.recorded[cell])
-            basis[at] = ON_RECORD if on_record else FROM_COUNTS
-    basis[known & np.isnan(found[0])] = NO_SLOPE
-    return RowVariance(*found), basis
+            basis[pairs] = ON_RECORD if on_record else FROM_COUNTS
+    basis[has_variance & np.isnan(variance[0])] = NO_SLOPE
+    return RowVariance(*variance), basis
 
 
 def of_two_models(
@@ -267,17 +276,20 @@ def of_two_models(
     basis : array of str, shape (pairs,)
         What it rests on; empty where it is NaN.
     """
-    found = np.full((2, *rising.shape[:2]), np.nan)
+    variance = np.full((2, *rising.shape[:2]), np.nan)  # and its degrees of freedom
     basis = np.full(len(cells), "", dtype=object)
-    summed = partial(data.pair, compared=compared)
-    for i, (cell, other) in enumerate(cells):
-        repeats = np.flatnonzero(known[i])
+    sum_pair = partial(data.pair, compared=compared)
+    for pair, (cell, their_cell) in enumerate(cells):
+        repeats = np.flatnonzero(known[pair])
         if not len(repeats):
             continue
         model = data.decided(cell, repeats)
-        their_model = data.decided(other, repeats)
-        up, down = (data.by_stratum(own[:, i, repeats] / len(repeats), summed) for own in (rising, falling))
-        rows = row_variance(model, their_model, up, down)
-        found[:, :, i] = rows.variance, rows.freedom
-        basis[i] = FROM_COUNTS if model.rows is None or their_model.rows is None else ROW_BY_ROW
-    return RowVariance(*found), basis
+        their_model = data.decided(their_cell, repeats)
+        slope = data.by_stratum(rising[:, pair, repeats] / len(repeats), sum_pair)
+        their_slope = data.by_stratum(falling[:, pair, repeats] / len(repeats), sum_pair)
+        rows = row_variance(model, their_model, slope, their_slope)
+        variance[:, :, pair] = rows.variance, rows.freedom
+        basis[pair] = ROW_BY_ROW
+        if model.rows is None or their_model.rows is None:
+            basis[pair] = FROM_COUNTS
+    return RowVariance(*variance), basis

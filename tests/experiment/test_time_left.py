@@ -79,7 +79,7 @@ ORDERS = pytest.mark.parametrize("dear_first", [False, True], ids=["cheap first"
 @ORDERS
 def test_within_30_per_cent_after_a_tenth(jobs, slow, dear_first):
     kinds = sorted(KINDS, key=lambda kind: DATA[kind[0]], reverse=dear_first)
-    said, end = run(kinds * 30, jobs, lambda _: slow, RunClock(jobs, DATA, kinds))
+    said, end = run(kinds * 30, jobs, lambda _: slow, RunClock(jobs, DATA))
     assert max(map(abs, errors(said, end))) < 0.3
 
 
@@ -88,14 +88,14 @@ def test_within_30_per_cent_after_a_tenth(jobs, slow, dear_first):
 def test_a_load_that_changes_is_followed(slow, dear_first):
     """Within a twentieth of the run: at a quarter and at a half the time left is that of the new load."""
     kinds = sorted(KINDS, key=lambda kind: DATA[kind[0]], reverse=dear_first)
-    said, end = run(kinds * 30, 2, lambda at: slow[at >= 12], RunClock(2, DATA, kinds))
+    said, end = run(kinds * 30, 2, lambda at: slow[at >= 12], RunClock(2, DATA))
     assert max(map(abs, errors(said, end)[1:])) < 0.3
 
 
 @ORDERS
 def test_a_run_of_five_repeats_of_which_a_tenth_is_half_of_the_first(dear_first):
     kinds = sorted(KINDS, key=lambda kind: DATA[kind[0]], reverse=dear_first)
-    said, end = run(kinds * 5, 2, lambda _: 2.0, RunClock(2, DATA, kinds))
+    said, end = run(kinds * 5, 2, lambda _: 2.0, RunClock(2, DATA))
     assert abs(errors(said, end)[0]) < 0.3
 
 
