@@ -52,8 +52,8 @@ def test_numbers_of_worlds_that_are_there_are_not_computed_again(tmp_path, monke
     first = written(tmp_path, sample={"bias": BIAS[:2]})
     text = (tmp_path / FILE).read_text()
     computed = []
-    facts_of = worlds.facts_of
-    monkeypatch.setattr(worlds, "facts_of", lambda *a, **k: computed.append(a) or facts_of(*a, **k))
+    facts_of = worlds.compute_facts
+    monkeypatch.setattr(worlds, "compute_facts", lambda *a, **k: computed.append(a) or facts_of(*a, **k))
     assert written(tmp_path, sample={"bias": BIAS[:2]}, repeats=5, classifiers=["naive-bayes"]) == first
     assert (tmp_path / FILE).read_text() == text
     assert not computed
