@@ -24,8 +24,8 @@ from fairbench_cli.data.locate import LocatedFiles, find_file, find_places, has_
 from fairbench_cli.data.table import Codes, Column, Floats, Rows, Table
 from fairbench_cli.measures.counts import divide
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.rows import RANGES, crossed, ranges
-from fairbench_cli.measures.score_test import difference_interval, wilson
+from fairbench_cli.measures.rows import RANGES, cross_columns, cut_into_ranges
+from fairbench_cli.measures.score_test import difference_interval, wilson_interval
 from fairbench_cli.network.files import Meta, open_network
 from fairbench_cli.network.model import BayesNet
 from fairbench_cli.network.query import posterior
@@ -208,7 +208,7 @@ def _crossed(columns: Sequence[Codes | Rows]) -> tuple[Rows, Rows]:
     >>> cells.tolist(), at.tolist()
     ([[0, 0], [1, 2]], [1, 0, 1])
     """
-    at = crossed(columns)
+    at = cross_columns(columns)
     first = np.unique(at, return_index=True)[1]
     return np.column_stack([codes[first].astype(np.intp) for codes in columns]), at
 
@@ -238,7 +238,7 @@ def _rates(
     at = dict(zip(names, cells.T, strict=True))
 
     def rate(group: str, of: Floats, side: Side | None = None) -> GroupRate:
-        limits = wilson(of[1], of.sum()) if measured else (math.nan, math.nan)
+        limits = wilson_interval(of[1], of.sum()) if measured else (math.nan, math.nan)
         return GroupRate(
             group, float(of.sum()), Interval(float(divide(of[1], of.sum())), *map(float, limits)), side
         )
@@ -308,7 +308,7 @@ def _strata(card: Card, table: Table, by: Sequence[str]) -> Strata:
         columns.append(table[name])
         levels.append(column.levels)
         if column.kind == "number" and len(column.levels) > MOST_CODES:
-            columns[-1], tops = ranges(np.asarray(column.values)[table[name]], RANGES)
+            columns[-1], tops = cut_into_ranges(np.asarray(column.values)[table[name]], RANGES)
             levels[-1] = tuple(f"up to {top:g}" for top in tops)
     cells, at = _crossed(columns)
     if len(cells) > MOST_STRATA:

@@ -12,8 +12,8 @@ from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.explained import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import listed, percent_words
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import format_percent, join_names
 from fairbench_cli.data.card import Trap
 from fairbench_cli.data.checks.check import MissingCells
 from fairbench_cli.data.checks.groups import Side
@@ -68,7 +68,7 @@ def _answer(sheet: Datasheet) -> Answer:
     """Return how many rows there are and how many have the favourable outcome, and the gap by attribute."""
     if sheet.everybody is None:
         return Answer(Statement(f"{sheet.card.name}: from its card alone; nothing is measured"))
-    share = percent_words(sheet.everybody.rate.value)
+    share = format_percent(sheet.everybody.rate.value)
     if sheet.of == "network":
         of = "its network, learned from "
     else:
@@ -78,7 +78,7 @@ def _answer(sheet: Datasheet) -> Answer:
 
 
 def _gap(one: AttributeRates, sheet: Datasheet) -> Statement:
-    shares = [percent_words(each.rate.value) for each in (one.deprived, one.favoured)]
+    shares = [format_percent(each.rate.value) for each in (one.deprived, one.favoured)]
     gap = one.gap
     word = "more"
     if gap.value < 0:
@@ -100,7 +100,7 @@ def _chart(one: AttributeRates, sheet: Datasheet) -> Chart:
     axis = Axis(0.0, min(1.0, 1.05 * highest) or 1.0, percent=True)
     rows = []
     for each in shown:
-        rate = percent_words(each.rate.value)
+        rate = format_percent(each.rate.value)
         said = f"{each.group}, {each.side}: {rate} of {writing.thousands(each.rows)} rows"
         look = dot(axis, each.rate.value, "reference" if each.side == "favoured" else "undecided", said)
         rows.append(ChartRow(each.group, rate, [whisker(axis, each.rate.low, each.rate.high, said), look]))
@@ -118,7 +118,7 @@ def _facts(sheet: Datasheet) -> tuple[str, ...]:
     """Return the facts to know first: the traps in a line, the licence, and where the numbers are from."""
     card = sheet.card
     kinds = []
-    for kind, own in grouped(card.traps, lambda trap: trap.kind).items():
+    for kind, own in group_by(card.traps, lambda trap: trap.kind).items():
         names = ", ".join(trap.column for trap in own if trap.column)
         kinds.append(f"{kind} ({names})" if names else kind)
     traps = [f"Known traps: {', '.join(kinds)}."] if kinds else []
@@ -233,7 +233,7 @@ def _rates_table(
 
 
 def _percent(share: float) -> TableCell:
-    return TableCell(percent_words(share), "", share)
+    return TableCell(format_percent(share), "", share)
 
 
 def _missing_table(missing: Sequence[MissingCells], view: View) -> TextTable:
@@ -306,8 +306,8 @@ def _together(found: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], st
     >>> _together([("leak", "tells", "a"), ("leak", "tells", "b"), ("weight", "counts", "c")])
     {('leak', 'tells'): 'a, b', ('weight', 'counts'): 'c'}
     """
-    alike = grouped(found, lambda one: one[:2])
-    return {said: listed([column for *_, column in own]) for said, own in alike.items()}
+    alike = group_by(found, lambda one: one[:2])
+    return {said: join_names([column for *_, column in own]) for said, own in alike.items()}
 
 
 def _evidence(trap: Trap, found: Iterable[Finding]) -> str:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from fairbench_cli.base.definitions import NoDefinition, definition_of, is_installed, is_plain, public_name
-from fairbench_cli.base.errors import ArgumentError, Problem, shown
+from fairbench_cli.base.errors import ArgumentError, Problem, format_value
 from fairbench_cli.base.files import make_folder, write_text
-from fairbench_cli.base.parameters import parameters_of
+from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.experiment.plan import check_folder
@@ -135,10 +135,10 @@ def parameters_given(thing: Any) -> dict[str, Any]:
             defaults |= made().get_params(deep=False)
     else:
         values = {}
-        for name in parameters_of(made).types:
+        for name in inspect_parameters(made).types:
             if not hasattr(thing, name):
                 what = f"an object of {made.__name__} does not keep its parameter {name}"
-                fix = f"give the class and its parameters: {{{made.__name__}: {{{shown(name)}: …}}}}"
+                fix = f"give the class and its parameters: {{{made.__name__}: {{{format_value(name)}: …}}}}"
                 raise ArgumentError(Problem(what, fix))
             values[name] = getattr(thing, name)
     return {

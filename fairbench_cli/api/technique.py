@@ -24,11 +24,11 @@ from sklearn.utils.validation import (
 
 from fairbench_cli.api.frames import fitted, is_number_column, is_one_of, learned, texts_of, to_pandas
 from fairbench_cli.api.objects import component_of, in_lists, parameters_given, plain_value
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.parameters import parameters_of
-from fairbench_cli.base.plugins import short
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.parameters import inspect_parameters
+from fairbench_cli.base.plugins import short_name
 from fairbench_cli.base.registry import Registry
-from fairbench_cli.base.validation import findings_of
+from fairbench_cli.base.validation import to_findings
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
 from fairbench_cli.classifiers.registry import CLASSIFIERS
@@ -424,7 +424,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         for value in values:
             if str(value) not in levels and not is_one_of(groups, [value]).any():
                 fix = suggest(str(value), levels)
-                raise user_error(f'"{column.name}" has no group {shown(value)}', fix, "deprived")
+                raise user_error(f'"{column.name}" has no group {format_value(value)}', fix, "deprived")
         return tuple(map(str, values))
 
     def _rows(self, X: Any, sensitive_features: Any) -> Sample:
@@ -466,9 +466,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(self.technique, str):
             known = self.technique in INTERVENTIONS
             if known:
-                return parameters_of(INTERVENTIONS[self.technique].load()).types
+                return inspect_parameters(INTERVENTIONS[self.technique].load()).types
             return None
-        found = parameters_of(self.technique if callable(self.technique) else type(self.technique))
+        found = inspect_parameters(self.technique if callable(self.technique) else type(self.technique))
         if found.open:
             return None
         return {**found.types, **INTERVENTIONS.foreign.options_of(self.technique)}
@@ -491,7 +491,7 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             parameters = {}
         if self.encoding != "one-hot":
             parameters = parameters | {"encoding": self.encoding}
-        spec = ComponentSpec(short(name), tuple(sorted(parameters.items())))
+        spec = ComponentSpec(short_name(name), tuple(sorted(parameters.items())))
         return ForeignEstimator(partial(clone, given), {}, self.encoding), spec
 
 
@@ -511,7 +511,7 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
         try:
             ((spec, more), *_) = read_entries(kind, [{thing: given}], {}, ReadContext(Path()))
         except ValidationError as error:
-            raise UserError(*(problem for _, problem in findings_of(error)), surface="python") from None
+            raise UserError(*(problem for _, problem in to_findings(error)), surface="python") from None
         if more:
             raise ArgumentError(Problem("tune is a key of configs", "search with GridSearchCV"))
         return spec.build(kind), spec
@@ -525,9 +525,9 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
         return _component(kind, name, given)
     fault = kind.foreign.fault(made)
     if fault is not None:
-        raise ArgumentError(Problem(f"{short(name)} {fault[0]}", fault[1]))
-    whole = dict(parameters_of(made).defaults) | given
-    spec = ComponentSpec(short(name), tuple(sorted(whole.items())))
+        raise ArgumentError(Problem(f"{short_name(name)} {fault[0]}", fault[1]))
+    whole = dict(inspect_parameters(made).defaults) | given
+    spec = ComponentSpec(short_name(name), tuple(sorted(whole.items())))
     return (thing if made is not thing and not parameters else kind.foreign.make(made, given)), spec
 
 

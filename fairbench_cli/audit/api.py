@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.telling import Tell, to_nobody
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.telling import ProgressCallback, ignore_progress
 from fairbench_cli.base.text import SPELLINGS, printable
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def run(
     against: "Frame | None" = None,
     only: Sequence[str] = (),
     repeat: int | None = None,
-    tell: Tell = to_nobody,
+    tell: ProgressCallback = ignore_progress,
 ) -> "Report":
     """Read and judge with a configuration that is checked; `against` is a frame, the baseline.
 
@@ -311,7 +311,7 @@ def frame_of_arrays(
     known = {name: _unindexed(values) for name, values in own.items() if values is not None}
     for name in named:
         if name in own:
-            raise user_error(f"an attribute is called {shown(name)}", "rename it", "groups")
+            raise user_error(f"an attribute is called {format_value(name)}", "rename it", "groups")
     try:
         frame = pd.DataFrame(known | {name: _unindexed(values) for name, values in named.items()})
     except ValueError as error:

@@ -18,11 +18,11 @@ from pydantic import (
 )
 
 from fairbench_cli.audit.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_tau, kind
-from fairbench_cli.base.errors import Flag, nearest, shown, suggest
-from fairbench_cli.base.strict_yaml import scalar
+from fairbench_cli.base.errors import Flag, find_nearest, format_value, suggest
+from fairbench_cli.base.strict_yaml import parse_scalar
 from fairbench_cli.base.validation import StrictModel, mistake
 from fairbench_cli.measures.registry import COUNT_METRICS
-from fairbench_cli.measures.significance import alpha_of
+from fairbench_cli.measures.significance import alpha_level
 from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
 
 Ties = Literal["include", "exclude", "random"]
@@ -182,7 +182,7 @@ def _bins(value: Any) -> int | Edges:
         listed = value["edges"]
         closed = value.get("closed", closed)
     if isinstance(listed, str):
-        listed = [scalar(part.strip()) for part in listed.split(",") if part.strip()]
+        listed = [parse_scalar(part.strip()) for part in listed.split(",") if part.strip()]
     if isinstance(listed, list | tuple):
         edges = listed
     else:
@@ -192,9 +192,9 @@ def _bins(value: Any) -> int | Edges:
         for edge in edges
     )
     if not edges or not numbers or isinstance(value, bool) or closed not in ("left", "right"):
-        raise mistake(f"a number of bins or edges, not {shown(value)}", "write age=4, or age=25,45,65")
+        raise mistake(f"a number of bins or edges, not {format_value(value)}", "write age=4, or age=25,45,65")
     if any(low >= high for low, high in pairwise(edges)):
-        raise mistake(f"edges rise, and {shown(value)} do not", "write them in order: age=25,45,65")
+        raise mistake(f"edges rise, and {format_value(value)} do not", "write them in order: age=25,45,65")
     return Edges(tuple(map(float, edges)), closed)
 
 
@@ -214,18 +214,20 @@ def _metric(text: str, common: tuple[str, ...] = (*COMPARED, *ROLL_UPS)) -> str:
     try:
         needs_rows = kind(name) == "rows"
     except KeyError:
-        known = common if nearest(name, common) else {*common, *COUNT_METRICS}
-        raise mistake(f"no metric is called {shown(name)}", suggest(name, known)) from None
+        known = common if find_nearest(name, common) else {*common, *COUNT_METRICS}
+        raise mistake(f"no metric is called {format_value(name)}", suggest(name, known)) from None
     if needs_rows:
         fix = ("see ", Flag("explain"), ", or a run")
-        raise mistake(f"{shown(name)} needs the rows, and these are counted", fix)
+        raise mistake(f"{format_value(name)} needs the rows, and these are counted", fix)
     return text
 
 
 def _metric_with_tau(name: str) -> str:
     """Check the name of a metric that passes by its tau."""
     if name != DEFAULT and not has_tau(_metric(name, (*COMPARED, DEFAULT))):
-        raise mistake(f"{shown(name)} does not pass by a tau", "name a rate, or another metric with a range")
+        raise mistake(
+            f"{format_value(name)} does not pass by a tau", "name a rate, or another metric with a range"
+        )
     return name
 
 
@@ -280,7 +282,7 @@ def _by_name(
             if name and text:
                 return {name: read(text)}
             if sign or not alone:
-                raise mistake(f"{shown(value)} is not NAME=VALUE", f"write both, such as {example}")
+                raise mistake(f"{format_value(value)} is not NAME=VALUE", f"write both, such as {example}")
             value = read(name)
         if alone:
             return {alone: value}
@@ -306,7 +308,7 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
         found: dict[frozenset[str], tuple[str, ...]] = {}
         for names in trimmed:
             if len(names) < least or "" in names or len(set(names)) < len(names):
-                raise mistake(f"{shown(','.join(names))} {wrong}", fix)
+                raise mistake(f"{format_value(','.join(names))} {wrong}", fix)
             found.setdefault(frozenset(names), names)
         return tuple(found.values())
 
@@ -316,8 +318,8 @@ def _column_sets(least: int, wrong: str, fix: str) -> Callable[[Any], Any]:
 # Of the keys whose values by name are laid over those of a file.
 READERS = {
     "ref": _by_name(str, "race=Caucasian", sided=True),
-    "bins": _by_name(scalar, "age=4"),
-    "tau": _by_name(scalar, "fpr=0.9", DEFAULT),
+    "bins": _by_name(parse_scalar, "age=4"),
+    "tau": _by_name(parse_scalar, "fpr=0.9", DEFAULT),
     "spellings": _by_name(str, "sex=merge", DEFAULT),
 }
 _intersections = _column_sets(2, "is not two or more attributes", "write race,sex")
@@ -520,7 +522,7 @@ class AuditConfig(StrictModel):
     @property
     def alpha(self) -> float:
         """The level below which p-values are significant."""
-        return alpha_of(self.confidence)
+        return alpha_level(self.confidence)
 
     @property
     def tau(self) -> float:

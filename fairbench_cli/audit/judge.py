@@ -14,7 +14,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.tally import Tally
-from fairbench_cli.base.text import counted_words, listed
+from fairbench_cli.base.text import format_count, join_names
 from fairbench_cli.document.model import Verdict
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})
@@ -136,7 +136,7 @@ def _about_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig)
             called = f"{group} ({part.attribute})"
             rows = int(part.rows[g])
             if gone[g]:
-                out.append(f"{called}, {counted_words(rows, 'row')}")
+                out.append(f"{called}, {format_count(rows, 'row')}")
             elif not may[g]:
                 few.append(called)
             elif g == at and rows < config.min_group and len(may) > 1:
@@ -148,4 +148,4 @@ def _about_groups(tally: Tally, groups: Sequence[GroupRow], config: AuditConfig)
         f"The reference has fewer than {config.min_group} rows": weak,
         f"Marked *: fewer than {config.min_group} rows, read with care": small,
     }
-    return [f"{text}: {listed(list(dict.fromkeys(names)))}." for text, names in notes.items() if names]
+    return [f"{text}: {join_names(list(dict.fromkeys(names)))}." for text, names in notes.items() if names]

@@ -22,8 +22,16 @@ from fairbench_cli.audit.parts.part import Row
 from fairbench_cli.audit.scan.open import count_groups
 from fairbench_cli.audit.scan.tally import Slice, Tally
 from fairbench_cli.audit.show.tables import csv_text, json_text
-from fairbench_cli.base.errors import ArgumentError, Flag, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.text import counted_words
+from fairbench_cli.base.errors import (
+    ArgumentError,
+    Flag,
+    Problem,
+    UserError,
+    format_value,
+    suggest,
+    user_error,
+)
+from fairbench_cli.base.text import format_count
 from fairbench_cli.document import charts
 from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown
@@ -186,7 +194,7 @@ class AuditPlan:
         return notebook(plan_document(self))
 
     def __repr__(self) -> str:
-        many = counted_words(len(self.compared), "comparison")
+        many = format_count(len(self.compared), "comparison")
         return f"<Plan of {many}: {writing.thousands(self.total)} rows>"
 
 
@@ -277,7 +285,7 @@ def _sizes(text: str) -> dict[str, int]:
     found = [SIZE.fullmatch(part) for part in text.split(",")]
     sizes = {match[1]: int(match[2]) for match in found if match}
     if len(sizes) < len(found):
-        what = f"{shown(text)} is no file, and no list of group sizes"
+        what = f"{format_value(text)} is no file, and no list of group sizes"
         raise user_error(what, "name a file, or write white=1000,black=200")
     return sizes
 
@@ -287,7 +295,7 @@ def _slice(attribute: str, sizes: Any) -> Slice:
     if not isinstance(sizes, Mapping) or not all(
         isinstance(rows, int | np.integer) and 0 < rows <= MOST_ROWS for rows in sizes.values()
     ):
-        what = f"the sizes of {shown(attribute)} are not whole numbers from 1 to 1e12, by group"
+        what = f"the sizes of {format_value(attribute)} are not whole numbers from 1 to 1e12, by group"
         raise user_error(what, 'write {"white": 1000, "black": 200}')
     named = {str(name): int(rows) for name, rows in sorted(sizes.items(), key=lambda item: str(item[0]))}
     n = np.zeros((len(named), 2, 2))
@@ -343,7 +351,7 @@ def plan_document(plan: AuditPlan) -> Document:
     config = plan.config
     rule = plan.criterion
     allowed = f"{rule.tau:g} to {1 / rule.tau:.3g}"
-    family = counted_words(plan.family, "comparison")
+    family = format_count(plan.family, "comparison")
     if config.counted < 1:
         counted = f"; the rate counts {writing.percent(config.counted)} of the rows"
     else:
@@ -518,12 +526,16 @@ def _chart(one: PlannedPair, plan: AuditPlan) -> Chart:
         ]
         lines.append(charts.ChartLine(f"rate of the reference {rate:g}", points))
     at = y.at(plan.criterion.tau)
-    limit = charts.stroke("here", f"M{charts.short(x.start, at)}H{charts.short(x.end)}", "τ", dashes="3 2")
+    limit = charts.stroke(
+        "here", f"M{charts.format_numbers(x.start, at)}H{charts.format_numbers(x.end)}", "τ", dashes="3 2"
+    )
     here = charts.stroke(
-        "here", f"M{charts.short(x.at(both), y.start)}V{charts.short(y.end)}", "rows at hand"
+        "here",
+        f"M{charts.format_numbers(x.at(both), y.start)}V{charts.format_numbers(y.end)}",
+        "rows at hand",
     )
     title = f"{one.group} against {one.reference}: the largest ratio that fails"
-    svg = charts.plot(
+    svg = charts.plot_lines(
         f"{title}; the numbers are in the table",
         *(x, y, lines, "rows of both groups"),
         "dashed: the limit; upright: the rows at hand",

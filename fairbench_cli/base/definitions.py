@@ -11,7 +11,7 @@ from inspect import unwrap
 from types import FunctionType, ModuleType
 from typing import Any
 
-from fairbench_cli.base.plugins import packages_of
+from fairbench_cli.base.plugins import installed_packages
 
 AT_ONCE = ("listcomp", "setcomp", "dictcomp", "genexpr", "lambda")
 """What the tables of symbols call functions that may run while their class is being defined."""
@@ -62,7 +62,11 @@ def is_installed(module: str) -> bool:
     root = module.partition(".")[0]
     if root == "__main__":
         return False
-    return root in sys.stdlib_module_names or root == __name__.partition(".")[0] or bool(packages_of(root))
+    return (
+        root in sys.stdlib_module_names
+        or root == __name__.partition(".")[0]
+        or bool(installed_packages(root))
+    )
 
 
 def public_name(thing: Any) -> str:

@@ -65,14 +65,14 @@ class Flag:
         return f"--{name} {shlex.quote(str(given))}"
 
 
-Words = str | Flag | tuple[str | Flag, ...]
+MessageText = str | Flag | tuple[str | Flag, ...]
 """What a message says: text, an option, or parts of both in a row."""
 
 
-def spelled(words: Words, surface: Surface = "command line") -> str:
+def spell(words: MessageText, surface: Surface = "command line") -> str:
     """Return words as text, with options as they are written there.
 
-    >>> spelled(("use ", Flag("ties", "include"), ", or name fewer"), "python")
+    >>> spell(("use ", Flag("ties", "include"), ", or name fewer"), "python")
     'use ties="include", or name fewer'
     """
     if isinstance(words, tuple):
@@ -96,16 +96,16 @@ class Problem:
         ``file:line``, an option, or empty.
     """
 
-    what: Words
-    fix: Words
+    what: MessageText
+    fix: MessageText
     where: str | Flag = ""
 
     def spelled(self, surface: Surface) -> "Problem":
         """Return it as plain text, with options as they are written there."""
-        return Problem(*(spelled(words, surface) for words in (self.what, self.fix, self.where)))
+        return Problem(*(spell(words, surface) for words in (self.what, self.fix, self.where)))
 
     def __str__(self) -> str:
-        what, fix, where = (_one_line(spelled(words)) for words in (self.what, self.fix, self.where))
+        what, fix, where = (_one_line(spell(words)) for words in (self.what, self.fix, self.where))
         return f"{where}{': ' if where else ''}error: {what}\n  fix: {fix}"
 
 
@@ -128,7 +128,7 @@ class ArgumentError(UserError, TypeError):
     """A call from Python with an argument that is not known, or does not fit the others."""
 
 
-def user_error(what: Words, fix: Words, where: str | Flag = "") -> UserError:
+def user_error(what: MessageText, fix: MessageText, where: str | Flag = "") -> UserError:
     """Return the error for a single mistake.
 
     >>> print(user_error("no such file: x.yaml", "check the path"))
@@ -138,10 +138,10 @@ def user_error(what: Words, fix: Words, where: str | Flag = "") -> UserError:
     return UserError(Problem(what, fix, where))
 
 
-def nearest(word: str, known: Iterable[str]) -> str | None:
+def find_nearest(word: str, known: Iterable[str]) -> str | None:
     """Return the known name that is nearest to a word, in any case.
 
-    >>> nearest("Nmae", ["name", "seed"]), nearest("xyz", ["name", "seed"])
+    >>> find_nearest("Nmae", ["name", "seed"]), find_nearest("xyz", ["name", "seed"])
     ('name', None)
     """
     by_lower = {name.lower(): name for name in sorted(known, reverse=True)}
@@ -164,7 +164,7 @@ def suggest(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     if not names:
         return "remove it"
-    near = nearest(word, names)
+    near = find_nearest(word, names)
     if near is not None:
         return f'did you mean "{near}"?'
     if len(names) > MOST_NAMES:
@@ -174,10 +174,10 @@ def suggest(word: str, known: Iterable[str]) -> str:
     return f"use one of: {', '.join(names[:MOST_NAMES])}{more}"
 
 
-def shown(value: Any) -> str:
+def format_value(value: Any) -> str:
     """Return a value as it looks in a YAML file, on one line and not too long.
 
-    >>> print(shown(None), shown(True), shown("x"), shown([1, {"a": 0.5}]))
+    >>> print(format_value(None), format_value(True), format_value("x"), format_value([1, {"a": 0.5}]))
     null true "x" [1, {"a": 0.5}]
     """
     text = json.dumps(value, ensure_ascii=False, default=str)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.base.text import shown_path
+from fairbench_cli.base.text import format_path
 
 PREFIX = "fairbench-"
 HELD = "held"
@@ -23,10 +23,10 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 """Of `os.open`: follow no link, and wait for nobody at the other end of a pipe."""
 
 
-def shipped(folder: str) -> Path:
+def shipped_folder(folder: str) -> Path:
     """Return a folder that comes with fairbench: it is in an installed package, or next to it in a checkout.
 
-    >>> (shipped("configs") / "quickstart.yaml").is_file()
+    >>> (shipped_folder("configs") / "quickstart.yaml").is_file()
     True
     """
     package = Path(__file__).parents[1]
@@ -86,12 +86,12 @@ def write_bytes(path: Path, content: bytes) -> None:
         When it cannot be written; what was there before stays.
     """
     if path.is_dir():
-        raise user_error(f"cannot write {shown_path(path)}: it is a folder", "name a file")
+        raise user_error(f"cannot write {format_path(path)}: it is a folder", "name a file")
     try:
         _write_all({path.resolve(): content})
     except OSError as error:
         fix = "check the folder, its permissions and the free space"
-        raise user_error(f"cannot write {shown_path(path)}: {error.strerror}", fix) from None
+        raise user_error(f"cannot write {format_path(path)}: {error.strerror}", fix) from None
 
 
 def write_files(folder: Path, texts: Mapping[str, str]) -> None:
@@ -110,7 +110,7 @@ def write_files(folder: Path, texts: Mapping[str, str]) -> None:
         if new:
             with suppress(OSError):
                 folder.rmdir()
-        what = f"cannot write to {shown_path(folder)}: {error.strerror}; nothing was written"
+        what = f"cannot write to {format_path(folder)}: {error.strerror}; nothing was written"
         raise user_error(what, "check the folder, its permissions and the free space") from None
 
 
@@ -127,7 +127,7 @@ def _write_all(contents: Mapping[Path, bytes]) -> None:
     """Write files next to their places, then move all of them there."""
     devices = [path for path in contents if path.exists() and not path.is_file()]  # /dev/null, a pipe
     for folder in {path.parent for path in contents if path not in devices}:
-        sweep_parts(folder)
+        remove_abandoned_files(folder)
     with ExitStack() as held:
         parts = {path: held.enter_context(_part(path)) for path in contents if path not in devices}
         for path, part in parts.items():
@@ -169,7 +169,7 @@ def _part(path: Path) -> Iterator[Path]:
             os.close(file)
 
 
-def sweep_parts(folder: Path) -> None:
+def remove_abandoned_files(folder: Path) -> None:
     """Remove what processes that were killed while they wrote a file have left in a folder."""
     left: list[str] = []
     with suppress(OSError), os.scandir(folder) as entries:  # it may be written, and not be listed
@@ -182,7 +182,7 @@ def sweep_parts(folder: Path) -> None:
             os.close(file)
 
 
-def keep_inputs(inputs: Iterable[str | Path], outputs: Iterable[str | Path], where: str) -> None:
+def refuse_overwriting(inputs: Iterable[str | Path], outputs: Iterable[str | Path], where: str) -> None:
     """Refuse outputs that are one of the inputs by any name: a link, another spelling of its path.
 
     Parameters
@@ -201,7 +201,7 @@ def keep_inputs(inputs: Iterable[str | Path], outputs: Iterable[str | Path], whe
     for path in outputs:
         same = read.get(_identity(path))
         if same is not None and _identity(path) is not None:
-            what = f"{shown_path(path)} would overwrite the input {shown_path(same)}"
+            what = f"{format_path(path)} would overwrite the input {format_path(same)}"
             raise user_error(what, "write to another file or folder", where)
 
 
@@ -224,7 +224,7 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def open_folder(folder: Path) -> None:
+def make_output_folder(folder: Path) -> None:
     """Make the folder of results and check that it can be written, before any work.
 
     Raises
@@ -254,7 +254,7 @@ def scratch_folder(place: Path | None = None) -> Iterator[Path]:
         place = Path(tempfile.gettempdir())
     else:
         place = place
-    sweep(place)
+    remove_abandoned_folders(place)
     folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=place))
     with ExitStack() as held:
         if sys.platform != "win32":  # which has no such locks, and moves and removes no open file
@@ -266,7 +266,7 @@ def scratch_folder(place: Path | None = None) -> Iterator[Path]:
         yield folder
 
 
-def sweep(place: Path) -> None:
+def remove_abandoned_folders(place: Path) -> None:
     """Remove the folders of processes that have ended without doing so."""
     for folder in place.glob(f"{PREFIX}*"):
         try:

@@ -7,10 +7,10 @@ Item = TypeVar("Item")
 Key = TypeVar("Key")
 
 
-def grouped(rows: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+def group_by(rows: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
     """Return rows by what they have in common, in the order in which they come.
 
-    >>> grouped(["ab", "c", "de"], len)
+    >>> group_by(["ab", "c", "de"], len)
     {2: ['ab', 'de'], 1: ['c']}
     """
     found: dict[Key, list[Item]] = {}

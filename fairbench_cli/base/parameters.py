@@ -37,11 +37,11 @@ class Parameters:
     open: bool = False
 
 
-def parameters_of(thing: Callable[..., Any]) -> Parameters:
+def inspect_parameters(thing: Callable[..., Any]) -> Parameters:
     """Return the parameters of a dataclass, of a class's ``__init__`` or of a function.
 
     >>> def make(depth: int, *, leaf=5, **more): ...
-    >>> found = parameters_of(make)
+    >>> found = inspect_parameters(make)
     >>> found.types, found.required, found.open
     ({'depth': <class 'int'>, 'leaf': typing.Any}, ('depth',), True)
     """
@@ -70,10 +70,10 @@ def parameters_of(thing: Callable[..., Any]) -> Parameters:
     )
 
 
-def accepts(function: Any) -> Mapping[str, inspect.Parameter]:
+def signature_parameters(function: Any) -> Mapping[str, inspect.Parameter]:
     """Return the parameters of a class's constructor, a method or a function; none if it has no signature.
 
-    >>> list(accepts(lambda X, y, labels=None: None)), dict(accepts(None))
+    >>> list(signature_parameters(lambda X, y, labels=None: None)), dict(signature_parameters(None))
     (['X', 'y', 'labels'], {})
     """
     try:
@@ -82,7 +82,7 @@ def accepts(function: Any) -> Mapping[str, inspect.Parameter]:
         return {}
 
 
-def checked(of: Any, value: Any) -> Any:
+def convert_value(of: Any, value: Any) -> Any:
     """Return a value of a config as the type that an annotation names; as it is where pydantic knows none.
 
     Raises
@@ -90,14 +90,14 @@ def checked(of: Any, value: Any) -> Any:
     pydantic.ValidationError
         When it is of another type.
 
-    >>> checked(float, 1), checked(tuple[int, ...], [1, 2]), checked(Any, [1])
+    >>> convert_value(float, 1), convert_value(tuple[int, ...], [1, 2]), convert_value(Any, [1])
     (1.0, (1, 2), [1])
     """
-    return check_of(of)(value)
+    return value_converter(of)(value)
 
 
-def check_of(of: Any) -> Callable[[Any], Any]:
-    """Return the check of many values against one annotation, as `checked` does it."""
+def value_converter(of: Any) -> Callable[[Any], Any]:
+    """Return the check of many values against one annotation, as `convert_value` does it."""
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(of)
     except PydanticUserError:  # a class of somebody's, which nothing in a config can be

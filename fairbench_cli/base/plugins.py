@@ -66,7 +66,7 @@ class CodeOrigin:
             _make_way(path.parent, others)
             return _attribute(module, name, self.target)
         package = self.target.rpartition(":")[0]
-        if self.version.startswith("sha256:") and version_of(package) != self.version:
+        if self.version.startswith("sha256:") and code_version(package) != self.version:
             raise SourceChanged(f"{package} has changed since the run began: run it again")
         return _attribute(_imported(package), name, self.target)
 
@@ -85,10 +85,10 @@ def is_file(name: str) -> bool:
     return name.rpartition(":")[0].endswith(".py")
 
 
-def short(name: str) -> str:
+def short_name(name: str) -> str:
     """Return the name of somebody's code in results: without the folder of its file.
 
-    >>> short("/home/me/mine.py:Thing"), short("sklearn.svm:SVC"), short("massaging")
+    >>> short_name("/home/me/mine.py:Thing"), short_name("sklearn.svm:SVC"), short_name("massaging")
     ('mine.py:Thing', 'sklearn.svm:SVC', 'massaging')
     """
     if is_file(name):
@@ -96,7 +96,7 @@ def short(name: str) -> str:
     return name
 
 
-def find(name: str, group: str, base: Path) -> CodeOrigin | None:
+def find_code(name: str, group: str, base: Path) -> CodeOrigin | None:
     """Return where the code is that a name stands for, imported and there; None for an unknown word.
 
     Parameters
@@ -116,18 +116,18 @@ def find(name: str, group: str, base: Path) -> CodeOrigin | None:
     if is_file(name):
         path, attribute = _split(name)
         path = (base / path.expanduser()).resolve()
-        origin = CodeOrigin(f"{path}:{attribute}", f"sha256:{digest_of(_sources(path))}")
+        origin = CodeOrigin(f"{path}:{attribute}", f"sha256:{digest_sources(_sources(path))}")
     elif is_plugin(name):
         module, _, attribute = name.rpartition(":")
         if not all(part.isidentifier() for part in (*module.split("."), *attribute.split("."))):
             fix = "write ./mine.py:NAME or package.module:NAME"
             raise user_error(f"{name} names neither a file of Python nor a module", fix)
         _imported(module)
-        origin = CodeOrigin(name, version_of(module))
+        origin = CodeOrigin(name, code_version(module))
     elif name.endswith(".py"):
         raise user_error(f"{name} does not say which class or function", f"write {name}:NAME")
     else:
-        installed = named_in_packages(group).get(name)
+        installed = entry_points_by_name(group).get(name)
         if installed is None:
             return None
         _imported(installed.module)
@@ -135,13 +135,13 @@ def find(name: str, group: str, base: Path) -> CodeOrigin | None:
         if package:
             version = f"{package.name} {package.version}"
         else:
-            version = version_of(installed.module)
+            version = code_version(installed.module)
         origin = CodeOrigin(f"{installed.module}:{installed.attr}", version)
     origin.load()
     return origin
 
 
-def named_in_packages(group: str) -> Mapping[str, EntryPoint]:
+def entry_points_by_name(group: str) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group by name; nothing is imported."""
     return {one.name: one for one in sorted(entry_points(group=group), key=lambda one: one.value)}
 
@@ -164,11 +164,11 @@ def _attribute(module: ModuleType, name: str, target: str) -> Any:
     for part in name.split("."):
         if not hasattr(thing, part):
             own = [key for key, value in vars(module).items() if callable(value) and not key.startswith("_")]
-            where = short(target).rpartition(":")[0]
+            where = short_name(target).rpartition(":")[0]
             raise user_error(f'{where} has no class or function "{name}"', suggest(name, own))
         thing = getattr(thing, part)
     if not callable(thing):
-        raise user_error(f"{short(target)} is neither a class nor a function", "name one that is")
+        raise user_error(f"{short_name(target)} is neither a class nor a function", "name one that is")
     return thing
 
 
@@ -180,7 +180,7 @@ def _sources(path: Path) -> dict[str, bytes]:
         raise user_error(what, "correct the path") from None
 
 
-def clashes(paths: Iterable[Path]) -> list[Problem]:
+def find_clashes(paths: Iterable[Path]) -> list[Problem]:
     """Return the modules of one name, next to files in different folders, that are not the same."""
     problems = []
     seen = dict[str, tuple[Path, bytes]]()
@@ -200,7 +200,7 @@ def _file_module(path: Path, version: str) -> tuple[ModuleType, tuple[str, ...]]
     Modules next to it can be imported from it, as when Python runs it.
     """
     sources = _sources(path)
-    if f"sha256:{digest_of(sources)}" != version:
+    if f"sha256:{digest_sources(sources)}" != version:
         raise SourceChanged(f"{path.name} has changed since the run began: run it again")
     others = tuple(sources)[1:]
     _forget(others)  # of an earlier version
@@ -288,18 +288,18 @@ def _import_error(name: str, error: BaseException, path: Path | None = None) -> 
 _packages = cache(packages_distributions)
 
 
-def packages_of(root: str) -> list[str]:
+def installed_packages(root: str) -> list[str]:
     """Return the names of the installed packages that a top-level module comes from."""
     return sorted(set(_packages().get(root, [])))
 
 
-def version_of(module: str) -> str:
+def code_version(module: str) -> str:
     """Return the version of an imported module's code.
 
     The versions of the packages that it comes from; the sha256 of its file, and of those of its folder that
     it imports, where it is in no package, or in one that is installed to be edited.
     """
-    names = packages_of(module.partition(".")[0])
+    names = installed_packages(module.partition(".")[0])
     edited = [name for name in names if '"editable": true' in (distribution(name).read_text(_DIRECT) or "")]
     spec = find_spec(module)
     if (names and not edited) or spec is None or spec.origin is None or not spec.origin.endswith(".py"):
@@ -307,7 +307,7 @@ def version_of(module: str) -> str:
         return ", ".join(packages) or f"python {platform.python_version()}"
     path = Path(spec.origin).resolve()
     above = module.count(".") + (path.name == "__init__.py")
-    return f"sha256:{digest_of(read_sources(path, path.parents[above]))}"
+    return f"sha256:{digest_sources(read_sources(path, path.parents[above]))}"
 
 
 _DIRECT = "direct_url.json"
@@ -333,10 +333,10 @@ def read_sources(path: Path, root: Path) -> dict[str, bytes]:
     return found
 
 
-def digest_of(sources: Mapping[str, bytes]) -> str:
+def digest_sources(sources: Mapping[str, bytes]) -> str:
     """Return the sha256 of a file or, of several, of the list of their names and sha256.
 
-    >>> digest_of({"mine.py": b"x = 1"})[:8], digest_of({"mine.py": b"import a", "a.py": b""})[:8]
+    >>> digest_sources({"mine.py": b"x = 1"})[:8], digest_sources({"mine.py": b"import a", "a.py": b""})[:8]
     ('8ff436de', '327e4446')
     """
     hashes = {name: hashlib.sha256(text).hexdigest() for name, text in sources.items()}

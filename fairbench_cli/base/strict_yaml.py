@@ -12,7 +12,7 @@ import yaml
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.files import read_text
 
-Place = tuple[str | int, ...]
+KeyPath = tuple[str | int, ...]
 
 DEEPEST = 50
 MOST_VALUES = (
@@ -40,15 +40,15 @@ class YamlDocument:
     """
 
     data: Any
-    spots: dict[Place, str]
+    spots: dict[KeyPath, str]
     name: str
 
-    def where(self, place: Place) -> str:
+    def where(self, place: KeyPath) -> str:
         """Return ``file:line`` (or the flag) of a value, or of the nearest thing around it.
 
         An index that the file does not have is of a value that stands without brackets.
         """
-        there: Place = ()
+        there: KeyPath = ()
         for part in place:
             if isinstance(part, str) or (*there, part) in self.spots:
                 there = (*there, part)
@@ -57,10 +57,10 @@ class YamlDocument:
         return self.spots.get(there, self.name)
 
 
-def without(spots: dict[Place, str], place: Place) -> dict[Place, str]:
+def remove_spots(spots: dict[KeyPath, str], place: KeyPath) -> dict[KeyPath, str]:
     """Return the spots less those of the value at `place` and all within it.
 
-    >>> without({(): "f:1", ("a",): "f:1", ("a", 0): "f:2", ("b",): "f:3"}, ("a",))
+    >>> remove_spots({(): "f:1", ("a",): "f:1", ("a", 0): "f:2", ("b",): "f:3"}, ("a",))
     {(): 'f:1', ('b',): 'f:3'}
     """
     return {key: spot for key, spot in spots.items() if key[: len(place)] != place}
@@ -136,10 +136,10 @@ def _composed(text: str) -> tuple[yaml.Node | None, tuple[yaml.TagToken, ...]]:
     return root, tuple(token for token in tokens if isinstance(token, yaml.TagToken))
 
 
-def scalar(text: str) -> Any:
+def parse_scalar(text: str) -> Any:
     """Return the value that an unquoted YAML word stands for.
 
-    >>> [scalar(word) for word in ("5", ".25", "no", "true", "007")]
+    >>> [parse_scalar(word) for word in ("5", ".25", "no", "true", "007")]
     [5, 0.25, 'no', True, '007']
     """
     if text in _WORDS:
@@ -173,11 +173,11 @@ def yaml_word(text: str) -> str:
     return written.strip()[1:-1]
 
 
-def laid_over(document: YamlDocument, settings: tuple[str, ...]) -> tuple[YamlDocument, list[Problem]]:
+def override_values(document: YamlDocument, settings: tuple[str, ...]) -> tuple[YamlDocument, list[Problem]]:
     r"""Return a document with ``key=value`` and ``key.key=value`` set; their spot is ``--set KEY``.
 
     >>> document = parse_yaml("name: x\nsample: {from: network}", "x.yaml")
-    >>> document, problems = laid_over(document, ("sample.beta=[0, 1]",))
+    >>> document, problems = override_values(document, ("sample.beta=[0, 1]",))
     >>> document.data["sample"], document.where(("sample", "beta", 1))
     ({'from': 'network', 'beta': [0, 1]}, '--set sample.beta')
     """
@@ -214,10 +214,10 @@ def _with(data: Any, keys: list[str], value: Any) -> dict[str, Any]:
     return inner | {keys[0]: _with(inner.get(keys[0]), keys[1:], value) if len(keys) > 1 else value}
 
 
-def _spots(spots: dict[Place, str], place: Place, flag: str) -> dict[Place, str]:
+def _spots(spots: dict[KeyPath, str], place: KeyPath, flag: str) -> dict[KeyPath, str]:
     """Return the spots with the flag as that of the value at `place` and of what was made around it."""
     made = {place[:n]: flag for n in range(1, len(place)) if place[:n] not in spots}
-    return without(spots, place) | made | {place: flag}
+    return remove_spots(spots, place) | made | {place: flag}
 
 
 class _Dumper(yaml.SafeDumper):
@@ -227,7 +227,7 @@ class _Dumper(yaml.SafeDumper):
 
 def _quoted_where_needed(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     """Return a text quoted if strict YAML would read it as something else; PyYAML knows the other cases."""
-    if isinstance(scalar(text), str) and text != "<<":
+    if isinstance(parse_scalar(text), str) and text != "<<":
         style = None
     else:
         style = "'"
@@ -248,13 +248,13 @@ class _Reader:
 
     name: str
     most: int
-    spots: dict[Place, str] = field(default_factory=dict)
+    spots: dict[KeyPath, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     def refuse(self, what: str, fix: str, line: int) -> None:
         self.problems.append(Problem(what, fix, f"{self.name}:{line + 1}"))
 
-    def plain(self, node: yaml.Node, place: Place, above: tuple[yaml.Node, ...]) -> Any:
+    def plain(self, node: yaml.Node, place: KeyPath, above: tuple[yaml.Node, ...]) -> Any:
         line = node.start_mark.line
         self.spots.setdefault(place, f"{self.name}:{line + 1}")
         if any(node is ancestor for ancestor in above):
@@ -269,10 +269,12 @@ class _Reader:
             return self._mapping(node, place, above)
         text = str(node.value)
         if getattr(node, "style", None) is None:
-            return scalar(text)
+            return parse_scalar(text)
         return text
 
-    def _mapping(self, node: yaml.MappingNode, place: Place, above: tuple[yaml.Node, ...]) -> dict[str, Any]:
+    def _mapping(
+        self, node: yaml.MappingNode, place: KeyPath, above: tuple[yaml.Node, ...]
+    ) -> dict[str, Any]:
         mapping: dict[str, Any] = {}
         for key_node, value_node in node.value:
             line = key_node.start_mark.line

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 
-from fairbench_cli.base.errors import shown
+from fairbench_cli.base.errors import format_value
 
 MOST_NAMED = 5
 
@@ -27,7 +27,7 @@ NO_VALUE = frozenset(
 
 
 @dataclass(frozen=True)
-class Twins:
+class SpellingVariants:
     """Values that differ in nothing that is likely meant.
 
     Parameters
@@ -42,7 +42,9 @@ class Twins:
     how: str
 
     def __str__(self) -> str:
-        write = shown if "look alike" not in self.how else json.dumps  # which shows what cannot be seen
+        write = (
+            format_value if "look alike" not in self.how else json.dumps
+        )  # which shows what cannot be seen
         if len(self.values) > MOST_NAMED:
             more = ", …"
         else:
@@ -50,15 +52,15 @@ class Twins:
         return f"{', '.join(map(write, self.values[:MOST_NAMED]))}{more} {self.how}"
 
 
-def twins_among(values: Iterable[str]) -> list[Twins]:
+def find_spelling_variants(values: Iterable[str]) -> list[SpellingVariants]:
     r"""Return which values differ in nothing that is seen or meant: capitals, a number's zeros, scripts.
 
-    >>> print(*twins_among(["Asian", "yes.", "asian", "b", "yes"]), sep="\n")
+    >>> print(*find_spelling_variants(["Asian", "yes.", "asian", "b", "yes"]), sep="\n")
     "Asian", "asian" differ in capitals only
     "yes.", "yes" differ in a dot at the end only
-    >>> print(*twins_among(["a b", "a\u00a0b"]))
+    >>> print(*find_spelling_variants(["a b", "a\u00a0b"]))
     "a b", "a\u00a0b" look alike, and differ in blanks, accents or unseen characters
-    >>> print(*twins_among(["01", "1", "C\u0430t", "Cat", "1.0"]), sep="\n")
+    >>> print(*find_spelling_variants(["01", "1", "C\u0430t", "Cat", "1.0"]), sep="\n")
     "01", "1", "1.0" differ in how the number is written only
     "C\u0430t", "Cat" look alike, and differ in a letter of another script
     """
@@ -67,22 +69,22 @@ def twins_among(values: Iterable[str]) -> list[Twins]:
         same = _as_latin(_looks(value)).casefold().rstrip(" .")
         if same:
             alike[Decimal(same) if _NUMBER.fullmatch(same) else same].append(value)
-    return [Twins(tuple(each), _difference(each)) for each in alike.values() if len(each) > 1]
+    return [SpellingVariants(tuple(each), _difference(each)) for each in alike.values() if len(each) > 1]
 
 
-def is_plain(value: str) -> bool:
+def has_plain_letters(value: str) -> bool:
     r"""Return whether a value is written with what people see and type: no unseen or foreign letters.
 
-    >>> is_plain("Male"), is_plain("Male\u200b"), is_plain("C\u0430t")
+    >>> has_plain_letters("Male"), has_plain_letters("Male\u200b"), has_plain_letters("C\u0430t")
     (True, False, False)
     """
     return _as_latin(_looks(value)) == value
 
 
-def short_for(values: Iterable[str]) -> list[str]:
+def find_abbreviations(values: Iterable[str]) -> list[str]:
     """Return which single letters may be short for the one value that begins with them.
 
-    >>> short_for(["F", "Female", "M", "Male", "Married"])
+    >>> find_abbreviations(["F", "Female", "M", "Male", "Married"])
     ['"F" may be short for "Female"']
     """
     known = list(values)
@@ -90,7 +92,7 @@ def short_for(values: Iterable[str]) -> list[str]:
     for letter in (value for value in known if len(value) == 1 and value.isalpha()):
         longer = [value for value in known if value != letter and value[:1].casefold() == letter.casefold()]
         if len(longer) == 1 and len(longer[0]) > 1:
-            found.append(f"{shown(letter)} may be short for {shown(longer[0])}")
+            found.append(f"{format_value(letter)} may be short for {format_value(longer[0])}")
     return found
 
 

@@ -18,9 +18,9 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
-from fairbench_cli.base.errors import Problem, Words, nearest, shown, spelled, suggest
-from fairbench_cli.base.plugins import short
-from fairbench_cli.base.strict_yaml import Place, YamlDocument
+from fairbench_cli.base.errors import MessageText, Problem, find_nearest, format_value, spell, suggest
+from fairbench_cli.base.plugins import short_name
+from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument
 from fairbench_cli.base.text import SPELLINGS
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
@@ -66,14 +66,14 @@ _BOUNDS = {
 }
 
 
-Finding = tuple[Place, Problem]
+Finding = tuple[KeyPath, Problem]
 """What is wrong with a value, and its place within what was read."""
 
-Conflict = tuple[Place, Words, Words]
+Conflict = tuple[KeyPath, MessageText, MessageText]
 """What one part of a file makes wrong in another: where, what is wrong, what to do."""
 
 
-def usual(key: Any) -> Any:
+def usual_key(key: Any) -> Any:
     """Return the name of a key that may be spelled otherwise, too."""
     if isinstance(key, str):
         return SPELLINGS.get(key, key)
@@ -90,7 +90,9 @@ class StrictModel(BaseModel):
     def _read(cls, data: Any, handler: Any) -> Any:
         """Take keys in other spellings, too, and say of one that is not known what it may be."""
         if isinstance(data, dict) and SPELLINGS.keys() & data.keys():
-            data = {usual(key) if usual(key) not in data else key: value for key, value in data.items()}
+            data = {
+                usual_key(key) if usual_key(key) not in data else key: value for key, value in data.items()
+            }
         try:
             return handler(data)
         except ValidationError as error:
@@ -122,7 +124,7 @@ class FileModel(StrictModel):
         return copy
 
 
-def mistake(what: str, fix: Words) -> PydanticCustomError:
+def mistake(what: str, fix: MessageText) -> PydanticCustomError:
     """Return the error that a validator raises, with a message and a fix of its own, about the value.
 
     >>> str(mistake("low must be below high", "swap them"))
@@ -131,7 +133,7 @@ def mistake(what: str, fix: Words) -> PydanticCustomError:
     return PydanticCustomError("mistake", "{what}", {"what": what, "fix": fix})
 
 
-def refused(*findings: Finding) -> ValidationError:
+def refusal(*findings: Finding) -> ValidationError:
     """Return the error that a validator raises with whole messages, each about a place within the value.
 
     A problem that is somewhere else, in another file, says where.
@@ -143,7 +145,7 @@ def refused(*findings: Finding) -> ValidationError:
                 "type": PydanticCustomError(
                     "refused",
                     "{what}",
-                    {"what": spelled(one.what), "fix": spelled(one.fix), "where": spelled(one.where)},
+                    {"what": spell(one.what), "fix": spell(one.fix), "where": spell(one.where)},
                 ),
                 "loc": place,
                 "input": None,
@@ -168,8 +170,8 @@ def _with_keys(error: ValidationError, model: type[BaseModel]) -> Iterator[InitE
                 fix = f"write it under `{above[0]}`"
             else:
                 fix = suggest(key, known)
-            yield from _details(refused((place, Problem(f'unknown key "{key}"', fix))))
-        elif not (here and any(nearest(key, [str(place[0])]) for key in unknown)):
+            yield from _details(refusal((place, Problem(f'unknown key "{key}"', fix))))
+        elif not (here and any(find_nearest(key, [str(place[0])]) for key in unknown)):
             yield finding
 
 
@@ -214,7 +216,7 @@ class Several:
             listed = [value]
         if not isinstance(listed, list | tuple):
             return handler(listed)
-        twice = refused(*self._twice(listed))
+        twice = refusal(*self._twice(listed))
         try:
             found = handler(tuple(listed))
         except ValidationError as error:
@@ -230,9 +232,9 @@ class Several:
         for i, one in enumerate(listed if self.kind else ()):
             if isinstance(one, bool) or not isinstance(one, str | int | float):
                 continue
-            called = short(one) if isinstance(one, str) else one
+            called = short_name(one) if isinstance(one, str) else one
             if called in seen:
-                yield (i,), Problem(f"{self.kind} {shown(called)} is listed twice", "keep one")
+                yield (i,), Problem(f"{self.kind} {format_value(called)} is listed twice", "keep one")
             seen.add(called)
 
 
@@ -259,7 +261,7 @@ class Known:
 
     def _check(self, name: str) -> str:
         if name not in self.names:
-            raise refused(((), Problem(f'unknown {self.kind} "{name}"', suggest(name, self.names))))
+            raise refusal(((), Problem(f'unknown {self.kind} "{name}"', suggest(name, self.names))))
         return name
 
 
@@ -289,27 +291,27 @@ Fraction = Annotated[
 """A number between 0 and 1, which may be written as a quotient."""
 
 
-def problems_of(error: ValidationError, document: YamlDocument) -> Iterator[Problem]:
+def to_problems(error: ValidationError, document: YamlDocument) -> Iterator[Problem]:
     """Yield one problem per finding in a document."""
-    for place, problem in findings_of(error):
+    for place, problem in to_findings(error):
         yield Problem(problem.what, problem.fix, problem.where or document.where(place))
 
 
-def findings_of(error: ValidationError, *around: str) -> Iterator[Finding]:
+def to_findings(error: ValidationError, *around: str) -> Iterator[Finding]:
     """Yield one problem per finding in a value, and its place in it; `around` are the keys before it."""
     for finding in error.errors():
         if finding["type"] == "too_short" and finding["input"]:
             continue  # pydantic counts the items that are right; those that are not have their own finding
-        place: Place = tuple(part for part in finding["loc"] if part != "[key]")
+        place: KeyPath = tuple(part for part in finding["loc"] if part != "[key]")
         name = ".".join(part for part in (*around, *place) if isinstance(part, str))
         yield place, _problem(finding, name)
 
 
-def wording(finding: Any) -> tuple[str, str]:
+def describe_finding(finding: Any) -> tuple[str, str]:
     """Return the problem with a value, and what to do; the first continues "NAME …"."""
     kind = finding["type"]
     context = finding.get("ctx", {})
-    given = shown(finding.get("input"))
+    given = format_value(finding.get("input"))
     if kind in _PLAIN:
         what, fix = _PLAIN[kind]
         return f"{what}, not {given}", fix
@@ -333,7 +335,7 @@ def wording(finding: Any) -> tuple[str, str]:
     return f"{message}, not {given}", "correct the value"
 
 
-def in_file_order(problems: Iterable[Problem], name: str) -> list[Problem]:
+def sort_by_line(problems: Iterable[Problem], name: str) -> list[Problem]:
     """Return problems sorted by their line in the file `name`, each once; those from elsewhere come last."""
 
     def line(problem: Problem) -> float:
@@ -357,7 +359,7 @@ def _problem(finding: Any, name: str) -> Problem:
         else:
             of = ""
         return Problem(f"{of}{finding['ctx']['what']}", finding["ctx"]["fix"])
-    what, fix = wording(finding)
+    what, fix = describe_finding(finding)
     return Problem(f"{name} {what}", fix)
 
 

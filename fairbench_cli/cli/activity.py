@@ -7,7 +7,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from fairbench_cli.base.telling import Far
+from fairbench_cli.base.telling import PercentDone
 from fairbench_cli.base.text import printable
 
 QUICK = 1.0  # seconds; a command that takes less says nothing
@@ -32,9 +32,9 @@ class Activity:
         self._thread = Thread(target=self._watch, daemon=True)
         self._start = time.monotonic()
 
-    _far: Far | None
+    _far: PercentDone | None
 
-    def tell(self, what: str, far: Far | None = None) -> None:
+    def tell(self, what: str, far: PercentDone | None = None) -> None:
         """Say what is done from now on; `far` says how far it is, per cent."""
         self._what = what
         self._far = far

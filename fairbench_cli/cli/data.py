@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairbench_cli.base.errors import Problem, UserError, shown, suggest, user_error
+from fairbench_cli.base.errors import Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.files import make_folder, write_text
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.text import format_percent
 from fairbench_cli.cli.console import KEPT, fold, out, print_document, print_rows, print_text, say, talk
 from fairbench_cli.cli.options import DataDir, to
 
@@ -96,13 +96,13 @@ def show(
     kind = format_ or ("console" if output is None else ENDINGS.get(output.suffix.lower(), ""))
     if output is not None and kind in ("", "console"):
         if not kind:
-            what = f"no format is known for {shown(str(output))}"
+            what = f"no format is known for {format_value(str(output))}"
         else:
             what = "the console is no file"
         raise user_error(what, f"end its name in {', '.join(ENDINGS)}, or give --format", "--output")
     known = ("console", *FORMATS, "croissant")
     if kind not in known:
-        raise user_error(f"no format is called {shown(kind)}", suggest(kind, known), "--format")
+        raise user_error(f"no format is called {format_value(kind)}", suggest(kind, known), "--format")
     if kind == "croissant" and explain:
         raise user_error("Croissant has no place for it", "leave one of the two out", "--explain")
     with Activity(f"reading {name}"):
@@ -246,18 +246,18 @@ def check(
         fold(f"{trap.kind}: {trap.note.strip()} [{'; '.join(some)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
-            [leak.column, leak.how, percent_words(leak.accuracy), percent_words(max(leak.explained, 0))]
+            [leak.column, leak.how, format_percent(leak.accuracy), format_percent(max(leak.explained, 0))]
             for leak in checked.left_out_leaks
         ]
         title = f"columns that give {card.label.column} away, and are left out"
         print_rows(["column", "by", "right alone", "entropy explained"], rows, right=2, title=title)
-        say(f"Guessing is right on {percent_words(checked.guessing)} of rows.")
+        say(f"Guessing is right on {format_percent(checked.guessing)} of rows.")
     for kind in dict.fromkeys(one.kind for one in checked.noted):
         names = [one.column for one in checked.noted if one.kind == kind]
         fold(f"noted: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
         rows = [
-            [one.column, one.becomes, f"{one.cells:,}", percent_words(one.share)] for one in checked.missing
+            [one.column, one.becomes, f"{one.cells:,}", format_percent(one.share)] for one in checked.missing
         ]
         print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
         lost = checked.kept - checked.rows
@@ -266,7 +266,7 @@ def check(
             why = "missing values"
         else:
             why = "unknown outcomes"
-        say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({percent_words(lost / checked.kept)}).")
+        say(f"Rows left out for {why}: {lost:,} of {checked.kept:,} ({format_percent(lost / checked.kept)}).")
     number = len(checked.warnings)
     if not number:
         verdict = "no warning"
@@ -293,7 +293,12 @@ def _print_versions(first: str, second: str, versions: "TwoVersions") -> None:
     """Print what became of the rows of a data set in another version; exit code 1 with warnings."""
     _print_warnings(versions.warnings)
     rows = [
-        [f"{one.attribute} {one.group}".strip(), f"{one.before:,}", f"{one.after:,}", percent_words(one.kept)]
+        [
+            f"{one.attribute} {one.group}".strip(),
+            f"{one.before:,}",
+            f"{one.after:,}",
+            format_percent(one.kept),
+        ]
         + [f"{rate:.3f}" for rate in (one.rate_before, one.rate_after)]
         for one in versions.groups
     ]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from fairbench_cli.base.errors import UserError, suggest, user_error
-from fairbench_cli.base.files import keep_inputs, make_folder, write_bytes, write_text
+from fairbench_cli.base.files import make_folder, refuse_overwriting, write_bytes, write_text
 from fairbench_cli.cli.console import out, print_rows, say
 from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, to
 
@@ -73,7 +73,7 @@ def learn(
     """Learn structure and CPTs; hill-climbing and tabu agree arc for arc with R's bnlearn 5.2.1."""
     from fairbench_cli.cli.activity import Activity
 
-    keep_inputs([source], [output], "--output")
+    refuse_overwriting([source], [output], "--output")
     with Activity(f"reading {source}") as activity:
         from fairbench_cli.api.network import learn as learn_network
 
@@ -218,7 +218,7 @@ def sample(
         what = "without --bias what is recorded is true"
         raise user_error(what, "give --bias, or leave it out", "--truth")
     if str(output) != "-":
-        keep_inputs([net], [output], "--output")
+        refuse_overwriting([net], [output], "--output")
     biased = _biased(net, beta, bias, card, attribute, shift)
     text = biased.sample(n, seed, truth=truth).to_frame().to_csv(index=False, lineterminator="\n")
     if str(output) == "-":

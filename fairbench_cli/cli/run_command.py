@@ -48,8 +48,8 @@ def run(
     all_: AllTables = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
-    from fairbench_cli.base.telling import to_nobody
-    from fairbench_cli.base.text import counted_words
+    from fairbench_cli.base.telling import ignore_progress
+    from fairbench_cli.base.text import format_count
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_report, talk
     from fairbench_cli.cli.plan import bias_lines
@@ -74,7 +74,7 @@ def run(
 
         with ExitStack() as reading:
             if quiet:
-                tell = to_nobody
+                tell = ignore_progress
             else:
                 tell = reading.enter_context(Activity("reading")).tell
             filters = tuple(only or ())
@@ -88,7 +88,7 @@ def run(
                 of = ""
             else:
                 of = f" in shard {part}"
-            workers = counted_words(count, "worker")
+            workers = format_count(count, "worker")
             talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {workers}")
             for line in bias_lines(prepared):
                 talk(line)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fairbench_cli.base.errors import Problem, UserError
-from fairbench_cli.base.text import slugs
+from fairbench_cli.base.text import make_slugs
 from fairbench_cli.data.card import Card, DataFile, TrapKind
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.table import Column
@@ -69,7 +69,7 @@ def croissant(
     if problems:
         raise UserError(*problems)
     files = card.every_file
-    ids = slugs([file.name] for file in files)
+    ids = make_slugs([file.name] for file in files)
     authors, year = _published(card.citation)
     found: dict[str, Any] = {
         "@context": CONTEXT,
@@ -164,7 +164,7 @@ def _records(card: Card, file: str, columns: Sequence[Column]) -> dict[str, Any]
         columns = (*columns, Column(card.counts, ()))
     else:
         columns = columns
-    for column, at in zip(columns, slugs([column.name] for column in columns), strict=True):
+    for column, at in zip(columns, make_slugs([column.name] for column in columns), strict=True):
         own = card.column(column.name)
         if column.name == card.counts:
             kind = "sc:Integer"

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.base.errors import ArgumentError, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.strict_yaml import Place, yaml_word
+from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.strict_yaml import KeyPath, yaml_word
 from fairbench_cli.base.twins import NO_VALUE
 from fairbench_cli.data.card import UNKNOWN, Card
 from fairbench_cli.data.columns import (
@@ -172,7 +172,7 @@ def _joined(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
     frame = first.frame
     if others:
         frame = pd.DataFrame({name: joined([file.frame[name] for file in files]) for name in frame.columns})
-    missing: dict[str, Place] = {}
+    missing: dict[str, KeyPath] = {}
     for name, place in card.mentions():
         if name not in frame.columns and name not in card.made:
             missing.setdefault(name, place)
@@ -187,7 +187,7 @@ def _joined(card: Card, files: Sequence[TextCells]) -> pd.DataFrame:
             else:
                 found_in = card.separator
             if found_in != card.separator:
-                single += f"; separator: {shown(found_in)} would fit"
+                single += f"; separator: {format_value(found_in)} would fit"
             if len(known) > 1:
                 fix = suggest(name, known)
             else:
@@ -224,7 +224,7 @@ def _refuse_points(card: Card, cells: Cells) -> None:
     for cell in cells.unique():
         if "." in cell and cell not in known:
             fix = "write thousands without a point in the file, or recode the cell in the card"
-            raise Misfit(name, f'has {shown(cell)}, and the card says decimal: ","', fix, cell)
+            raise Misfit(name, f'has {format_value(cell)}, and the card says decimal: ","', fix, cell)
 
 
 def _kept(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
@@ -258,7 +258,7 @@ def _with_unknown(card: Card, frame: pd.DataFrame) -> pd.DataFrame:
             what = f'unknown_as: unfavourable needs one other value of "{label.column}", which has '
             fix = "recode the unfavourable values to one, or write another unknown_as"
             where = card.where("label", "unknown_as")
-            raise user_error(what + (" and ".join(map(shown, others)) or "none"), fix, where)
+            raise user_error(what + (" and ".join(map(format_value, others)) or "none"), fix, where)
         called = others[0]
     return frame.assign(**{label.column: replaced(cells, unknown, called)})
 
@@ -299,7 +299,7 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
         odd = [cell for cell in there if cell.lower() in NO_VALUE and cell not in gaps]
         numbers = [cell for cell in there if cell not in odd and cell not in gaps]
         if (kind := kind_of(numbers)) != "nominal":
-            some = "".join(f" and {shown(cell)}" for cell in odd)
+            some = "".join(f" and {format_value(cell)}" for cell in odd)
             what = (
                 f'column "{name}" has {len(numbers)} different numbers{some}, each of which would be a level'
             )
@@ -310,7 +310,7 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
             fix = f"list it under `columns`: {word}: {{kind: {kind}, bins: {{quantiles: 5}}{level}}}"
             empty = [""] if "" in there and "" not in card.missing else []
             if empty or odd:
-                fix += f", with missing: {shown([*empty, *odd, *card.missing])} in the card"
+                fix += f", with missing: {format_value([*empty, *odd, *card.missing])} in the card"
             yield Problem(what, f"{fix}; or as nominal or drop", card.where("columns"))
         elif levels > len(frame) / 2:
             what = f'column "{name}" has {levels} different values in {len(frame)} rows'
@@ -320,7 +320,7 @@ def _warnings(card: Card, frame: pd.DataFrame) -> Iterator[Problem]:
     unlabelled = label[label.isin(gaps)]
     if len(unlabelled):
         what = f'{len(unlabelled)} rows have no label in column "{card.label.column}"'
-        listed = shown(list(dict.fromkeys([*unlabelled, *card.missing])))
+        listed = format_value(list(dict.fromkeys([*unlabelled, *card.missing])))
         fix = (
             f"leave them out with missing: {listed} and missing_rows: drop, or give them a value with recode"
         )
@@ -646,7 +646,7 @@ def _refuse_gaps(card: Card, cells: Cells) -> "pd.Series[bool]":
         ways = "if_missing: median"
     fix = f"give column {name} {ways}, or leave its rows out with missing_rows: drop"
     if cell not in card.missing:
-        fix = f"write missing: {shown([*card.missing, cell])} in the card, and {fix}"
+        fix = f"write missing: {format_value([*card.missing, cell])} in the card, and {fix}"
     raise Misfit(name, f'should hold {kind} but has "{cell}"', fix, cell)
 
 

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from fairbench_cli.base.errors import Problem, UserError, shown, suggest
-from fairbench_cli.base.strict_yaml import Place, yaml_word
-from fairbench_cli.base.text import listed
-from fairbench_cli.base.twins import MOST_NAMED, NO_VALUE, twins_among
+from fairbench_cli.base.errors import Problem, UserError, format_value, suggest
+from fairbench_cli.base.strict_yaml import KeyPath, yaml_word
+from fairbench_cli.base.text import join_names
+from fairbench_cli.base.twins import MOST_NAMED, NO_VALUE, find_spelling_variants
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.columns import Misfit
 from fairbench_cli.data.table import Column, Roles
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # workers check groups of networks without it
 
 
 def absent(
-    card: Card, column: str, values: Iterable[str], present: Collection[str], place: Place, of: str = "data"
+    card: Card, column: str, values: Iterable[str], present: Collection[str], place: KeyPath, of: str = "data"
 ) -> Iterator[Problem]:
     """Yield a problem for each value of a column that is not there, as a card names it at `place`."""
     for value in values:
@@ -75,7 +75,7 @@ def _role_problems(
             what = f"two joint levels of {attribute} are spelt alike"
             problems.append(Problem(what, "recode one of their parts", card.where(*group)))
         return problems
-    named: list[tuple[str, tuple[str, ...], Place]] = [
+    named: list[tuple[str, tuple[str, ...], KeyPath]] = [
         (roles.label, (roles.favourable,), ("label", "favourable")),
         (attribute, roles.deprived, (*group, "deprived")),
         (attribute, roles.favoured, (*group, "favoured")),
@@ -139,7 +139,7 @@ def doubtful_values(card: Card, frame: "pd.DataFrame") -> Iterator[Misfit]:
         rows = {str(value): int(n) for value, n in frame[name].astype(object).value_counts().items()}
         known = named | set(own.levels or ())
         label = name == card.label.column
-        for twins in twins_among(rows):
+        for twins in find_spelling_variants(rows):
             new = [value for value in twins.values if value not in known]
             if not new or not (known & set(twins.values) or name in card.protected):
                 continue
@@ -166,7 +166,7 @@ def _no_outcomes(card: Card, name: str, rows: Mapping[str, int], known: set[str]
     found = [v for v in rows if v.lower() in NO_VALUE and v not in known and v not in ("", *card.missing)]
     if found:
         what = f"has {counted(found, rows)}, which would count as unfavourable"
-        listed = shown([*found, *card.missing])
+        listed = format_value([*found, *card.missing])
         fix = f"leave the rows out with missing: {listed} and missing_rows: drop; or, if it is an outcome"
         yield Misfit(name, what, f"{fix}, list {_levels(rows)}", found[0])
 
@@ -201,7 +201,7 @@ def counted(values: Iterable[str], rows: Mapping[str, int]) -> str:
     """
     words = [f"{_written(value)} ({rows[value]:,} row{'' if rows[value] == 1 else 's'})" for value in values]
     if len(words) > MOST_NAMED:
-        return listed(words, MOST_NAMED)
+        return join_names(words, MOST_NAMED)
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1]]))
 
 

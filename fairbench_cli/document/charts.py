@@ -116,7 +116,7 @@ class Axis:
         if self.names:
             wide = LETTER / 2 * max(map(len, self.names)) + LETTER
             every = math.ceil(wide * (len(self.names) - 1) / abs(self.end - self.start)) or 1
-            return [(self.at(i), shortened(name)) for i, name in enumerate(self.names) if i % every == 0]
+            return [(self.at(i), shorten(name)) for i, name in enumerate(self.names) if i % every == 0]
         if self.log:
             low = math.log2(self.low)
             high = math.log2(self.high)
@@ -156,22 +156,26 @@ def ratio_axis(ratios: Sequence[float], limits: Iterable[float], tau: float) -> 
 
 def element(tag: str, kind: str, said: str = "", inside: str = "", **attributes: str | float) -> str:
     """Return an element of the class `kind`, with what it shows as its title, without empty attributes."""
-    texts = {name: value if isinstance(value, str) else short(value) for name, value in attributes.items()}
+    texts = {
+        name: value if isinstance(value, str) else format_numbers(value) for name, value in attributes.items()
+    }
     written = "".join(f' {name.replace("_", "-")}="{value}"' for name, value in texts.items() if value)
     within = (f"<title>{escape(said)}</title>" if said else "") + inside
     return f'<{tag} class="{kind}"{written}' + (f">{within}</{tag}>" if within else "/>")
 
 
-def short(*places: float) -> str:
+def format_numbers(*places: float) -> str:
     """Write places with at most two decimals.
 
-    >>> short(12.0), short(0.126, 3.0)
+    >>> format_numbers(12.0), format_numbers(0.126, 3.0)
     ('12', '0.13 3')
     """
     return " ".join(f"{place:.2f}".rstrip("0").rstrip(".") for place in places)
 
 
-def text(kind: str, x: float, y: float, words: str, anchor: str = "start", *, bold: bool = False) -> str:
+def text_element(
+    kind: str, x: float, y: float, words: str, anchor: str = "start", *, bold: bool = False
+) -> str:
     """Return a text."""
     if bold:
         weight = "bold"
@@ -188,7 +192,7 @@ def stroke(kind: str, d: str, said: str = "", colour: str = SOFT, width: float =
 
 def mark(kind: str, d: str, x: float, y: float, said: str, colour: str = INK, fill: str = PAPER) -> str:
     """Return a small form at a place."""
-    where = f"translate({short(x, y)})"
+    where = f"translate({format_numbers(x, y)})"
     return element("path", kind, said, d=d, transform=where, stroke=colour, stroke_width=1.3, fill=fill)
 
 
@@ -202,7 +206,14 @@ def box(kind: str, axis: Axis, low: float, high: float, height: float, said: str
 
 def rule(kind: str, axis: Axis, value: float, height: float, said: str, dashes: str = "") -> str:
     """Return a vertical line at a value, around a height of 0."""
-    return stroke(kind, f"M{short(axis.at(value), -height / 2)}v{short(height)}", said, INK, 1.4, dashes)
+    return stroke(
+        kind,
+        f"M{format_numbers(axis.at(value), -height / 2)}v{format_numbers(height)}",
+        said,
+        INK,
+        1.4,
+        dashes,
+    )
 
 
 def whisker(axis: Axis, low: float, high: float, said: str, y: float = 0.0) -> str:
@@ -211,8 +222,8 @@ def whisker(axis: Axis, low: float, high: float, said: str, y: float = 0.0) -> s
         return ""
     left = axis.at(low)
     right = axis.at(high)
-    ends = f"M{short(left, y - 3)}v6M{short(right, y - 3)}v6"
-    return stroke("whisker", f"M{short(left, y)}H{short(right)}{ends}", said, INK, 1.3)
+    ends = f"M{format_numbers(left, y - 3)}v6M{format_numbers(right, y - 3)}v6"
+    return stroke("whisker", f"M{format_numbers(left, y)}H{format_numbers(right)}{ends}", said, INK, 1.3)
 
 
 def dot(axis: Axis, value: float, look: Look, said: str, y: float = 0.0) -> str:
@@ -227,7 +238,7 @@ def dot(axis: Axis, value: float, look: Look, said: str, y: float = 0.0) -> str:
 
 def arrow(axis: Axis, first: float, last: float, look: Look, said: str, drop: float) -> str:
     """Return a line from a value, above a height of 0, to another, below it."""
-    d = f"M{short(axis.at(first), -drop)}L{short(axis.at(last), drop)}"
+    d = f"M{format_numbers(axis.at(first), -drop)}L{format_numbers(axis.at(last), drop)}"
     return stroke(f"arrow {look}", d, said, COLOURS.get(look, SOFT), 2)
 
 
@@ -240,7 +251,7 @@ def strip(axis: Axis, low: float, high: float, look: Look, symbol: str, said: st
         parts.append(box("pattern", axis, low, high, 20, said, f"url(#{name}-{look})"))
     if right - left >= SYMBOL:
         parts.append(element("circle", "disc", said, cx=(left + right) / 2, cy=0, r=7.5, fill=PAPER))
-        parts.append(text("name", (left + right) / 2, 4, symbol, "middle", bold=True))
+        parts.append(text_element("name", (left + right) / 2, 4, symbol, "middle", bold=True))
     return "".join(parts)
 
 
@@ -286,14 +297,14 @@ def _placed(x: Axis, y: Axis, points: Iterable[Point]) -> list[Point]:
 
 def _through(places: Iterable[Point]) -> str:
     """Return the path through some places of a picture."""
-    return "M" + "L".join(short(x, y) for x, y, _ in places)
+    return "M" + "L".join(format_numbers(x, y) for x, y, _ in places)
 
 
 def _grid(x: Axis, y: Axis) -> Iterator[str]:
     """Yield a line and a text at each tick of the vertical axis."""
     for at, words in y.ticks():
-        yield stroke("grid", f"M{short(x.start, at)}H{short(x.end)}", colour="#d5d5d5")
-        yield text("tick", x.start - 5, at + 4, words, "end")
+        yield stroke("grid", f"M{format_numbers(x.start, at)}H{format_numbers(x.end)}", colour="#d5d5d5")
+        yield text_element("tick", x.start - 5, at + 4, words, "end")
 
 
 @dataclass(frozen=True)
@@ -317,14 +328,16 @@ def row_chart(
     parts = []
     for i, row in enumerate(rows):
         y = STEP * i + 17
-        parts.append(text("said" if row.muted else "name", SIDE, y, shortened(row.name), bold=not row.muted))
-        parts.append(text("said", WIDTH - SIDE, y, row.said, "end") if row.said else "")
+        parts.append(
+            text_element("said" if row.muted else "name", SIDE, y, shorten(row.name), bold=not row.muted)
+        )
+        parts.append(text_element("said", WIDTH - SIDE, y, row.said, "end") if row.said else "")
         parts.append(_moved(y + 13, *row.marks))
     for value, words in here:
         parts.append(_moved(bottom / 2 + 2, rule("here", axis, value, bottom - 4, words)))
-        parts.append(text("tick", axis.at(value), bottom + 29, words, _side(axis.at(value))))
+        parts.append(text_element("tick", axis.at(value), bottom + 29, words, _side(axis.at(value))))
     end = bottom + (34 if here else 20)
-    parts += [below(axis, bottom), text("tick", SIDE, end + 12, key) if key else ""]
+    parts += [horizontal_axis(axis, bottom), text_element("tick", SIDE, end + 12, key) if key else ""]
     return picture(title, end + (18 if key else 0), parts)
 
 
@@ -337,7 +350,7 @@ class ChartLine:
     limits: Sequence[Limits] = ()
 
 
-def plot(
+def plot_lines(
     title: str,
     x: Axis,
     y: Axis,
@@ -354,7 +367,12 @@ def plot(
     Names stand `beside` the ends of their lines, where the horizontal axis leaves room for them, or below;
     those of lines that are `known`, which the others are held against, above their ends.
     """
-    parts = [*_grid(x, y), under, below(x, y.start), text("tick", WIDTH / 2, y.start + 30, about, "middle")]
+    parts = [
+        *_grid(x, y),
+        under,
+        horizontal_axis(x, y.start),
+        text_element("tick", WIDTH / 2, y.start + 30, about, "middle"),
+    ]
     parts += [area(x, y, each.limits, i, f"{each.name}: interval") for i, each in enumerate(lines)]
     level = y.start + 48
     ends = []
@@ -366,13 +384,13 @@ def plot(
         if not beside:
             sample = [(float(at), level - 4, each.name) for at in (SIDE, SIDE + 17, SIDE + 34)]
             parts += [line(sample, i, each.name), scatter(sample[1:2], i)]
-            parts.append(text("name", SIDE + 42, level, shortened(each.name)))
+            parts.append(text_element("name", SIDE + 42, level, shorten(each.name)))
             level += 16
     parts += _known_lines(x, y, known)
     if beside:
         parts += _apart(ends, [], y.start)
         level -= 14
-    parts.append(text("tick", SIDE, level, key) if key else "")
+    parts.append(text_element("tick", SIDE, level, key) if key else "")
     return picture(title, level + (12 if key else -4), parts)
 
 
@@ -386,7 +404,7 @@ def _known_lines(x: Axis, y: Axis, known: Sequence[ChartLine]) -> Iterator[str]:
         near = next((at for at in ends if abs(at - level) < LINE), level)
         ends.setdefault(near, []).append(each.name)
     for level, names in ends.items():
-        yield text("tick", x.end, max(level - 3, y.end + 8), ", ".join(names), "end")
+        yield text_element("tick", x.end, max(level - 3, y.end + 8), ", ".join(names), "end")
 
 
 @dataclass(frozen=True)
@@ -416,7 +434,7 @@ class ForestRow:
     base: float | None = None
 
 
-def forest(
+def forest_table(
     title: str,
     heads: Sequence[str],
     rows: Sequence[ForestRow],
@@ -440,7 +458,7 @@ def forest(
     columns = "".join(f'<th scope="col" class="n">{head}</th>' for head in others)
     head = f'<tr><th scope="col" colspan="2">{about}</th>{columns}</tr>'
     places = "".join(
-        f'<span class="tick" style="left:{short(x)}%">{escape(said)}</span>' for x, said in ticks
+        f'<span class="tick" style="left:{format_numbers(x)}%">{escape(said)}</span>' for x, said in ticks
     )
     if others:
         empty = f'<td colspan="{len(others)}"></td>'
@@ -464,12 +482,12 @@ def forest(
 def _forest_row(row: ForestRow, ideal: float | None) -> str:
     parts = [_upright("zero", ideal), _upright("base", row.base)]
     if row.low is not None and row.high is not None:
-        low = short(row.low)
-        high = short(row.high)
+        low = format_numbers(row.low)
+        high = format_numbers(row.high)
         parts.append(f'<line class="ci {row.kind}" x1="{low}%" x2="{high}%" y1="50%" y2="50%"/>')
     if row.at is not None:
         form = f'<path class="mark {row.kind}" d="{FORMS[row.kind]}"><title>{escape(row.said)}</title></path>'
-        parts.append(f'<svg x="{short(row.at)}%" y="50%" overflow="visible">{form}</svg>')
+        parts.append(f'<svg x="{format_numbers(row.at)}%" y="50%" overflow="visible">{form}</svg>')
     cells = "".join(f'<td class="n">{_with_fine(*texts)}</td>' for texts in row.texts)
     svg = f'<svg role="img" aria-label="{escape(row.said)}" width="100%" height="24">{"".join(parts)}</svg>'
     name = _with_fine(row.name, row.note)
@@ -480,7 +498,7 @@ def _with_fine(words: str, fine: str) -> str:
     return escape(words) + (f' <span class="fine">{escape(fine)}</span>' if fine else "")
 
 
-def key(words: Iterable[tuple[Form, str]]) -> str:
+def form_list(words: Iterable[tuple[Form, str]]) -> str:
     """Return the meanings of the forms of marks, as a list."""
     items = "".join(
         f'<li><svg width="16" height="16" viewBox="-8 -8 16 16" aria-hidden="true"><path class="mark {form}" '
@@ -494,13 +512,13 @@ def _upright(kind: str, place: float | None) -> str:
     if place is None:
         at = ""
     else:
-        at = short(place)
+        at = format_numbers(place)
     if at:
         return f'<line class="{kind}" x1="{at}%" x2="{at}%" y2="100%"/>'
     return ""
 
 
-def cloud(
+def plot_paths(
     title: str,
     x: Axis,
     y: Axis,
@@ -525,10 +543,15 @@ def cloud(
     known : sequence of ChartLine
         What the techniques are held against.
     """
-    parts = [text("tick", SIDE, 10, above), *_grid(x, y)]
+    parts = [text_element("tick", SIDE, 10, above), *_grid(x, y)]
     if zero and x.low <= 0 <= x.high:
-        parts.append(stroke("here", f"M{short(x.at(0), y.start)}V{short(y.end)}", "", INK, 1, "3 3"))
-    parts += [below(x, y.start), text("tick", (x.start + x.end) / 2, y.start + 30, about, "middle")]
+        parts.append(
+            stroke("here", f"M{format_numbers(x.at(0), y.start)}V{format_numbers(y.end)}", "", INK, 1, "3 3")
+        )
+    parts += [
+        horizontal_axis(x, y.start),
+        text_element("tick", (x.start + x.end) / 2, y.start + 30, about, "middle"),
+    ]
     parts += [line(_placed(x, y, each.points), i, each.name) for i, each in enumerate(under)]
     tracks = [track for track in tracks if track.points]
     looks = [*[None] * len(known), *range(len(tracks))]
@@ -580,7 +603,7 @@ def _apart(names: Sequence[Point], marks: Iterable[Point], bottom: float) -> Ite
     taken = [(a - 5, b - 4, a + 5, b + 4) for a, b, _ in marks]
     rows = sorted(range(-MOST_ROWS, MOST_ROWS + 1), key=abs)
     for x, y, name in sorted(names, key=lambda one: one[1]):
-        wide = 6.2 * len(shortened(name))
+        wide = 6.2 * len(shorten(name))
         for row, left in ((row, left) for row in rows for left in (False, True)):
             if left:
                 start = x - 7 - wide
@@ -595,8 +618,12 @@ def _apart(names: Sequence[Point], marks: Iterable[Point], bottom: float) -> Ite
                     near = place[2]
                 else:
                     near = start
-                yield stroke("axis", f"M{short(x, y)}L{short(near, level)}", width=0.6) if row else ""
-                yield text("name", near, level + 4, shortened(name), "end" if left else "start")
+                yield (
+                    stroke("axis", f"M{format_numbers(x, y)}L{format_numbers(near, level)}", width=0.6)
+                    if row
+                    else ""
+                )
+                yield text_element("name", near, level + 4, shorten(name), "end" if left else "start")
                 break
 
 
@@ -609,15 +636,15 @@ def _overlap(one: Box, other: Box) -> bool:
 
 def picture(title: str, height: float, parts: Iterable[str], width: float = WIDTH) -> str:
     """Return an SVG; the title is for those who cannot see it."""
-    wide = short(width)
-    high = short(height)
+    wide = format_numbers(width)
+    high = format_numbers(height)
     size = f'viewBox="0 0 {wide} {high}" width="{wide}" height="{high}"'
     ink = f'font-family="system-ui, sans-serif" font-size="11" fill="{INK}"'
     about = f'role="graphics-document document" aria-label="{escape(title)}"'
     return f'<svg {about} {size} {ink} xmlns="http://www.w3.org/2000/svg">{"".join(parts)}</svg>'
 
 
-def shortened(name: str) -> str:
+def shorten(name: str) -> str:
     """Return a name that fits into a picture."""
     if len(name) <= MOST_NAME:
         return name
@@ -625,15 +652,15 @@ def shortened(name: str) -> str:
 
 
 def _moved(down: float, *parts: str) -> str:
-    return f'<g transform="translate(0 {short(down)})">{"".join(parts)}</g>'
+    return f'<g transform="translate(0 {format_numbers(down)})">{"".join(parts)}</g>'
 
 
-def below(axis: Axis, y: float) -> str:
+def horizontal_axis(axis: Axis, y: float) -> str:
     """Return a horizontal axis at a height, with texts at its ticks."""
     ticks = axis.ticks()
-    marks = "".join(f"M{short(x, y)}v4" for x, _ in ticks)
-    words = "".join(text("tick", x, y + 15, said, _side(x)) for x, said in ticks)
-    return stroke("axis", f"M{short(axis.start, y)}H{short(axis.end)}{marks}") + words
+    marks = "".join(f"M{format_numbers(x, y)}v4" for x, _ in ticks)
+    words = "".join(text_element("tick", x, y + 15, said, _side(x)) for x, said in ticks)
+    return stroke("axis", f"M{format_numbers(axis.start, y)}H{format_numbers(axis.end)}{marks}") + words
 
 
 def _side(x: float) -> str:

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import TypeVar
 
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import printable, slugs
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import make_slugs, printable
 from fairbench_cli.document.model import Document, Section, TableCell, TextTable
 
 _TEX = {letter: f"\\{letter}" for letter in "{}$&%#_"} | {letter: f"${letter}$" for letter in "<>|"}
@@ -63,7 +63,7 @@ def latex(document: Document) -> str:
     the last column of words becomes the heads of parts.
     """
     found = [one for section in document.sections for one in _tables(section)]
-    labels = slugs((*filter(None, [document.title]), title) for title, _ in found)
+    labels = make_slugs((*filter(None, [document.title]), title) for title, _ in found)
     floats = [
         _float(part, title, f"tab:{label}", document.facts)
         for (title, table), label in zip(found, labels, strict=True)
@@ -108,7 +108,7 @@ class _Layout:
             by = names.pop()
         else:
             by = None
-        rows = grouped(table.rows, lambda row: "" if by is None else row[by].whole)
+        rows = group_by(table.rows, lambda row: "" if by is None else row[by].whole)
         whole = cls(table, rows, names, [numbers])
         room = TEXT - sum(GAP + whole.name_width(j) for j in names)
         wide = [GAP + column_width(table, j) for j in numbers]

@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 
 from fairbench_cli.base.text import printable
-from fairbench_cli.document.model import Answer, Document, Section, TableCell, TextTable, Verdict, marked
+from fairbench_cli.document.model import Answer, Document, Section, TableCell, TextTable, Verdict, with_symbol
 
 Marks = dict[Verdict | None, str]
 
@@ -26,8 +26,8 @@ def markdown(document: Document) -> str:
 
 
 def _answer(answer: Answer, marks: Marks) -> Iterator[str]:
-    yield f"**{_escaped(marked(answer.headline.text, marks[answer.headline.verdict]))}**"
-    yield _list(marked(one.text, marks[one.verdict]) for one in answer.statements)
+    yield f"**{_escaped(with_symbol(answer.headline.text, marks[answer.headline.verdict]))}**"
+    yield _list(with_symbol(one.text, marks[one.verdict]) for one in answer.statements)
     if answer.open:
         yield "Not decided:"
         yield _list(answer.open)
@@ -37,7 +37,7 @@ def _answer(answer: Answer, marks: Marks) -> Iterator[str]:
 
 def _section(section: Section, marks: Marks, head: str = "##") -> Iterator[str]:
     if section.title:
-        yield f"{head} {_escaped(marked(section.title, marks[section.verdict]))}"
+        yield f"{head} {_escaped(with_symbol(section.title, marks[section.verdict]))}"
     yield from map(_paragraph, section.sentences)
     for table in section.tables:
         if table.title not in ("", section.title):
@@ -79,7 +79,7 @@ def _width(text: str) -> int:
 
 
 def _cell(cell: TableCell, marks: Marks) -> str:
-    return _escaped(marked(cell.whole, marks[cell.verdict]))
+    return _escaped(with_symbol(cell.whole, marks[cell.verdict]))
 
 
 def _list(items: Iterable[str]) -> str:

@@ -17,10 +17,10 @@ SYMBOLS: dict[Verdict, str] = {"pass": "✓", "fail": "✗", "undecided": "?"}
 UNTESTED: dict[Verdict, str] = {"pass": "(✓)", "fail": "(✗)", "undecided": "?"}
 
 
-def marked(text: str, mark: str) -> str:
+def with_symbol(text: str, mark: str) -> str:
     """Return a text after a symbol, if there is one.
 
-    >>> marked("fails", "✗"), marked("fails", "")
+    >>> with_symbol("fails", "✗"), with_symbol("fails", "")
     ('✗ fails', 'fails')
     """
     if mark:

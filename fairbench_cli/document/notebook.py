@@ -8,7 +8,7 @@ from pathlib import Path
 
 from fairbench_cli.base.files import write_text
 from fairbench_cli.base.text import printable
-from fairbench_cli.document.model import Chart, Document, Section, TableCell, TextTable, Verdict, marked
+from fairbench_cli.document.model import Chart, Document, Section, TableCell, TextTable, Verdict, with_symbol
 
 COLOURS: dict[Verdict, str] = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}
 
@@ -28,10 +28,10 @@ def notebook(document: Document) -> str:
     parts = []
     if answer := document.answer:
         first = f"<strong>{escape(answer.headline.text)}</strong>"
-        parts.append(_lines([marked(first, marks[answer.headline.verdict])]))
-        parts.append(_lines(marked(escape(one.text), marks[one.verdict]) for one in answer.statements))
+        parts.append(_lines([with_symbol(first, marks[answer.headline.verdict])]))
+        parts.append(_lines(with_symbol(escape(one.text), marks[one.verdict]) for one in answer.statements))
         parts += [figure(one.chart) for one in answer.statements if one.chart is not None][:1]
-        still = [marked(escape(text), marks["undecided"]) for text in answer.open]
+        still = [with_symbol(escape(text), marks["undecided"]) for text in answer.open]
         parts.append(_lines(["Not decided:", *still] if still else []))
         parts.append(_small([answer.consequence.text] if answer.consequence else []))
     parts.append(_small(document.facts))
@@ -105,7 +105,7 @@ def _list(notes: Iterable[str]) -> str:
 
 
 def _section(section: Section, marks: Marks) -> str:
-    title = marked(f"<strong>{escape(section.title)}</strong>", marks[section.verdict])
+    title = with_symbol(f"<strong>{escape(section.title)}</strong>", marks[section.verdict])
     parts = [f"<p>{title}</p>"] if section.title else []
     parts += [f"<p>{escape(sentence)}</p>" for sentence in section.sentences]
     parts += [_table(table, marks, section.title) for table in section.tables]
@@ -136,5 +136,5 @@ def _cells(row: Iterable[TableCell], sides: Iterable[str], marks: Marks) -> Iter
             fine = f" <small>{escape(cell.fine)}</small>"
         else:
             fine = ""
-        text = marked(f"{escape(cell.text)}{fine}", marks[cell.verdict])
+        text = with_symbol(f"{escape(cell.text)}{fine}", marks[cell.verdict])
         yield f'<td style="text-align: {side}">{text}</td>'

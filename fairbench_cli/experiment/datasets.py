@@ -15,7 +15,7 @@ from fairbench_cli.base.checksums import FIELD, digest
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, read_text
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.base.telling import Tell, to_nobody
+from fairbench_cli.base.telling import ProgressCallback, ignore_progress
 from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
 from fairbench_cli.data.locate import LocatedFiles, file_sha256, folders, has_network, locate
 from fairbench_cli.data.roles import checked_roles
@@ -179,7 +179,7 @@ class PreparedDataset:
 
 
 def prepare_datasets(
-    config: ExperimentConfig, data_dir: Path | None, tell: Tell = to_nobody
+    config: ExperimentConfig, data_dir: Path | None, tell: ProgressCallback = ignore_progress
 ) -> list[PreparedDataset]:
     """Find, load and check every data set of an experiment and learn its structure. Writes nothing.
 
@@ -215,7 +215,7 @@ def _prepare(
     config: ExperimentConfig,
     data_dir: Path | None,
     rows: "dict[LoadedAs, Dataset]",
-    tell: Tell,
+    tell: ProgressCallback,
 ) -> PreparedDataset:
     path = find_card(spec.card)
     card = read_card(path).with_unknown_as(spec.unknown_as)

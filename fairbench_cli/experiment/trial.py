@@ -25,10 +25,10 @@ import numpy as np
 from pydantic import ValidationError
 
 from fairbench_cli.base.errors import Problem, UserError, suggest
-from fairbench_cli.base.plugins import find, is_plugin, named_in_packages
+from fairbench_cli.base.plugins import entry_points_by_name, find_code, is_plugin
 from fairbench_cli.base.registry import Registry
 from fairbench_cli.base.text import printable
-from fairbench_cli.base.validation import findings_of
+from fairbench_cli.base.validation import to_findings
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible
 from fairbench_cli.classifiers.outputs import WrongOutput
@@ -381,7 +381,7 @@ def _trials(kind: Registry, entry: Any) -> list[Trial]:
     try:
         found = components.read_entries(kind, [entry], extra, components.ReadContext(Path()))
     except ValidationError as error:
-        raise UserError(*(problem for _, problem in findings_of(error))) from None
+        raise UserError(*(problem for _, problem in to_findings(error))) from None
     trials: dict[str, Trial] = {}
     for spec, more in found:
         tune = more.pop("tune", None)
@@ -411,12 +411,12 @@ def find_components(entry: Any) -> list[Trial]:
         raise UserError(Problem(what, "write NAME, or 'NAME: {parameter: value}' in quotes"))
     known: list[str] = []
     for kind in (INTERVENTIONS, CLASSIFIERS):
-        if name in kind or name in named_in_packages(kind.group):
+        if name in kind or name in entry_points_by_name(kind.group):
             return _trials(kind, entry)
-        known += [*kind, *named_in_packages(kind.group)]
+        known += [*kind, *entry_points_by_name(kind.group)]
     if not is_plugin(name) and not name.endswith(".py"):
         raise UserError(Problem(f'no technique or classifier is called "{name}"', suggest(name, known)))
-    origin = find(name, "", Path())
+    origin = find_code(name, "", Path())
     if origin is None:
         thing = None
     else:

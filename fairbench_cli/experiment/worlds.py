@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairbench_cli.base.checksums import digest, is_whole, seed_of, signed
+from fairbench_cli.base.checksums import add_checksum, derive_seed, digest, matches_checksum
 from fairbench_cli.base.errors import UserError
 from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.experiment.config.config import ExperimentConfig
@@ -104,7 +104,7 @@ def write_worlds(folder: Path, config: ExperimentConfig, datasets: Iterable[Prep
         if key not in known:
             known[key] = place.facts()
         facts += [[*place.named, *row] for row in known[key]]
-    text = json.dumps(signed({"worlds": worlds, "facts": facts}), ensure_ascii=False, allow_nan=False)
+    text = json.dumps(add_checksum({"worlds": worlds, "facts": facts}), ensure_ascii=False, allow_nan=False)
     write_text(path, text + "\n")
 
 
@@ -117,7 +117,7 @@ def _places(folder: Path, config: ExperimentConfig, datasets: Iterable[PreparedD
             continue
         network = network_of(prepared, folder / "networks")
         hidden = tuple(prepared.card.protected) if config.protected_columns == "all" else ()
-        seed = seed_of(config.seed, *prepared.name, "worlds")
+        seed = derive_seed(config.seed, *prepared.name, "worlds")
         edits = () if prepared.without_arc else prepared.edits
         bias = prepared.roles.label, prepared.roles.favourable, prepared.groups, edits
         worlds = UNBIASED, *config.worlds(prepared.spec)
@@ -135,7 +135,7 @@ def _kept(path: Path) -> tuple[list[Any], dict[str, list[list[Any]]]]:
     """Return the worlds of a file and their numbers by key; none of a file that is missing or damaged."""
     try:
         found: Mapping[str, Any] = json.loads(read_text(path)) if path.is_file() else {}
-        if not is_whole(found):
+        if not matches_checksum(found):
             return [], {}
         keys = {tuple(name): key for *name, key in found["worlds"]}
         of_place: dict[tuple[Any, ...], list[list[Any]]] = {name: [] for name in keys}

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fairbench_cli.base.errors import suggest
-from fairbench_cli.base.parameters import accepts
+from fairbench_cli.base.parameters import signature_parameters
 from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.data.table import Sample
 from fairbench_cli.interventions import foreign
@@ -61,7 +61,7 @@ UNKNOWN = (
 
 def is_technique(thing: Any) -> bool:
     """Return whether a class or an object has our ``fit(train, classifier, rng)``."""
-    return {"classifier", "rng"} <= set(accepts(getattr(thing, "fit", None)))
+    return {"classifier", "rng"} <= set(signature_parameters(getattr(thing, "fit", None)))
 
 
 def fault(thing: Any) -> tuple[str, str] | None:
@@ -97,7 +97,7 @@ def make(thing: Any, parameters: Mapping[str, Any]) -> Any:
     options = {name: value for name, value in parameters.items() if name in options_of(thing)}
     others = {name: value for name, value in parameters.items() if name not in options}
     # A function without a parameter that an adapter gives may return a technique.
-    needs_more = FILLED & set(accepts(thing)) - set(others)
+    needs_more = FILLED & set(signature_parameters(thing)) - set(others)
     if not isinstance(thing, type) and not options and not needs_more:
         made = thing(**others)
         if is_technique(made):
@@ -114,11 +114,15 @@ def shape_of(thing: Any) -> Shape | None:
     fit = getattr(kind, "fit", None)
     predicts = hasattr(kind, "predict")
     parts = [] if isinstance(thing, type) else list(getattr(thing, "__dict__", {}).values())
-    if "prot_attr" in accepts(kind) or "aif360" in roots or any(hasattr(part, "prot_attr") for part in parts):
+    if (
+        "prot_attr" in signature_parameters(kind)
+        or "aif360" in roots
+        or any(hasattr(part, "prot_attr") for part in parts)
+    ):
         if predicts or hasattr(kind, "fit_transform"):
             return "group-index"
         return None
-    parameters = accepts(fit)
+    parameters = signature_parameters(fit)
     passes_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values()) and "fairlearn" in roots
     if predicts and ("sensitive_features" in parameters or passes_on):
         return "sensitive-features"
@@ -147,13 +151,15 @@ def options_of(thing: Any) -> dict[str, tuple[Any, Any]]:
     """
     if is_technique(thing) or not takes(thing):
         return {}
-    constructor = accepts(thing)
+    constructor = signature_parameters(thing)
     if not isinstance(thing, type):
         return {name: option for name, option in ADAPTER_OPTIONS.items() if name not in constructor}
     shape = shape_of(thing)
     with_group = shape == "sensitive-features" or "sensitive_feature_ids" in constructor
-    with_group |= "sensitive_features" in accepts(getattr(thing, "transform", None))
-    with_group |= shape == "transformer" and "sensitive_features" in accepts(getattr(thing, "fit", None))
+    with_group |= "sensitive_features" in signature_parameters(getattr(thing, "transform", None))
+    with_group |= shape == "transformer" and "sensitive_features" in signature_parameters(
+        getattr(thing, "fit", None)
+    )
     post = "prefit" in constructor
     if shape == "group-index" and hasattr(thing, "predict"):
         post = foreign.post_processes(thing)
@@ -226,7 +232,7 @@ def adapt(
     """
     if not takes(thing):
         raise ValueError(UNKNOWN)
-    own = accepts(thing)
+    own = signature_parameters(thing)
     open_ended = any(one.kind is one.VAR_KEYWORD for one in own.values())
     for name in () if open_ended else set(parameters) - set(own):
         raise ValueError(f'it has no parameter "{name}": {suggest(name, own)}')

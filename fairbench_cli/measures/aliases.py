@@ -18,7 +18,7 @@ from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES, rate_by_group
 
-How = Literal["same", "swapped", "one plus", "largest of", "smallest of", "mean of"]
+Combination = Literal["same", "swapped", "one plus", "largest of", "smallest of", "mean of"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Alias:
     name: str
     source: str
     of: tuple[str, ...]
-    how: How = "same"
+    how: Combination = "same"
 
     @property
     def definition(self) -> str:
@@ -142,7 +142,7 @@ ALIASES: tuple[Alias, ...] = (
     Alias("false-negative-rate", _FAIRLEARN, ("fnr",)),
 )
 
-_COMBINE: dict[How, Callable[[Floats], Floats]] = {
+_COMBINE: dict[Combination, Callable[[Floats], Floats]] = {
     "same": lambda values: values[0],
     "swapped": lambda values: values[0],
     "one plus": lambda values: 1.0 + values[0],
@@ -152,7 +152,7 @@ _COMBINE: dict[How, Callable[[Floats], Floats]] = {
 }
 
 
-def defined(alias: Alias, known: Mapping[str, Metric]) -> Metric:
+def alias_metric(alias: Alias, known: Mapping[str, Metric]) -> Metric:
     """Return an alias as a metric, given those that define it."""
     parts = [known[name] for name in alias.of]
     first = parts[0]
@@ -267,17 +267,17 @@ def diavgall(counts: Counts) -> Floats:
     return np.where(np.isnan(reference), np.nan, np.where(total == 0, 1.0, divide(total, there)))
 
 
-def overall(counts: Counts, rate: str) -> Floats:
+def overall_rate(counts: Counts, rate: str) -> Floats:
     """Return a rate over all rows, a constant where it is 0/0 as in `group_rates`."""
     return group_rates(counts.all_rows, rate)[..., 0]
 
 
-def sensitive(counts: Counts, rate: str) -> Floats:
+def mean_of_group_rates(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) over the groups s, as `mean_over_all` and `group_rates` say."""
     return _of_rows(counts, mean_over_all(group_rates(counts, rate)))
 
 
-def comparative(counts: Counts, rate: str) -> Floats:
+def mean_comparison(counts: Counts, rate: str) -> Floats:
     """Return the mean of 1 − (X(r) − X(s)) over the other groups s, as `mean_over_all` and `group_rates` say.
 
     Where the reference has 1 and all others 0 the mean is 0, the most unfair, and is written as 1.
@@ -286,7 +286,7 @@ def comparative(counts: Counts, rate: str) -> Floats:
     return _of_rows(counts, mean_over_all(1 - (reference - others)))
 
 
-def comparative_ratio(counts: Counts, rate: str) -> Floats:
+def mean_ratio(counts: Counts, rate: str) -> Floats:
     """Return the mean of X(s) / X(r) over the other groups s, as `mean_over_all` and `quotient` say."""
     return _of_rows(counts, mean_over_all(quotient(*_sides(counts, rate))))
 
@@ -309,20 +309,20 @@ def _rules() -> dict[str, tuple[Callable[[Counts], Floats], str]]:
     of_rate = {rate: f"0/0 is {constant:g}" for rate, constant in WITHOUT_A_CASE.items()}
     of_mean = {rate: "; ".join(filter(None, (of_rate.get(rate), _ABSENT))) for rate in RATES}
     found: dict[str, tuple[Callable[[Counts], Floats], str]] = {
-        "tpr": (partial(overall, rate="tpr"), of_rate["tpr"]),
-        "tnr": (partial(overall, rate="tnr"), of_rate["tnr"]),
-        "bcr": (partial(overall, rate="bcr"), "TPR 0/0 is 0, TNR 0/0 is 1"),
+        "tpr": (partial(overall_rate, rate="tpr"), of_rate["tpr"]),
+        "tnr": (partial(overall_rate, rate="tnr"), of_rate["tnr"]),
+        "bcr": (partial(overall_rate, rate="bcr"), "TPR 0/0 is 0, TNR 0/0 is 1"),
         "dibinary": (dibinary, f"an absent group has rate 0; {_QUOTIENT}"),
     }
     for end in ("", "-binary"):
         found[f"diavgall{end}"] = diavgall, f"{_QUOTIENT}; a mean of 0 is 1"
         for name in SENSITIVE:
             rate, _ = _AVERAGED[name]
-            found[f"sensitive-{name}{end}"] = partial(sensitive, rate=rate), of_mean[rate]
+            found[f"sensitive-{name}{end}"] = partial(mean_of_group_rates, rate=rate), of_mean[rate]
         for rate in COMPARED:
             name = f"comparative-sensitive-{rate}"
-            found[name + end] = partial(comparative, rate=rate), of_mean[rate]
-            found[f"{name}-ratio{end}"] = partial(comparative_ratio, rate=rate), f"{_QUOTIENT}; {_ABSENT}"
+            found[name + end] = partial(mean_comparison, rate=rate), of_mean[rate]
+            found[f"{name}-ratio{end}"] = partial(mean_ratio, rate=rate), f"{_QUOTIENT}; {_ABSENT}"
     return found
 
 

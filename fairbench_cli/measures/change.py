@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.rates import RATES, selector
+from fairbench_cli.measures.rates import RATES, selection_matrix
 from fairbench_cli.measures.significance import normal_p
 
 KINDS = 8  # of rows: label × two decisions; or side × label × decision where the rows are not the same
@@ -177,7 +177,10 @@ def same_size_p(change: Floats, change_variance: Floats, total: Floats, total_va
 
 def _kinds(names: Sequence[str], paired: bool) -> tuple[list[Floats], list[Floats]]:
     """Return 1 where a rate counts a kind of row over, and under, the bar: (before, after) of (8, rates)."""
-    sums = [selector([RATES[name].above for name in names]), selector([RATES[name].below for name in names])]
+    sums = [
+        selection_matrix([RATES[name].above for name in names]),
+        selection_matrix([RATES[name].below for name in names]),
+    ]
     if paired:
         label, before, after = np.indices((2, 2, 2)).reshape(3, KINDS)
         over, under = ([each[2 * label + before], each[2 * label + after]] for each in sums)

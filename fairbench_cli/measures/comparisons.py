@@ -14,7 +14,7 @@ import numpy as np
 
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Groups, Metric
-from fairbench_cli.measures.rates import RATES, Rate, parts, rate_by_group
+from fairbench_cli.measures.rates import RATES, Rate, numerators_and_denominators, rate_by_group
 from fairbench_cli.measures.significance import two_proportions
 
 Values = Callable[[Counts, str], Floats]
@@ -174,7 +174,7 @@ COMPARISONS: dict[str, Comparison] = {
 }
 
 
-def metric_of(rate: Rate) -> Metric:
+def rate_metric(rate: Rate) -> Metric:
     """Return the rate over all rows as a metric."""
     return Metric(
         name=rate.name,
@@ -191,7 +191,7 @@ def metric_of(rate: Rate) -> Metric:
     )
 
 
-def composed(rate: Rate, comparison: Comparison) -> Metric:
+def comparison_metric(rate: Rate, comparison: Comparison) -> Metric:
     """Return ``RATE-COMPARISON`` as a metric."""
     ideal = rate.ideal if comparison.of_rate else comparison.ideal
     if comparison.groups == "pair":
@@ -218,10 +218,12 @@ def composed(rate: Rate, comparison: Comparison) -> Metric:
 
 def compositions() -> list[Metric]:
     """Return every rate over all rows, and every comparison of every rate that it has."""
-    found = [metric_of(rate) for rate in RATES.values()]
+    found = [rate_metric(rate) for rate in RATES.values()]
     for rate in RATES.values():
         untested = rate.of_all or bool(rate.mean_of)
-        found += [composed(rate, one) for one in COMPARISONS.values() if not (one.is_test and untested)]
+        found += [
+            comparison_metric(rate, one) for one in COMPARISONS.values() if not (one.is_test and untested)
+        ]
     return found
 
 
@@ -234,7 +236,7 @@ def _on(rate: Rate) -> Literal["predictions", "labels", "both"]:
 
 
 def _test(counts: Counts, rate: str) -> tuple[Floats, Floats]:
-    above, below = (side[..., 0] for side in parts(counts.pair.n, [rate]))
+    above, below = (side[..., 0] for side in numerators_and_denominators(counts.pair.n, [rate]))
     return two_proportions(above[..., 0], below[..., 0], above[..., 1], below[..., 1])
 
 

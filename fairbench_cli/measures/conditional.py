@@ -6,7 +6,7 @@ the labels give ``counts.of_labels()``.
 
 A stratum with one group only has nobody to compare with: the rate of the group that is there stands for both,
 so all of the difference that it makes counts as explained. What is explained and what is not then add up to
-the discrimination whatever the strata; `compared` says how many rows can be compared at all.
+the discrimination whatever the strata; `comparable_share` says how many rows can be compared at all.
 """
 
 import math
@@ -22,7 +22,7 @@ from fairbench_cli.measures.rows import (
     STEPS,
     Rows,
     cluster_strata,
-    counted,
+    count_by_stratum,
     distance_matrix,
     propensity_strata,
 )
@@ -70,12 +70,12 @@ def explained_difference(strata: Counts) -> Floats:
 
 def propensity_difference(rows: Rows) -> float:
     """Unexplained-difference over five ranges of P(s=g|X), by logistic regression, equally large."""
-    return float(unexplained_difference(counted(rows, propensity_strata(rows))))
+    return float(unexplained_difference(count_by_stratum(rows, propensity_strata(rows))))
 
 
 def cluster_difference(rows: Rows) -> float:
     """Unexplained-difference over ten clusters of X, by k-means (fixed seed)."""
-    return float(unexplained_difference(counted(rows, cluster_strata(rows))))
+    return float(unexplained_difference(count_by_stratum(rows, cluster_strata(rows))))
 
 
 def mean_within(values: Floats, strata: Counts) -> Floats:
@@ -101,7 +101,7 @@ def stratum_differences(strata: Counts) -> Floats:
     return discrimination(strata)
 
 
-def compared(strata: Counts) -> Floats:
+def comparable_share(strata: Counts) -> Floats:
     """Share of the rows that stand in a stratum with both groups; NaN when there are no rows."""
     both = (strata.group_total > 0).all(-1)
     return divide(np.where(both, strata.total, 0.0).sum(-1), strata.total.sum(-1))

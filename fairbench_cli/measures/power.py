@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.counts import Floats, as_floats, divide
-from fairbench_cli.measures.score_test import FEW_EXPECTED, equal_rates, expected, score_z
+from fairbench_cli.measures.score_test import FEW_EXPECTED, equal_rates, score_z, smallest_expected_count
 from fairbench_cli.measures.significance import normal_p, normal_quantile
 
 MOST_TABLES = 50_000  # that are gone through; with more rows the normal approximation is as good
@@ -34,7 +34,7 @@ TRIED = 14
 ZOOMS = 5
 SAME = 1e-9  # logarithms of ratios that differ by rounding alone
 
-Wanted = Literal["fails", "passes", "both"]
+Verdicts = Literal["fails", "passes", "both"]
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class TwoGroups:
     rate: float
     rule: Criterion
 
-    def chances(self, ratios: ArrayLike, wanted: Wanted = "both") -> Chances:
+    def chances(self, ratios: ArrayLike, wanted: Verdicts = "both") -> Chances:
         """Return how likely each verdict is, of several true ratios; NaN where a rate would be above 1.
 
         `wanted` is "fails", "passes" or "both"; what is not wanted may be 0.
@@ -190,7 +190,7 @@ def _binomial(counts: range, n: int, p: Floats) -> Floats:
 
 
 def approximate_chances(
-    n: ArrayLike, m: ArrayLike, rate: ArrayLike, ratio: ArrayLike, rule: Criterion, wanted: Wanted = "both"
+    n: ArrayLike, m: ArrayLike, rate: ArrayLike, ratio: ArrayLike, rule: Criterion, wanted: Verdicts = "both"
 ) -> Chances:
     """Return the chances by the normal approximation; arrays of one shape, also of many designs.
 
@@ -258,7 +258,7 @@ def _rejected(seen: Floats, n: Floats, m: Floats, rule: Criterion) -> tuple[Floa
     for sign in (-1, 1):
         limit = seen + (b + sign * root) / (2 * a)
         hits = np.clip(limit, 0.0, 1.0) * n
-        few = expected(hits, n, seen * m, m) < FEW_EXPECTED
+        few = smallest_expected_count(hits, n, seen * m, m) < FEW_EXPECTED
         found.append(np.where(few, limit + sign * (1 / n + 1 / m) / 2, limit))
     return found[0], found[1]
 
@@ -311,14 +311,14 @@ def rows_needed(
         edge = -math.log(rule.tau)
         inside = (q > 0) & (r > 0) & (np.maximum(q, q * r) < 1 - SAME)  # weights add up to nearly 1, too
         known = inside & (f > 0) & (f < 1) & (np.abs(away - edge) >= SAME)
-    verdicts: tuple[Wanted, Wanted] = ("fails", "passes")
+    verdicts: tuple[Verdicts, Verdicts] = ("fails", "passes")
     for wanted, some in zip(verdicts, (known & (away > edge), known & (away < edge)), strict=True):
         if some.any():
             found[some] = _least_rows(q[some], r[some], f[some], rule, power, wanted)
     return found
 
 
-def _least_rows(q: Floats, r: Floats, f: Floats, rule: Criterion, power: float, wanted: Wanted) -> Floats:
+def _least_rows(q: Floats, r: Floats, f: Floats, rule: Criterion, power: float, wanted: Verdicts) -> Floats:
     """Halve the logarithm of how many rows there may be."""
     low = np.log(2 / np.minimum(f, 1 - f))
     high = np.full(q.shape, math.log(MOST_ROWS))

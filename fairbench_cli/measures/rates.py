@@ -167,7 +167,9 @@ def _sum(counts: Counts, cells: tuple[str, ...]) -> Floats:
     return reduce(add, (counts.n[(..., *divmod(CELLS.index(cell), 2))] for cell in cells))
 
 
-def parts(n: Floats, names: Sequence[str], everybody: Floats | None = None) -> tuple[Floats, Floats]:
+def numerators_and_denominators(
+    n: Floats, names: Sequence[str], everybody: Floats | None = None
+) -> tuple[Floats, Floats]:
     """Return the sums over and under the bar of each rate.
 
     Parameters
@@ -185,21 +187,21 @@ def parts(n: Floats, names: Sequence[str], everybody: Floats | None = None) -> t
 
     Examples
     --------
-    >>> above, below = parts(np.array([[[5.0, 1], [2, 2]]]), ["fpr", "ppv"])
+    >>> above, below = numerators_and_denominators(np.array([[[5.0, 1], [2, 2]]]), ["fpr", "ppv"])
     >>> above.tolist(), below.tolist()
     ([[1.0, 2.0]], [[6.0, 3.0]])
     """
     chosen = [RATES[name] for name in names]
     cells = n.reshape(*n.shape[:-2], 4)
     all_cells = (n.sum(-3) if everybody is None else everybody).reshape(*n.shape[:-3], 1, 4)
-    below = selector([rate.below for rate in chosen])
+    below = selection_matrix([rate.below for rate in chosen])
     of_all = np.array([rate.of_all for rate in chosen])
     return (
-        cells @ selector([rate.above for rate in chosen]),
+        cells @ selection_matrix([rate.above for rate in chosen]),
         np.where(of_all, all_cells @ below, cells @ below),
     )
 
 
-def selector(sums: Sequence[tuple[str, ...]]) -> Floats:
+def selection_matrix(sums: Sequence[tuple[str, ...]]) -> Floats:
     """Return a matrix of cells × rates: 1 where the rate sums the cell."""
     return np.array([[cell in cells for cells in sums] for cell in CELLS], dtype=np.float64)

@@ -1,8 +1,8 @@
 """Every metric by name: compositions, functions, rows and aliases. A new one is a function and a line here.
 
 A metric that is defined on predictions and on labels stands here twice: under its name, of the predictions,
-and under its name with ``-of-labels``. `own_metric` makes an entry of a user's function; `aggregate` compares
-pairs of groups by a metric of two (the survey advises the maximum, Žliobaitė 2017).
+and under its name with ``-of-labels``. `custom_metric` makes an entry of a user's function; `aggregate`
+compares pairs of groups by a metric of two (the survey advises the maximum, Žliobaitė 2017).
 """
 
 import math
@@ -16,12 +16,12 @@ from typing import Any, Literal, get_type_hints
 import numpy as np
 
 from fairbench_cli.measures import conditional, functions, significance, situation
-from fairbench_cli.measures.aliases import ALIASES, defined, legacy_metrics
+from fairbench_cli.measures.aliases import ALIASES, alias_metric, legacy_metrics
 from fairbench_cli.measures.comparisons import compositions
 from fairbench_cli.measures.conditional import redlining_potential
 from fairbench_cli.measures.counts import PAIR, Counts, Floats, divide
 from fairbench_cli.measures.metric import OF_LABELS, Metric, Needs, Section
-from fairbench_cli.measures.rows import Rows, cluster_strata, counted, propensity_strata
+from fairbench_cli.measures.rows import Rows, cluster_strata, count_by_stratum, propensity_strata
 
 On = Literal["predictions", "labels", "both"]
 
@@ -65,7 +65,7 @@ def _metric(
 
 
 def _within_strata(function: Callable[[Counts], Floats], rows: Rows) -> Floats:
-    return function(counted(rows))
+    return function(count_by_stratum(rows))
 
 
 _INF = math.inf
@@ -193,7 +193,7 @@ def _within(metric: Metric) -> Metric:
 
 def _every() -> dict[str, Metric]:
     found = {metric.name: metric for metric in (*compositions(), *FUNCTIONS)}
-    found |= {alias.name: defined(alias, found) for alias in ALIASES}
+    found |= {alias.name: alias_metric(alias, found) for alias in ALIASES}
     for name in _ABSOLUTE:
         found |= {one.name: one for one in (_weighted(found[name]), _within(found[name]))}
     found |= legacy_metrics(found)
@@ -216,12 +216,12 @@ DEFAULT_METRICS = (
 )
 
 
-def spelled(name: str) -> str:
+def normalise_name(name: str) -> str:
     """Return a name as it stands here: fairlearn's underscores, Friedler's capitals and signs are understood.
 
-    >>> spelled("demographic_parity_difference"), spelled("DIbinary")
+    >>> normalise_name("demographic_parity_difference"), normalise_name("DIbinary")
     ('demographic-parity-difference', 'dibinary')
-    >>> spelled("sensitive-calibration+"), spelled("s-TPR")
+    >>> normalise_name("sensitive-calibration+"), normalise_name("s-TPR")
     ('sensitive-calibration-positive', 'sensitive-tpr')
     """
     text = name.lower().replace("_", "-")
@@ -232,9 +232,9 @@ def spelled(name: str) -> str:
     return text
 
 
-def find(name: str) -> Metric:
+def find_metric(name: str) -> Metric:
     """Return the entry of a metric, however it is spelled; `KeyError` when there is none."""
-    return METRICS[spelled(name)]
+    return METRICS[normalise_name(name)]
 
 
 def measure(name: str | Metric, data: Counts | Rows) -> Floats:
@@ -257,7 +257,7 @@ def measure(name: str | Metric, data: Counts | Rows) -> Floats:
     (0.75, 0.2333333333333334)
     """
     if isinstance(name, str):
-        metric = find(name)
+        metric = find_metric(name)
     else:
         metric = name
     given: Counts | Rows = data.counts() if metric.needs == "counts" and isinstance(data, Rows) else data
@@ -294,14 +294,14 @@ def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
     strata = {name: make(rows) for name, make in _OWN_STRATA.items() if name in requested.values()}
     near: dict[str, Any] = {}
     if not _NEIGHBOURS.keys().isdisjoint(requested.values()):
-        found = situation.look_up(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
+        found = situation.find_neighbours(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
         near = {name: of(found) for name, of in _NEIGHBOURS.items()}
     shared: dict[str, float] = {}
     for name, base in requested.items():
         if base in near:
             shared[name] = float(near[base][int(name != base)])
         elif base in strata:
-            of = counted(values[name.removeprefix(base)], strata[base])
+            of = count_by_stratum(values[name.removeprefix(base)], strata[base])
             shared[name] = float(conditional.unexplained_difference(of))
         else:
             shared[name] = float(measure(name, rows))
@@ -310,8 +310,8 @@ def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
 
 _OWN_STRATA = {"propensity-difference": propensity_strata, "cluster-difference": cluster_strata}
 _NEIGHBOURS = {
-    "situation-testing": situation.against,
-    "situation-testing-reverse": situation.in_favour,
+    "situation-testing": situation.share_treated_worse,
+    "situation-testing-reverse": situation.share_treated_better,
     "consistency": situation.mean_agreement,
 }
 
@@ -327,7 +327,7 @@ _ROWS = Rows(
 )
 
 
-def own_metric(name: str, function: Callable[[Any], Any]) -> Metric:
+def custom_metric(name: str, function: Callable[[Any], Any]) -> Metric:
     """Return the entry of a function; tried out on a few counts or rows.
 
     It takes `Counts` of the deprived and the favoured group, shape (..., 2, 2, 2), and returns one value per
@@ -341,9 +341,9 @@ def own_metric(name: str, function: Callable[[Any], Any]) -> Metric:
         When it takes other arguments, fails, or returns something else.
 
     >>> def gap(counts: Counts) -> object: return counts.group_total[..., 1] - counts.group_total[..., 0]
-    >>> own_metric("gap", gap).needs
+    >>> custom_metric("gap", gap).needs
     'counts'
-    >>> own_metric("gap", lambda counts: 0.5)
+    >>> custom_metric("gap", lambda counts: 0.5)
     Traceback (most recent call last):
     ValueError: returned shape () for counts of shape (3, 2, 2, 2), not (3,)
     """
@@ -387,7 +387,7 @@ Against = Literal["pairs", "rest", "reference"]
 How = Literal["maximum", "weighted-mean", "mean"]
 
 
-def pairs_of(counts: Counts, against: Against = "pairs") -> tuple[Counts, Floats]:
+def pair_groups(counts: Counts, against: Against = "pairs") -> tuple[Counts, Floats]:
     """Return the counts of pairs of groups, and what each counts in a weighted mean.
 
     Parameters
@@ -435,7 +435,7 @@ def aggregate(name: str, counts: Counts, against: Against = "pairs", how: How = 
     name : str
         Of the metric.
     counts, against
-        As for `pairs_of`.
+        As for `pair_groups`.
     how : {"maximum", "weighted-mean", "mean"}
         The value farthest from the ideal one (ratios on a log scale; the first of equals), with its sign; the
         mean weighted by the rows of the groups; the plain mean.
@@ -448,7 +448,7 @@ def aggregate(name: str, counts: Counts, against: Against = "pairs", how: How = 
     Raises
     ------
     ValueError
-        As `pairs_of`, and for the maximum of a metric that has no ideal value.
+        As `pair_groups`, and for the maximum of a metric that has no ideal value.
 
     Examples
     --------
@@ -456,13 +456,13 @@ def aggregate(name: str, counts: Counts, against: Against = "pairs", how: How = 
     >>> [float(aggregate("discrimination", three, how=how)) for how in ("maximum", "weighted-mean")]
     [0.75, 0.5]
     """
-    pairs, rows = pairs_of(counts, against)
+    pairs, rows = pair_groups(counts, against)
     values = measure(name, pairs)
     known = ~np.isnan(values)
     if how == "maximum":
-        if find(name).ideal is None:
+        if find_metric(name).ideal is None:
             raise ValueError(f"{name} has no ideal value to be farthest from; take a mean")
-        away = np.where(known, distance(find(name), values), -1.0)
+        away = np.where(known, distance(find_metric(name), values), -1.0)
         return np.asarray(np.take_along_axis(values, away.argmax(-1)[..., None], axis=-1)[..., 0])
     weights = np.where(known, rows if how == "weighted-mean" else 1.0, 0.0)
     # Not 0 × ∞: a pair that counts nothing must not undo the mean.
@@ -472,9 +472,9 @@ def aggregate(name: str, counts: Counts, against: Against = "pairs", how: How = 
 def distance(metric: Metric, values: Floats) -> Floats:
     """Return how far values are from the ideal of a metric, ratios on a log scale; NaN without one.
 
-    >>> distance(find("impact-ratio"), np.array([0.5, 1, 2, 0, np.nan])).round(3).tolist()
+    >>> distance(find_metric("impact-ratio"), np.array([0.5, 1, 2, 0, np.nan])).round(3).tolist()
     [0.693, 0.0, 0.693, inf, nan]
-    >>> distance(find("accuracy"), np.array([0.75, 1])).tolist()
+    >>> distance(find_metric("accuracy"), np.array([0.75, 1])).tolist()
     [0.25, 0.0]
     """
     if metric.ideal is None:

@@ -91,14 +91,14 @@ class Rows:
         columns = [np.empty((len(self.s), 0))]
         for j, nominal in enumerate(self.nominal):
             column = np.asarray(self.features)[:, [j]]
-            columns.append(column == np.unique(column)[1:] if nominal else standardised(column))
+            columns.append(column == np.unique(column)[1:] if nominal else standardise(column))
         return np.concatenate(columns, axis=1, dtype=np.float64)
 
 
-def standardised(column: ArrayLike) -> Floats:
+def standardise(column: ArrayLike) -> Floats:
     """Return numbers with mean 0 and standard deviation 1; zeros when all are the same.
 
-    >>> standardised([1.7e12 + 1, 1.7e12 + 3]).tolist(), standardised([0.1, 0.1, 0.1]).tolist()
+    >>> standardise([1.7e12 + 1, 1.7e12 + 3]).tolist(), standardise([0.1, 0.1, 0.1]).tolist()
     ([-1.0, 1.0], [0.0, 0.0, 0.0])
     """
     numbers = np.asarray(column, dtype=np.float64)
@@ -116,10 +116,10 @@ SEED = 0  # of whatever a measure draws: the same rows always give the same valu
 DECIMALS = 9  # to which numbers are the same: equal rows may differ in the last bits of a product
 
 
-def crossed(columns: Sequence[ArrayLike]) -> Ints:
+def cross_columns(columns: Sequence[ArrayLike]) -> Ints:
     """Return a stratum for every combination of values that occurs, numbered in sorted order.
 
-    >>> crossed([[0, 0, 1, 1], [5, 7, 5, 5]]).tolist()
+    >>> cross_columns([[0, 0, 1, 1], [5, 7, 5, 5]]).tolist()
     [0, 1, 2, 2]
     """
     at = np.unique(np.asarray(columns[0]), return_inverse=True)[1]
@@ -129,7 +129,7 @@ def crossed(columns: Sequence[ArrayLike]) -> Ints:
     return at
 
 
-def ranges(values: ArrayLike, parts: int, weights: Floats | None = None) -> tuple[Ints, Floats]:
+def cut_into_ranges(values: ArrayLike, parts: int, weights: Floats | None = None) -> tuple[Ints, Floats]:
     """Cut numbers into ranges of equal counts; equal numbers stay together, so ranges may be fewer.
 
     Parameters
@@ -149,7 +149,7 @@ def ranges(values: ArrayLike, parts: int, weights: Floats | None = None) -> tupl
 
     Examples
     --------
-    >>> codes, tops = ranges([1, 2, 2, 3, 9], 2)
+    >>> codes, tops = cut_into_ranges([1, 2, 2, 3, 9], 2)
     >>> codes.tolist(), tops.tolist()
     ([0, 0, 0, 1, 1], [2.0, 9.0])
     """
@@ -165,7 +165,9 @@ def ranges(values: ArrayLike, parts: int, weights: Floats | None = None) -> tupl
     return np.searchsorted(tops, numbers).astype(np.intp), tops
 
 
-def clusters(matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None, seed: int = SEED) -> Ints:
+def find_clusters(
+    matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None, seed: int = SEED
+) -> Ints:
     """Return the cluster of each row, of `k` found by k-means, or of fewer where fewer differ.
 
     Parameters
@@ -198,7 +200,7 @@ def clusters(matrix: Floats, k: int = CLUSTERS, weights: ArrayLike | None = None
 
 def cluster_strata(rows: Rows) -> Ints:
     """Cluster rows by their features, shape (rows,); `ValueError` without features."""
-    return clusters(distance_matrix(rows), weights=rows.weights)
+    return find_clusters(distance_matrix(rows), weights=rows.weights)
 
 
 def distance_matrix(rows: Rows) -> Floats:
@@ -226,11 +228,11 @@ def distance_matrix(rows: Rows) -> Floats:
         if nominal:
             parts.append((column[:, None] == np.unique(column)) / np.sqrt(2.0))
         else:
-            parts.append(standardised(column)[:, None])
+            parts.append(standardise(column)[:, None])
     return np.concatenate(parts, axis=1)
 
 
-def counted(rows: Rows, strata: NDArray[Any] | None = None) -> Counts:
+def count_by_stratum(rows: Rows, strata: NDArray[Any] | None = None) -> Counts:
     """Count rows by stratum, group, label and prediction, ``n`` of shape (strata, 2, 2, 2).
 
     Parameters
@@ -260,7 +262,7 @@ RANGES = 5
 STEPS = 1000  # enough for any fit that has a least loss; penalised ones have
 
 
-def propensity(rows: Rows) -> Floats:
+def estimate_propensity(rows: Rows) -> Floats:
     """P(s=g|X) of every row, by logistic regression (Rosenbaum & Rubin 1983; Calders et al. 2013).
 
     Numbers are standardised, levels one-hot, and coefficients penalised by their squares (C = 1), so that
@@ -292,7 +294,7 @@ def propensity_strata(rows: Rows) -> Ints:
     Five ranges take away nine tenths of the bias of what the propensity sums up (Rosenbaum & Rubin 1984).
     Rows with the same features stay together. All rows are one stratum when a group is empty.
     """
-    chances = propensity(rows)
+    chances = estimate_propensity(rows)
     if np.isnan(chances).any():
         return np.zeros(len(chances), dtype=np.intp)
-    return ranges(chances.round(DECIMALS), RANGES, rows.weights)[0]
+    return cut_into_ranges(chances.round(DECIMALS), RANGES, rows.weights)[0]

@@ -17,10 +17,10 @@ from fairbench_cli.measures.counts import Floats, as_floats, divide
 from fairbench_cli.measures.significance import fisher, normal_p, normal_quantile
 
 
-def wilson(above: ArrayLike, below: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
+def wilson_interval(above: ArrayLike, below: ArrayLike, confidence: float = 0.95) -> tuple[Floats, Floats]:
     """Interval of the rate above / below (Wilson 1927); NaN for 0/0.
 
-    >>> [round(float(limit), 4) for limit in wilson(0, 20)]
+    >>> [round(float(limit), 4) for limit in wilson_interval(0, 20)]
     [0.0, 0.1611]
     """
     x = np.asarray(above, dtype=np.float64)
@@ -60,7 +60,7 @@ def difference_interval(
 
 def _estimate(above: ArrayLike, below: ArrayLike, confidence: float) -> tuple[Floats, Floats, Floats]:
     """Return a rate and its Wilson limits."""
-    return (divide(above, below), *wilson(above, below, confidence))
+    return (divide(above, below), *wilson_interval(above, below, confidence))
 
 
 def _hypotenuse(one: Floats, other: Floats, rho: Floats) -> Floats:
@@ -194,16 +194,16 @@ def equal_rates(
     x, n, y, m = as_floats(above, below, ref_above, ref_below)
     p = normal_p(score_z(x, n, y, m, 1.0))
     whole = (x == np.rint(x)) & (n == np.rint(n)) & (y == np.rint(y)) & (m == np.rint(m))
-    exact = whole & (n > 0) & (m > 0) & (expected(x, n, y, m) < FEW_EXPECTED)
+    exact = whole & (n > 0) & (m > 0) & (smallest_expected_count(x, n, y, m) < FEW_EXPECTED)
     for at in map(tuple, np.argwhere(exact)):
         p[at] = fisher(*(round(float(part[at])) for part in (x, n, y, m)))
     return p, exact
 
 
-def expected(above: Floats, below: Floats, ref_above: Floats, ref_below: Floats) -> Floats:
+def smallest_expected_count(above: Floats, below: Floats, ref_above: Floats, ref_below: Floats) -> Floats:
     """Return the count that the emptiest cell of the 2 × 2 table expects at equal rates; NaN without rows.
 
-    >>> float(expected(*map(np.asarray, (3.0, 20.0, 9.0, 25.0))).round(3))
+    >>> float(smallest_expected_count(*map(np.asarray, (3.0, 20.0, 9.0, 25.0))).round(3))
     5.333
     """
     hits = above + ref_above
@@ -211,12 +211,12 @@ def expected(above: Floats, below: Floats, ref_above: Floats, ref_below: Floats)
     return divide(np.minimum(hits, total - hits) * np.minimum(below, ref_below), total)
 
 
-def outside_p(
+def outside_band_p(
     above: ArrayLike, below: ArrayLike, ref_above: ArrayLike, ref_below: ArrayLike, tau: ArrayLike
 ) -> Floats:
     """Return two-sided p-values of "the ratio lies from tau to 1/tau"; NaN for a denominator of 0.
 
-    >>> outside_p([45, 45], [150, 1500], [90, 900], [200, 2000], 0.8).round(4).tolist()
+    >>> outside_band_p([45, 45], [150, 1500], [90, 900], [200, 2000], 0.8).round(4).tolist()
     [0.2092, 0.0]
     """
     low = score_z(above, below, ref_above, ref_below, tau)

@@ -1,8 +1,8 @@
 """How well scores rank and predict, by group: AUC, Kolmogorov–Smirnov distances, Brier score, calibration.
 
 All but the calibration are sums over rows that come in order of their score, so a file of any length is read
-in ranges of scores: `start`, then `extend` for each range, lowest scores first; the sums of the last range
-are those of the file.
+in ranges of scores: `empty_sums`, then `add_cells` for each range, lowest scores first; the sums of the last
+range are those of the file.
 
 Intervals: AUC and Brier score lie in [0, 1], so each takes Wilson's interval (1927) of a rate with its
 variance, which never leaves [0, 1]. The variance of the AUC is that of DeLong, DeLong & Clarke-Pearson
@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.score_test import wilson
+from fairbench_cli.measures.score_test import wilson_interval
 from fairbench_cli.measures.significance import normal_quantile
 
 Ints = NDArray[np.int64]
@@ -119,13 +119,13 @@ class ScoreSums:
     from_reference: Floats
 
 
-def start(groups: int) -> ScoreSums:
+def empty_sums(groups: int) -> ScoreSums:
     """Return the sums over no rows."""
     shapes = (2,), (), (2, 4), (4,), (), (), ()
     return ScoreSums(*(np.zeros((groups, *shape)) for shape in shapes))
 
 
-def extend(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: Ints) -> ScoreSums:
+def add_cells(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: Ints) -> ScoreSums:
     """Return the sums after more cells, all of which have higher scores than those before.
 
     Parameters
@@ -151,8 +151,8 @@ def extend(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: I
     line = np.cumsum(first) - 1
     slot = 2 * line + cells.label[order]
     shape = (len(rows), 2)
-    weight = summed(slot, cells.weight[order], 2 * len(rows)).reshape(shape)
-    square = summed(slot, cells.square[order], 2 * len(rows)).reshape(shape)
+    weight = sum_at(slot, cells.weight[order], 2 * len(rows)).reshape(shape)
+    square = sum_at(slot, cells.square[order], 2 * len(rows)).reshape(shape)
     group = rows // many
     at = rows % many
     upto = _running(weight, group, sums.seen)
@@ -173,16 +173,16 @@ def extend(sums: ScoreSums, cells: ScoreCells, totals: ScoreTotals, reference: I
     e = (cells.score - cells.label) ** 2
     return ScoreSums(
         sums.seen + _by(group, weight, groups),
-        sums.wins + summed(group, weight[:, 1] * mine[:, 1], groups),
+        sums.wins + sum_at(group, weight[:, 1] * mine[:, 1], groups),
         sums.losses + _moments(group, lost, weight, square, groups),
         sums.errors + _moments(cells.group, e, cells.weight, cells.square, groups),
-        sums.scored + summed(cells.group, cells.weight * cells.score, groups),
+        sums.scored + sum_at(cells.group, cells.weight * cells.score, groups),
         _largest(sums.by_label, group, by_label),
         _largest(sums.from_reference, group, from_reference),
     )
 
 
-def summed(place: Ints, values: Floats, many: int) -> Floats:
+def sum_at(place: Ints, values: Floats, many: int) -> Floats:
     """Return the sums of values by place, shape (many,)."""
     return np.asarray(np.bincount(place, values, many), dtype=np.float64)
 
@@ -211,7 +211,7 @@ def _of_reference(
 
 
 def _by(group: Ints, values: Floats, groups: int) -> Floats:
-    return np.stack([summed(group, column, groups) for column in values.T], -1)
+    return np.stack([sum_at(group, column, groups) for column in values.T], -1)
 
 
 def _moments(group: Ints, e: Floats, weight: Floats, square: Floats, groups: int) -> Floats:
@@ -250,7 +250,7 @@ def _hanley_mcneil(value: Floats, rows: Floats) -> Floats:
     return divide(above * (1 - above) + (positives - 1) * one + (negatives - 1) * two, positives * negatives)
 
 
-def brier(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
+def brier_score(sums: ScoreSums, totals: ScoreTotals, confidence: float = 0.95) -> Estimate:
     """Return each group's mean of (score − label)² with its interval; scores are in [0, 1]. 0 is best."""
     weight, square, rows = (part.sum(-1) for part in (totals.weight, totals.square, totals.rows))
     errors = np.moveaxis(sums.errors, -1, 0)
@@ -280,13 +280,13 @@ def mean_score(sums: ScoreSums, totals: ScoreTotals) -> Floats:
     return divide(sums.scored, totals.weight.sum(-1))
 
 
-def minus(one: Estimate, other: Estimate) -> Estimate:
+def subtract(one: Estimate, other: Estimate) -> Estimate:
     """Return the difference of two independent estimates with its interval.
 
     Limits by squares of the distances from each estimate to its limits (Zou & Donner 2008, "MOVER"; for two
     Wilson intervals this is Newcombe 1998, method 10).
 
-    >>> [round(float(x), 3) for x in minus((0.8, 0.7, 0.88), (0.6, 0.5, 0.69))]
+    >>> [round(float(x), 3) for x in subtract((0.8, 0.7, 0.88), (0.6, 0.5, 0.69))]
     [0.2, 0.065, 0.328]
     """
     (p, p_low, p_high), (q, q_low, q_high) = (map(np.asarray, each) for each in (one, other))
@@ -313,7 +313,7 @@ def _bounded(value: Floats, variance: Floats, fewest: Floats, confidence: float)
     """
     worth = np.where(variance > 0, divide(value * (1 - value), variance), fewest)
     worth = np.where(worth > 0, worth, fewest)
-    low, high = wilson(value * worth, worth, confidence)
+    low, high = wilson_interval(value * worth, worth, confidence)
     return value, low, high
 
 
@@ -458,7 +458,7 @@ def _likelihood(blocks: Iterable[ScoreCells], beta: Floats) -> Floats:
         meat = cells.square * left**2
         parts = [-w * (wrong + np.log1p(small)), w * left, w * left * x]
         parts += [bend, bend * x, bend * x * x, meat, meat * x, meat * x * x]
-        sums += np.stack([summed(g, part, groups) for part in parts], -1)
+        sums += np.stack([sum_at(g, part, groups) for part in parts], -1)
     return sums
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from fairbench_cli.measures.counts import Counts, Floats, as_floats, deprived_and_favoured, divide
 from fairbench_cli.measures.functions import discrimination
-from fairbench_cli.measures.rows import Rows, standardised
+from fairbench_cli.measures.rows import Rows, standardise
 
 FEW_EXPECTED = 5  # below this expected count, Fisher's test instead of z
 
@@ -119,10 +119,10 @@ def fisher(above: int, below: int, ref_above: int, ref_below: int) -> float:
     return float(p[p <= seen * (1 + 1e-7)].sum() / p.sum())
 
 
-def alpha_of(confidence: float) -> float:
+def alpha_level(confidence: float) -> float:
     """Return the level below which p-values are significant: 0.05, where 1 - 0.95 is a little more.
 
-    >>> 1 - 0.95 > 0.05, alpha_of(0.95)
+    >>> 1 - 0.95 > 0.05, alpha_level(0.95)
     (True, 0.05)
     """
     return round(1 - confidence, 12)
@@ -329,7 +329,7 @@ def _slope(rows: Rows, of: Floats) -> tuple[float, float]:
     if not len(rows.s):
         return math.nan, math.nan
     others = np.column_stack([np.ones(len(rows.s)), rows.covariates()])
-    both = np.column_stack([rows.s, standardised(of)]).astype(np.float64)
+    both = np.column_stack([rows.s, standardise(of)]).astype(np.float64)
     found, _, rank, _ = np.linalg.lstsq(others, both, rcond=None)
     s, target = (both - others @ found).T
     degrees = len(rows.s) - int(rank) - 1

@@ -49,7 +49,7 @@ class Neighbours:
         return self.near_favoured - self.near_deprived
 
 
-def look_up(
+def find_neighbours(
     rows: Rows, k: int = NEIGHBOURS, outcomes: NDArray[np.int_] | None = None, most: int = MOST_PAIRS
 ) -> Neighbours:
     """Find the neighbours of every row, or of as many drawn at random (fixed seed) as `most` pairs allow.
@@ -103,7 +103,7 @@ def look_up(
     )
 
 
-def against(near: Neighbours, margin: float = MARGIN) -> Floats:
+def share_treated_worse(near: Neighbours, margin: float = MARGIN) -> Floats:
     """Share of the deprived looked up who are treated worse by `margin` or more, shape (outcomes,).
 
     NaN when there are none of them, or either group has too few neighbours.
@@ -111,19 +111,21 @@ def against(near: Neighbours, margin: float = MARGIN) -> Floats:
     return _share(near.excess, near.excess >= margin - SAME)
 
 
-def in_favour(near: Neighbours, margin: float = MARGIN) -> Floats:
+def share_treated_better(near: Neighbours, margin: float = MARGIN) -> Floats:
     """Share of the deprived looked up who are treated better by `margin` or more, shape (outcomes,)."""
     return _share(near.excess, near.excess <= SAME - margin)
 
 
-def agreement(near: Neighbours) -> Floats:
+def neighbour_agreement(near: Neighbours) -> Floats:
     """1 − |ŷᵢ − ŷⱼ|, the mean over the k neighbours j of each row i looked up, shape (asked, outcomes)."""
     return 1.0 - np.abs(near.own - near.near)  # ŷ is 0 or 1: the mean distance is that from the mean
 
 
 def mean_agreement(near: Neighbours) -> Floats:
-    """Return the mean of `agreement` over the rows looked up, shape (outcomes,); NaN when there are none."""
-    each = np.ascontiguousarray(agreement(near).T)  # so that each outcome is summed as it would be alone
+    """Return the mean of `neighbour_agreement` over the rows, shape (outcomes,); NaN when there are none."""
+    each = np.ascontiguousarray(
+        neighbour_agreement(near).T
+    )  # so that each outcome is summed as it would be alone
     return each.mean(-1) if each.size else np.full(len(each), np.nan)
 
 
@@ -133,7 +135,7 @@ def situation_testing(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -
     Share of the deprived who are treated worse than favoured people like them (Luong et al. 2011).
 
     That is, whose k nearest favoured neighbours are accepted more often than their k nearest deprived ones,
-    by `margin` or more. See `look_up` for what happens above 20,000 rows, and what is raised.
+    by `margin` or more. See `find_neighbours` for what happens above 20,000 rows, and what is raised.
 
     Returns
     -------
@@ -147,7 +149,7 @@ def situation_testing(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -
     >>> situation_testing(rows, k=2), situation_testing_reverse(rows, k=2), consistency(rows, k=2)
     (1.0, 0.0, 0.25)
     """
-    return float(against(look_up(rows, k), margin)[0])
+    return float(share_treated_worse(find_neighbours(rows, k), margin)[0])
 
 
 def situation_testing_reverse(rows: Rows, k: int = NEIGHBOURS, margin: float = MARGIN) -> float:
@@ -155,7 +157,7 @@ def situation_testing_reverse(rows: Rows, k: int = NEIGHBOURS, margin: float = M
 
     Share of the deprived who are treated better than favoured people like them by `margin` or more.
     """
-    return float(in_favour(look_up(rows, k), margin)[0])
+    return float(share_treated_better(find_neighbours(rows, k), margin)[0])
 
 
 def consistency(rows: Rows, k: int = NEIGHBOURS) -> float:
@@ -163,14 +165,15 @@ def consistency(rows: Rows, k: int = NEIGHBOURS) -> float:
 
     1 − (1/Nk) Σᵢ Σⱼ |ŷᵢ − ŷⱼ| over the k nearest neighbours j of each row i (Zemel et al. 2013).
 
-    The original counts a row among its own neighbours; here it does not. Of the rows looked up (`look_up`).
+    The original counts a row among its own neighbours; here it does not. Of the rows that `find_neighbours`
+    looks up.
 
     Returns
     -------
     float
         In [0, 1], 1 when all are treated as their neighbours; NaN when there are no k others.
     """
-    return float(mean_agreement(look_up(rows, k))[0])
+    return float(mean_agreement(find_neighbours(rows, k))[0])
 
 
 def twin_test(rows: Rows) -> float:

@@ -78,7 +78,7 @@ class Extremes:
         return np.inf
 
 
-def subgroups(codes: Ints) -> Subgroups:
+def enumerate_subgroups(codes: Ints) -> Subgroups:
     """Return all combinations of levels that cells have.
 
     Parameters
@@ -88,7 +88,7 @@ def subgroups(codes: Ints) -> Subgroups:
 
     Examples
     --------
-    >>> found = subgroups(np.array([[0, 0], [0, 1], [1, 0]]))
+    >>> found = enumerate_subgroups(np.array([[0, 0], [0, 1], [1, 0]]))
     >>> found.levels.tolist(), found.member.toarray().astype(int).tolist()
     ([[0, -1], [1, -1], [-1, 0], [-1, 1], [0, 0]], [[1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 0], [1, 0, 0]])
     """
@@ -114,7 +114,7 @@ def subgroups(codes: Ints) -> Subgroups:
     return Subgroups(np.array(list(known.values()), dtype=np.int64).reshape(-1, attributes), member)
 
 
-def search(some: Subgroups, above: Floats, below: Floats, deals: Iterator[Floats]) -> Extremes:
+def find_extremes(some: Subgroups, above: Floats, below: Floats, deals: Iterator[Floats]) -> Extremes:
     """Return the subgroups that stand out most, and what chance finds.
 
     Parameters

@@ -170,7 +170,7 @@ def group_points(score: ArrayLike, y: ArrayLike, weights: ArrayLike | None = Non
     return GroupPoints(fp, tp, float(fp[-1]), float(tp[-1]), thresholds)
 
 
-def hull(points: GroupPoints) -> GroupPoints:
+def convex_hull(points: GroupPoints) -> GroupPoints:
     """Return the points at the corners of the upper hull, from nobody to everybody.
 
     Points on the line between two others are left out: decided exactly where the counts are whole numbers,
@@ -178,7 +178,7 @@ def hull(points: GroupPoints) -> GroupPoints:
 
     Examples
     --------
-    >>> corners = hull(group_points([1, 2, 2, 3, 4, 4], [0, 0, 1, 0, 1, 1]))
+    >>> corners = convex_hull(group_points([1, 2, 2, 3, 4, 4], [0, 0, 1, 0, 1, 1]))
     >>> corners.fp.tolist(), corners.tp.tolist(), corners.thresholds.tolist()
     ([0.0, 0.0, 2.0, 3.0], [0.0, 2.0, 3.0, 3.0], [inf, 4.0, 2.0, -inf])
     """
@@ -255,7 +255,7 @@ def best_thresholds(
         raise ValueError(f"the tolerance must be a number of at least 0, not {tolerance}")
     if not (min(costs) >= 0 and 0 < max(costs) < np.inf):
         raise ValueError(f"costs must be numbers of at least 0 and not both 0, not {costs}")
-    hulls = [hull(group) for group in groups]
+    hulls = [convex_hull(group) for group in groups]
     total = sum(group.negatives + group.positives for group in hulls)
     unit = max(costs)  # so that tolerances of the solver mean the same whatever costs are counted in
     cost = [_errors(group, costs[0] / unit, costs[1] / unit) / total for group in hulls]
@@ -527,7 +527,7 @@ def frontier_of_hulls(
     Parameters
     ----------
     corners : pair of GroupPoints
-        The `hull` of the deprived and of the favoured group.
+        The `convex_hull` of the deprived and of the favoured group.
     constraint : {"demographic-parity", "tpr-parity", "fpr-parity", "equalised-odds"}
         Which rates may not differ by more: selection rates, TPR, FPR, or neither TPR nor FPR.
     tolerances : array of float, shape (tolerances,)
@@ -542,7 +542,7 @@ def frontier_of_hulls(
     --------
     >>> women = group_points([1, 2, 2, 3, 4], [0, 0, 1, 0, 1])
     >>> men = group_points([1, 2, 3, 3, 4, 4], [0, 0, 1, 1, 1, 1])
-    >>> best = frontier_of_hulls((hull(women), hull(men)), "demographic-parity", [0, 0.1, 1])
+    >>> best = frontier_of_hulls((convex_hull(women), convex_hull(men)), "demographic-parity", [0, 0.1, 1])
     >>> best.accuracy.round(6).tolist(), best.gap.round(6).tolist()
     ([0.838384, 0.853535, 0.909091], [0.0, 0.1, 0.466667])
     """

@@ -27,9 +27,9 @@ from fairbench_cli.measures.thresholds import (
     Draw,
     GroupPoints,
     Held,
+    convex_hull,
     frontier_of_hulls,
     group_points,
-    hull,
 )
 from fairbench_cli.network.draw import sample
 from fairbench_cli.network.model import BayesNet
@@ -438,7 +438,7 @@ def _rules(learned: _People, truth: _People, all_seen: bool) -> Iterator[tuple[s
     yield "constant-refuse", lambda people: np.zeros(len(people.score))
     yield "bayes", _thresholds(0.5, 0.5)
     yield "oracle-thresholds", _thresholds(*(_best(points) for points in truth.of_seen))
-    corners = hull(_thinned(learned.of_seen[0])), hull(_thinned(learned.of_seen[1]))
+    corners = convex_hull(_thinned(learned.of_seen[0])), convex_hull(_thinned(learned.of_seen[1]))
     for name, held in HELD.items():
         yield name, _mixture(frontier_of_hulls(corners, held, [0.0]).draws)
     known = np.array([0.5, 0.5])

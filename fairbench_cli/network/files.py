@@ -9,7 +9,7 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 from pydantic import BaseModel, Field, FiniteFloat, ValidationError, field_validator
 
-from fairbench_cli.base.checksums import FIELD, is_whole, signed
+from fairbench_cli.base.checksums import FIELD, add_checksum, matches_checksum
 from fairbench_cli.base.errors import suggest, user_error
 from fairbench_cli.base.files import read_text, write_text
 from fairbench_cli.base.validation import StrictModel
@@ -118,7 +118,7 @@ def to_json(net: BayesNet, meta: Meta) -> str:
             for name, cpt in zip(net.names, net.cpts, strict=True)
         },
     }
-    return _pretty(signed(content), "") + "\n"
+    return _pretty(add_checksum(content), "") + "\n"
 
 
 def decisive_text(path: str | Path) -> str:
@@ -147,7 +147,7 @@ def from_json(text: str, path: str | Path = "") -> tuple[BayesNet, Meta]:
         _refuse(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}")
     except ValueError as error:
         _refuse(path, str(error))
-    if is_whole(content) is False:
+    if matches_checksum(content) is False:
         what = "the network was changed or damaged since it was written: its sha256 is another"
         fix = "take an undamaged copy; if the change was meant, remove `sha256` at its end"
         raise user_error(what, fix, str(path))

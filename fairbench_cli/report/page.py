@@ -10,8 +10,8 @@ from itertools import chain
 import numpy as np
 import pandas as pd
 
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import format_count
 from fairbench_cli.document.charts import FORMS, LINES
 from fairbench_cli.document.model import (
     Answer,
@@ -81,7 +81,7 @@ def run_page(run: RunResults, compared: Section | None = None) -> Document:
         "world": world,
         "labels": run.labels if worlds else "",
     }
-    slots = [*grouped(range(len(panels)), lambda k: panels[k].beside("world")).values()]
+    slots = [*group_by(range(len(panels)), lambda k: panels[k].beside("world")).values()]
     data = {
         "scales": [vars(scale) | {"step": scale.step} for scale in scales],
         "words": [page_charts.WORDS, page_charts.GAP_WORDS],
@@ -182,7 +182,7 @@ def facts_of(run: RunResults) -> str:
     repeat_count = f"{config.repeats} repeat"
     if config.repeats > 1:
         repeat_count += "s"
-    parts = [counted_words(techniques, "technique"), counted_words(len(datasets), "data set")]
+    parts = [format_count(techniques, "technique"), format_count(len(datasets), "data set")]
     if plan.has_worlds and len(worlds) > 1:
         parts.append(f"{len(worlds)} worlds")
     if len(betas) > 1:
@@ -421,7 +421,7 @@ def _percents(gaps: Floats, accuracies: Floats) -> list[tuple[float, float] | No
 
 def _groups(panels: Sequence[PanelParts]) -> Iterator[Section]:
     """Yield the rates by group of each data set, attribute and classifier, once whatever is compared."""
-    for one, *_ in grouped(panels, lambda each: each.panel.beside("compared", "world")).values():
+    for one, *_ in group_by(panels, lambda each: each.panel.beside("compared", "world")).values():
         panel = one.panel
         groups = one.data["groups"]
         sizes, labels = (groups[name][min(one.beta, len(groups[name]) - 1)] for name in ("rows", "labels"))

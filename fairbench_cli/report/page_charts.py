@@ -10,7 +10,7 @@ from functools import cached_property
 from html import escape
 from typing import Any
 
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import LEFT, PLOT, SIDE, WIDTH, Axis, ChartLine, ForestRow, Point
 from fairbench_cli.document.model import Chart, TableCell
@@ -124,7 +124,7 @@ def drawn_forest(panel: Data, shown: Shown, beta: int) -> str:
         ideal = scale.place(scale.ideal)
     else:
         ideal = None
-    return which(panel, beta) + charts.forest(title, heads, rows, ideal, scale.ticks)
+    return which(panel, beta) + charts.forest_table(title, heads, rows, ideal, scale.ticks)
 
 
 def forest_row(panel: Data, shown: Shown, t: int, beta: int) -> ForestRow:
@@ -284,7 +284,7 @@ def key_of_forests(*, known: bool = False) -> str:
     letters = "BLbowsc."
     if known:
         letters += "k"
-    return charts.key((FORM_OF[letter][1], words[letter]) for letter in letters)
+    return charts.form_list((FORM_OF[letter][1], words[letter]) for letter in letters)
 
 
 def known_of(panel: Data, m: int) -> dict[str, list[Whole]]:
@@ -343,7 +343,9 @@ def drawn_cloud(panel: Data, scales: Sequence[Scale], x: int, y: int, part: Sequ
         known.append(ChartLine(name, list(inside.values())))
     title = f"{panel['name']}: {across.name} and {up.name}"
     zero = across.ideal == 0
-    return which(panel) + charts.cloud(title, *axes, tracks, across.named, up.named, zero=zero, known=known)
+    return which(panel) + charts.plot_paths(
+        title, *axes, tracks, across.named, up.named, zero=zero, known=known
+    )
 
 
 def own_axis(
@@ -414,7 +416,7 @@ def drawn_curves(panel: Data, scale: Scale, m: int, part: Sequence[int]) -> str:
     strength = panel["strength"] or "β"
     title = f"{panel['name']}: {scale.name} over {strength}"
     about = f"{strength}; up: {scale.named}"
-    return which(panel) + charts.plot(title, across, up, lines, about, known=known)
+    return which(panel) + charts.plot_lines(title, across, up, lines, about, known=known)
 
 
 def frontier_chart(
@@ -431,7 +433,7 @@ def frontier_chart(
 
     under = [ChartLine("what moved thresholds reach", [point("moved thresholds", *each) for each in near])]
     tracks = [ChartLine(name, [point(name, *place)]) for name, *place in techniques]
-    return charts.cloud(title, *axes, tracks, "gap, points", "accuracy, %", under=under)
+    return charts.plot_paths(title, *axes, tracks, "gap, points", "accuracy, %", under=under)
 
 
 def answer_chart(answer: RunAnswer) -> Chart | None:
@@ -451,7 +453,7 @@ def answer_chart(answer: RunAnswer) -> Chart | None:
         up = [y for _, y, _ in points]
         x = around([*across, 0.0] if zero else across, LEFT, WIDTH - 4 * SIDE, least=0.01)
         y = around(up, PLOT + 16, 20, least=0.01)
-        drawn = charts.cloud(title, x, y, tracks, answer.metric.name, "accuracy, %", zero=zero)
+        drawn = charts.plot_paths(title, x, y, tracks, answer.metric.name, "accuracy, %", zero=zero)
         if len(answer.blocks) == 1:
             more = ""
         else:
@@ -469,7 +471,7 @@ def _tracks(settings: Sequence[RunSetting], answer: RunAnswer) -> list[ChartLine
     reading = reading_of(answer.metric)
     lines = []
     found = [(one, setting.beta) for setting in settings for one in (setting.plain, *setting.findings) if one]
-    for technique, own in grouped(found, lambda each: each[0].technique).items():
+    for technique, own in group_by(found, lambda each: each[0].technique).items():
         points = []
         for one, beta in own:
             value = one.value.mean

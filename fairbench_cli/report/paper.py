@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.base.text import slugs
+from fairbench_cli.base.text import make_slugs
 from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats
@@ -189,4 +189,4 @@ def _numbers(run: RunResults) -> Iterator[tuple[str, Floats, float]]:
 
 
 def _key(*parts: str) -> str:
-    return "/".join(slugs([(part,)])[0] for part in parts)
+    return "/".join(make_slugs([(part,)])[0] for part in parts)

@@ -17,7 +17,7 @@ from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.outputs import TestLabels
 from fairbench_cli.measures.metric import Metric
-from fairbench_cli.measures.registry import find
+from fairbench_cli.measures.registry import find_metric
 from fairbench_cli.report.kinds import kinds, kinds_between, own_frame
 from fairbench_cli.report.paired import LEVEL, PARETO_METRICS, adjusted, differences_frame, paired_frame
 from fairbench_cli.report.repeats import is_baseline
@@ -59,7 +59,7 @@ def fairness_metric(config: ExperimentConfig) -> Metric:
         apart = metric.tested in ("parts", "rate", "ideal") and not metric.is_test
         if apart and metric.section not in ("rate", "redlining"):
             return metric
-    return find(FAIRNESS)
+    return find_metric(FAIRNESS)
 
 
 def measures_of(config: ExperimentConfig) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.data.table import Rows
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import attribute_names
@@ -241,7 +241,7 @@ class DatasetRepeats:
 def collect(plan: RunPlan, records: Records) -> list[DatasetRepeats]:
     """Return the repeats of a run by data set, in the order of the plan; those without any are left out."""
     known = (cell for cell in plan.cells if has_repeats(plan, records, cell))
-    found = grouped(known, lambda cell: (cell["dataset"], cell["attribute"]))
+    found = group_by(known, lambda cell: (cell["dataset"], cell["attribute"]))
     return [collect_cells([(plan, records, cells)], row_design(plan.config)) for cells in found.values()]
 
 

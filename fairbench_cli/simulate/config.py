@@ -19,16 +19,16 @@ from pydantic import (
 )
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
-from fairbench_cli.base.strict_yaml import dump_yaml, laid_over, read_mapping
+from fairbench_cli.base.strict_yaml import dump_yaml, override_values, read_mapping
 from fairbench_cli.base.validation import (
     NAME,
     Known,
     Several,
     StrictModel,
-    in_file_order,
     mistake,
-    problems_of,
-    refused,
+    refusal,
+    sort_by_line,
+    to_problems,
 )
 from fairbench_cli.measures.registry import COUNT_METRICS
 
@@ -43,7 +43,7 @@ def _without_labels(name: str) -> str:
     """Refuse a metric that is known and needs labels."""
     if name in COUNT_METRICS and name not in METRICS:
         what = f'metric "{name}" speaks of labels, and simulated decisions have none'
-        raise refused(((), Problem(what, f"use one of: {', '.join(METRICS)}")))
+        raise refusal(((), Problem(what, f"use one of: {', '.join(METRICS)}")))
     return name
 
 
@@ -109,7 +109,7 @@ class Simulation(StrictModel):
             for what, fix in _undrawable(own, listed or own)
         ]
         if findings:
-            raise refused(*findings)
+            raise refusal(*findings)
         return figures
 
     def as_yaml(self) -> str:
@@ -128,13 +128,13 @@ def read_simulation(path: Path, overrides: tuple[str, ...] = ()) -> Simulation:
     document = read_mapping(path, "a simulation", EXAMPLE)
     if "datasets" in document.data and "truth" not in document.data:
         raise user_error("this is an experiment, not a simulation", f"fairbench run {path}", str(path))
-    document, problems = laid_over(document, overrides)
+    document, problems = override_values(document, overrides)
     try:
         simulation = Simulation.model_validate(document.data)
     except ValidationError as error:
-        problems += problems_of(error, document)
+        problems += to_problems(error, document)
     if problems:
-        raise UserError(*in_file_order(problems, document.name))
+        raise UserError(*sort_by_line(problems, document.name))
     return simulation
 
 

@@ -13,13 +13,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from fairbench_cli.base.checksums import seed_of
+from fairbench_cli.base.checksums import derive_seed
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import write_text
 from fairbench_cli.document.markdown import markdown
 from fairbench_cli.document.model import Document, Section, TextTable, plain_table
 from fairbench_cli.measures.counts import PAIR, Counts, Floats
-from fairbench_cli.measures.registry import find, measure
+from fairbench_cli.measures.registry import find_metric, measure
 from fairbench_cli.report.figures import write_figures
 from fairbench_cli.report.figures.against_truth import draw_against_truth
 from fairbench_cli.report.figures.canvas import house_style
@@ -154,7 +154,7 @@ def decisions_of(simulation: Simulation, setting: Setting) -> NDArray[np.int64]:
     The seed of a run is a hash of base seed, setting and run, so that more runs keep the first ones.
     """
     head = (simulation.seed, "simulate", setting.rows, setting.deprived, setting.accepted, setting.truth)
-    seeds = (seed_of(*head, run) for run in range(simulation.runs))
+    seeds = (derive_seed(*head, run) for run in range(simulation.runs))
     return np.stack([draw_decisions(setting, np.random.default_rng(seed)) for seed in seeds])
 
 
@@ -230,7 +230,7 @@ _KINDS = (("mean_off", "by the mean"), ("pooled_off", "pooled"))
 
 def _on_truths_scale(simulation: Simulation) -> list[str]:
     """Return the measures that go from −1 to 1."""
-    return [name for name in simulation.metrics if (find(name).low, find(name).high) == (-1, 1)]
+    return [name for name in simulation.metrics if (find_metric(name).low, find_metric(name).high) == (-1, 1)]
 
 
 def _place(off: pd.DataFrame, column: str) -> str:

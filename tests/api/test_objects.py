@@ -17,7 +17,7 @@ from sklearn.tree import DecisionTreeClassifier
 import fairbench_cli as fb
 from fairbench_cli.api.objects import plain_config
 from fairbench_cli.base.definitions import NoDefinition, definition_of
-from fairbench_cli.base.plugins import find
+from fairbench_cli.base.plugins import find_code
 from fairbench_cli.experiment.config.read import read_config
 from fairbench_cli.experiment.datasets import prepare_datasets
 from fairbench_cli.experiment.plan import make_cells
@@ -179,7 +179,7 @@ def test_what_a_notebook_defines_is_kept_as_a_file_and_runs_again(tmp_path, note
     assert "NEW = 1" in kept
     assert "import json as js" in kept
     assert "rows" not in kept
-    found = find(f"{tmp_path}/out/code/Promoting.py:Promoting", "", Path())
+    found = find_code(f"{tmp_path}/out/code/Promoting.py:Promoting", "", Path())
     assert found.load()(0.25).share == 0.25
     # The resolved config runs as it is, and has nothing left to do.
     again = fb.run(tmp_path / "out/config.yaml", folder=tmp_path / "out", progress=True)

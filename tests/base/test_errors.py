@@ -2,14 +2,14 @@
 
 import pytest
 
-from fairbench_cli.base.errors import Flag, Problem, UserError, spelled
+from fairbench_cli.base.errors import Flag, Problem, UserError, spell
 
 
 def test_each_surface_spells_an_option_its_way():
     words = ("use ", Flag("top-share", 0.1), ", ", Flag("ref-method", "majority"), " or ", Flag("cluster"))
-    assert spelled(words) == "use --top-share 0.1, --ref-method majority or --cluster"
-    assert spelled(words, "python") == 'use top_share=0.1, ref_method="majority" or cluster='
-    assert spelled(words, "file") == "use top-share: 0.1, ref-method: majority or cluster"
+    assert spell(words) == "use --top-share 0.1, --ref-method majority or --cluster"
+    assert spell(words, "python") == 'use top_share=0.1, ref_method="majority" or cluster='
+    assert spell(words, "file") == "use top-share: 0.1, ref-method: majority or cluster"
 
 
 def test_names_with_dashes_are_no_options():

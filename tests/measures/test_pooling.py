@@ -8,7 +8,7 @@ from numpy.polynomial.legendre import leggauss
 from scipy.special import betainc, betaln
 
 from fairbench_cli.measures.pooling import pooled_rates
-from fairbench_cli.measures.score_test import wilson
+from fairbench_cli.measures.score_test import wilson_interval
 
 
 def by_definition(above, below, group: int, upto: float) -> tuple[float, float]:
@@ -73,10 +73,10 @@ def test_few_rows_are_drawn_and_many_are_not():
     value, low, high = pooled_rates([3, 300, 20_000], [4, 1000, 100_000])
     assert value[0] < 0.6
     assert value[1:].tolist() == pytest.approx([0.3, 0.2], abs=0.005)
-    np.testing.assert_allclose([low[2], high[2]], wilson(20_000, 100_000), atol=1e-4)
+    np.testing.assert_allclose([low[2], high[2]], wilson_interval(20_000, 100_000), atol=1e-4)
     # Groups that are alike are drawn together; millions of rows are no trouble.
     alike = pooled_rates([30] * 20, [100] * 20)
-    assert (alike[2] - alike[1]).max() < 0.7 * np.subtract(*wilson(30, 100)[::-1])
+    assert (alike[2] - alike[1]).max() < 0.7 * np.subtract(*wilson_interval(30, 100)[::-1])
     far = pooled_rates([0, 4e6, 9e6], [1e7, 1e7, 1e7])
     assert far[0].tolist() == pytest.approx([0, 0.4, 0.9], abs=1e-4)
     assert pooled_rates([0, 0, 0], [5, 9, 400])[2][2] < 0.02

@@ -12,7 +12,7 @@ import pytest
 from conftest import Finished, run_plan, two_lines, write_config
 from scipy import stats
 
-from fairbench_cli.base.text import slugs
+from fairbench_cli.base.text import make_slugs
 from fairbench_cli.document.latex import latex, width
 from fairbench_cli.document.model import Document, Section, TableCell, plain_table
 from fairbench_cli.experiment.cell import Repeat
@@ -135,7 +135,7 @@ def test_macros_hold_the_numbers_of_summary_csv(finished: Finished):
             f"{row['beta']:g}",
             "accuracy",
         )
-        key = "/".join(slugs([(part,)])[0] for part in parts)
+        key = "/".join(make_slugs([(part,)])[0] for part in parts)
         assert found[key] == ("--" if np.isnan(row["mean"]) else f"{row['mean']:.3f}")
     labels = [value for key, value in found.items() if "/labels/" in key and key.endswith("/accuracy")]
     assert set(labels) == {"1.000"}

@@ -23,7 +23,7 @@ from fairbench_cli.audit.compare.references import REST, Bools, Ints
 from fairbench_cli.audit.metrics import defined
 from fairbench_cli.audit.scan.tally import Clusters, Slice
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.rates import RATES, numerators_and_denominators
 
 ALIKE = 2  # people who are added when it is estimated how alike the rows of a person are: all theirs are
 MANY = 1e12  # a share of a list is a count without a limit: a rate of very many rows
@@ -120,7 +120,9 @@ def rows_per_weight(part: Slice, groups: Sequence[int] | None = None) -> Floats:
     names = defined(known, part.labelled)
     worth = own_rows(part, names).below
     everybody = part.counts.group_total[:, None]
-    weight = np.where(np.isin(names, BY_LABEL), parts(part.counts.n, names)[1], everybody)
+    weight = np.where(
+        np.isin(names, BY_LABEL), numerators_and_denominators(part.counts.n, names)[1], everybody
+    )
     if groups is not None:
         worth = worth[list(groups)].sum(0)
         weight = weight[list(groups)].sum(0)
@@ -138,7 +140,7 @@ def _sides(part: Slice, names: Sequence[str], *, rest: bool) -> Floats:
     if rest:
         others = 1 - np.eye(cells.shape[1])
         cells = np.stack([np.tensordot(others, each, 1) for each in cells])
-    above, below = parts(cells, names)
+    above, below = numerators_and_denominators(cells, names)
     return np.stack([above, np.where(of_all(names), 0.0, below - above)], axis=1)
 
 
@@ -197,7 +199,7 @@ def _pooled_variance(of_each: Floats, weights: Floats, rows: Floats) -> Floats:
 
 def _entries(n: Floats, names: Sequence[str]) -> Floats:
     """Return the weight of each person and group in each numerator, and in all: (2, entries, rates)."""
-    above, below = parts(n, names)
+    above, below = numerators_and_denominators(n, names)
     return np.stack([above, np.where(of_all(names), above, below)])
 
 

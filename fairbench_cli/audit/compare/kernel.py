@@ -40,7 +40,7 @@ from fairbench_cli.document.model import Verdict
 from fairbench_cli.measures import score_test
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.power import Criterion, rows_needed
-from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.rates import RATES, numerators_and_denominators
 from fairbench_cli.measures.significance import holm
 
 Limits = tuple[Floats, Floats]
@@ -228,7 +228,7 @@ def wanted_rates(
 
 def rate_limits(names: Sequence[str], rows: RateRows, confidence: float) -> Limits:
     """Return Wilson's intervals of the rates of each group."""
-    return score_test.wilson(rows.above, _below(names, rows, rows.above.sum(0)), confidence)
+    return score_test.wilson_interval(rows.above, _below(names, rows, rows.above.sum(0)), confidence)
 
 
 def difference_limits(names: Sequence[str], rows: RateRows, ref: RateRows, confidence: float) -> Limits:
@@ -298,8 +298,11 @@ def _tested(rows: RateRows, ref: RateRows, taus: Floats) -> tuple[Floats, Floats
     counted = (rows.above, rows.below, ref.above, ref.below)
     plain = (rows.plain_above, rows.plain_below, ref.plain_above, ref.plain_below)
     p, exact = score_test.equal_rates(*counted)
-    enough = np.fmin(score_test.expected(*counted), score_test.expected(*plain)) >= score_test.FEW_EXPECTED
-    return p, score_test.outside_p(*counted, taus), exact, (rows.scaled | ref.scaled) & ~enough
+    enough = (
+        np.fmin(score_test.smallest_expected_count(*counted), score_test.smallest_expected_count(*plain))
+        >= score_test.FEW_EXPECTED
+    )
+    return p, score_test.outside_band_p(*counted, taus), exact, (rows.scaled | ref.scaled) & ~enough
 
 
 def adjust(
@@ -516,7 +519,7 @@ def _needed(table: Compared, still: Bools, family: int) -> Floats:
 def group_rows(part: Slice, config: AuditConfig) -> list[GroupRow]:
     """Return counts and rates of each group."""
     names = defined(SHOWN, part.labelled)
-    above, below = parts(part.counts.n, names)
+    above, below = numerators_and_denominators(part.counts.n, names)
     rates = divide(above, below)
     limits = rate_limits(names, own_rows(part, names), config.confidence)
     # The share of all rows that the only group has is 1, and no estimate.

@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan.tally import Clusters, Slice, Tally
-from fairbench_cli.base.errors import Flag, Problem, UserError, shown, suggest, user_error
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, suggest, user_error
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.rates import parts
+from fairbench_cli.measures.rates import numerators_and_denominators
 
 REST = -1  # instead of a group: everybody else
 REST_NAME = "(rest)"
@@ -44,7 +44,7 @@ def references(part: Slice, names: Sequence[str], config: AuditConfig) -> Ints:
     share = comparable(part, config)
     may = next(some for some in (known & large & share, known & share, share, share | True) if some.any())
     if config.ref_method in ("minimum", "maximum"):
-        rates = divide(*parts(part.counts.n, names))
+        rates = divide(*numerators_and_denominators(part.counts.n, names))
         if config.ref_method == "minimum":
             down = rates
         else:
@@ -63,7 +63,7 @@ def common_references(slices: Sequence[Slice], config: AuditConfig) -> AuditConf
     if config.ref_method not in ("given", "majority"):
         return config
     found = {}
-    for attribute, parts_of in grouped(slices, lambda part: part.attribute).items():
+    for attribute, parts_of in group_by(slices, lambda part: part.attribute).items():
         everywhere = sorted(set.intersection(*(set(part.counts.groups) for part in parts_of)))
         known = [group for group in everywhere if MISSING not in group.split(CROSS)]
         places = {group: [(part, part.counts.groups.index(group)) for part in parts_of] for group in known}
@@ -130,11 +130,11 @@ def both_parts(n: Floats, names: Sequence[str], at: Ints) -> tuple[Floats, Float
 
     Each has the shape (..., groups, rates).
     """
-    above, below = parts(n, names)
+    above, below = numerators_and_denominators(n, names)
     if (at == REST).all():
         everybody = n.sum(-3)
         all_others = everybody * float(n.shape[-3] > 1)  # the rest of one group is nobody, and has no share
-        return above, below, *parts(everybody[..., None, :, :] - n, names, all_others)
+        return above, below, *numerators_and_denominators(everybody[..., None, :, :] - n, names, all_others)
     columns = np.arange(len(names))
     ref_above, ref_below = (
         np.broadcast_to(side[..., at, columns][..., None, :], side.shape) for side in (above, below)
@@ -153,7 +153,7 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
     attributes = {part.attribute for part in tally.slices}
     known = attributes | {name for attribute in attributes for name in attribute.split(CROSS)}
     problems = [
-        Problem(f"no attribute called {shown(name)}", suggest(name, attributes), Flag("ref"))
+        Problem(f"no attribute called {format_value(name)}", suggest(name, attributes), Flag("ref"))
         for name in config.references
         if name not in known
     ]
@@ -161,7 +161,7 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         level for part in tally.slices for group in part.counts.groups for level in _levels(part, group)
     }
     problems += [
-        Problem(f"no group called {shown(text)}", suggest(text, levels), Flag("exclude"))
+        Problem(f"no group called {format_value(text)}", suggest(text, levels), Flag("exclude"))
         for text in config.exclude
         if text not in levels and text.rpartition("=")[2] != MISSING  # nobody may be missing
     ]
@@ -172,13 +172,13 @@ def check_references(tally: Tally, config: AuditConfig) -> None:
         out = excluded(part, config)
         if out.all():
             if part.model:
-                of_model = f" in {config.sliced_by or 'model'} {shown(part.model)}"
+                of_model = f" in {config.sliced_by or 'model'} {format_value(part.model)}"
             else:
                 of_model = ""
-            what = f"all groups of {shown(part.attribute)}{of_model} are left out"
+            what = f"all groups of {format_value(part.attribute)}{of_model} are left out"
             raise user_error(what, "leave out fewer groups, or audit other attributes", Flag("exclude"))
         if given is not None and out[part.counts.groups.index(given)]:
-            left_out = (f"the reference {shown(given)} is left out by ", Flag("exclude"))
+            left_out = (f"the reference {format_value(given)} is left out by ", Flag("exclude"))
             raise user_error(left_out, "name another reference, or keep it", Flag("ref"))
 
 
@@ -200,9 +200,9 @@ def _given(part: Slice, config: AuditConfig) -> str | None:
             return name
         return None
     if name not in groups:
-        what = f"attribute {shown(part.attribute)} has no group {shown(name)}"
+        what = f"attribute {format_value(part.attribute)} has no group {format_value(name)}"
         if part.model:
-            of_model = f" in model {shown(part.model)}"
+            of_model = f" in model {format_value(part.model)}"
         else:
             of_model = ""
         raise user_error(what + of_model, suggest(name, groups), Flag("ref"))

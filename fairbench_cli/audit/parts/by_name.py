@@ -31,13 +31,13 @@ from fairbench_cli.audit.metrics import bounds, needs_labels
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, View, stream
 from fairbench_cli.audit.scan.tally import Slice
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import listed
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import join_names
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import RATES
-from fairbench_cli.measures.registry import find, measure
+from fairbench_cli.measures.registry import find_metric, measure
 from fairbench_cli.measures.significance import normal_p
 
 ENOUGH = 10  # rows in each count behind a metric that is bootstrapped
@@ -124,8 +124,8 @@ def requested(_: tuple[()], base: Report) -> Requested:
     """
     config = base.config
     names = requested_names(base.config)
-    deciding = [name for name in names if bounds(find(name), tau_of(name, config), config.confidence)]
-    tests = {name: parts_tested(find(name)) for name in deciding}
+    deciding = [name for name in names if bounds(find_metric(name), tau_of(name, config), config.confidence)]
+    tests = {name: parts_tested(find_metric(name)) for name in deciding}
     columns = list(dict.fromkeys(chain.from_iterable(tests.values())))
     found = []
     others = 0
@@ -168,10 +168,12 @@ def _decided(
     pair: Pair, name: str, test: str, values: dict[str, _Tested], p_holm: float, config: AuditConfig
 ) -> RequestedTest:
     """Return the decision of one test on a metric."""
-    entry = find(name)
+    entry = find_metric(name)
     tau = tau_of(name, config)
     tested = values[test]
-    judged, known = (find(test), tested.known) if entry.tested == "parts" else (entry, values[name].known)
+    judged, known = (
+        (find_metric(test), tested.known) if entry.tested == "parts" else (entry, values[name].known)
+    )
     verdict = decide_metric(judged, known, tau, config, p_holm) or "undecided"
     reason: Reason = ""
     if verdict == "undecided" and math.isnan(known.value):
@@ -221,7 +223,7 @@ def _tested_pairs(
     others = [g for g in np.flatnonzero(references.comparable(part, config)).tolist() if g != reference]
     n, worth = _counted(part, others, reference)
     rows = n * worth[..., None, None]
-    entries = {name: find(name) for name in names}
+    entries = {name: find_metric(name) for name in names}
     forms = {name: form for name in entries if (form := closed_form(name)) and (rows.sum((2, 3)) > 0).all()}
     tables = {name: Compared(part, (rate,), at, config) for name, (rate, _) in forms.items()}
     # What is said is of the weights; a test is of the rows that they are worth.
@@ -305,7 +307,7 @@ def closed_form(name: str) -> tuple[str, str] | None:
     >>> closed_form("fpr-ratio"), closed_form("demographic_parity_difference"), closed_form("phi")
     (('fpr', 'ratio'), None, None)
     """
-    for spelled in (name, find(name).alias_of):
+    for spelled in (name, find_metric(name).alias_of):
         rate, _, comparison = spelled.rpartition("-")
         known = RATES.get(rate)
         if known and comparison in ("difference", "ratio") and not (known.of_all or known.mean_of):
@@ -371,7 +373,7 @@ def requested_sections(found: Requested, report: Report, view: View) -> tuple[Se
     """Return a section of the metrics asked for by name, if any: a table for each attribute."""
     if not found.rows:
         return ()
-    kinds = {find(test.metric).tested for test in found.tests}
+    kinds = {find_metric(test.metric).tested for test in found.tests}
     how = "".join(f" {TESTED[kind]}" for kind in TESTED if kind in kinds)
     sentences = (
         "The group is taken for the deprived, its reference for the favoured and being selected for the "
@@ -381,8 +383,8 @@ def requested_sections(found: Requested, report: Report, view: View) -> tuple[Se
         f"{ENOUGH}.{how} These verdicts count with --fail-on alone; p (Holm) is adjusted for all that is "
         f"tested here.{_allowed(found, report.config)}",
     )
-    tests = grouped(found.tests, lambda test: (*test.place, test.group, test.metric))
-    slices = grouped(found.rows, lambda row: (*row.place, row.reference))
+    tests = group_by(found.tests, lambda test: (*test.place, test.group, test.metric))
+    slices = group_by(found.rows, lambda row: (*row.place, row.reference))
     tables = tuple(_table(rows, tests, report, view) for rows in slices.values())
     return (Section("Metrics asked for by name", sentences, tables),)
 
@@ -391,13 +393,13 @@ def _allowed(found: Requested, config: AuditConfig) -> str:
     """Return within which limits what is tested passes."""
     known: dict[str, list[str]] = {}
     for metric, tested in dict.fromkeys((test.metric, test.tested) for test in found.tests):
-        entry = find(tested if find(metric).tested == "parts" else metric)
+        entry = find_metric(tested if find_metric(metric).tested == "parts" else metric)
         limits = bounds(entry, tau_of(metric, config), config.confidence)
         if limits:
             low = max(limits[0], entry.low)
             high = min(limits[1], entry.high)
             known.setdefault(f"from {low:.3g} to {high:.3g}", []).append(entry.name)
-    said = "; ".join(f"{listed(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items())
+    said = "; ".join(f"{join_names(list(dict.fromkeys(names)))} {limits}" for limits, names in known.items())
     if said:
         return f" Allowed: {said}."
     return ""
@@ -429,7 +431,7 @@ def _table(
     for row in rows:
         group = writing.group_cell(row.group, row.group in small)
         for name, known in row.values.items():
-            entry = find(name)
+            entry = find_metric(name)
             tested = tests.get((*row.place, row.group, name), [])
             verdict = row.verdicts.get(name)
             if verdict == "undecided":

@@ -24,8 +24,8 @@ from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import band
 from fairbench_cli.audit.scan.pairs import read_sides
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words, listed
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import format_count, join_names
 from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
 from fairbench_cli.measures.change import RateChanges, TwoSides, rate_changes, same_size_p
@@ -143,7 +143,7 @@ def find_changes(joints: Sequence[BeforeAfter], base: Report) -> Changes:
     deciding = {(row.attribute, row.metric) for row in base.disparities if row.deciding}
     joints = [_only(joint, groups) for joint in joints]
     rates: list[RateChange] = []
-    for of_pair in grouped(joints, lambda joint: (joint.before, joint.after)).values():
+    for of_pair in group_by(joints, lambda joint: (joint.before, joint.after)).values():
         for joint in (_everybody(of_pair[0]), *of_pair):
             rates += _rate_changes(joint, config)
     changes = [change for joint in joints for change in _changes(joint, deciding, config)]
@@ -156,7 +156,7 @@ def worse(found: Changes, report: Report) -> str:
     if WORSE not in report.config.failing_metrics or not rows:
         return ""
     named = [f"{row.attribute}:{row.metric} of {row.group}" for row in rows]
-    return f"worse than {rows[0].before}: {listed(named, 3)}"
+    return f"worse than {rows[0].before}: {join_names(named, 3)}"
 
 
 def _only(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
@@ -340,7 +340,7 @@ def change_sections(found: Changes, report: Report, view: View) -> tuple[Section
     sections = [_pair(before, after, found, report, view) for before, after in pairs]
     if report.config.sliced_by:
         sections = [replace(section, folded=True) for section in sections]
-    family = counted_words(found.family, "comparison")
+    family = format_count(found.family, "comparison")
     percent = f"{100 * report.config.confidence:g} %"
     notes = [
         "better: the ratio is closer to 1 than before (0.5 and 2 are equally far), by more than chance. "
@@ -371,7 +371,7 @@ def _pair(before: str, after: str, found: Changes, report: Report, view: View) -
         said.append(f"And {more} more: see the table.")
     tables = []
     make = _brief_table if view.brief else _table
-    for attribute, of_attribute in grouped(rows, lambda row: row.attribute).items():
+    for attribute, of_attribute in group_by(rows, lambda row: row.attribute).items():
         ordered = _worst_first(of_attribute)
         title = f"{attribute}: ratios to {_references(ordered)}"
         tables.append(make(title, ordered, found, report, view))
@@ -387,7 +387,7 @@ def _pair(before: str, after: str, found: Changes, report: Report, view: View) -
     ordered = sorted(rows, key=lambda row: (row.attribute, COMPARED.index(row.metric)))
     figures = tuple(
         Chart(f"{attribute}: {RATES[metric].label}, ratio before and after", _figure(same))
-        for (attribute, metric), same in grouped(ordered, lambda row: (row.attribute, row.metric)).items()
+        for (attribute, metric), same in group_by(ordered, lambda row: (row.attribute, row.metric)).items()
     )
     title = f"From {_called(before, report)} to {_called(after, report)}: {_title(rows)}"
     return Section(title, (_counted(rows), *said, *_all_rows(overall)), tuple(tables), charts=figures)

@@ -19,8 +19,8 @@ from fairbench_cli.audit.parts.by_name import ENOUGH
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.scan.scores import read_scores
 from fairbench_cli.audit.scan.tally import Scores, Slice
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import format_percent
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine, ChartRow
 from fairbench_cli.document.model import (
@@ -35,7 +35,7 @@ from fairbench_cli.document.model import (
 )
 from fairbench_cli.measures import scores as measures
 from fairbench_cli.measures.counts import Floats, divide
-from fairbench_cli.measures.score_test import wilson
+from fairbench_cli.measures.score_test import wilson_interval
 from fairbench_cli.measures.scores import Estimate
 
 TO_REFERENCE = "ks-to-reference"  # a comparison already: it has no difference
@@ -127,7 +127,7 @@ class ScoreCurves:
 def judge_curves(read: Sequence[Scores], base: Report) -> tuple[ScoreCurves, ...]:
     """Return the curves of every attribute under every model, in the order in which they were read."""
     found: list[ScoreCurves] = []
-    for of_model in grouped(read, lambda scores: scores.part.model).values():
+    for of_model in group_by(read, lambda scores: scores.part.model).values():
         steps = [_at_threshold(of_model, at, base) for at in range(len(of_model[0].thresholds))]
         family = max((size for _, size in steps), default=0)
         for i, scores in enumerate(of_model):
@@ -207,7 +207,7 @@ def _curves(
     values = {measure: intervals(*each) for measure, each in estimates.items()}
     apart = {
         measure: intervals(
-            *measures.minus((value, low, high), (value[reference], low[reference], high[reference]))
+            *measures.subtract((value, low, high), (value[reference], low[reference], high[reference]))
         )
         for measure, (value, low, high) in estimates.items()
         if measure != TO_REFERENCE
@@ -251,11 +251,11 @@ def _values(scores: Scores, confidence: float) -> dict[str, Estimate]:
     worth = totals.kish_of_groups
     rate = divide(positive, weight)
     return found | {
-        "brier": measures.brier(sums, totals, confidence),
+        "brier": measures.brier_score(sums, totals, confidence),
         "calibration-slope": slope,
         "calibration-intercept": intercept,
         "mean-score": (mean, np.full_like(mean, np.nan), np.full_like(mean, np.nan)),
-        "base-rate": (rate, *wilson(rate * worth, worth, confidence)),
+        "base-rate": (rate, *wilson_interval(rate * worth, worth, confidence)),
     }
 
 
@@ -268,7 +268,7 @@ def _bins(scores: Scores, confidence: float) -> list[tuple[CalibrationBin, ...]]
         weight, many, _, scored = scores.bins[:, b].sum(-1)
         rate = divide(scores.bins[0, b, :, 1], weight)
         mean = divide(scored, weight)
-        observed = intervals(rate, *wilson(rows.above[:, 0], rows.below[:, 0], confidence))
+        observed = intervals(rate, *wilson_interval(rows.above[:, 0], rows.below[:, 0], confidence))
         for g in np.flatnonzero(many).tolist():
             found[g].append(CalibrationBin(lowest, highest, int(many[g]), float(mean[g]), observed[g]))
     return [tuple(each) for each in found]
@@ -307,7 +307,7 @@ def rate_figure(curves: ScoreCurves) -> str:
     for group in _drawn(curves):
         shares = [(row.threshold, row.rates[group.group]) for row in curves.thresholds]
         points = [
-            (x, y, f"{group.group}: {percent_words(y)} at {x:.4g}") for x, y in shares if not math.isnan(y)
+            (x, y, f"{group.group}: {format_percent(y)} at {x:.4g}") for x, y in shares if not math.isnan(y)
         ]
         lines.append(ChartLine(_name(group), points))
     x = Axis(edges[0], edges[-1], charts.LEFT)
@@ -336,7 +336,9 @@ def calibration_figure(curves: ScoreCurves) -> str:
         low = low - 0.5
         high = high + 0.5
     axis = Axis(low, high, charts.LEFT)
-    ends = f"M{charts.short(axis.at(0), SHARES.at(0))}L{charts.short(axis.at(1), SHARES.at(1))}"
+    start = charts.format_numbers(axis.at(0), SHARES.at(0))
+    end = charts.format_numbers(axis.at(1), SHARES.at(1))
+    ends = f"M{start}L{end}"
     if probabilities:
         equal = charts.stroke("axis", ends, "as many as the score says", dashes="1 4")
     else:
@@ -355,7 +357,7 @@ def _plot(
     else:
         key = ""
     said = f"{curves.attribute}: {title}; the numbers are in the table"
-    return charts.plot(said, x, SHARES, lines, about, key, under)
+    return charts.plot_lines(said, x, SHARES, lines, about, key, under)
 
 
 def _drawn(curves: ScoreCurves) -> list[ScoreRow]:
@@ -426,7 +428,7 @@ def curve_sections(found: Sequence[ScoreCurves], report: Report, view: View) -> 
     if not found:
         return ()
     sections: list[Section] = []
-    by_model = grouped(found, lambda each: each.model)
+    by_model = group_by(found, lambda each: each.model)
     for i, (model, curves) in enumerate(by_model.items()):
         if len(by_model) > 1:
             where = f" (model {model})"

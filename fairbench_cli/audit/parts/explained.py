@@ -18,7 +18,7 @@ from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.strata import read_people, read_strata
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, user_error
-from fairbench_cli.base.text import listed
+from fairbench_cli.base.text import join_names
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures import conditional
 from fairbench_cli.measures.counts import Counts, Floats, divide
@@ -29,13 +29,19 @@ from fairbench_cli.measures.rows import (
     RANGES,
     Rows,
     cluster_strata,
-    counted,
-    propensity,
-    ranges,
+    count_by_stratum,
+    cut_into_ranges,
+    estimate_propensity,
 )
 from fairbench_cli.measures.score_test import difference_interval
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
-from fairbench_cli.measures.situation import MOST_PAIRS, against, in_favour, look_up, mean_agreement
+from fairbench_cli.measures.situation import (
+    MOST_PAIRS,
+    find_neighbours,
+    mean_agreement,
+    share_treated_better,
+    share_treated_worse,
+)
 
 Pairs = dict[tuple[int, int], tuple[int, int]]
 
@@ -173,9 +179,9 @@ def _explanations(
     few = f"fewer than {least} rows, not explained."
     own = [names[g] for (g, _), (mine, _) in pairs.items() if mine < least]
     other = [names[g] for (g, _), (mine, theirs) in pairs.items() if theirs < least <= mine]
-    notes = [f"{listed(own)}: {few}"] if own else []
+    notes = [f"{join_names(own)}: {few}"] if own else []
     if other:
-        notes += [f"{listed(other)}: the reference has {few}"]
+        notes += [f"{join_names(other)}: the reference has {few}"]
     enough = [pair for pair, rows in pairs.items() if min(rows) >= least]
     largest = [max(pairs, key=lambda pair: pairs[pair][0])] if pairs else []
     worth = float(rows_per_weight(part, range(len(part.rows))))
@@ -258,16 +264,16 @@ def _with_people(
             why = "no column is left to describe a person"
         notes.append(f"No propensity, neighbours or redlining: {why}.")
         return replace(found, features=features, notes=tuple(notes))
-    chances = propensity(rows).round(DECIMALS)
-    codes, tops = ranges(chances, RANGES, rows.weights)
+    chances = estimate_propensity(rows).round(DECIMALS)
+    codes, tops = cut_into_ranges(chances, RANGES, rows.weights)
     spans = ((chances[codes == i].min(), chances[codes == i].max()) for i in range(len(tops)))
     names = tuple(f"{low:.3f}–{high:.3f}" for low, high in spans)
     clusters = cluster_strata(rows)
     numbers = tuple(f"cluster {i + 1}" for i in range(int(clusters.max()) + 1))
     parts = (
         *found.parts,
-        stratified("propensity", names, counted(rows, codes), worth, config),
-        stratified("clusters", numbers, counted(rows, clusters), worth, config),
+        stratified("propensity", names, count_by_stratum(rows, codes), worth, config),
+        stratified("clusters", numbers, count_by_stratum(rows, clusters), worth, config),
     )
     metrics: dict[str, Interval] = {}
     if rows.weights is not None:
@@ -284,10 +290,10 @@ def _with_people(
 def _neighbours(rows: Rows, many: int, config: AuditConfig) -> tuple[dict[str, Interval], list[str]]:
     """Compare people alike, without intervals: rows share neighbours, so they are not independent."""
     most = max(MOST_PAIRS // many, FEWEST_PAIRS)
-    near = look_up(rows, config.neighbours, most=most)
+    near = find_neighbours(rows, config.neighbours, most=most)
     found = {
-        "situation-testing": against(near, config.margin),
-        "situation-testing-reverse": in_favour(near, config.margin),
+        "situation-testing": share_treated_worse(near, config.margin),
+        "situation-testing-reverse": share_treated_better(near, config.margin),
         "consistency": mean_agreement(near),
     }
     metrics = {name: Interval(float(value[0]), np.nan, np.nan) for name, value in found.items()}
@@ -340,7 +346,7 @@ def stratified(
         by,
         _about(-float(conditional.explained_difference(counts)), z * errors[0]),
         _about(-float(conditional.unexplained_difference(counts)), z * errors[1]),
-        float(conditional.compared(counts)),
+        float(conditional.comparable_share(counts)),
         float(cochran_mantel_haenszel(worthy)),
         float(cochran_mantel_haenszel_p(worthy)),
         strata,

@@ -11,8 +11,8 @@ from fairbench_cli.audit.metrics import SHOWN, defined
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import in_brackets
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import format_count
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.pooling import pooled_rates
 from fairbench_cli.measures.rates import RATES
@@ -72,7 +72,7 @@ def pooled_rows(found: Sequence[PooledRate], _: Report) -> Iterable[Row]:
 def pooled_sections(found: Sequence[PooledRate], report: Report, view: View) -> tuple[Section, ...]:
     """Return a section of the rates that decide, a table an attribute; groups with fewest rows come first."""
     shown = (row for row in found if row.metric in report.deciding and not math.isnan(row.measured.value))
-    places = grouped(shown, lambda row: row.place)
+    places = group_by(shown, lambda row: row.place)
     sentences = (
         "Each rate is drawn towards those of the other groups of its attribute, the more so the fewer its "
         "rows and the more alike the groups: what is likely of a small group, given all of them.",
@@ -89,7 +89,7 @@ def pooled_sections(found: Sequence[PooledRate], report: Report, view: View) -> 
 
 def _table(rows: Sequence[PooledRate], report: Report, view: View) -> TextTable:
     columns: dict[str, Callable[[PooledRate], TableCell]] = {
-        "group": lambda row: writing.group_cell(row.group, row.small, counted_words(row.rows, "row")),
+        "group": lambda row: writing.group_cell(row.group, row.small, format_count(row.rows, "row")),
         "metric": lambda row: TableCell(row.metric),
         "measured": lambda row: writing.fine_cell(row.measured),
         "pooled": lambda row: writing.fine_cell(row.pooled),

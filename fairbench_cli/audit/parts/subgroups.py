@@ -18,15 +18,23 @@ from fairbench_cli.audit.parts.rates import in_brackets, where
 from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, parts_of_groups, with_clusters
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import Flag, UserError, user_error
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import format_percent
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.rates import RATES, parts
+from fairbench_cli.measures.rates import RATES, numerators_and_denominators
 from fairbench_cli.measures.score_test import difference_interval, ratio_interval
 from fairbench_cli.measures.significance import normal_p
-from fairbench_cli.measures.subgroups import ANY, Ints, Subgroups, deal_people, deal_rows, search, subgroups
+from fairbench_cli.measures.subgroups import (
+    ANY,
+    Ints,
+    Subgroups,
+    deal_people,
+    deal_rows,
+    enumerate_subgroups,
+    find_extremes,
+)
 
 Side = Literal["lower", "higher"]
 SIDES: tuple[Side, Side] = ("lower", "higher")
@@ -132,7 +140,7 @@ class _Rows:
         rng = stream(seed, "subgroups", *part.place, self.metric)
         if clusters is None:
             return deal_rows(self.above, self.below, draws, rng)
-        above, below = (side[:, 0] for side in parts(clusters.n, (self.metric,)))
+        above, below = (side[:, 0] for side in numerators_and_denominators(clusters.n, (self.metric,)))
         place = np.searchsorted(self.cells, clusters.group)
         some = below > 0
         return deal_people(place[some], above[some], below[some], len(self.cells), draws, rng)
@@ -193,7 +201,7 @@ def find_subgroups(read: Sequence[Joint], names: Sequence[str], config: AuditCon
     names = [name for name in names if not RATES[name].of_all]
     for joint in (_kept(each, excluded(each.part, config)) for each in read):
         for name in defined(names, joint.part.labelled):
-            above, below = (side[:, 0] for side in parts(joint.part.counts.n, (name,)))
+            above, below = (side[:, 0] for side in numerators_and_denominators(joint.part.counts.n, (name,)))
             cells = np.flatnonzero(below > 0)
             if len(cells) > 1 and 0 < above.sum() < below.sum():
                 some = _large_enough(joint.codes[cells], below[cells], config)
@@ -207,7 +215,7 @@ def _kept(joint: Joint, out: Bools) -> Joint:
 
 
 def _large_enough(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
-    some = subgroups(codes)
+    some = enumerate_subgroups(codes)
     whole = float(below.sum())
     inside = some.member @ below
     least = max(config.min_group, config.min_share * whole)
@@ -217,7 +225,7 @@ def _large_enough(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
 def _searched(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgroup]:
     some = rows.some
     whole = float(rows.below.sum())
-    found = search(some, rows.above, rows.below, rows.deals(config.draws, config.seed))
+    found = find_extremes(some, rows.above, rows.below, rows.deals(config.draws, config.seed))
     sides = [side for side, at in enumerate(found.best) if at is not None]
     member = some.member[[at for at in found.best if at is not None]]
     within = member @ rows.above, member @ rows.below
@@ -291,8 +299,8 @@ def in_short(found: Sequence[Subgroup], report: Report) -> str:
         often = "less"
     return (
         f"Of {writing.thousands(first.searched)} subgroups, {writing.named(first.subgroup)} stands out most"
-        f"{in_brackets(first, report)}: {RATES[first.metric].label} {percent_words(first.value)}, "
-        f"of all others {percent_words(first.others_value)}: {often} than chance would do "
+        f"{in_brackets(first, report)}: {RATES[first.metric].label} {format_percent(first.value)}, "
+        f"of all others {format_percent(first.others_value)}: {often} than chance would do "
         f"(p {writing.p_value(first.p_adjusted)} over all that were searched)."
     )
 
@@ -332,7 +340,7 @@ def subgroup_sections(found: Sequence[Subgroup], report: Report, view: View) -> 
         "its rate. These lines decide nothing.",
         *_few_draws(tests, report),
     )
-    places = grouped(found, lambda one: (one.model, one.decision))
+    places = group_by(found, lambda one: (one.model, one.decision))
     tables = tuple(_table(rows, report, view) for rows in places.values())
     return (Section(title, sentences, tables, notes),)
 

@@ -25,8 +25,8 @@ from fairbench_cli.audit.parts import rates, writing
 from fairbench_cli.audit.parts.findings import allowed, differs
 from fairbench_cli.audit.parts.part import Part, Row, View, Whole
 from fairbench_cli.audit.scan.tally import Slice
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words, listed
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import format_count, join_names
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
 from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable, table_of
@@ -148,7 +148,7 @@ def _whole(base: Report) -> Report:
     """Return the audit of all rows: of the slices of each attribute as one."""
     config = base.config.model_copy(update={"sliced_by": None})
     slices = [
-        _together(parts, config) for parts in grouped(base.slices, lambda part: part.attribute).values()
+        _together(parts, config) for parts in group_by(base.slices, lambda part: part.attribute).values()
     ]
     compared_by = common_references([kept(part, config) for part in base.slices], config)
     report = report_of(
@@ -283,7 +283,7 @@ MOST_NAMED = 3
 def _those(rows: Sequence[Trend]) -> str:
     """Return which ratios: "selection rate of African-American (race)"; the last of many are counted."""
     named = [f"{RATES[row.metric].label} of {writing.named(row.group)} ({row.attribute})" for row in rows]
-    return listed(named, MOST_NAMED)
+    return join_names(named, MOST_NAMED)
 
 
 def _why_not(found: Over, report: Report) -> str:
@@ -333,8 +333,8 @@ def slice_chart(found: Over, report: Report, row: Pair, metric: str, *, rest: bo
         to = "the reference"
     title = f"{row.attribute}: {label}, ratio to {to} by {report.config.sliced_by}"
     folded: tuple[Chart, ...] = ()
-    head = f"{counted_words(len(others), 'more group')}: "
-    head += listed([writing.named(one.group) for one in others])
+    head = f"{format_count(len(others), 'more group')}: "
+    head += join_names([writing.named(one.group) for one in others])
     if others and rest:
         folded = (Chart(head, _lines(f"{title}; {head}", found, report, others[:MOST_LINES])),)
     if others and not rest:
@@ -385,7 +385,7 @@ def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -
     level_one = charts.stroke("one", f"M{x.start} {y.at(1.0)}H{x.end}", "equal to the reference")
     level = f"{100 * report.config.confidence:g} %"
     key = f"band: {allowed(tau)} is allowed; shaded: {level} intervals"
-    return charts.plot(title, x, y, lines, "", key, band + level_one, beside=True)
+    return charts.plot_lines(title, x, y, lines, "", key, band + level_one, beside=True)
 
 
 def trend_sections(found: Over, report: Report, view: View) -> Sequence[Section]:
@@ -422,7 +422,7 @@ def _trend_section(found: Over, report: Report, view: View) -> Section:
     sentences = []
     notes = []
     if found.ordered:
-        many = counted_words(len(found.trends), "trend")
+        many = format_count(len(found.trends), "trend")
         level = f"{100 * report.config.confidence:g} %"
         first = found.slices[0]
         last = found.slices[-1]
@@ -434,7 +434,7 @@ def _trend_section(found: Over, report: Report, view: View) -> Section:
         ]
     else:
         sentences = [f"No trend is tested: {_why_not(found, report)}."]
-    by_attribute = grouped(found.trends, lambda row: row.attribute)
+    by_attribute = group_by(found.trends, lambda row: row.attribute)
     tables = tuple(_trend_table(rows, found, view) for rows in by_attribute.values())
     drawn = () if view.brief else tuple(_charts(found, report))
     title = f"Trends by {report.config.sliced_by}"

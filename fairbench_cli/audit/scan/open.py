@@ -51,11 +51,11 @@ from fairbench_cli.audit.scan.spellings import (
     merge_groups,
 )
 from fairbench_cli.audit.scan.tally import Tally
-from fairbench_cli.base.errors import Flag, UserError, shown, user_error
+from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.files import scratch_folder
-from fairbench_cli.base.telling import Far, Tell, to_nobody
-from fairbench_cli.base.text import counted_words, shown_path
-from fairbench_cli.base.twins import short_for, twins_among
+from fairbench_cli.base.telling import PercentDone, ProgressCallback, ignore_progress
+from fairbench_cli.base.text import format_count, format_path
+from fairbench_cli.base.twins import find_abbreviations, find_spelling_variants
 from fairbench_cli.data.recognise import named_like_identifiers
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def open_scan(
     config: AuditConfig,
     *,
     against: "Frame | None" = None,
-    tell: Tell = to_nobody,
+    tell: ProgressCallback = ignore_progress,
 ) -> Iterator[Scan]:
     """Open a file or a frame, count its rows by what every audit needs, and let parts read more of them.
 
@@ -124,9 +124,9 @@ def open_scan(
 
 
 @contextmanager
-def _watched(database: "DuckDBPyConnection", tell: Tell) -> Iterator[Far | None]:
+def _watched(database: "DuckDBPyConnection", tell: ProgressCallback) -> Iterator[PercentDone | None]:
     """Return the function that says how far a query is, if anybody listens; not asked any more at the end."""
-    if tell is to_nobody:
+    if tell is ignore_progress:
         yield None
         return
     try:
@@ -162,8 +162,8 @@ def _database() -> "Iterator[tuple[DuckDBPyConnection, Path]]":
             folder = stack.enter_context(scratch_folder())
         except OSError as error:
             raise user_error(f"no temporary folder can be made: {error.strerror}", fix) from None
-        if shown_path(folder) != str(folder):
-            raise user_error(f"the name of {shown_path(tempfile.gettempdir())} is not UTF-8", fix)
+        if format_path(folder) != str(folder):
+            raise user_error(f"the name of {format_path(tempfile.gettempdir())} is not UTF-8", fix)
         try:
             yield stack.enter_context(start_database(folder)), folder  # closed before the folder goes
         except RuntimeError as error:
@@ -177,7 +177,7 @@ def _opened(
     source: "str | Path | Frame",
     folder: Path,
     config: AuditConfig,
-    tell: Tell = to_nobody,
+    tell: ProgressCallback = ignore_progress,
 ) -> Source:
     if isinstance(source, str | Path):
         found = open_file(database, str(source), folder, config.table, tell)
@@ -272,10 +272,12 @@ def _with_cells(scan: Scan, decisions: tuple[Decision, ...]) -> Scan:
         if roles.weight is not None and found.bad_weights:
             refusals.refuse_weights(source, roles.weight)
         if roles.weight is not None and not found.weighing.any():
-            what = f"{shown(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
+            what = f"{format_value(source.columns[roles.weight])} is 0 in every row, so that nobody counts"
             raise user_error(what, "name a column of weights above 0, or none", Flag("weight"))
         if len(found.single) > 1:
-            ids = ", ".join(shown(name) for name in sorted(name or MISSING for name in found.single)[:3])
+            ids = ", ".join(
+                format_value(name) for name in sorted(name or MISSING for name in found.single)[:3]
+            )
             fix = ("keep the rows of one, or audit each apart with ", Flag("model-column", "model_id"))
             raise user_error(f"model_id has several values ({ids})", fix, source.name)
     return scan
@@ -327,7 +329,7 @@ def _with_notes(scan: Scan) -> Scan:
             _about_groups(name, written[name], sizes[name], scan.config) for name in written
         ),
         *people,
-        *([f"{counted_words(weightless, 'row')} of weight 0 left out."] if weightless else []),
+        *([f"{format_count(weightless, 'row')} of weight 0 left out."] if weightless else []),
     )
     return replace(scan, tally=replace(tally, notes=notes))
 
@@ -347,24 +349,24 @@ def _about_groups(
     """Return the notes on what was done to values of an attribute, and which look alike or missing."""
     notes = []
     if MISSING in written:
-        notes.append(f"{name}: {counted_words(sizes[MISSING], 'row')} without a value; group {MISSING}.")
+        notes.append(f"{name}: {format_count(sizes[MISSING], 'row')} without a value; group {MISSING}.")
     trimmed = sorted(group for group, forms in written.items() if group != MISSING and {*forms} != {group})
     merged = [group for group in trimmed if len(written[group]) > 1]
     if trimmed:
-        listed = ", ".join(map(shown, merged[:5])) + (", …" if len(merged) > 5 else "")
+        listed = ", ".join(map(format_value, merged[:5])) + (", …" if len(merged) > 5 else "")
         if merged:
             which = f", which merged {listed}"
         else:
             which = ""
         notes.append(f"{name}: blanks around values were trimmed{which}.")
     notes += [
-        f"{name}: {shown(group)} ({counted_words(sizes[group], 'row')}) is a group of its own; if it means "
-        f"missing, leave the cell empty or the group out, --exclude {group!r}."
+        f"{name}: {format_value(group)} ({format_count(sizes[group], 'row')}) is a group of its own; if it "
+        f"means missing, leave the cell empty or the group out, --exclude {group!r}."
         for group in sorted(written)
         if group.lower() in LOOK_MISSING and not config.leaves_out(name, group)
     ]
-    alike = twins_among(sorted(written)) if config.spelling(name) == "keep" else []
-    notes += [f"{name}: {twins}." for twins in (*alike, *short_for(sorted(written)))]
+    alike = find_spelling_variants(sorted(written)) if config.spelling(name) == "keep" else []
+    notes += [f"{name}: {twins}." for twins in (*alike, *find_abbreviations(sorted(written)))]
     return notes
 
 

@@ -20,9 +20,9 @@ from fairbench_cli.audit.scan.roles import ColumnRoles, assign, find_column
 from fairbench_cli.audit.scan.scan import Scan, groups_of, make_slices
 from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
-from fairbench_cli.base.errors import Flag, UserError, shown, user_error
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words
+from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import format_count
 from fairbench_cli.measures.change import KINDS, TwoSides, apart
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
@@ -122,7 +122,7 @@ def pair_up(source: Source, baseline: Source, config: AuditConfig) -> Source:
     if by is None:
         how = "in their order"
     else:
-        how = f"by {shown(source.columns[by[0]])}"
+        how = f"by {format_value(source.columns[by[0]])}"
     notes = [f"Rows of both files are paired {how}."]
     if not pairing.checked:
         what = "has no label or group that could show that its rows are the same"
@@ -225,7 +225,7 @@ def _refuse_strangers(pairing: _Pairing) -> None:
     elif here != there:
         ours, theirs = pairing.names
         what = (
-            f"{ours} has {counted_words(here, 'row')}, {theirs} {there}: they cannot be paired in their order"
+            f"{ours} has {format_count(here, 'row')}, {theirs} {there}: they cannot be paired in their order"
         )
         fix = ("name a column of persons that both have with ", Flag("id"))
         raise user_error(what, fix, pairing.baseline.name)
@@ -241,7 +241,7 @@ def _refuse_identifiers(
     source = pairing.source
     baseline = pairing.baseline
     ours, theirs = pairing.names
-    name = shown(source.columns[by[0]])
+    name = format_value(source.columns[by[0]])
     fill = "fill it in, or leave those rows out of the file"
     (nameless,) = source.one("SELECT count(*) FROM baseline WHERE coalesce(person, '') = ''")
     for each, column, some in ((source, by[0], unnamed), (baseline, by[1], nameless)):
@@ -256,7 +256,7 @@ def _refuse_identifiers(
         return
     (met,) = source.one(f"SELECT count(DISTINCT b.person) FROM {pairing.rows} WHERE here AND there")
     if pairs > met:
-        what = f"{name} repeats in {ours}: {counted_words(pairs - met, 'row')} have that of an earlier one"
+        what = f"{name} repeats in {ours}: {format_count(pairs - met, 'row')} have that of an earlier one"
         raise user_error(what, fix, source.name)
     what = f"{here - pairs} of {here} rows of {ours} have no partner in {theirs} with their {name}, "
     what += f"and {known - met} of {known} the other way"
@@ -281,11 +281,11 @@ def _difference(pairing: _Pairing, at: int) -> UserError:
     if by is None:
         where = f"row {whose}"
     else:
-        where = f"{source.columns[by[0]]} {shown(str(whose))}"
-    column = shown(source.columns[pairing.checked[at][0]])
+        where = f"{source.columns[by[0]]} {format_value(str(whose))}"
+    column = format_value(source.columns[pairing.checked[at][0]])
     what = (
-        f"{column} differs in {counted_words(count, 'row')}, first of {where}: "
-        f"{shown(str(mine))} in {pairing.names[0]}, {shown(str(theirs))} in {pairing.names[1]}"
+        f"{column} differs in {format_count(count, 'row')}, first of {where}: "
+        f"{format_value(str(mine))} in {pairing.names[0]}, {format_value(str(theirs))} in {pairing.names[1]}"
     )
     by_persons = ("pair them by a column of persons with ", Flag("id"))
     return user_error(what, by_persons if by is None else "correct one of the files", pairing.baseline.name)
@@ -321,7 +321,7 @@ def read_sides(scan: Scan) -> tuple[BeforeAfter, ...]:
 
     Columns of scores are each compared with the first, slices of the rows each with the one before.
     """
-    by_model = grouped(scan.tally.slices, lambda part: part.model)
+    by_model = group_by(scan.tally.slices, lambda part: part.model)
     first, *others = by_model.values()
     if len(scan.roles.scores) > 1:
         return tuple(
@@ -370,13 +370,16 @@ def _in_order(source: Source, slices: tuple[Slice, ...], name: str) -> tuple[Sli
     values = list(dict.fromkeys(part.model for part in slices))
     if MISSING in values:
         rows = next(int(part.rows.sum()) for part in slices if part.model == MISSING)
-        what = f"{shown(name)} is missing in {counted_words(rows, 'row')}"
+        what = f"{format_value(name)} is missing in {format_count(rows, 'row')}"
         raise user_error(what, "fill it in, or leave those rows out of the file", source.name)
     if len(values) > MOST_SLICES:
-        what = f"{shown(name)} has {len(values)} different values; at most {MOST_SLICES} slices are compared"
+        count = f"{format_value(name)} has {len(values)} different values"
+        what = f"{count}; at most {MOST_SLICES} slices are compared"
         raise user_error(what, "name a column of fewer, such as months instead of days", Flag("slice"))
     if len(values) == 1:
-        what = f"{shown(name)} has one value only, {shown(values[0])}: there is nothing to compare"
+        what = (
+            f"{format_value(name)} has one value only, {format_value(values[0])}: there is nothing to compare"
+        )
         raise user_error(what, "name another column", Flag("slice"))
     try:
         place = {value: (float(value), value) for value in values}

@@ -23,8 +23,8 @@ from fairbench_cli.audit.scan.refusals import refuse_if, refuse_scores
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, spelled_otherwise, with_spellings
-from fairbench_cli.base.errors import Flag, Problem, Words, shown, suggest, user_error
-from fairbench_cli.base.text import counted_words
+from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, suggest, user_error
+from fairbench_cli.base.text import format_count
 
 MOST_LISTS = 2000  # of models and decisions
 BITS = 12
@@ -352,10 +352,10 @@ def read_percent(source: Source, columns: Iterable[int]) -> tuple[Source, tuple[
         share = f"TRY_CAST(rtrim({text}, {sql.quoted(AFTER_NUMBER)}) AS DOUBLE) / {PERCENT} + 0.0"
         number = f"CASE WHEN ends_with({text}, '%') THEN {share} ELSE {in_sql[column].number} END"
         in_sql[column] = replace(in_sql[column], number=number)
-        note = f"{source.columns[column]}: cells with % are read as shares, such as {shown(example)}"
+        note = f"{source.columns[column]}: cells with % are read as shares, such as {format_value(example)}"
         others = f"number_{column} IS NOT NULL AND NOT {signed}"
         (plain,) = source.one(f"SELECT max(trimmed_{column}) FROM sample WHERE {others}")
-        notes.append(f"{note}; others as they are, such as {shown(plain)}." if plain else f"{note}.")
+        notes.append(f"{note}; others as they are, such as {format_value(plain)}." if plain else f"{note}.")
     return replace(source, in_sql=tuple(in_sql)), tuple(notes)
 
 
@@ -401,7 +401,7 @@ def check_thresholds(source: Source, column: int, thresholds: tuple[float, ...])
             meant = threshold * PERCENT
         else:
             meant = threshold / PERCENT
-        fix: Words = "name a threshold between these"
+        fix: MessageText = "name a threshold between these"
         if scale.mixed:
             fix = "write all scores on one scale: some look like shares, others like percents"
         elif scale.low < meant <= scale.high:
@@ -535,7 +535,7 @@ def _outcomes(favourable: tuple[str, ...], values: set[str]) -> tuple[Outcome, .
     named = [value for outcome in outcomes for value in outcome]
     for value in named:
         if named.count(value) > 1:
-            raise user_error(f"{shown(value)} is named twice", "name each value once", FAVOURABLE)
+            raise user_error(f"{format_value(value)} is named twice", "name each value once", FAVOURABLE)
     return outcomes
 
 
@@ -547,7 +547,7 @@ def _counts(source: Source, column: int, favourable: tuple[str, ...]) -> dict[st
         f"ORDER BY 2 DESC, 1 LIMIT {MOST_OUTCOMES + 1}"
     )
     if len(found) > MOST_OUTCOMES:
-        name = shown(source.columns[column])
+        name = format_value(source.columns[column])
         what = f"{name} has more than {MOST_OUTCOMES} different values and holds no outcomes"
         raise user_error(what, ("leave ", FAVOURABLE, " out, or name a column of outcomes"), FAVOURABLE)
     values = {value for value, *_ in found}
@@ -572,15 +572,16 @@ def _check(
     for value in favourable:
         if value not in known:
             names = " or ".join(source.columns[column] for column in words)
-            raise user_error(f"no {names} is {shown(value)}", suggest(value, known), FAVOURABLE)
+            raise user_error(f"no {names} is {format_value(value)}", suggest(value, known), FAVOURABLE)
     for column, counts in words.items():
         others = {value for other in words if other != column for value in words[other]}
         if alike[column] and spelled_otherwise(favourable, counts):
             continue
         if not set(favourable) & set(counts) and not set(counts) <= others:
-            listed = ", ".join(map(shown, list(counts)[:MOST_LISTED]))
-            what = f"{source.columns[column]} is never {' or '.join(map(shown, favourable))}, but {listed}"
-            fix: Words = ("name one value of each column: ", *_flags(favourable[0], next(iter(counts))))
+            listed = ", ".join(map(format_value, list(counts)[:MOST_LISTED]))
+            stated = " or ".join(map(format_value, favourable))
+            what = f"{source.columns[column]} is never {stated}, but {listed}"
+            fix: MessageText = ("name one value of each column: ", *_flags(favourable[0], next(iter(counts))))
             if not source.one(f"SELECT 1 FROM predictions WHERE {sql.word(column)} LIMIT 1"):
                 fix = ("say how scores become decisions: ", Flag("threshold"), ", ", Flag("top-k"))
                 fix = (*fix, " or ", Flag("top-share"))
@@ -595,7 +596,7 @@ def _check_classes(
     for first, second in combinations(words, 2):
         if words[first].keys().isdisjoint(words[second]):
             both = (words[first], words[second])
-            one, other = (", ".join(map(shown, list(counts)[:MOST_LISTED])) for counts in both)
+            one, other = (", ".join(map(format_value, list(counts)[:MOST_LISTED])) for counts in both)
             what = (
                 f"{len(favourable)} favourable values are classes, each audited against the rest, and "
                 f"{names[first]} ({one}) and {names[second]} ({other}) have none in common"
@@ -628,7 +629,7 @@ def _note(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -
     favourable = [value for outcome in outcomes for value in outcome]
     rest = [(value, count) for value, count in counts.items() if value not in favourable]
     listed = ", ".join(
-        f"{shown(value)} ({counted_words(count, 'row')})" for value, count in rest[:MOST_LISTED]
+        f"{format_value(value)} ({format_count(count, 'row')})" for value, count in rest[:MOST_LISTED]
     )
     if len(rest) > MOST_LISTED:
         more = ", …"
@@ -644,7 +645,7 @@ def _note(name: str, counts: Mapping[str, int], outcomes: tuple[Outcome, ...]) -
         others = f"; 0 {'are' if len(rest) > 1 else 'is'} {listed}{more}"
     else:
         others = ""
-    texts = (" or ".join(map(shown, outcome)) for outcome in outcomes)
+    texts = (" or ".join(map(format_value, outcome)) for outcome in outcomes)
     return f"{name}: {', '.join(texts)} {counted}{others}."
 
 

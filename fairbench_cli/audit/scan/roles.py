@@ -11,8 +11,8 @@ from itertools import chain
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.source import Source, in_parts
-from fairbench_cli.base.errors import Flag, UserError, Words, shown, suggest, user_error
-from fairbench_cli.base.text import listed
+from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, suggest, user_error
+from fairbench_cli.base.text import join_names
 from fairbench_cli.data import recognise
 from fairbench_cli.measures.groups import CROSS
 
@@ -138,7 +138,7 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
         score = label
         itself = True
     if itself:
-        notes.append(f"The labels {shown(score)} themselves are audited, as decisions.")
+        notes.append(f"The labels {format_value(score)} themselves are audited, as decisions.")
     elif label is None:
         notes.append("No label column: only what needs no labels is audited (name one with --label).")
     asked = {
@@ -155,7 +155,7 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
     taken: dict[int, str] = {}
     for role, column in found.items():
         if column in taken:
-            what = f"column {shown(source.columns[column])} cannot be both {taken[column]} and {role}"
+            what = f"column {format_value(source.columns[column])} cannot be both {taken[column]} and {role}"
             raise user_error(what, "name another column", Flag(asked[role][1]))
         taken[column] = "label" if itself and role == "score" else role
     if source.alone is not None:
@@ -184,7 +184,7 @@ def assign(source: Source, config: AuditConfig, against: Contradicted = Contradi
     parts = {name: find_column(source, name, "intersect", taken) for name in crossed_alone}
     if not attributes and not config.intersections:
         named = ("name it with ", Flag("attribute"))
-        fix: Words = ("add a column such as race or sex, or name one with ", Flag("attribute"))
+        fix: MessageText = ("add a column such as race or sex, or name one with ", Flag("attribute"))
         if quantities:
             number = source.columns[quantities[0]]
             fix = ("cut a numeric column, as in ", Flag("bins", (number, 4)), ", or ", *named)
@@ -255,7 +255,9 @@ def find_column(source: Source, name: str, key: str, taken: Mapping[int, str] | 
         free = [other for other, place in source.places.items() if place not in (taken or ())]
         raise _unknown(source, name, key, free)
     if taken and column in taken:
-        raise user_error(f"column {shown(name)} is the {taken[column]}", "name another attribute", Flag(key))
+        raise user_error(
+            f"column {format_value(name)} is the {taken[column]}", "name another attribute", Flag(key)
+        )
     return column
 
 
@@ -266,10 +268,10 @@ def _unknown(source: Source, name: str, key: str, names: list[str]) -> UserError
     else:
         where = source.name
     if name in source.doubled:
-        return user_error(f"column {shown(name)} appears twice", "rename or remove one of them", where)
-    what = f"no column {shown(name)}"
+        return user_error(f"column {format_value(name)} appears twice", "rename or remove one of them", where)
+    what = f"no column {format_value(name)}"
     if len(source.columns) == 1:
-        only = shown(source.columns[0])
+        only = format_value(source.columns[0])
         return user_error(f"{what}, only {only}", "separate the columns by commas", where)
     if key == "score":
         also = "; to audit the labels themselves, name them there too"
@@ -283,7 +285,7 @@ def too_many_groups(source: Source, names: tuple[str, ...], count: str) -> UserE
     name = CROSS.join(names)
     what = f"{name} has {count} different values; at most {MOST_GROUPS} groups can be audited"
     cut = (", or cut it if it is numeric: ", Flag("bins", (name, 4)))
-    fix: Words = ("name the attributes to audit with ", Flag("attribute"), *cut)
+    fix: MessageText = ("name the attributes to audit with ", Flag("attribute"), *cut)
     return user_error(what, "intersect fewer attributes" if len(names) > 1 else fix, source.name)
 
 
@@ -374,7 +376,7 @@ def _left_out(why: tuple[str, str], names: list[str]) -> str:
         how = f"--weight {names[0]}, or {how}"
     else:
         how = how
-    return f"Not audited, as {why[len(names) > 1]}: {listed(names, MOST_LISTED)} (unless named: {how})."
+    return f"Not audited, as {why[len(names) > 1]}: {join_names(names, MOST_LISTED)} (unless named: {how})."
 
 
 def words_below(source: Source, quantities: tuple[int, ...]) -> frozenset[int]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.base.errors import Flag, UserError, user_error
-from fairbench_cli.base.text import shown_path
+from fairbench_cli.base.text import format_path
 
 if TYPE_CHECKING:  # a file of somebody's scores needs none of it
     import pandas as pd
@@ -128,11 +128,11 @@ def _of_cell(folder: Path, config: AuditConfig, only: tuple[str, ...], repeat: i
             why = "has not been run"
         else:
             why = f"is {record.status}: {record.reason}"
-        raise _no_repeat(f"repeat {number} of this cell in {shown_path(folder)} {why}", there)
+        raise _no_repeat(f"repeat {number} of this cell in {format_path(folder)} {why}", there)
     protected = plan.protected(cell["dataset"], cell["attribute"])
     frame, drawn = _expanded(record.counts.n, protected)
     called = [f"{key}={cell[key]}" for key in ("dataset", "attribute", "intervention", "classifier")]
-    name = f"{shown_path(folder)}, {', '.join(called)}, beta={cell['beta']:g}, repeat {number}"
+    name = f"{format_path(folder)}, {', '.join(called)}, beta={cell['beta']:g}, repeat {number}"
     notes = (
         _note(frame, f"{number} (of {plan.config.repeats}) as its counts have them"),
         *(["Its decisions are drawn at random; counts are those expected, to whole rows."] if drawn else []),
@@ -168,7 +168,7 @@ def _one_cell(folder: Path, plan: "RunPlan", only: tuple[str, ...]) -> dict[str,
         for key, own in open_keys.items()
     )
     example = ",".join([*only, *(f"{key}{equals}{own[0]}" for key, own in open_keys.items())])
-    what = f"{len(cells)} cells of {shown_path(folder)} match, and one is audited: {listed}"
+    what = f"{len(cells)} cells of {format_path(folder)} match, and one is audited: {listed}"
     raise user_error(what, f"name one, such as {example}", Flag("only"))
 
 
@@ -209,11 +209,11 @@ def _of_predictions(path: Path, config: AuditConfig, number: int) -> RunRows | N
     frame = relation.filter(duckdb.ColumnExpression("repeat") == number).df().drop(columns=[*first])
     if frame.empty:
         there = [n for (n,) in relation.select("repeat").distinct().order("repeat").fetchall()]
-        raise _no_repeat(f"{shown_path(path)} has no repeat {number}", there)
+        raise _no_repeat(f"{format_path(path)} has no repeat {number}", there)
     if frame["score"].isna().all():
         frame = frame.drop(columns="score")
     config = _with_columns(config, names[len(first) : -len(last)])
-    return RunRows(frame, config, f"{shown_path(path)}, repeat {number}", (_note(frame, str(number)),))
+    return RunRows(frame, config, f"{format_path(path)}, repeat {number}", (_note(frame, str(number)),))
 
 
 def _with_columns(config: AuditConfig, attributes: tuple[str, ...]) -> AuditConfig:

@@ -20,7 +20,14 @@ from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
-from fairbench_cli.measures.scores import ScoreCells, ScoreTotals, extend, fit_calibration, start, summed
+from fairbench_cli.measures.scores import (
+    ScoreCells,
+    ScoreTotals,
+    add_cells,
+    empty_sums,
+    fit_calibration,
+    sum_at,
+)
 
 Reference = Callable[[Slice], int]
 
@@ -222,14 +229,14 @@ def _summed(
     if len(reference) > groups:
         by_label = [np.concatenate([each, each.sum(0) - each]) for each in by_label]
     totals = ScoreTotals(*by_label)
-    sums = start(len(reference))
+    sums = empty_sums(len(reference))
     many = 0
     kept: list[ScoreCells] = []
     bins = np.zeros((4, len(span.tops), groups, 2))
     cuts = np.zeros((4, len(span.thresholds) + 1, groups, 2))
     for alike, behind in cells():
         both = of_sets(alike)
-        sums = extend(sums, both, totals, reference)
+        sums = add_cells(sums, both, totals, reference)
         bins += _counted(np.searchsorted(span.tops, alike.score), alike, behind, bins.shape)
         place = np.searchsorted(span.thresholds, alike.score, side="right")
         cuts += _counted(place, alike, behind, cuts.shape)
@@ -262,4 +269,4 @@ def _counted(place: Ints, cells: ScoreCells, rows: Floats, shape: tuple[int, ...
     _, ranges, groups, labels = shape
     slot = (place * groups + cells.group) * labels + cells.label
     parts = (cells.weight, rows, cells.square, cells.weight * cells.score)
-    return np.stack([summed(slot, each, ranges * groups * labels) for each in parts]).reshape(shape)
+    return np.stack([sum_at(slot, each, ranges * groups * labels) for each in parts]).reshape(shape)

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, Type
 
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
-from fairbench_cli.base.errors import Flag, UserError, Words, shown, user_error
-from fairbench_cli.base.telling import Far, Tell, to_nobody
-from fairbench_cli.base.text import listed, shown_path
+from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
+from fairbench_cli.base.telling import PercentDone, ProgressCallback, ignore_progress
+from fairbench_cli.base.text import format_path, join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -264,7 +264,7 @@ def start_database(folder: Path) -> "DuckDBPyConnection":
     return database
 
 
-def progress_of(database: "DuckDBPyConnection") -> Far:
+def progress_of(database: "DuckDBPyConnection") -> PercentDone:
     """Return the function that says how far a query is, in per cent."""
     for setting in ("enable_progress_bar=true", "enable_progress_bar_print=false"):
         database.execute(f"SET {setting}")
@@ -281,7 +281,7 @@ def open_file(
     source: str,
     folder: Path,
     sql_table: str | None = None,
-    tell: Tell = to_nobody,
+    tell: ProgressCallback = ignore_progress,
 ) -> Source:
     """Return the predictions in a file.
 
@@ -303,7 +303,7 @@ def open_file(
     UserError
         When it cannot be read.
     """
-    name = shown_path(source)
+    name = format_path(source)
     with readable(name):
         path = _on_disk(path_of(source), folder)
         zipped, head = _first_bytes(path)
@@ -312,7 +312,7 @@ def open_file(
             columns = [sql.text_column(f"x{i}") for i in range(len(names))]
             return _view(Source(database, name, (), "sqlite", path), table, names, columns)
         if sql_table is not None or source.startswith(ADDRESS):
-            fix: Words = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
+            fix: MessageText = ("leave out ", f'"{ADDRESS}"' if sql_table is None else Flag("table"))
             raise user_error("it is no SQLite file", fix, name)
         found = Source(database, name, (), _format(name, zipped, head), path, zipped)
         if found.format == "parquet":
@@ -385,7 +385,7 @@ def path_of(source: str) -> str:
         return source.removeprefix(ADDRESS).partition("?")[0]
     if re.match(r"(postgres|mysql|mariadb|mssql|oracle|duckdb)[a-z0-9+]*://", source):
         what = "databases other than SQLite files are not read"
-        raise user_error(what, "export the table as CSV or Parquet, and name that", shown_path(source))
+        raise user_error(what, "export the table as CSV or Parquet, and name that", format_path(source))
     return source
 
 
@@ -448,7 +448,7 @@ def _on_disk(source: str, folder: Path) -> Path:
         if not path.is_file():  # a pipe
             return _spool(cast("BinaryIO", file), folder / "input", source)
     path = path.absolute()
-    if set("*?[]{}") & set(str(path)) or shown_path(path) != str(path):
+    if set("*?[]{}") & set(str(path)) or format_path(path) != str(path):
         # DuckDB would look for many files, or takes no name that is not UTF-8
         link = folder / "input"
         link.symlink_to(path)
@@ -672,7 +672,7 @@ def _names(names: list[str], name: str) -> tuple[tuple[str, ...], tuple[str, ...
     doubled = tuple(sorted({text for text in given if given.count(text) > 1}))
     notes = []
     if doubled:
-        left_out = listed([shown(text) for text in doubled])
+        left_out = join_names([format_value(text) for text in doubled])
         notes.append(f"Left out, as several columns have one name: {left_out}.")
     if any(text != plain for text, plain in zip(names, trimmed, strict=True) if plain):
         notes.append("Blanks around column names were trimmed.")

@@ -1,7 +1,7 @@
 """One value written in several ways: a stop, until it is said whether these are one value or several.
 
 "Accepted" next to "accepted" would count as refused, and "Female" next to "female" as two groups: a wrong
-answer without a word. What differs in that way, and in no other, is told by `base.twins`.
+answer without a word. What differs in that way, and in no other, is told by `base.spelling_variants`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,9 +11,9 @@ from fairbench_cli.audit.config import MISSING, AuditConfig
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
-from fairbench_cli.base.errors import Flag, Problem, UserError, shown, user_error
-from fairbench_cli.base.text import counted_words, listed
-from fairbench_cli.base.twins import Twins, is_plain, twins_among
+from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, user_error
+from fairbench_cli.base.text import format_count, join_names
+from fairbench_cli.base.twins import SpellingVariants, find_spelling_variants, has_plain_letters
 
 MOST_VALUES = 10_000  # of an attribute whose spellings are merged
 
@@ -36,7 +36,7 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
     used = {*roles.attributes, *(source.columns[i] for i in (*roles.scores, roles.label) if i is not None)}
     for name in config.columns_with_spellings:
         if name not in used:
-            what = f"{shown(name)} is neither audited nor the score or label"
+            what = f"{format_value(name)} is neither audited nor the score or label"
             raise user_error(what, "name a column that is, or none", Flag("spellings"))
     notes: list[str] = []
     in_sql = list(source.in_sql)
@@ -45,8 +45,8 @@ def merge_groups(source: Source, roles: ColumnRoles, config: AuditConfig) -> tup
             continue
         rows = _rows_of_values(source, column)
         merged: dict[str, list[str]] = {}
-        for twins in twins_among(rows):  # the commonest first
-            spelling = next(filter(is_plain, twins.values), twins.values[0])
+        for twins in find_spelling_variants(rows):  # the commonest first
+            spelling = next(filter(has_plain_letters, twins.values), twins.values[0])
             merged[spelling] = [value for value in twins.values if value != spelling]
         if merged:
             in_sql[column] = _merged(in_sql[column], merged)
@@ -73,8 +73,8 @@ def _merged(column: sql.ColumnSql, merged: Mapping[str, Sequence[str]]) -> sql.C
 
 
 def _counted_too(spelling: str, others: Sequence[str], rows: Mapping[str, int]) -> str:
-    counted = listed([f"{shown(value)} ({counted_words(rows[value], 'row')})" for value in others])
-    return f"{shown(spelling)} counts {counted}, too"
+    counted = join_names([f"{format_value(value)} ({format_count(rows[value], 'row')})" for value in others])
+    return f"{format_value(spelling)} counts {counted}, too"
 
 
 def alike_groups_of_rows(source: Source, roles: ColumnRoles, config: AuditConfig) -> list[Problem]:
@@ -98,15 +98,15 @@ def alike_groups(groups: Mapping[str, Mapping[str, int]], config: AuditConfig) -
         if config.spelling(name) is not None or name in config.bins:
             continue
         compared = (group for group in rows if group != MISSING and not config.leaves_out(name, group))
-        for twins in twins_among(sorted(compared)):
+        for twins in find_spelling_variants(sorted(compared)):
             what = f"{name}: {twins}, and would be {len(twins.values)} groups ({_row_counts(twins, rows)})"
             merge, keep = (Flag("spellings", (name, choice)) for choice in ("merge", "keep"))
             problems.append(Problem(what, ("count them as one group: ", merge, "; or apart: ", keep)))
     return problems
 
 
-def _row_counts(twins: Twins, rows: Mapping[str, int]) -> str:
-    return " and ".join(counted_words(rows[value], "row") for value in twins.values)
+def _row_counts(twins: SpellingVariants, rows: Mapping[str, int]) -> str:
+    return " and ".join(format_count(rows[value], "row") for value in twins.values)
 
 
 def spelled_otherwise(favourable: Sequence[str], values: Iterable[str]) -> bool:
@@ -114,7 +114,7 @@ def spelled_otherwise(favourable: Sequence[str], values: Iterable[str]) -> bool:
     others = set(values) - set(favourable)
     return any(
         set(favourable) & set(twins.values) and others & set(twins.values)
-        for twins in twins_among([*favourable, *sorted(others)])
+        for twins in find_spelling_variants([*favourable, *sorted(others)])
     )
 
 
@@ -147,7 +147,7 @@ def with_spellings(
     problems: list[Problem] = []
     for outcome in outcomes:
         missed: list[str] = []
-        for twins in twins_among([*outcome, *rows]):
+        for twins in find_spelling_variants([*outcome, *rows]):
             of_outcome = [value for value in twins.values if value in outcome]
             others = [value for value in twins.values if value not in outcome]
             if not of_outcome or not others or spelling == "keep":
@@ -156,8 +156,10 @@ def with_spellings(
                 notes.append(f"{name}: {_counted_too(of_outcome[0], others, rows)}.")
                 missed += others
                 continue
-            counted = listed([f"{shown(value)} in {counted_words(rows[value], 'row')}" for value in others])
-            what = f"{name} is {counted}, which would not count as {shown(of_outcome[0])}: {twins}"
+            counted = join_names(
+                [f"{format_value(value)} in {format_count(rows[value], 'row')}" for value in others]
+            )
+            what = f"{name} is {counted}, which would not count as {format_value(of_outcome[0])}: {twins}"
             given = Flag("favourable", "|".join((*outcome, *others)))
             merge, keep = (Flag("spellings", (key, choice)) for choice in ("merge", "keep"))
             # Nobody can type what is not seen, and a bar that is part of a value would divide it.
@@ -174,6 +176,6 @@ def with_spellings(
     values = [value for outcome in complete for value in outcome]
     for value in values:
         if values.count(value) > 1:
-            what = f"{shown(value)} is named, and is merged with another value that is"
+            what = f"{format_value(value)} is named, and is merged with another value that is"
             raise user_error(what, "name one of them", Flag("favourable"))
     return tuple(complete), tuple(notes)

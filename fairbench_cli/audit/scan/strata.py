@@ -11,7 +11,7 @@ from fairbench_cli.audit.scan.readings import NumberBins, bin_sql, bins_note, fi
 from fairbench_cli.audit.scan.roles import MOST_CODES, MOST_GROUPS, RESERVED, find_column
 from fairbench_cli.audit.scan.scan import Scan, group_by
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
-from fairbench_cli.base.errors import Flag, shown, user_error
+from fairbench_cli.base.errors import Flag, format_value, user_error
 from fairbench_cli.data.recognise import follows, named_like_identifiers, named_like_scores
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
@@ -197,7 +197,7 @@ def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
     for name in dict.fromkeys(name for names in scan.config.explained_by for name in names):
         column = find_column(source, name, "explain")
         if column in taken:
-            what = f"column {shown(name)} is the {taken[column]}"
+            what = f"column {format_value(name)} is the {taken[column]}"
             raise user_error(what, "explain by another", EXPLAIN)
         different, words = source.one(
             f"SELECT count(DISTINCT trimmed_{column}), count(*) FILTER ({sql.no_number(column)}) "
@@ -209,7 +209,7 @@ def _stratum_columns(scan: Scan) -> tuple[dict[str, str], list[str]]:
             notes.append(bins_note(name, many, bins))
             columns[name] = _binned_sql(column, bins)
         elif different > MOST_GROUPS:
-            what = f"{shown(name)} has {different} different values, too many for strata"
+            what = f"{format_value(name)} has {different} different values, too many for strata"
             raise user_error(what, "explain by a column with fewer", EXPLAIN)
         else:
             columns[name] = sql.text(column)

@@ -20,9 +20,9 @@ from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.audit.show.tables import csv_text
 from fairbench_cli.base.errors import Flag, user_error
 from fairbench_cli.base.files import write_files
-from fairbench_cli.base.grouping import grouped
+from fairbench_cli.base.grouping import group_by
 from fairbench_cli.measures.counts import divide
-from fairbench_cli.measures.rates import CELLS, parts
+from fairbench_cli.measures.rates import CELLS, numerators_and_denominators
 from fairbench_cli.measures.registry import METRICS
 
 _CSV = ("group.csv", "disparity.csv", "fairness_groups.csv", "fairness_attributes.csv", "full.csv")
@@ -114,7 +114,7 @@ def _slice_rows(part: Slice, report: Report) -> list[Row]:
     if not known:
         return []
     ours = list(_OURS.values())
-    rates = divide(*parts(seen.counts.n, ours, part.counts.overall))
+    rates = divide(*numerators_and_denominators(seen.counts.n, ours, part.counts.overall))
     at = dict(zip(_OURS, references(seen, ours, report.config), strict=True))
     model: Value = part.model if any(one.model for one in report.slices) else 0
     rows = []
@@ -158,7 +158,7 @@ def _fairness(row: Mapping[str, Value], report: Report) -> dict[str, bool | None
 
 def _attribute_rows(rows: Sequence[Row]) -> list[Row]:
     """Roll groups up: unfair if one is, undefined if all are, else fair; sorted as pandas groups."""
-    slices = grouped(rows, lambda row: tuple(row[key] for key in _KEYS))
+    slices = group_by(rows, lambda row: tuple(row[key] for key in _KEYS))
     rolled: list[Row] = []
     for key in sorted(slices, key=lambda key: [*map(str, key)]):
         rolled.append(dict(zip(_KEYS, key, strict=True)))

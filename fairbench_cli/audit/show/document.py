@@ -13,8 +13,8 @@ from fairbench_cli.audit.parts import parts_of, rates, whole_of, writing
 from fairbench_cli.audit.parts.findings import allowed, differs, verdict_words
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.headline import Sentence, headline, meaning
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words, listed, percent_words, shown_path
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import format_count, format_path, format_percent, join_names
 from fairbench_cli.document import html, markdown, notebook
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, Answer, Chart, Document, Section, Statement
@@ -147,7 +147,7 @@ def source_name(report: Report) -> str:
     """Name the file without its folders."""
     if report.source == "-":
         return "standard input"
-    return shown_path(PurePath(report.source).name)
+    return format_path(PurePath(report.source).name)
 
 
 def facts(report: Report) -> str:
@@ -174,7 +174,7 @@ def level(report: Report) -> str:
 def against(report: Report) -> str:
     """Return whom groups are compared with: "race against Caucasian, sex against Male (largest)"."""
     config = report.config
-    found = grouped(report.disparities, lambda row: row.attribute)
+    found = group_by(report.disparities, lambda row: row.attribute)
     if not found:
         return "nobody to compare"
     if config.ref_method in ("minimum", "maximum", "rest") or len(found) > MOST_NAMED:
@@ -276,7 +276,7 @@ def _of_numbers(report: Report) -> str:
     return (
         f"Square brackets: the {level(report)} interval of this comparison alone. p: how often rates that "
         "are equal would give numbers like these; p (Holm): adjusted for "
-        f"{counted_words(report.family, 'comparison')}{decides}."
+        f"{format_count(report.family, 'comparison')}{decides}."
     )
 
 
@@ -319,12 +319,12 @@ def rate_chart(said: Sentence, report: Report) -> Chart:
     title = f"{said.attribute}: {meaning(said.metric)}"
     folded: tuple[Chart, ...] = ()
     if still:
-        names = listed([writing.named(row.group) for row in still])
-        head = f"{counted_words(len(still), 'group')} not decided: {names}"
+        names = join_names([writing.named(row.group) for row in still])
+        head = f"{format_count(len(still), 'group')} not decided: {names}"
         folded = (Chart(head, _drawn(f"{title}: {head}", still, of_group, minor, report)),)
     more = len(shown) - rates.MOST_BARS
     if more > 0:
-        caption = f"and {counted_words(more, 'more group')} in the table"
+        caption = f"and {format_count(more, 'more group')} in the table"
     else:
         caption = ""
     return Chart(title, _drawn(title, shown, of_group, minor, report), caption, folded=folded)
@@ -353,7 +353,7 @@ def _drawn(
     reference = "the reference's rate"
     if len(references) == 1:
         ((name, value),) = references
-        reference = f"{name if len(name) <= NAME else 'reference'} {percent_words(value)}"
+        reference = f"{name if len(name) <= NAME else 'reference'} {format_percent(value)}"
     key = f"line: {reference}; shaded: {allowed(rows[0].tau)} times, allowed"
     return row_chart(f"{title}. {words}", axis, drawn, key)
 
@@ -362,7 +362,7 @@ def _row(axis: Axis, row: Disparity, own: GroupRow, report: Report, *, muted: bo
     """Return a group: the band that its reference allows, its rate with the interval, and both in words."""
     known = own.metrics[row.metric]
     untested = report.config.rule == "point"
-    rate = percent_words(row.value)
+    rate = format_percent(row.value)
     if row.is_reference:
         said = f"{rate}, reference"
     else:
@@ -372,7 +372,7 @@ def _row(axis: Axis, row: Disparity, own: GroupRow, report: Report, *, muted: bo
         symbol = ""
     else:
         symbol = (UNTESTED if untested else SYMBOLS)[row.verdict]
-    ends = f", {percent_words(known.low)} to {percent_words(known.high)}"
+    ends = f", {format_percent(known.low)} to {format_percent(known.high)}"
     title = f"{row.group}: {RATES[row.metric].label} {rate} ({writing.fraction(row.behind)}){ends}"
     if row.is_reference:
         title += ""
@@ -383,9 +383,9 @@ def _row(axis: Axis, row: Disparity, own: GroupRow, report: Report, *, muted: bo
     if math.isfinite(reference) and not row.is_reference:
         low = row.tau * reference
         high = min(1.0, reference / row.tau)
-        words = f"allowed: {percent_words(low)} to {percent_words(high)}"
+        words = f"allowed: {format_percent(low)} to {format_percent(high)}"
         marks.append(box("band", axis, low, high, HEIGHT, words))
-        marks.append(rule("ref", axis, reference, HEIGHT, f"{row.reference}: {percent_words(reference)}"))
+        marks.append(rule("ref", axis, reference, HEIGHT, f"{row.reference}: {format_percent(reference)}"))
     if math.isfinite(row.value):
         marks.append(whisker(axis, known.low, known.high, title))
         marks.append(dot(axis, row.value, look, title))

@@ -26,8 +26,8 @@ from fairbench_cli.audit.parts.rates import (
     worst_first,
 )
 from fairbench_cli.audit.show.label_direction import label_warning
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import counted_words, listed, percent_words
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import format_count, format_percent, join_names
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.rates import EVENTS, RATES
 
@@ -179,15 +179,15 @@ def _of_attribute(rows: Sequence[Disparity], minor: frozenset[str], report: Repo
         verb = "fails"
     else:
         verb = "fail"
-    text = f"{first.text} {more} {counted_words(len(behind), 'comparison')} {verb}."
+    text = f"{first.text} {more} {format_count(len(behind), 'comparison')} {verb}."
     return replace(first, text=text, verdict="fail")
 
 
 def _counted_minor(names: Iterable[str], report: Report) -> str:
     """Return how many minor groups these are, why they are, and which."""
     groups = list(names)
-    which = listed([writing.named(group) for group in groups])
-    return f"{counted_words(len(groups), 'group')} {minor_words(groups, report)} ({which})"
+    which = join_names([writing.named(group) for group in groups])
+    return f"{format_count(len(groups), 'group')} {minor_words(groups, report)} ({which})"
 
 
 def sentence(row: Disparity, report: Report, more: int = 0, about: str = "") -> Sentence:
@@ -227,8 +227,8 @@ def _rates(row: Disparity) -> str:
     label = RATES[row.metric].label
     if row.reason == "no rows":
         return f"{group} against {reference} by {label}"
-    mine = percent_words(row.value)
-    theirs = percent_words(row.reference_value)
+    mine = format_percent(row.value)
+    theirs = format_percent(row.reference_value)
     if row.metric not in EVENTS:
         return f"{label} of {group} {mine}, of {reference} {theirs}"
     event, among = EVENTS[row.metric]
@@ -340,7 +340,7 @@ def _overall(report: Report, order: Sequence[AttributeVerdict]) -> str:
     else:
         rows = [row for verdict in judged for row in decisive(verdict, report)]
         n = sum(row.verdict == "undecided" for row in rows)
-        still = f"{n:,} of {counted_words(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
+        still = f"{n:,} of {format_count(len(rows), 'comparison')} {'is' if n == 1 else 'are'} open"
         if not rows:
             text = "Not decided: there is nothing to compare."
         elif too_much:
@@ -380,7 +380,7 @@ def _attributes(verdicts: Sequence[AttributeVerdict], report: Report) -> str:
     They are joined as "race, sex and age"; the last ones are counted where there are many.
     """
     names = []
-    for attribute, some in grouped(verdicts, lambda one: one.attribute).items():
+    for attribute, some in group_by(verdicts, lambda one: one.attribute).items():
         n = sum(one.attribute == attribute for one in report.judged)
         audits = f" ({len(some)} of {n} audits)"
         if n == 1:
@@ -417,7 +417,7 @@ def open_attribute(verdict: AttributeVerdict, report: Report) -> OpenAttribute |
     minor = minor_groups(sizes.values())
     groups = []
     apart = {}
-    for group, rows in grouped(decisive(verdict, report), lambda row: row.group).items():
+    for group, rows in group_by(decisive(verdict, report), lambda row: row.group).items():
         still = [row for row in rows if row.verdict == "undecided"]
         if still:
             needed = [_own_rows(row, sizes) for row in still]

@@ -20,7 +20,7 @@ from fairbench_cli.audit.parts.writing import columns_of, flat
 from fairbench_cli.audit.show.document import source_name
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.base.errors import UserError, user_error
-from fairbench_cli.base.text import escaped, inert, printable, shown_path
+from fairbench_cli.base.text import disarm_formula, escape_unseen, format_path, printable
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, MetaData
@@ -86,7 +86,7 @@ def csv_text(rows: Iterable[Row], columns: Iterable[str], truth: tuple[str, str]
         if isinstance(cell, bool):
             return truth[cell]
         if isinstance(cell, str):
-            return inert(printable(cell, keep="\t\n"))
+            return disarm_formula(printable(cell, keep="\t\n"))
         if isinstance(cell, float) and math.isnan(cell):
             return None
         return cell
@@ -172,7 +172,7 @@ def to_ci(report: Report) -> str:
 
 def json_text(found: Mapping[str, Any]) -> str:
     """Write data as JSON, NaN as null."""
-    return escaped(json.dumps(_plain(found), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
+    return escape_unseen(json.dumps(_plain(found), indent=2, ensure_ascii=False, allow_nan=False)) + "\n"
 
 
 def _plain(value: Any) -> Any:
@@ -253,7 +253,7 @@ def to_database(report: Report, url: str) -> str:
         finally:
             engine.dispose()
     except UnicodeEncodeError:
-        what = f"the address {shown_path(url)} is not UTF-8"
+        what = f"the address {format_path(url)} is not UTF-8"
         raise user_error(what, "name another database", "--to-db") from None
     except ModuleNotFoundError as error:
         raise _missing(str(error.name)) from None

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.text import format_percent
 from fairbench_cli.data.card import Card, Trap
 from fairbench_cli.data.checks.columns import code_findings, column_findings, file_findings, value_findings
 from fairbench_cli.data.checks.groups import (
@@ -344,8 +344,8 @@ def _lost(first: RawRows, second: RawRows, groups: list[VersionGroup]) -> Iterat
         )
         if abs(shares[0] - shares[1]) >= max(LOST, SURE * error):
             what = (
-                f"is kept unevenly: {second.card.name} has {percent_words(shares[0])} of the deprived and"
-                f" {percent_words(shares[1])} of the favoured"
+                f"is kept unevenly: {second.card.name} has {format_percent(shares[0])} of the deprived and"
+                f" {format_percent(shares[1])} of the favoured"
             )
             name = deprived.attribute
             fix = f"start from {first.card.name}, or say who was left out and why (`left_out`)"

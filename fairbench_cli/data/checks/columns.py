@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pandas as pd
 
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.base.text import percent_words
-from fairbench_cli.base.twins import twins_among
+from fairbench_cli.base.text import format_percent
+from fairbench_cli.base.twins import find_spelling_variants
 from fairbench_cli.data.card import UNKNOWN
 from fairbench_cli.data.checks.rows import Finding, RawRows, drop
 from fairbench_cli.data.column_card import ColumnCard
@@ -89,7 +89,7 @@ def file_findings(rows: RawRows) -> Iterator[Finding]:
         gap = file[name].isin([cell for cell in rows.gaps if cell not in meant]).to_numpy(dtype=bool)
         if gap.mean() > MOSTLY:
             yield rows.finding(
-                "mostly-missing", name, f"is missing in {percent_words(gap.mean())} of the rows", drop(name)
+                "mostly-missing", name, f"is missing in {format_percent(gap.mean())} of the rows", drop(name)
             )
         if named_like_weights(name) or name.casefold() in COUNTS:
             what = "is called like a weight of rows"
@@ -185,7 +185,7 @@ def code_findings(rows: RawRows) -> Iterator[Finding]:
         else:
             there = set()
         for value in [value for value in own.recode if there and value not in there]:
-            if any(value in twins.values for twins in twins_among([value, *there])):
+            if any(value in twins.values for twins in find_spelling_variants([value, *there])):
                 continue  # written otherwise, or in another file
             what = f'recodes "{value}" to "{own.recode[value]}", and no row has it'
             fix = "look whether the code book is that of this file: other codes may mean other groups, too"
@@ -218,7 +218,7 @@ def value_findings(rows: RawRows) -> Iterator[Finding]:
             continue
         found = rows.cells[name][rows.complete].value_counts()
         counts = {str(value): int(n) for value, n in found.items() if n}
-        for twins in twins_among(counts):
+        for twins in find_spelling_variants(counts):
             kept, *others = twins.values
             what = f"has {counted(twins.values, counts)}, which {twins.how}"
             yield rows.finding("twins", name, what, recoding(name, others, kept), "columns", name)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.text import format_percent
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, drop
 from fairbench_cli.data.recognise import named_like_scores
 from fairbench_cli.data.table import Floats, Rows
-from fairbench_cli.measures.rows import crossed
+from fairbench_cli.measures.rows import cross_columns
 
 EXPLAINED = 0.40  # of the label's entropy
 SURE_LEAK = 0.75  # of the errors of guessing that are gone where a column has a value, or has none
@@ -99,9 +99,8 @@ def guessing(rows: RawRows) -> float:
 
 def leak_words(rows: RawRows, leak: Leak) -> str:
     """Return the description of a leak."""
-    right = (
-        f"alone right on {percent_words(leak.accuracy)} of rows, guessing on {percent_words(guessing(rows))}"
-    )
+    guessed = format_percent(guessing(rows))
+    right = f"alone right on {format_percent(leak.accuracy)} of rows, guessing on {guessed}"
     return f"gives {rows.card.label.column} away ({leak.how}): {right}"
 
 
@@ -194,8 +193,8 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
         told = {name: _told(name, codes, y) for name in first}
         alone = [name for name in first if told[name] <= ALONE]
         if len(alone) == 1 and says[alone[0]] >= MUCH:
-            share = percent_words(says[alone[0]])
-            most = percent_words(max(told[alone[0]], 0))
+            share = format_percent(says[alone[0]])
+            most = format_percent(max(told[alone[0]], 0))
             what = f"explains {share} of the entropy of {rows.card.label.column}, and no other "
             what += f"column anything of it ({most} at most): perhaps it is known later"
             yield leak_finding(rows, alone[0], what)
@@ -207,10 +206,10 @@ def hidden_leaks(rows: RawRows, leaking: Collection[str]) -> Iterator[Finding]:
         here = float(gap[unknown].mean())
         elsewhere = float(gap[~unknown].mean())
         if name not in (rows.card.label.column, rows.label_source) and here - elsewhere >= LATE:
-            what = (
-                f"is missing in {percent_words(here)} of the rows whose {rows.card.label.column} is unknown, "
+            what = f"is missing in {format_percent(here)} of the rows whose {rows.card.label.column} is "
+            what += (
+                f"unknown, and in {format_percent(elsewhere)} of the others: perhaps it is known no earlier"
             )
-            what += f"and in {percent_words(elsewhere)} of the others: perhaps it is known no earlier"
             yield leak_finding(rows, name, what)
 
 
@@ -220,12 +219,12 @@ def _thinned(rows: RawRows, names: Iterable[str]) -> tuple[dict[str, Rows], Mask
     thin = slice(None, None, 1 + len(y) // MANY)
     if y[thin].all() or not y[thin].any():
         thin = slice(None)  # a label so rare that it is gone
-    return {name: crossed([rows.codes[name][thin]]) for name in names}, y[thin]
+    return {name: cross_columns([rows.codes[name][thin]]) for name in names}, y[thin]
 
 
 def _joined(first: Rows, second: Rows) -> Rows:
     """Return codes of the pairs of two columns."""
-    return crossed([first * (int(second.max()) + 1) + second])
+    return cross_columns([first * (int(second.max()) + 1) + second])
 
 
 def _told(name: str, codes: Mapping[str, Rows], y: Mask) -> float:
@@ -285,7 +284,7 @@ def deterministic_findings(rows: RawRows, leaking: Collection[str]) -> Iterator[
         joint = _joined(joint, left.pop(name))
         taken.append(name)
     if best >= SETTLED:
-        what = f"is all but a rule of {', '.join(taken)}, which explain {percent_words(best)} of its entropy"
+        what = f"is all but a rule of {', '.join(taken)}, which explain {format_percent(best)} of its entropy"
         fix = "do not take it for a decision on people: what a classifier learns here is the rule"
         yield rows.finding("deterministic", rows.card.label.column, what, fix, "label")
         return

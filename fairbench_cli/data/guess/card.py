@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.base.text import percent_words, printable
+from fairbench_cli.base.text import format_percent, printable
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.columns import LEVELS, SOME, column_findings
 from fairbench_cli.data.checks.leaks import leak_words, leaks
@@ -164,7 +164,7 @@ def _plain(table: RawCells, name: str, kind: str) -> ColumnGuess:
         change.append(f"Edges of your own: bins: {{edges: [{_edges(numbers)}]}}")
     if missing:
         entry["if_missing"] = "level"
-        share = percent_words(missing / len(table.cells))
+        share = format_percent(missing / len(table.cells))
         why += f"; {missing:,} cells ({share}) are missing: a level of their own"
         change.append(f"Filled in: if_missing: {'mode' if entry['kind'] == 'nominal' else 'median'}")
         change.append("Rows left out: no if_missing, and missing_rows: drop")
@@ -340,7 +340,7 @@ def _about_label(guessed: Guessed) -> str:
         rest = ""
     else:
         rest = f"; the other {values - 1} values are unfavourable"
-    return f"{percent_words(members[there].mean())} of the rows have the favourable outcome{rest}"
+    return f"{format_percent(members[there].mean())} of the rows have the favourable outcome{rest}"
 
 
 def _about_groups(guessed: Guessed, group: Group) -> str:
@@ -350,7 +350,7 @@ def _about_groups(guessed: Guessed, group: Group) -> str:
     sides = (deprived & known, ~deprived & known)
     rates = [float(np.mean(good[side])) if side.any() else float("nan") for side in sides]
     deprived_words, other_words = (
-        f"{side.sum():,} rows, {percent_words(rate)} favourable"
+        f"{side.sum():,} rows, {format_percent(rate)} favourable"
         for side, rate in zip(sides, rates, strict=True)
     )
     if rates[0] > rates[1]:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.base.text import percent_words
+from fairbench_cli.base.text import format_percent
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import Cells, as_numbers, bin_numbers, edge_word, is_number
 from fairbench_cli.data.guess.cells import Mask, RawCells
@@ -196,10 +196,10 @@ def shares(table: RawCells, name: str, favourable: Mask | None = None) -> str:
     counts = known.value_counts()
     said = []
     for value, count in counts.items():
-        words = percent_words(count / len(known))
+        words = format_percent(count / len(known))
         if favourable is not None:
             rate = favourable[(table.cells[name] == value).to_numpy()].mean()
-            words += f", {percent_words(rate)} favourable"
+            words += f", {format_percent(rate)} favourable"
         said.append(f"{value} ({words})")
     if len(said) > MOST_SHOWN:
         more = f", … {len(said) - MOST_SHOWN} more"

@@ -7,11 +7,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from fairbench_cli.base.errors import Problem, UserError, nearest, suggest, user_error
-from fairbench_cli.base.files import read_text, shipped
-from fairbench_cli.base.plugins import clashes, short
-from fairbench_cli.base.strict_yaml import Place, YamlDocument, laid_over, read_mapping
-from fairbench_cli.base.validation import Conflict, in_file_order, problems_of, wording
+from fairbench_cli.base.errors import Problem, UserError, find_nearest, suggest, user_error
+from fairbench_cli.base.files import read_text, shipped_folder
+from fairbench_cli.base.plugins import find_clashes, short_name
+from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument, override_values, read_mapping
+from fairbench_cli.base.validation import Conflict, describe_finding, sort_by_line, to_problems
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.card import Card, card_reference
 from fairbench_cli.experiment.config.components import (
@@ -43,7 +43,7 @@ SHORT = 4  # words that do not make a title yet
 
 def shipped_configs() -> Path:
     """Return the folder of the configs that come with fairbench."""
-    return shipped("configs")
+    return shipped_folder("configs")
 
 
 def known_configs() -> list[str]:
@@ -77,7 +77,7 @@ def find_config(name: str) -> Path:
         return path  # whoever reads it says what is wrong
     own = [file.name for file in Path().iterdir() if file.suffix in SUFFIXES]
     what = f'"{name}" is neither a file nor a config that comes with fairbench'
-    raise user_error(what, suggest(name, known if nearest(name, known) else [*known, *own]))
+    raise user_error(what, suggest(name, known if find_nearest(name, known) else [*known, *own]))
 
 
 def title(path: Path) -> str:
@@ -127,14 +127,14 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
         else:
             fix = fix
         raise user_error("this is a card, not a config", fix, document.where(("files",)))
-    document, problems = laid_over(document, overrides)
+    document, problems = override_values(document, overrides)
     config, context, wrong = parse(document, base)
     cards = [] if "datasets" in context.wrong else [context.cards[spec.card] for spec in config.datasets]
     given = Given(config, document, [card for _, card in cards])
     files = config.own_files if context.wrong.isdisjoint(("interventions", "classifiers", "metrics")) else []
-    problems += [*wrong, *cross_checks(given, context.wrong), *clashes(files)]
+    problems += [*wrong, *cross_checks(given, context.wrong), *find_clashes(files)]
     if problems:
-        raise UserError(*in_file_order(problems, document.name))
+        raise UserError(*sort_by_line(problems, document.name))
     return _resolved(config, cards, base).read_from(document)
 
 
@@ -160,7 +160,7 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
     try:
         config = ExperimentConfig.model_validate(document.data, context=context)
     except ValidationError as error:
-        problems += problems_of(error, document)
+        problems += to_problems(error, document)
         context.wrong.update(str(finding["loc"][0]) for finding in error.errors())
         config = ExperimentConfig.model_construct(**context.right)
         context.wrong.update(ExperimentConfig.model_fields.keys() - vars(config).keys())  # misspelt ones
@@ -176,7 +176,7 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
         own = {key: getattr(config.sample, key) for key in shared}
         bias = own.get("bias", spec.bias)
         if bias is not None:
-            at: Place = ("sample", "bias") if "bias" in shared else ("datasets", i, spec.card, "bias")
+            at: KeyPath = ("sample", "bias") if "bias" in shared else ("datasets", i, spec.card, "bias")
             own["bias"] = tuple(world.within(at) for world in bias)
             own |= {key: BiasConfig.model_fields[key].default for key in OF_BETA}
         own |= {"card": card_reference(path.resolve())}
@@ -220,12 +220,12 @@ class Given:
     cards: Sequence[Card]
 
     @property
-    def datasets(self) -> Iterator[tuple[Place, DatasetSpec, Card]]:
+    def datasets(self) -> Iterator[tuple[KeyPath, DatasetSpec, Card]]:
         """The data sets, each with its place in the file and its card."""
         for i, (spec, card) in enumerate(zip(self.config.datasets, self.cards, strict=True)):
             yield ("datasets", i, spec.card), spec, card
 
-    def shared(self, key: str) -> Iterator[tuple[Place, Any, Card]]:
+    def shared(self, key: str) -> Iterator[tuple[KeyPath, Any, Card]]:
         """Yield what holds for each data set of a setting that `sample` may say for all, and where it is."""
         for place, spec, card in self.datasets:
             own = key in spec.model_fields_set
@@ -324,10 +324,10 @@ def _limits(given: Given) -> Iterator[Conflict]:
                     unknown = True
                     what = f'"{name}" is not among the config\'s {axis}'
                     yield (*place, axis, i), what, suggest(name, {*names})
-        places = [short(str(named(item)[0])) for item in given.document.data.get(axis, [])]
+        places = [short_name(str(named(item)[0])) for item in given.document.data.get(axis, [])]
         for name in () if unknown else dict.fromkeys(names):
             if all(limit is not None and name not in limit for limit in limits):
-                at: Place = (axis, places.index(name)) if name in places else ()
+                at: KeyPath = (axis, places.index(name)) if name in places else ()
                 fix = f"remove it, or name it under a data set's {axis}"
                 yield at, f"no data set takes {name}", fix
 
@@ -338,7 +338,7 @@ def _tuned_classifiers(given: Given) -> Iterator[Conflict]:
         name, options = named(item)
         tunings = options.get("tune", [])
         for j, tune in enumerate(tunings if isinstance(tunings, list) else [tunings]):
-            place: Place = ("interventions", i, str(name), "tune", j, "over")
+            place: KeyPath = ("interventions", i, str(name), "tune", j, "over")
             theirs = classifier_parameters(tune["over"])
             if name in INTERVENTIONS and not ComponentSpec(str(name)).uses("classifier", INTERVENTIONS):
                 for key in theirs:
@@ -384,7 +384,7 @@ def _with_bias(given: Given) -> Iterator[Conflict]:
     """Find settings of β where worlds stand in its place, and of worlds where there are none."""
     config = given.config
     found = [worlds for _, worlds, _ in given.shared("bias")]
-    parts: list[tuple[Place, BiasConfig]] = [] if None in found else [(("sample",), config.sample)]
+    parts: list[tuple[KeyPath, BiasConfig]] = [] if None in found else [(("sample",), config.sample)]
     datasets = zip(given.datasets, found, strict=True)
     parts += [(place, spec) for (place, spec, _), worlds in datasets if worlds is not None]
     for place, part in parts:
@@ -411,7 +411,7 @@ def _with_bias(given: Given) -> Iterator[Conflict]:
 
 def _strengths(given: Given) -> Iterator[Conflict]:
     """Find β that are the strength of a mechanism which takes no such strength, and worlds called alike."""
-    told = set[Place]()
+    told = set[KeyPath]()
     for place, worlds, _ in given.shared("bias"):
         seen = set[tuple[str, float]]()
         for world in () if place in told else worlds or ():
@@ -419,9 +419,8 @@ def _strengths(given: Given) -> Iterator[Conflict]:
                 found = list(worlds_at([world], given.config.sample.beta))
             except ValidationError as error:
                 wrong = error.errors()[0]
-                what = (
-                    f"{world}: the strength is left to β, and {wording(wrong)[0].replace('must', 'it must')}"
-                )
+                problem = describe_finding(wrong)[0].replace("must", "it must")
+                what = f"{world}: the strength is left to β, and {problem}"
                 yield (*place, *world.places[0]), what, "write the strength, or other `beta` under `sample`"
                 continue
             for one in found:

@@ -6,8 +6,8 @@ from typing import Any, TypeVar
 
 from matplotlib.figure import Figure
 
-from fairbench_cli.base.grouping import grouped
-from fairbench_cli.base.text import slugs
+from fairbench_cli.base.grouping import group_by
+from fairbench_cli.base.text import make_slugs
 from fairbench_cli.experiment.plan import RunPlan, arc_in_words
 from fairbench_cli.report.figures.canvas import GREY, Look, dot_look
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey
@@ -74,7 +74,7 @@ def pages_of(plan: RunPlan) -> dict[PageNames, Page]:
             tuple(dict.fromkeys(looks[tuple(cell[name] for name in TECHNIQUE)] for cell in own)),
             tuple(sorted({cell["beta"] for cell in own})),
         )
-        for names, own in grouped(plan.cells, named).items()
+        for names, own in group_by(plan.cells, named).items()
     }
 
 
@@ -148,7 +148,7 @@ def by_name(
 
     parts = [[part for column, value in own for part in named(column, value)] for own in keyed]
     titles = [", ".join(title for _, title in own) for own in parts]
-    names = slugs([slug for slug, _ in own] for own in parts)
+    names = make_slugs([slug for slug, _ in own] for own in parts)
     return dict(zip(names, zip(titles, found.values(), strict=True), strict=True))
 
 
