@@ -105,7 +105,7 @@ def _chart(one: AttributeRates, sheet: Datasheet) -> Chart:
         look = dot(axis, each.rate.value, "reference" if each.side == "favoured" else "undecided", said)
         rows.append(ChartRow(each.group, rate, [whisker(axis, each.rate.low, each.rate.high, said), look]))
     title = f"{one.attribute}: share with {sheet.card.outcome}"
-    words = "; ".join(f"{row.name}: {row.said}" for row in rows)
+    words = "; ".join(f"{row.name}: {row.value_text}" for row in rows)
     more = len(ranked) - len(shown)
     if more:
         caption = f"the {MOST_BARS} largest groups; {more} more in the table"
@@ -294,7 +294,7 @@ def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
     tables = (
         plain_table("Known", heads, [row[: len(heads)] for row in known]),
         plain_table("What data check warns of", ("kind", "column", "what", "what to do"), warned),
-        plain_table("Also noted", ("kind", "column", "what"), noted, more=more),
+        plain_table("Also noted", ("kind", "column", "what"), noted, omitted=more),
     )
     some = tuple(table for table in tables if table.rows)
     yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)

@@ -230,7 +230,7 @@ def audit(
         filters = (only,) if isinstance(only, str) else tuple(only)
         return AuditResult(run(rows, settings, baseline, filters, repeat))
     except UserError as error:
-        raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
+        raise UserError(*(problem.spell("python") for problem in error.problems)) from None
 
 
 def _named(options: Mapping[str, Any]) -> dict[str, Any]:

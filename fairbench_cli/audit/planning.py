@@ -233,7 +233,7 @@ def plan(
             path = None
         return make_plan(source, read_config(given, path, kind=PlanConfig))
     except UserError as error:
-        raise UserError(*(problem.spelled("python") for problem in error.problems)) from None
+        raise UserError(*(problem.spell("python") for problem in error.problems)) from None
 
 
 def make_plan(source: "str | Path | Mapping[str, Any] | Frame", config: PlanConfig) -> AuditPlan:
@@ -328,7 +328,12 @@ def _shown(one: PlannedPair, rate: float, times: float, plan: AuditPlan) -> Show
     equal = design.chances(1.0)
     return ShownRatios(
         *(one.attribute, one.group, one.reference, n, m, rate, times),
-        *(*design.shown(power), *design.passing(power), float(equal.passes), float(equal.fails)),
+        *(
+            *design.detectable_ratios(power),
+            *design.passing_ratios(power),
+            float(equal.passes),
+            float(equal.fails),
+        ),
     )
 
 
@@ -525,13 +530,13 @@ def _chart(one: PlannedPair, plan: AuditPlan) -> Chart:
             if row.rate == rate and _names(row) == _names(one) and not math.isnan(row.fails_below)
         ]
         lines.append(charts.ChartLine(f"rate of the reference {rate:g}", points))
-    at = y.at(plan.criterion.tau)
+    at = y.position(plan.criterion.tau)
     limit = charts.stroke(
         "here", f"M{charts.format_numbers(x.start, at)}H{charts.format_numbers(x.end)}", "τ", dashes="3 2"
     )
     here = charts.stroke(
         "here",
-        f"M{charts.format_numbers(x.at(both), y.start)}V{charts.format_numbers(y.end)}",
+        f"M{charts.format_numbers(x.position(both), y.start)}V{charts.format_numbers(y.end)}",
         "rows at hand",
     )
     title = f"{one.group} against {one.reference}: the largest ratio that fails"

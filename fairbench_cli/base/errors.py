@@ -31,9 +31,9 @@ class Flag:
 
     Examples
     --------
-    >>> [Flag("top-k", 100).spelled(surface) for surface in ("command line", "python", "file")]
+    >>> [Flag("top-k", 100).spell(surface) for surface in ("command line", "python", "file")]
     ['--top-k 100', 'top_k=100', 'top-k: 100']
-    >>> [Flag("bins", ("age", 4)).spelled(surface) for surface in ("command line", "python", "file")]
+    >>> [Flag("bins", ("age", 4)).spell(surface) for surface in ("command line", "python", "file")]
     ['--bins age=4', 'bins={"age": 4}', 'bins: {age: 4}']
     """
 
@@ -41,7 +41,7 @@ class Flag:
     value: str | float | tuple[str, str | float] | None = None
     python: str = ""
 
-    def spelled(self, surface: Surface = "command line") -> str:
+    def spell(self, surface: Surface = "command line") -> str:
         """Return it as somebody writes it there."""
         name = self.key
         value = self.value
@@ -79,7 +79,7 @@ def spell(words: MessageText, surface: Surface = "command line") -> str:
         parts = words
     else:
         parts = (words,)
-    return "".join(part.spelled(surface) if isinstance(part, Flag) else part for part in parts)
+    return "".join(part.spell(surface) if isinstance(part, Flag) else part for part in parts)
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Problem:
     fix: MessageText
     where: str | Flag = ""
 
-    def spelled(self, surface: Surface) -> "Problem":
+    def spell(self, surface: Surface) -> "Problem":
         """Return it as plain text, with options as they are written there."""
         return Problem(*(spell(words, surface) for words in (self.what, self.fix, self.where)))
 
@@ -116,10 +116,10 @@ class UserError(Exception):
     """
 
     def __init__(self, *problems: Problem, surface: Surface = "command line") -> None:
-        super().__init__("\n".join(str(problem.spelled(surface)) for problem in problems))
+        super().__init__("\n".join(str(problem.spell(surface)) for problem in problems))
         self.problems = problems
 
-    def at(self, where: str | Flag) -> list[Problem]:
+    def reported_at(self, where: str | Flag) -> list[Problem]:
         """Return its problems, said of another place: of the line or the option that led to them."""
         return [replace(problem, where=where) for problem in self.problems]
 

@@ -287,7 +287,7 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
 
 def _shown(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
     mark, style = marks[cell.verdict] if cell.verdict else ("", "")
-    text = plain(cell.text if stacked else cell.whole, "\n").replace(" %", f"{KEPT}%")
+    text = plain(cell.text if stacked else cell.full_text, "\n").replace(" %", f"{KEPT}%")
     if stacked and cell.fine:
         below = f"\n{plain(cell.fine)}".replace(" ", KEPT)
     else:

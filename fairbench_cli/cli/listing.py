@@ -126,7 +126,7 @@ def _section(kind: str) -> Section:
 
 
 def _table(title: str, heads: list[str], rows: list[list[str]], more: str = "") -> Section:
-    return Section(title, tables=(plain_table("", heads, rows, more=more),))
+    return Section(title, tables=(plain_table("", heads, rows, omitted=more),))
 
 
 FIRST = ("tutorial", "howto", "concepts", "guide")  # what to read before the others

@@ -115,7 +115,7 @@ def show(
     try:
         tables = {name: network.cpt(name) for name in node or ()}
     except UserError as error:
-        raise UserError(*error.at("--node")) from None
+        raise UserError(*error.reported_at("--node")) from None
     for name, table in tables.items():
         heads, rows, right = _cpt_rows(table, out().width)
         title = f"P({name} | {', '.join(network.net.parents_of(name)) or '-'})"
@@ -251,7 +251,7 @@ def _biased(
     try:
         return network.tilt(beta, attribute, both=shift == "both")
     except UserError as error:
-        raise UserError(*error.at("--card" if card else "--beta")) from None
+        raise UserError(*error.reported_at("--card" if card else "--beta")) from None
 
 
 def _of_world(network: "Network", bias: str | None, attribute: str | None) -> "Network":
@@ -264,7 +264,7 @@ def _of_world(network: "Network", bias: str | None, attribute: str | None) -> "N
     try:
         return network.world(parse_yaml(bias, "--bias").data, attribute)
     except UserError as error:
-        raise UserError(*error.at("--bias")) from None
+        raise UserError(*error.reported_at("--bias")) from None
 
 
 def _check_card(network: "Network", option: str) -> None:

@@ -86,8 +86,8 @@ class ReadFiles:
         for file in self.files if misfit.cell is not None else ():
             for line, value in zip(file.lines, file.frame[misfit.column], strict=True):
                 if recode.get(value, value) == misfit.cell:
-                    return misfit.at(f"{file.path}:{line}")
-        return misfit.at(self.card.where("columns", misfit.column))
+                    return misfit.reported_at(f"{file.path}:{line}")
+        return misfit.reported_at(self.card.where("columns", misfit.column))
 
 
 def read_parts(card: Card, found: LocatedFiles, *, every: bool = True) -> ReadFiles:
@@ -848,4 +848,4 @@ def table_from_csv(path: str | Path) -> Table:
     try:
         return table_of([coded(name, frame[name]) for name in frame.columns])
     except Misfit as misfit:
-        raise UserError(*misfit.at(str(path))) from None
+        raise UserError(*misfit.reported_at(str(path))) from None

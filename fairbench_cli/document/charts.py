@@ -93,10 +93,10 @@ class Axis:
     step: float = 0.0
     names: tuple[str, ...] = ()
 
-    def at(self, value: float) -> float:
+    def position(self, value: float) -> float:
         """Return the place of a value.
 
-        >>> Axis(0.0, 2.0, 10, 110).at(1.5), Axis(0.25, 4.0, 0, 100, log=True).at(0.5)
+        >>> Axis(0.0, 2.0, 10, 110).position(1.5), Axis(0.25, 4.0, 0, 100, log=True).position(0.5)
         (85.0, 25.0)
         """
         inside = max(self.low, min(self.high, value))
@@ -116,7 +116,7 @@ class Axis:
         if self.names:
             wide = LETTER / 2 * max(map(len, self.names)) + LETTER
             every = math.ceil(wide * (len(self.names) - 1) / abs(self.end - self.start)) or 1
-            return [(self.at(i), shorten(name)) for i, name in enumerate(self.names) if i % every == 0]
+            return [(self.position(i), shorten(name)) for i, name in enumerate(self.names) if i % every == 0]
         if self.log:
             low = math.log2(self.low)
             high = math.log2(self.high)
@@ -130,7 +130,7 @@ class Axis:
             first = math.ceil(self.low / step - 1e-9)
             last = math.floor(self.high / step + 1e-9)
             values = [i * step for i in range(first, last + 1)]
-        return [(self.at(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
+        return [(self.position(x), f"{100 * x:.6g} %" if self.percent else f"{x + 0.0:.6g}") for x in values]
 
 
 def round_step(rough: float) -> float:
@@ -198,7 +198,7 @@ def mark(kind: str, d: str, x: float, y: float, said: str, colour: str = INK, fi
 
 def box(kind: str, axis: Axis, low: float, high: float, height: float, said: str, fill: str = "") -> str:
     """Return a bar, a band or a track: from one value to another, around a height of 0."""
-    left, right = sorted((axis.at(low), axis.at(high)))
+    left, right = sorted((axis.position(low), axis.position(high)))
     width = max(1.0, right - left)
     fill = fill or COLOURS.get(kind.split()[-1], SOFT)
     return element("rect", kind, said, x=left, y=-height / 2, width=width, height=height, fill=fill)
@@ -208,7 +208,7 @@ def rule(kind: str, axis: Axis, value: float, height: float, said: str, dashes: 
     """Return a vertical line at a value, around a height of 0."""
     return stroke(
         kind,
-        f"M{format_numbers(axis.at(value), -height / 2)}v{format_numbers(height)}",
+        f"M{format_numbers(axis.position(value), -height / 2)}v{format_numbers(height)}",
         said,
         INK,
         1.4,
@@ -220,8 +220,8 @@ def whisker(axis: Axis, low: float, high: float, said: str, y: float = 0.0) -> s
     """Return an interval; nothing where there is none."""
     if math.isnan(low) or math.isnan(high):
         return ""
-    left = axis.at(low)
-    right = axis.at(high)
+    left = axis.position(low)
+    right = axis.position(high)
     ends = f"M{format_numbers(left, y - 3)}v6M{format_numbers(right, y - 3)}v6"
     return stroke("whisker", f"M{format_numbers(left, y)}H{format_numbers(right)}{ends}", said, INK, 1.3)
 
@@ -233,19 +233,19 @@ def dot(axis: Axis, value: float, look: Look, said: str, y: float = 0.0) -> str:
         d = DIAMOND
     else:
         d = DISC
-    return mark(f"mark {kind}", d, axis.at(value), y, said, fill=fill)
+    return mark(f"mark {kind}", d, axis.position(value), y, said, fill=fill)
 
 
 def arrow(axis: Axis, first: float, last: float, look: Look, said: str, drop: float) -> str:
     """Return a line from a value, above a height of 0, to another, below it."""
-    d = f"M{format_numbers(axis.at(first), -drop)}L{format_numbers(axis.at(last), drop)}"
+    d = f"M{format_numbers(axis.position(first), -drop)}L{format_numbers(axis.position(last), drop)}"
     return stroke(f"arrow {look}", d, said, COLOURS.get(look, SOFT), 2)
 
 
 def strip(axis: Axis, low: float, high: float, look: Look, symbol: str, said: str, name: str) -> str:
     """Return a part of a strip: a colour, one of the `patterns(name)`, and a symbol where there is room."""
-    left = axis.at(low)
-    right = axis.at(high)
+    left = axis.position(low)
+    right = axis.position(high)
     parts = [box(f"bar {look}", axis, low, high, 20, said)]
     if look != "pass":
         parts.append(box("pattern", axis, low, high, 20, said, f"url(#{name}-{look})"))
@@ -292,7 +292,7 @@ def area(x: Axis, y: Axis, limits: Sequence[Limits], look: int, said: str) -> st
 
 def _placed(x: Axis, y: Axis, points: Iterable[Point]) -> list[Point]:
     """Return points with their places in a picture for their values."""
-    return [(x.at(a), y.at(b), said) for a, b, said in points]
+    return [(x.position(a), y.position(b), said) for a, b, said in points]
 
 
 def _through(places: Iterable[Point]) -> str:
@@ -315,7 +315,7 @@ class ChartRow:
     """
 
     name: str
-    said: str
+    value_text: str
     marks: Sequence[str]
     muted: bool = False
 
@@ -331,11 +331,13 @@ def row_chart(
         parts.append(
             text_element("said" if row.muted else "name", SIDE, y, shorten(row.name), bold=not row.muted)
         )
-        parts.append(text_element("said", WIDTH - SIDE, y, row.said, "end") if row.said else "")
+        parts.append(text_element("said", WIDTH - SIDE, y, row.value_text, "end") if row.value_text else "")
         parts.append(_moved(y + 13, *row.marks))
     for value, words in here:
         parts.append(_moved(bottom / 2 + 2, rule("here", axis, value, bottom - 4, words)))
-        parts.append(text_element("tick", axis.at(value), bottom + 29, words, _side(axis.at(value))))
+        parts.append(
+            text_element("tick", axis.position(value), bottom + 29, words, _side(axis.position(value)))
+        )
     end = bottom + (34 if here else 20)
     parts += [horizontal_axis(axis, bottom), text_element("tick", SIDE, end + 12, key) if key else ""]
     return picture(title, end + (18 if key else 0), parts)
@@ -413,22 +415,22 @@ class ForestRow:
 
     Parameters
     ----------
-    said : str
+    tooltip : str
         All that the row shows, in words.
     texts : sequence of (str, str)
         Of each column to the right: a text, and what is in small print behind it.
     note : str
         In small print behind the name.
-    at, low, high, base : float or None
+    position, low, high, base : float or None
         Places in per cent of the axis; None where there is none.
     """
 
     name: str
     kind: Form
-    said: str
+    tooltip: str
     texts: Sequence[tuple[str, str]]
     note: str = ""
-    at: float | None = None
+    position: float | None = None
     low: float | None = None
     high: float | None = None
     base: float | None = None
@@ -485,11 +487,15 @@ def _forest_row(row: ForestRow, ideal: float | None) -> str:
         low = format_numbers(row.low)
         high = format_numbers(row.high)
         parts.append(f'<line class="ci {row.kind}" x1="{low}%" x2="{high}%" y1="50%" y2="50%"/>')
-    if row.at is not None:
-        form = f'<path class="mark {row.kind}" d="{FORMS[row.kind]}"><title>{escape(row.said)}</title></path>'
-        parts.append(f'<svg x="{format_numbers(row.at)}%" y="50%" overflow="visible">{form}</svg>')
+    if row.position is not None:
+        form = (
+            f'<path class="mark {row.kind}" d="{FORMS[row.kind]}"><title>{escape(row.tooltip)}</title></path>'
+        )
+        parts.append(f'<svg x="{format_numbers(row.position)}%" y="50%" overflow="visible">{form}</svg>')
     cells = "".join(f'<td class="n">{_with_fine(*texts)}</td>' for texts in row.texts)
-    svg = f'<svg role="img" aria-label="{escape(row.said)}" width="100%" height="24">{"".join(parts)}</svg>'
+    svg = (
+        f'<svg role="img" aria-label="{escape(row.tooltip)}" width="100%" height="24">{"".join(parts)}</svg>'
+    )
     name = _with_fine(row.name, row.note)
     return f'<tr><th scope="row">{name}</th><td class="plot">{svg}</td>{cells}</tr>'
 
@@ -546,7 +552,14 @@ def plot_paths(
     parts = [text_element("tick", SIDE, 10, above), *_grid(x, y)]
     if zero and x.low <= 0 <= x.high:
         parts.append(
-            stroke("here", f"M{format_numbers(x.at(0), y.start)}V{format_numbers(y.end)}", "", INK, 1, "3 3")
+            stroke(
+                "here",
+                f"M{format_numbers(x.position(0), y.start)}V{format_numbers(y.end)}",
+                "",
+                INK,
+                1,
+                "3 3",
+            )
         )
     parts += [
         horizontal_axis(x, y.start),

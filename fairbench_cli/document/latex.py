@@ -108,7 +108,7 @@ class _Layout:
             by = names.pop()
         else:
             by = None
-        rows = group_by(table.rows, lambda row: "" if by is None else row[by].whole)
+        rows = group_by(table.rows, lambda row: "" if by is None else row[by].full_text)
         whole = cls(table, rows, names, [numbers])
         room = TEXT - sum(GAP + whole.name_width(j) for j in names)
         wide = [GAP + column_width(table, j) for j in numbers]
@@ -119,7 +119,7 @@ class _Layout:
 
     def name_width(self, column: int) -> float:
         """Return the least width of a column of names: what it needs, up to `LEAST_NAME`."""
-        cells = [self.table.heads[column], *(row[column].whole for row in chain(*self.rows.values()))]
+        cells = [self.table.heads[column], *(row[column].full_text for row in chain(*self.rows.values()))]
         return min(LEAST_NAME, max(map(width, cells)))
 
     def wraps(self, column: int) -> bool:
@@ -128,7 +128,7 @@ class _Layout:
 
     def height(self, row: Row) -> float:
         """Reckon the height of a row in points, of all pieces together."""
-        lines = max([1, *(math.ceil(width(row[j].whole) / LEAST_NAME) for j in self.names)])
+        lines = max([1, *(math.ceil(width(row[j].full_text) / LEAST_NAME) for j in self.names)])
         return LINE * lines * len(self.pieces)
 
 
@@ -147,7 +147,7 @@ def _pages(
     """Yield the parts of a table that fit a page, each with its title and label; best between its parts."""
     texts = [f"{title}, part 1 of 2", *layout.table.marks]
     room = PAGE - CAPTION * math.ceil(1.2 * width(f"Table 10: {' '.join(texts)}") / TEXT)
-    room -= FINE * math.ceil(0.9 * width(" ".join([*facts, layout.table.more])) / TEXT)
+    room -= FINE * math.ceil(0.9 * width(" ".join([*facts, layout.table.omitted])) / TEXT)
     room -= RULES * len(layout.pieces)
     pages: list[dict[str, list[Row]]] = [{}]
     # what the head of a part takes
@@ -172,7 +172,7 @@ def _pages(
 
 def _float(layout: _Layout, title: str, label: str, facts: tuple[str, ...]) -> str:
     caption = " ".join([f"{title}.", *layout.table.marks])
-    below = " ".join([*facts, *filter(None, [layout.table.more])])
+    below = " ".join([*facts, *filter(None, [layout.table.omitted])])
     small = f"\\par\\smallskip\n\\parbox{{\\linewidth}}{{\\scriptsize\\raggedright {escaped(below)}}}\n"
     pieces = "\\par\\medskip\n".join(_piece(layout, columns) for columns in layout.pieces)
     return (
@@ -197,8 +197,8 @@ def _piece(layout: _Layout, columns: Sequence[int]) -> str:
             across = f"\\multicolumn{{{len(heads)}}}{{@{{}}l}}{{\\emph{{{escaped(head)}}}}}"
             lines.append(_row([across]))
         for k, row in enumerate(rows):
-            texts = [breakable(row[j].whole) for j in names]
-            if once and k and row[names[0]].whole == rows[k - 1][names[0]].whole:
+            texts = [breakable(row[j].full_text) for j in names]
+            if once and k and row[names[0]].full_text == rows[k - 1][names[0]].full_text:
                 texts[0] = ""
             lines.append(_row([*texts, *(_cell(row[j]) for j in columns)]))
     body = "\n".join(lines)
@@ -227,7 +227,7 @@ def _cell(cell: TableCell) -> str:
     """Return a number with what it is ±, in bold where it is the best, and with the sign of a difference."""
     found = _VALUE.fullmatch(_said(cell))
     if not found or not (cell.spread or cell.best or cell.against):
-        return escaped(cell.whole)
+        return escaped(cell.full_text)
     number, star, rest = found.groups()
     if cell.best:
         own = f"$\\mathbf{{{number}}}$"
@@ -243,8 +243,8 @@ def _cell(cell: TableCell) -> str:
 def _said(cell: TableCell) -> str:
     """Return the text of a cell, without the word that its sign takes the place of."""
     if cell.against:
-        return cell.whole.removesuffix(f" {cell.against}")
-    return cell.whole
+        return cell.full_text.removesuffix(f" {cell.against}")
+    return cell.full_text
 
 
 def column_width(table: TextTable, column: int) -> float:

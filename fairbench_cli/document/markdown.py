@@ -79,7 +79,7 @@ def _width(text: str) -> int:
 
 
 def _cell(cell: TableCell, marks: Marks) -> str:
-    return _escaped(with_symbol(cell.whole, marks[cell.verdict]))
+    return _escaped(with_symbol(cell.full_text, marks[cell.verdict]))
 
 
 def _list(items: Iterable[str]) -> str:

@@ -200,7 +200,7 @@ def prepare_datasets(
         except UserError as error:
             problems.extend(error.problems)
     for i, attribute in enumerate(() if problems else config.attributes):
-        problem = unknown_attribute(attribute, [dataset.protected.known for dataset in prepared])
+        problem = unknown_attribute(attribute, [dataset.protected.all_names for dataset in prepared])
         if problem is not None:
             what = f"attributes: {problem[0]} with groups that fit the data"
             fix = "correct its card"

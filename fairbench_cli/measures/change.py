@@ -40,7 +40,7 @@ class TwoSides:
     squares: Floats
     paired: bool
 
-    def of(self, members: Floats) -> "TwoSides":
+    def merge_groups(self, members: Floats) -> "TwoSides":
         """Return sets of groups: `members`, shape (sets, groups), is 1 where a group belongs to the set."""
         return TwoSides(members @ self.n, members @ self.rows, members @ self.squares, self.paired)
 

@@ -63,7 +63,7 @@ class ProtectedAttributes:
     joint: tuple[JointAttribute, ...] = ()
 
     @property
-    def known(self) -> tuple[str, ...]:
+    def all_names(self) -> tuple[str, ...]:
         """Names of the attributes and of the joint ones."""
         return (*self.names, *(joint.name for joint in self.joint))
 

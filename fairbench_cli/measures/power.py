@@ -114,22 +114,22 @@ class TwoGroups:
         mine = _binomial(range(self.n + 1), self.n, np.where((p >= 0) & (p <= 1), p, np.nan))
         return Chances(*(mine @ each for each in self._each_count))
 
-    def shown(self, power: float = 0.8) -> tuple[float, float]:
+    def detectable_ratios(self, power: float = 0.8) -> tuple[float, float]:
         """Return the largest ratio below 1, and the smallest above, that fails with a probability of `power`.
 
         NaN where there is none: even a rate of 0, or of 1, would not fail so often.
 
-        >>> [round(ratio, 3) for ratio in TwoGroups(200, 1000, 0.3, Criterion()).shown()]
+        >>> [round(ratio, 3) for ratio in TwoGroups(200, 1000, 0.3, Criterion()).detectable_ratios()]
         [0.683, 1.362]
         """
         return self._nearest(math.log(LEAST), "below", power), self._nearest(
             -math.log(self.rate), "above", power
         )
 
-    def passing(self, power: float = 0.8) -> tuple[float, float]:
+    def passing_ratios(self, power: float = 0.8) -> tuple[float, float]:
         """Return between which true ratios it passes with a probability of `power`; NaN where nowhere.
 
-        >>> [round(ratio, 2) for ratio in TwoGroups(2000, 2000, 0.3, Criterion()).passing()]
+        >>> [round(ratio, 2) for ratio in TwoGroups(2000, 2000, 0.3, Criterion()).passing_ratios()]
         [0.92, 1.1]
         """
         edge = -math.log(self.rule.tau)

@@ -27,19 +27,19 @@ class Neighbours:
 
     Parameters
     ----------
-    asked : array of int, shape (asked,)
+    row_indices : array of int, shape (looked_up,)
         Rows that were looked up: all, or a random part of them.
-    own : array of float, shape (asked, outcomes)
+    outcomes : array of float, shape (looked_up, outcomes)
         What became of these.
-    near : array of float, shape (asked, outcomes)
+    neighbour_rates : array of float, shape (looked_up, outcomes)
         Positive rates of their k nearest neighbours; NaN when there are fewer than k.
-    near_deprived, near_favoured : array of float, shape (deprived asked, outcomes)
+    near_deprived, near_favoured : array of float, shape (deprived looked up, outcomes)
         Positive rates of the k nearest neighbours within either group, of the deprived that were looked up.
     """
 
-    asked: Ints
-    own: Floats
-    near: Floats
+    row_indices: Ints
+    outcomes: Floats
+    neighbour_rates: Floats
     near_deprived: Floats
     near_favoured: Floats
 
@@ -117,8 +117,9 @@ def share_treated_better(near: Neighbours, margin: float = MARGIN) -> Floats:
 
 
 def neighbour_agreement(near: Neighbours) -> Floats:
-    """1 − |ŷᵢ − ŷⱼ|, the mean over the k neighbours j of each row i looked up, shape (asked, outcomes)."""
-    return 1.0 - np.abs(near.own - near.near)  # ŷ is 0 or 1: the mean distance is that from the mean
+    """1 − |ŷᵢ − ŷⱼ|, the mean over the k neighbours j of each row i looked up, shape (rows, outcomes)."""
+    # ŷ is 0 or 1: the mean distance is that from the mean.
+    return 1.0 - np.abs(near.outcomes - near.neighbour_rates)
 
 
 def mean_agreement(near: Neighbours) -> Floats:

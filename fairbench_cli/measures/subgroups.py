@@ -42,7 +42,7 @@ class Subgroups:
     levels: Ints
     member: "csr_array"
 
-    def take(self, which: NDArray[np.bool_]) -> "Subgroups":
+    def select(self, which: NDArray[np.bool_]) -> "Subgroups":
         """Return some of the subgroups."""
         return Subgroups(self.levels[which], self.member[np.flatnonzero(which)])
 

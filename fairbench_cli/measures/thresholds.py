@@ -67,7 +67,7 @@ class GroupPoints:
             if not (np.diff(accepted) >= 0).all():
                 raise ValueError("a lower threshold must accept all that a higher one accepts")
 
-    def take(self, kept: Sequence[int] | NDArray[np.bool_]) -> "GroupPoints":
+    def select(self, kept: Sequence[int] | NDArray[np.bool_]) -> "GroupPoints":
         """Return some of the points, the first and the last among them."""
         return replace(self, fp=self.fp[kept], tp=self.tp[kept], thresholds=self.thresholds[kept])
 
@@ -202,7 +202,7 @@ def convex_hull(points: GroupPoints) -> GroupPoints:
                 break  # a is above the line from o to b
             kept.pop()
         kept.append(b)
-    return points.take(kept)
+    return points.select(kept)
 
 
 def best_thresholds(

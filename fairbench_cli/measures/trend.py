@@ -26,16 +26,16 @@ class RatioTrend(NamedTuple):
 
     Parameters
     ----------
-    first, last : array
+    first_ratio, last_ratio : array
         The ratio at the first and at the last time, on the fitted line.
     change, low, high : array
-        last / first, with its interval; from 0, or to infinity, where nothing bounds it.
+        last_ratio / first_ratio, with its interval; from 0, or to infinity, where nothing bounds it.
     p : array
         Two-sided, of "the ratio is the same at all times".
     """
 
-    first: Floats
-    last: Floats
+    first_ratio: Floats
+    last_ratio: Floats
     change: Floats
     low: Floats
     high: Floats

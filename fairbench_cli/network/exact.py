@@ -470,7 +470,7 @@ def _thinned(points: GroupPoints) -> GroupPoints:
         kept = np.concatenate([[True], below <= slack, [True]])
         if kept.all():
             break
-        points = points.take(kept)
+        points = points.select(kept)
     return points
 
 

@@ -107,13 +107,13 @@ def drawn_forest(panel: Data, shown: Shown, beta: int) -> str:
         texts = [(written, "")]
         if shown.metric != ACCURACY:
             texts.append(("", ""))
-        rows.append(ForestRow("labels", "labels", said, texts, at=scale.place(labels)))
+        rows.append(ForestRow("labels", "labels", said, texts, position=scale.place(labels)))
     for r, (name, words) in enumerate(KNOWN.items()):
         value, right = (at(panel["known"][each], r * count + beta) for each in (m, shown.accuracy))
         if value is not None:
             said = f"{name}: {scale.with_unit(value)}; {words}"
             texts = [(scale.written(value), ""), *shown.aside(right)]
-            rows.append(ForestRow(name, "known", said, texts, at=scale.place(value)))
+            rows.append(ForestRow(name, "known", said, texts, position=scale.place(value)))
     rows += [forest_row(panel, shown, t, beta) for t in range(len(panel["techniques"]))]
     heads = [scale.named, "value"]
     if shown.metric != ACCURACY:

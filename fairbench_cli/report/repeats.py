@@ -145,7 +145,7 @@ class DatasetRepeats:
 
     def asked(self, attributes: Sequence[str]) -> tuple[str, ...]:
         """Return those of some attributes and intersections that the data set has; its own if it has none."""
-        has = [name for name in attributes if set(attribute_names(name)) <= set(self.protected.known)]
+        has = [name for name in attributes if set(attribute_names(name)) <= set(self.protected.all_names)]
         return tuple(dict.fromkeys(CROSS.join(attribute_names(name)) for name in has)) or (self.attribute,)
 
     def untouched(self, *, same: bool = False) -> list[int | None]:
@@ -258,7 +258,7 @@ def check_attributes(attributes: Sequence[str], datasets: Sequence[DatasetRepeat
     UserError
         When there is one.
     """
-    known = sorted({name for data in datasets for name in data.protected.known})
+    known = sorted({name for data in datasets for name in data.protected.all_names})
     for name in (part for attribute in attributes for part in attribute_names(attribute)):
         if datasets and name not in known:
             raise user_error(

@@ -18,7 +18,7 @@ def test_names_with_dashes_are_no_options():
         '--score: error: no column "no--such"',
         "  fix: use one of: a--b, or --score a--b",
     ]
-    assert str(problem.spelled("python")).splitlines() == [
+    assert str(problem.spell("python")).splitlines() == [
         'score=: error: no column "no--such"',
         '  fix: use one of: a--b, or score="a--b"',
     ]
@@ -26,7 +26,7 @@ def test_names_with_dashes_are_no_options():
 
 def test_problems_may_be_said_of_another_place():
     with pytest.raises(UserError) as caught:
-        raise UserError(*UserError(Problem("a", "b"), Problem("c", "d", "x:1")).at("y:2"))
+        raise UserError(*UserError(Problem("a", "b"), Problem("c", "d", "x:1")).reported_at("y:2"))
     assert str(caught.value) == "y:2: error: a\n  fix: b\ny:2: error: c\n  fix: d"
 
 

@@ -50,11 +50,11 @@ def test_neighbours_are_those_of_a_naive_loop(crowd, k):
     place = [Fraction(each) for each in x]
     near = find_neighbours(rows_of(crowd), k)
     deprived, favoured = ([i for i in range(len(s)) if s[i] == group] for group in (0, 1))
-    assert near.asked.tolist() == deprived + favoured
-    for at, me in enumerate(near.asked.tolist()):
+    assert near.row_indices.tolist() == deprived + favoured
+    for at, me in enumerate(near.row_indices.tolist()):
         rate = naive_rate(me, deprived + favoured, place, y, k)
         expected = np.nan if rate is None else float(rate)
-        assert near.near[at, 0] == pytest.approx(expected, nan_ok=True)
+        assert near.neighbour_rates[at, 0] == pytest.approx(expected, nan_ok=True)
     for at, me in enumerate(deprived):
         for found, among in ((near.near_deprived, deprived), (near.near_favoured, favoured)):
             rate = naive_rate(me, among, place, y, k)
@@ -116,9 +116,9 @@ def test_levels_are_as_far_apart_as_they_differ_in():
     features = np.array([[0.0, 0], [0, 1], [2, 2], [0, 0]])
     outcome = np.array([0, 1, 0, 1])
     rows = Rows(np.array([0, 1, 1, 1]), outcome, outcome, features=features, nominal=(True, True))
-    assert find_neighbours(rows, 1).near[0, 0] == 1  # its double
-    assert find_neighbours(rows, 2).near[0, 0] == 1
-    assert find_neighbours(rows, 3).near[0, 0] == pytest.approx(2 / 3)
+    assert find_neighbours(rows, 1).neighbour_rates[0, 0] == 1  # its double
+    assert find_neighbours(rows, 2).neighbour_rates[0, 0] == 1
+    assert find_neighbours(rows, 3).neighbour_rates[0, 0] == pytest.approx(2 / 3)
 
 
 def twins(worse: int, better: int, alike: int) -> Rows:
@@ -161,11 +161,11 @@ def test_above_the_limit_rows_are_drawn_and_are_always_the_same():
     s, y = rng.integers(0, 2, (2, 1000))
     rows = Rows(s, y, y, features=rng.normal(size=(1000, 2)), nominal=(False, False))
     every, some = find_neighbours(rows), find_neighbours(rows, most=200_000)
-    assert len(every.asked) == 1000
-    assert len(some.asked) == 200
-    assert np.array_equal(some.asked, find_neighbours(rows, most=200_000).asked)
-    place = {row: at for at, row in enumerate(every.asked.tolist())}
-    same = [place[row] for row in some.asked.tolist()]
+    assert len(every.row_indices) == 1000
+    assert len(some.row_indices) == 200
+    assert np.array_equal(some.row_indices, find_neighbours(rows, most=200_000).row_indices)
+    place = {row: at for at, row in enumerate(every.row_indices.tolist())}
+    same = [place[row] for row in some.row_indices.tolist()]
     assert neighbour_agreement(some) == pytest.approx(neighbour_agreement(every)[same])
     deprived = [at for at in same if at < (s == 0).sum()]
     assert some.excess == pytest.approx(every.excess[deprived])

@@ -166,13 +166,13 @@ def _only(joint: BeforeAfter, groups: set[tuple[str, str, str]]) -> BeforeAfter:
         for g, group in enumerate(joint.groups)
         if groups & {(model, joint.attribute, group) for model in (joint.before, joint.after)}
     ]
-    sides = joint.sides.of(np.eye(len(joint.groups))[places])
+    sides = joint.sides.merge_groups(np.eye(len(joint.groups))[places])
     return replace(joint, groups=tuple(joint.groups[g] for g in places), sides=sides)
 
 
 def _everybody(joint: BeforeAfter) -> BeforeAfter:
     """Return everybody as one group."""
-    sides = joint.sides.of(np.ones((1, len(joint.groups))))
+    sides = joint.sides.merge_groups(np.ones((1, len(joint.groups))))
     return replace(joint, attribute=ALL, groups=(ALL,), sides=sides)
 
 
@@ -261,7 +261,7 @@ def _of_reference(sides: TwoSides, names: Sequence[str], at: Ints) -> RateChange
     """Return the same of each group's reference."""
     members = np.eye(len(sides.n))
     if (at == REST).all():
-        return rate_changes(sides.of(1 - members), names)
+        return rate_changes(sides.merge_groups(1 - members), names)
     found = rate_changes(sides, names)
     columns = np.arange(len(names))
     return RateChanges(*(np.broadcast_to(each[at, columns], each.shape) for each in vars(found).values()))
@@ -579,7 +579,7 @@ def _figure(rows: Sequence[Change]) -> str:
                 dot(axis, after.value, look, f"{last}: {writing.number(after.value)}", DROP),
             ]
         drawn.append(ChartRow(row.group, f"{moved} {word}", marks))
-    title = "; ".join(f"{row.name} {row.said}" for row in drawn)
+    title = "; ".join(f"{row.name} {row.value_text}" for row in drawn)
     return row_chart(title, axis, drawn, "ring: before; mark: after; shaded: from τ to 1/τ")
 
 

@@ -336,8 +336,8 @@ def calibration_figure(curves: ScoreCurves) -> str:
         low = low - 0.5
         high = high + 0.5
     axis = Axis(low, high, charts.LEFT)
-    start = charts.format_numbers(axis.at(0), SHARES.at(0))
-    end = charts.format_numbers(axis.at(1), SHARES.at(1))
+    start = charts.format_numbers(axis.position(0), SHARES.position(0))
+    end = charts.format_numbers(axis.position(1), SHARES.position(1))
     ends = f"M{start}L{end}"
     if probabilities:
         equal = charts.stroke("axis", ends, "as many as the score says", dashes="1 4")

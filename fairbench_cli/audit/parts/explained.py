@@ -298,9 +298,9 @@ def _neighbours(rows: Rows, many: int, config: AuditConfig) -> tuple[dict[str, I
     }
     metrics = {name: Interval(float(value[0]), np.nan, np.nan) for name, value in found.items()}
     notes = ["Situation testing and consistency have no intervals: rows share neighbours."]
-    if len(near.asked) < len(rows.s):
+    if len(near.row_indices) < len(rows.s):
         notes.append(
-            f"Neighbours were looked up of {len(near.asked)} of {len(rows.s)} rows, drawn at random "
+            f"Neighbours were looked up of {len(near.row_indices)} of {len(rows.s)} rows, drawn at random "
             f"({len(near.excess)} of the group); they are looked for among all."
         )
     if any(np.isnan(metric.value) for metric in metrics.values()):

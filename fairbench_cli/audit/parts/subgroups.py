@@ -219,7 +219,7 @@ def _large_enough(codes: Ints, below: Floats, config: AuditConfig) -> Subgroups:
     whole = float(below.sum())
     inside = some.member @ below
     least = max(config.min_group, config.min_share * whole)
-    return some.take((inside >= least) & (whole - inside >= least))
+    return some.select((inside >= least) & (whole - inside >= least))
 
 
 def _searched(rows: _Rows, config: AuditConfig, family: int) -> Iterator[Subgroup]:

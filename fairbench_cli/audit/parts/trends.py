@@ -199,8 +199,8 @@ def _trends(whole: Report, base: Report, when: Sequence[float]) -> Iterator[Tren
         yield Trend(
             *(*row.place, row.group, row.reference),
             metric=row.metric,
-            ratio_first=float(fit.first[i]),
-            ratio_last=float(fit.last[i]),
+            ratio_first=float(fit.first_ratio[i]),
+            ratio_last=float(fit.last_ratio[i]),
             change=change,
             p=float(p[i]),
             p_holm=float(adjusted[i]) if tested else math.nan,
@@ -377,12 +377,12 @@ def _lines(title: str, found: Over, report: Report, rows: Sequence[Disparity]) -
     band = charts.element(
         *("rect", "band", f"allowed: {allowed(tau)}"),
         x=x.start,
-        y=y.at(1 / tau),
+        y=y.position(1 / tau),
         width=x.end - x.start,
-        height=y.at(tau) - y.at(1 / tau),
+        height=y.position(tau) - y.position(1 / tau),
         fill=charts.COLOURS["band"],
     )
-    level_one = charts.stroke("one", f"M{x.start} {y.at(1.0)}H{x.end}", "equal to the reference")
+    level_one = charts.stroke("one", f"M{x.start} {y.position(1.0)}H{x.end}", "equal to the reference")
     level = f"{100 * report.config.confidence:g} %"
     key = f"band: {allowed(tau)} is allowed; shaded: {level} intervals"
     return charts.plot_lines(title, x, y, lines, "", key, band + level_one, beside=True)

@@ -348,7 +348,7 @@ def _drawn(
     known = (of_group[row.group].metrics[row.metric] for row in kept)
     axis = rates.rate_axis(known, (row.reference_value for row in kept), percent=True)
     drawn = [_row(axis, row, of_group[row.group], report, muted=row.group in minor) for row in kept]
-    words = "; ".join(f"{row.name}: {row.said}" for row in drawn)
+    words = "; ".join(f"{row.name}: {row.value_text}" for row in drawn)
     references = {(row.reference, row.reference_value) for row in rows}
     reference = "the reference's rate"
     if len(references) == 1:

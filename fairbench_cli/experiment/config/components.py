@@ -522,7 +522,7 @@ def _read_entry(
     try:
         origin, takes, ours = _source(kind, written, context.base)
     except UserError as error:
-        return [], [((), problem) for problem in error.at("")]
+        return [], [((), problem) for problem in error.reported_at("")]
     name = short_name(written)
     tunings = list[Tuning]()
     findings = list[Finding]()

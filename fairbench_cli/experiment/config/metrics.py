@@ -102,7 +102,7 @@ def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[MetricSpec
         try:
             found.append(find_metric(name, base))
         except UserError as error:
-            wrong += error.at(flag)
+            wrong += error.reported_at(flag)
     if wrong:
         raise UserError(*wrong)
     return found
