@@ -13,7 +13,7 @@ from fairbench_cli.audit.parts.explained import explanation_section
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.tables import json_text
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_percent, join_names
+from fairbench_cli.base.safe_text import format_percent, join_names
 from fairbench_cli.data.card import Trap
 from fairbench_cli.data.checks.check import MissingCells
 from fairbench_cli.data.checks.groups import Side

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairbench_cli.base.errors import ArgumentError, Problem, UserError, format_value, suggest, user_error
-from fairbench_cli.base.telling import ProgressCallback, ignore_progress
-from fairbench_cli.base.text import SPELLINGS, printable
+from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
+from fairbench_cli.base.safe_text import SPELLINGS, printable
 
 if TYPE_CHECKING:
     import pandas as pd

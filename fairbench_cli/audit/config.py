@@ -21,9 +21,9 @@ from fairbench_cli.audit.metrics import COMPARED, INTERVENTIONS, ROLL_UPS, has_t
 from fairbench_cli.base.errors import Flag, find_nearest, format_value, suggest
 from fairbench_cli.base.strict_yaml import parse_scalar
 from fairbench_cli.base.validation import StrictModel, mistake
+from fairbench_cli.measures.individual_fairness import MARGIN, NEIGHBOURS
 from fairbench_cli.measures.registry import COUNT_METRICS
 from fairbench_cli.measures.significance import alpha_level
-from fairbench_cli.measures.situation import MARGIN, NEIGHBOURS
 
 Ties = Literal["include", "exclude", "random"]
 RefMethod = Literal["given", "majority", "minimum", "maximum", "rest"]

@@ -14,7 +14,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.parts import PARTS, parts_of
 from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.tally import Tally
-from fairbench_cli.base.text import format_count, join_names
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Verdict
 
 EMPTY: Mapping[str, Any] = MappingProxyType({})

@@ -31,7 +31,7 @@ from fairbench_cli.base.errors import (
     suggest,
     user_error,
 )
-from fairbench_cli.base.text import format_count
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document import charts
 from fairbench_cli.document.html import html
 from fairbench_cli.document.markdown import markdown

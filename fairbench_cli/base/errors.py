@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.safe_text import printable
 
 MOST_SHOWN = 60  # characters of a value
 MOST_NAMES = 30  # names in a suggestion

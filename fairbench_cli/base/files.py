@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.base.text import format_path
+from fairbench_cli.base.safe_text import format_path
 
 PREFIX = "fairbench-"
 HELD = "held"

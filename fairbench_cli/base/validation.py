@@ -20,8 +20,8 @@ from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
 
 from fairbench_cli.base.errors import MessageText, Problem, find_nearest, format_value, spell, suggest
 from fairbench_cli.base.plugins import short_name
+from fairbench_cli.base.safe_text import SPELLINGS
 from fairbench_cli.base.strict_yaml import KeyPath, YamlDocument
-from fairbench_cli.base.text import SPELLINGS
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 SHA256 = r"^[0-9a-f]{64}$"

@@ -7,8 +7,8 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from fairbench_cli.base.telling import PercentDone
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.progress_callbacks import PercentDone
+from fairbench_cli.base.safe_text import printable
 
 QUICK = 1.0  # seconds; a command that takes less says nothing
 BETWEEN_LINES = 5.0  # in a pipe, also before the first one

@@ -13,7 +13,7 @@ from typer.core import TyperGroup
 
 from fairbench_cli import __version__
 from fairbench_cli.base.errors import UserError, format_value
-from fairbench_cli.base.text import SPELLINGS, format_path, printable
+from fairbench_cli.base.safe_text import SPELLINGS, format_path, printable
 from fairbench_cli.cli import (
     audit,
     check,

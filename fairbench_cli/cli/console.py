@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from fairbench_cli.base.text import ascii_json, printable
+from fairbench_cli.base.safe_text import ascii_json, printable
 from fairbench_cli.cli.streams import has_unicode, in_its_encoding
 from fairbench_cli.document.model import (
     Document,

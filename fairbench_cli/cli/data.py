@@ -9,7 +9,7 @@ import typer
 
 from fairbench_cli.base.errors import Problem, UserError, format_value, suggest, user_error
 from fairbench_cli.base.files import make_folder, write_text
-from fairbench_cli.base.text import format_percent
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.cli.console import KEPT, fold, out, print_document, print_rows, print_text, say, talk
 from fairbench_cli.cli.options import DataDir, to
 

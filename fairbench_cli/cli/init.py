@@ -13,7 +13,7 @@ import typer
 
 from fairbench_cli.base.errors import Problem, UserError, user_error
 from fairbench_cli.base.files import make_folder, write_text
-from fairbench_cli.base.text import format_path
+from fairbench_cli.base.safe_text import format_path
 from fairbench_cli.cli.console import print_table, talk
 from fairbench_cli.document.model import plain_table
 

@@ -10,8 +10,8 @@ from fairbench_cli.base.errors import format_value, suggest, user_error
 from fairbench_cli.base.parameters import inspect_parameters
 from fairbench_cli.document.model import Document, Section, plain_table
 from fairbench_cli.experiment.config.components import word
-from fairbench_cli.measures.aliases import SOURCE
 from fairbench_cli.measures.comparisons import COMPARISONS
+from fairbench_cli.measures.literature_names import SOURCE
 from fairbench_cli.measures.metric import OF_LABELS, Metric
 from fairbench_cli.measures.metric import Section as Kind
 from fairbench_cli.measures.rates import RATES

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.text import Text
 
 from fairbench_cli.base.checksums import canonical_json
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.safe_text import printable
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.journal.journal import RETRIED
 from fairbench_cli.experiment.plan import Cell

@@ -7,7 +7,7 @@ import typer
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import make_folder, write_text
-from fairbench_cli.base.text import format_count
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.cli import console, options
 from fairbench_cli.cli.options import AllTables, DataDir, Set, config_path
 from fairbench_cli.experiment.config.outputs import TABLES, TestLabels

@@ -48,8 +48,8 @@ def run(
     all_: AllTables = False,
 ) -> int:
     """Run an experiment; finished repeats are kept, so the same command goes on where it stopped."""
-    from fairbench_cli.base.telling import ignore_progress
-    from fairbench_cli.base.text import format_count
+    from fairbench_cli.base.progress_callbacks import ignore_progress
+    from fairbench_cli.base.safe_text import format_count
     from fairbench_cli.cli.activity import Activity
     from fairbench_cli.cli.console import print_report, talk
     from fairbench_cli.cli.plan import bias_lines

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fairbench_cli.base.errors import Problem, UserError
-from fairbench_cli.base.text import make_slugs
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.data.card import Card, DataFile, TrapKind
 from fairbench_cli.data.column_card import ColumnCard
 from fairbench_cli.data.table import Column

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import write_bytes
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.safe_text import printable
 from fairbench_cli.document.model import VERDICTS, Document
 
 if TYPE_CHECKING:

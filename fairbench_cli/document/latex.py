@@ -12,7 +12,7 @@ from itertools import chain, pairwise
 from typing import TypeVar
 
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import make_slugs, printable
+from fairbench_cli.base.safe_text import make_slugs, printable
 from fairbench_cli.document.model import Document, Section, TableCell, TextTable
 
 _TEX = {letter: f"\\{letter}" for letter in "{}$&%#_"} | {letter: f"${letter}$" for letter in "<>|"}

@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator
 
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.safe_text import printable
 from fairbench_cli.document.model import Answer, Document, Section, TableCell, TextTable, Verdict, with_symbol
 
 Marks = dict[Verdict | None, str]

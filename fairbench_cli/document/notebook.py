@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from fairbench_cli.base.files import write_text
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.safe_text import printable
 from fairbench_cli.document.model import Chart, Document, Section, TableCell, TextTable, Verdict, with_symbol
 
 COLOURS: dict[Verdict, str] = {"pass": "#0072b2", "fail": "#c44e00", "undecided": "#767676"}

@@ -14,8 +14,8 @@ from pydantic_core import to_jsonable_python
 from fairbench_cli.base.checksums import FIELD, digest
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, read_text
+from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.base.telling import ProgressCallback, ignore_progress
 from fairbench_cli.data.card import Card, DataFile, find_card, read_card, shipped_network
 from fairbench_cli.data.locate import LocatedFiles, file_sha256, folders, has_network, locate
 from fairbench_cli.data.roles import checked_roles

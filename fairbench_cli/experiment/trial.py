@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from fairbench_cli.base.errors import Problem, UserError, suggest
 from fairbench_cli.base.plugins import entry_points_by_name, find_code, is_plugin
 from fairbench_cli.base.registry import Registry
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.safe_text import printable
 from fairbench_cli.base.validation import to_findings
 from fairbench_cli.classifiers.builders import Tree
 from fairbench_cli.classifiers.fit import Classifier, Infeasible

@@ -15,11 +15,21 @@ from typing import Any, Literal, get_type_hints
 
 import numpy as np
 
-from fairbench_cli.measures import conditional, functions, significance, situation
-from fairbench_cli.measures.aliases import ALIASES, alias_metric, legacy_metrics
+from fairbench_cli.measures import conditional, functions, significance
 from fairbench_cli.measures.comparisons import compositions
 from fairbench_cli.measures.conditional import redlining_potential
 from fairbench_cli.measures.counts import PAIR, Counts, Floats, divide
+from fairbench_cli.measures.individual_fairness import (
+    consistency,
+    find_neighbours,
+    mean_agreement,
+    share_treated_better,
+    share_treated_worse,
+    situation_testing,
+    situation_testing_reverse,
+    twin_test,
+)
+from fairbench_cli.measures.literature_names import ALIASES, alias_metric, legacy_metrics
 from fairbench_cli.measures.metric import OF_LABELS, Metric, Needs, Section
 from fairbench_cli.measures.rows import Rows, cluster_strata, count_by_stratum, propensity_strata
 
@@ -134,10 +144,18 @@ FUNCTIONS: tuple[Metric, ...] = (
     _rows(conditional.propensity_difference, -1, 1, 0, "conditional", _STRATUM, by="Calders et al. 2013"),
     _rows(conditional.cluster_difference, -1, 1, 0, "conditional", _STRATUM),
     _strata(conditional.belift, 0, _INF, 1, "conditional", _NO_DEPRIVED, by="Mancuhan & Clifton 2014"),
-    _rows(situation.situation_testing, 0, 1, 0, "situation", _LONELY, by="Luong et al. 2011"),
-    _rows(situation.situation_testing_reverse, 0, 1, 0, "situation", _LONELY, by="Luong et al. 2011"),
-    _rows(situation.consistency, 0, 1, 1, "situation", "there are no k other rows", by="Zemel et al. 2013"),
-    _twins(situation.twin_test, 0, 1, 1, "situation", "a group is empty or the model is not at hand"),
+    _rows(situation_testing, 0, 1, 0, "situation", _LONELY, by="Luong et al. 2011"),
+    _rows(situation_testing_reverse, 0, 1, 0, "situation", _LONELY, by="Luong et al. 2011"),
+    _rows(
+        consistency,
+        0,
+        1,
+        1,
+        "situation",
+        "there are no k other rows",
+        by="Zemel et al. 2013",
+    ),
+    _twins(twin_test, 0, 1, 1, "situation", "a group is empty or the model is not at hand"),
     _scores(significance.auc_between_groups_of_scores, 0, 1, 0.5, "absolute", f"{_NO_SCORES} or {_EMPTY}"),
     # Of the data, whatever is predicted.
     _rows(redlining_potential, 0, 1, 0.5, "redlining", _FEW_ROWS, by="Feldman et al. 2015", on="labels"),
@@ -294,7 +312,7 @@ def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
     strata = {name: make(rows) for name, make in _OWN_STRATA.items() if name in requested.values()}
     near: dict[str, Any] = {}
     if not _NEIGHBOURS.keys().isdisjoint(requested.values()):
-        found = situation.find_neighbours(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
+        found = find_neighbours(rows, outcomes=np.stack([rows.predicted, rows.y], 1))
         near = {name: of(found) for name, of in _NEIGHBOURS.items()}
     shared: dict[str, float] = {}
     for name, base in requested.items():
@@ -310,9 +328,9 @@ def measure_rows(names: Iterable[str], rows: Rows) -> dict[str, float]:
 
 _OWN_STRATA = {"propensity-difference": propensity_strata, "cluster-difference": cluster_strata}
 _NEIGHBOURS = {
-    "situation-testing": situation.share_treated_worse,
-    "situation-testing-reverse": situation.share_treated_better,
-    "consistency": situation.mean_agreement,
+    "situation-testing": share_treated_worse,
+    "situation-testing-reverse": share_treated_better,
+    "consistency": mean_agreement,
 }
 
 

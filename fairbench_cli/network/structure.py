@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, Literal, get_args
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.base.telling import ProgressCallback, ignore_progress
+from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.data.table import Table
 from fairbench_cli.network.families import EQUIVALENT, LocalScore, ScoreName, local_scores, network_score
 from fairbench_cli.network.model import is_ancestor, topological_order

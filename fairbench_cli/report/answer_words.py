@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import Any
 
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_count, join_names
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Answer, Document, Section, Statement, TableCell, TextTable, table_of
 from fairbench_cli.experiment.plan import RunPlan, bias_in_words, named_sources
 from fairbench_cli.measures.rates import EVENTS

@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_count, join_names
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.measures.counts import PAIR
 from fairbench_cli.report.answer import RunAnswer, RunSetting, TechniqueFinding, how_often, settings_with
 from fairbench_cli.report.reading import points, signed

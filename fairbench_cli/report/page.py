@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_count
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.charts import FORMS, LINES
 from fairbench_cli.document.model import (
     Answer,

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from fairbench_cli.base.errors import suggest, user_error
-from fairbench_cli.base.text import make_slugs
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.data.table import Rows
 from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from fairbench_cli.base.text import make_slugs
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.document.model import SIDES, Document, TableCell
 from fairbench_cli.experiment.config.outputs import TABLES
 from fairbench_cli.measures.counts import Floats

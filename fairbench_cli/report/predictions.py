@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.base.errors import user_error
 from fairbench_cli.base.files import make_folder, scratch_folder, write_bytes
-from fairbench_cli.base.text import make_slugs, printable
+from fairbench_cli.base.safe_text import make_slugs, printable
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.decisions import RowsPlace, read_rows
 from fairbench_cli.experiment.journal.journal import Records

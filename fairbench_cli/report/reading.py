@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from fairbench_cli.measures.aliases import ALIASES
+from fairbench_cli.measures.literature_names import ALIASES
 from fairbench_cli.measures.metric import Metric
 from fairbench_cli.measures.rates import EVENTS, RATES
 

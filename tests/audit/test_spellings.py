@@ -13,7 +13,7 @@ from pyarrow import parquet
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.options import read_config
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.twins import has_plain_letters
+from fairbench_cli.base.spelling_variants import has_plain_letters
 
 HIRED = "hired,sex\n" + "Accepted,f\nRejected,f\naccepted,f\nAccepted,m\nRejected,m\nRejected ,m\n" * 5
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.text import format_percent
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.card import find_card
 from fairbench_cli.data.checks.leaks import EXPECTED, accuracy_by, explained_by, gives_away
 from fairbench_cli.data.checks.rows import codes_of

@@ -7,7 +7,7 @@ import yaml
 from conftest import LEARNED, two_lines, write_config
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.twins import find_spelling_variants
+from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.data.card import find_card, read_card
 from fairbench_cli.data.load import load, read_parts
 from fairbench_cli.data.locate import folders, locate

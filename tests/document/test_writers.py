@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from fairbench_cli.base.text import printable
+from fairbench_cli.base.safe_text import printable
 from fairbench_cli.cli.console import print_document
 from fairbench_cli.document.csv import comma_separated
 from fairbench_cli.document.html import html

@@ -2,8 +2,8 @@
 
 from typing import Any, NamedTuple
 
-from fairbench_cli.measures.aliases import ALIASES, Alias
 from fairbench_cli.measures.comparisons import COMPARISONS
+from fairbench_cli.measures.literature_names import ALIASES, Alias
 from fairbench_cli.measures.metric import OF_LABELS
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.registry import COUNT_METRICS, METRICS

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from fairbench_cli.measures.aliases import ALIASES
 from fairbench_cli.measures.counts import Counts
+from fairbench_cli.measures.literature_names import ALIASES
 from fairbench_cli.measures.registry import METRICS, find_metric, measure
 
 RNG = np.random.default_rng(7)

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairbench_cli.measures.rows import Rows
-from fairbench_cli.measures.situation import (
+from fairbench_cli.measures.individual_fairness import (
     consistency,
     find_neighbours,
     mean_agreement,
@@ -18,6 +17,7 @@ from fairbench_cli.measures.situation import (
     situation_testing,
     situation_testing_reverse,
 )
+from fairbench_cli.measures.rows import Rows
 
 
 def naive_rate(

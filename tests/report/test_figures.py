@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from fairbench_cli.base.errors import UserError
-from fairbench_cli.base.text import make_slugs
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.data.card import find_card, read_card, shipped_cards
 from fairbench_cli.data.table import Column
 from fairbench_cli.experiment.cell import Repeat

@@ -12,7 +12,7 @@ import pytest
 from conftest import Finished, run_plan, two_lines, write_config
 from scipy import stats
 
-from fairbench_cli.base.text import make_slugs
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.document.latex import latex, width
 from fairbench_cli.document.model import Document, Section, TableCell, plain_table
 from fairbench_cli.experiment.cell import Repeat

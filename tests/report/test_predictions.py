@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairbench_cli as fb
-from fairbench_cli.base.text import make_slugs
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.experiment.decisions import PredictedRows, crc_of_rows, pack_rows, unpack_rows
 from fairbench_cli.experiment.journal.journal import read_journals
 from fairbench_cli.experiment.running.verify import verify

@@ -32,7 +32,7 @@ from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, View, stream
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import join_names
+from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.document.model import VERDICTS, Section, TableCell, TextTable, Verdict
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.metric import Metric

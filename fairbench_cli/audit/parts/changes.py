@@ -2,7 +2,7 @@
 
 A disparity is smaller when its ratio is closer to 1 on a log scale: 0.5 and 2 are equally far. It is better,
 or worse, where "the ratios are equally far from 1" is rejected after Holm over all changes that decide.
-`measures.change` has the variances, docs/audit.md how often this is wrong.
+`measures.paired_change` has the variances, docs/audit.md how often this is wrong.
 """
 
 import math
@@ -25,11 +25,11 @@ from fairbench_cli.audit.parts.rates import band
 from fairbench_cli.audit.scan.pairs import read_sides
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_count, join_names
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.charts import ChartRow, arrow, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, Chart, Section, TableCell, TextTable, Verdict, table_of
-from fairbench_cli.measures.change import RateChanges, TwoSides, rate_changes, same_size_p
 from fairbench_cli.measures.counts import Counts, divide
+from fairbench_cli.measures.paired_change import RateChanges, TwoSides, rate_changes, same_size_p
 from fairbench_cli.measures.rates import RATES
 from fairbench_cli.measures.significance import normal_p
 
@@ -66,8 +66,8 @@ class Change:
     difference_change : Interval
         difference_after − difference_before.
     p, p_holm : float
-        Of the hypothesis that the ratios are equally far from 1, see `measures.change.same_size_p`; and
-        adjusted over all changes that decide. NaN where nothing is tested.
+        Of the hypothesis that the ratios are equally far from 1, see `measures.paired_change.same_size_p`;
+        and adjusted over all changes that decide. NaN where nothing is tested.
     tau : float
     word : {"better", "worse", "undecided"}
         Whether the ratio is closer to 1 than before, by more than chance, or farther away.

@@ -20,7 +20,7 @@ from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.scan.scores import read_scores
 from fairbench_cli.audit.scan.tally import Scores, Slice
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_percent
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine, ChartRow
 from fairbench_cli.document.model import (

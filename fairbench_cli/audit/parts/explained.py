@@ -18,11 +18,18 @@ from fairbench_cli.audit.scan.scan import Scan
 from fairbench_cli.audit.scan.strata import read_people, read_strata
 from fairbench_cli.audit.scan.tally import People, Slice, Strata
 from fairbench_cli.base.errors import Flag, user_error
-from fairbench_cli.base.text import join_names
+from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures import conditional
 from fairbench_cli.measures.counts import Counts, Floats, divide
 from fairbench_cli.measures.functions import acceptance_by_group, discrimination
+from fairbench_cli.measures.individual_fairness import (
+    MOST_PAIRS,
+    find_neighbours,
+    mean_agreement,
+    share_treated_better,
+    share_treated_worse,
+)
 from fairbench_cli.measures.rows import (
     DECIMALS,
     GROUPS,
@@ -35,13 +42,6 @@ from fairbench_cli.measures.rows import (
 )
 from fairbench_cli.measures.score_test import difference_interval
 from fairbench_cli.measures.significance import cochran_mantel_haenszel, cochran_mantel_haenszel_p
-from fairbench_cli.measures.situation import (
-    MOST_PAIRS,
-    find_neighbours,
-    mean_agreement,
-    share_treated_better,
-    share_treated_worse,
-)
 
 Pairs = dict[tuple[int, int], tuple[int, int]]
 

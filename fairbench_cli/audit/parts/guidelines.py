@@ -23,7 +23,7 @@ from fairbench_cli.audit.parts.rates import judged_section
 from fairbench_cli.audit.scan.open import LOOK_MISSING
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import format_value
-from fairbench_cli.base.text import format_count, join_names
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS

@@ -12,7 +12,7 @@ from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.part import Part, Row, View
 from fairbench_cli.audit.parts.rates import in_brackets
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_count
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.pooling import pooled_rates
 from fairbench_cli.measures.rates import RATES

@@ -18,7 +18,7 @@ from fairbench_cli.audit.config import EXCLUDING, MISSING
 from fairbench_cli.audit.parts import writing
 from fairbench_cli.audit.parts.findings import verdict_words
 from fairbench_cli.audit.parts.part import Part, Row, View
-from fairbench_cli.base.text import format_count
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, ratio_axis, row_chart, rule, whisker
 from fairbench_cli.document.model import (
     SYMBOLS,

@@ -19,7 +19,7 @@ from fairbench_cli.audit.scan.scan import Scan, TooManyGroups, counted_jointly, 
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.errors import Flag, UserError, user_error
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_percent
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.document.model import Section, TableCell, TextTable, table_of
 from fairbench_cli.measures.counts import Floats, divide
 from fairbench_cli.measures.groups import CROSS

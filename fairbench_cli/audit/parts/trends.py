@@ -26,7 +26,7 @@ from fairbench_cli.audit.parts.findings import allowed, differs
 from fairbench_cli.audit.parts.part import Part, Row, View, Whole
 from fairbench_cli.audit.scan.tally import Slice
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_count, join_names
+from fairbench_cli.base.safe_text import format_count, join_names
 from fairbench_cli.document import charts
 from fairbench_cli.document.charts import Axis, ChartLine
 from fairbench_cli.document.model import VERDICTS, Chart, Section, TableCell, TextTable, table_of

@@ -53,9 +53,9 @@ from fairbench_cli.audit.scan.spellings import (
 from fairbench_cli.audit.scan.tally import Tally
 from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.files import scratch_folder
-from fairbench_cli.base.telling import PercentDone, ProgressCallback, ignore_progress
-from fairbench_cli.base.text import format_count, format_path
-from fairbench_cli.base.twins import find_abbreviations, find_spelling_variants
+from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
+from fairbench_cli.base.safe_text import format_count, format_path
+from fairbench_cli.base.spelling_variants import find_abbreviations, find_spelling_variants
 from fairbench_cli.data.recognise import named_like_identifiers
 
 if TYPE_CHECKING:

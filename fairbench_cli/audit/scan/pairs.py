@@ -22,10 +22,10 @@ from fairbench_cli.audit.scan.source import FRAME, Source
 from fairbench_cli.audit.scan.tally import BeforeAfter, Slice
 from fairbench_cli.base.errors import Flag, UserError, format_value, user_error
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_count
-from fairbench_cli.measures.change import KINDS, TwoSides, apart
+from fairbench_cli.base.safe_text import format_count
 from fairbench_cli.measures.counts import Floats
 from fairbench_cli.measures.groups import CROSS
+from fairbench_cli.measures.paired_change import KINDS, TwoSides, apart
 
 IDENTIFIERS = ("entity_id", "id")
 MOST_SLICES = 60

@@ -24,7 +24,7 @@ from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.audit.scan.spellings import AlikeValuesError, Outcome, spelled_otherwise, with_spellings
 from fairbench_cli.base.errors import Flag, MessageText, Problem, format_value, suggest, user_error
-from fairbench_cli.base.text import format_count
+from fairbench_cli.base.safe_text import format_count
 
 MOST_LISTS = 2000  # of models and decisions
 BITS = 12

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.source import FRAME, LONGEST, NOT_UTF8, Source, readable, too_long
 from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
-from fairbench_cli.base.text import format_count
+from fairbench_cli.base.safe_text import format_count
 
 if TYPE_CHECKING:
     from _csv import Reader

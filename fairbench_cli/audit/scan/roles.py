@@ -12,7 +12,7 @@ from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.source import Source, in_parts
 from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, suggest, user_error
-from fairbench_cli.base.text import join_names
+from fairbench_cli.base.safe_text import join_names
 from fairbench_cli.data import recognise
 from fairbench_cli.measures.groups import CROSS
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fairbench_cli.audit.config import AuditConfig
 from fairbench_cli.base.errors import Flag, UserError, user_error
-from fairbench_cli.base.text import format_path
+from fairbench_cli.base.safe_text import format_path
 
 if TYPE_CHECKING:  # a file of somebody's scores needs none of it
     import pandas as pd

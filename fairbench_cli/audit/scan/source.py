@@ -27,8 +27,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Literal, Protocol, TextIO, Type
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.sqlite import ADDRESS, MAGIC, copy_table
 from fairbench_cli.base.errors import Flag, MessageText, UserError, format_value, user_error
-from fairbench_cli.base.telling import PercentDone, ProgressCallback, ignore_progress
-from fairbench_cli.base.text import format_path, join_names
+from fairbench_cli.base.progress_callbacks import PercentDone, ProgressCallback, ignore_progress
+from fairbench_cli.base.safe_text import format_path, join_names
 
 if TYPE_CHECKING:
     import pandas as pd

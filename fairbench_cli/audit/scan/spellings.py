@@ -12,8 +12,8 @@ from fairbench_cli.audit.scan import sql
 from fairbench_cli.audit.scan.roles import ColumnRoles
 from fairbench_cli.audit.scan.source import Source
 from fairbench_cli.base.errors import Flag, Problem, UserError, format_value, user_error
-from fairbench_cli.base.text import format_count, join_names
-from fairbench_cli.base.twins import SpellingVariants, find_spelling_variants, has_plain_letters
+from fairbench_cli.base.safe_text import format_count, join_names
+from fairbench_cli.base.spelling_variants import SpellingVariants, find_spelling_variants, has_plain_letters
 
 MOST_VALUES = 10_000  # of an attribute whose spellings are merged
 

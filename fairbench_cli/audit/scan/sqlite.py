@@ -11,7 +11,7 @@ import numpy as np
 
 from fairbench_cli.audit.scan import sql
 from fairbench_cli.base.errors import Flag, format_value, suggest, user_error
-from fairbench_cli.base.telling import ProgressCallback, ignore_progress
+from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

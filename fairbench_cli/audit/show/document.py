@@ -14,7 +14,7 @@ from fairbench_cli.audit.parts.findings import allowed, differs, verdict_words
 from fairbench_cli.audit.parts.part import View
 from fairbench_cli.audit.show.headline import Sentence, headline, meaning
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_count, format_path, format_percent, join_names
+from fairbench_cli.base.safe_text import format_count, format_path, format_percent, join_names
 from fairbench_cli.document import html, markdown, notebook
 from fairbench_cli.document.charts import Axis, ChartRow, Look, box, dot, row_chart, rule, whisker
 from fairbench_cli.document.model import SYMBOLS, UNTESTED, Answer, Chart, Document, Section, Statement

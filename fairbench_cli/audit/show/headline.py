@@ -27,7 +27,7 @@ from fairbench_cli.audit.parts.rates import (
 )
 from fairbench_cli.audit.show.label_direction import label_warning
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import format_count, format_percent, join_names
+from fairbench_cli.base.safe_text import format_count, format_percent, join_names
 from fairbench_cli.document.model import VERDICTS, Verdict
 from fairbench_cli.measures.rates import EVENTS, RATES
 

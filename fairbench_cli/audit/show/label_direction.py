@@ -11,7 +11,7 @@ import numpy as np
 from fairbench_cli.audit.compare.report import GroupRow, Interval, Report
 from fairbench_cli.audit.parts import parts_of, whole_of, writing
 from fairbench_cli.audit.parts.curves import CURVES, ScoreCurves
-from fairbench_cli.base.text import format_percent
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.measures.scores import Estimate, subtract
 
 HALF = 0.5

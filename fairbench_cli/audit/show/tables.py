@@ -20,7 +20,7 @@ from fairbench_cli.audit.parts.writing import columns_of, flat
 from fairbench_cli.audit.show.document import source_name
 from fairbench_cli.audit.show.headline import headline
 from fairbench_cli.base.errors import UserError, user_error
-from fairbench_cli.base.text import disarm_formula, escape_unseen, format_path, printable
+from fairbench_cli.base.safe_text import disarm_formula, escape_unseen, format_path, printable
 
 if TYPE_CHECKING:
     from sqlalchemy import URL, MetaData

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import user_error
-from fairbench_cli.base.text import format_percent
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.card import Card, Trap
 from fairbench_cli.data.checks.columns import code_findings, column_findings, file_findings, value_findings
 from fairbench_cli.data.checks.groups import (

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from fairbench_cli.base.safe_text import format_percent
+from fairbench_cli.base.spelling_variants import find_spelling_variants
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.base.text import format_percent
-from fairbench_cli.base.twins import find_spelling_variants
 from fairbench_cli.data.card import UNKNOWN
 from fairbench_cli.data.checks.rows import Finding, RawRows, drop
 from fairbench_cli.data.column_card import ColumnCard

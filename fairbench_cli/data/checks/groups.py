@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from fairbench_cli.base.text import format_percent
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.card import UNKNOWN, Card
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows
 from fairbench_cli.data.load import Dataset, load

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fairbench_cli.base.text import format_percent
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.checks.rows import Finding, Mask, RawRows, drop
 from fairbench_cli.data.recognise import named_like_scores
 from fairbench_cli.data.table import Floats, Rows

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from fairbench_cli.base.safe_text import format_percent, printable
 from fairbench_cli.base.strict_yaml import yaml_word
-from fairbench_cli.base.text import format_percent, printable
 from fairbench_cli.data.card import Card
 from fairbench_cli.data.checks.columns import LEVELS, SOME, column_findings
 from fairbench_cli.data.checks.leaks import leak_words, leaks

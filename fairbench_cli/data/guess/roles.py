@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
-from fairbench_cli.base.text import format_percent
+from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.data.column_card import BinsCard
 from fairbench_cli.data.columns import Cells, as_numbers, bin_numbers, edge_word, is_number
 from fairbench_cli.data.guess.cells import Mask, RawCells

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fairbench_cli.base.errors import UserError, user_error
 from fairbench_cli.base.files import make_output_folder, write_text
-from fairbench_cli.base.telling import ProgressCallback, ignore_progress
+from fairbench_cli.base.progress_callbacks import ProgressCallback, ignore_progress
 from fairbench_cli.experiment.cell import Repeat
 from fairbench_cli.experiment.config.config import ExperimentConfig
 from fairbench_cli.experiment.config.read import read_config

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from matplotlib.figure import Figure
 
 from fairbench_cli.base.grouping import group_by
-from fairbench_cli.base.text import make_slugs
+from fairbench_cli.base.safe_text import make_slugs
 from fairbench_cli.experiment.plan import RunPlan, arc_in_words
 from fairbench_cli.report.figures.canvas import GREY, Look, dot_look
 from fairbench_cli.report.repeats import TECHNIQUE, CellKey
