@@ -59,6 +59,6 @@ def load(
         When there is no such card, a file is missing or another one, or the two do not fit; or the card calls
         no outcome unknown.
     """
-    card, places = find_places(str(name), None if data_dir is None else Path(data_dir))
+    card, folders = find_places(str(name), None if data_dir is None else Path(data_dir))
     card = card.with_unknown_as(unknown_as)
-    return CardDataset(**vars(load_files(card, locate(card, places))))
+    return CardDataset(**vars(load_files(card, locate(card, folders))))

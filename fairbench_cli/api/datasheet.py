@@ -64,7 +64,7 @@ class Datasheet:
     Parameters
     ----------
     card : Card
-    of : {"files", "network", "card"}
+    origin : {"files", "network", "card"}
         Where rows, columns and rates are from; of the card alone there are no rates.
     rows : int
         As an experiment sees them; of a network, those that it was learned from.
@@ -88,7 +88,7 @@ class Datasheet:
     """
 
     card: Card
-    of: Literal["files", "network", "card"]
+    origin: Literal["files", "network", "card"]
     rows: int
     columns: tuple[Column, ...]
     everybody: GroupRate | None = None
@@ -118,13 +118,13 @@ def datasheet(name: str, data_dir: Path | None = None, explain: Sequence[str] = 
     UserError
         When there is no such card, or a file is damaged; when there is nothing to explain a gap by.
     """
-    card, found, network = _opened(name, data_dir)
-    if found is not None:
-        return _of_files(card, found, explain, None if network is None else network[1])
+    card, files, network = _opened(name, data_dir)
+    if files is not None:
+        return _of_files(card, files, explain, None if network is None else network[1])
     if explain:
-        what = f"the files of {card.name} are not here, and nothing else explains a gap"
+        problem = f"the files of {card.name} are not here, and nothing else explains a gap"
         fix = f"run `fairbench data fetch {card.reference}`, or name their folder with --data-dir"
-        raise user_error(what, fix, "--explain")
+        raise user_error(problem, fix, "--explain")
     if network is not None:
         return _of_network(card, *network)
     return Datasheet(card, "card", card.expected.rows if card.expected else 0, named_columns(card))
@@ -135,24 +135,24 @@ def croissant_of(name: str, data_dir: Path | None = None) -> dict[str, Any]:
 
     Its columns are those of the shipped network, or of the files, or those that the card names.
     """
-    card, found, network = _opened(name, data_dir)
-    columns = network[0].columns if network else load(card, found).table.columns if found else ()
-    return croissant(card, columns, found.sha256 if found else {})
+    card, files, network = _opened(name, data_dir)
+    columns = network[0].columns if network else load(card, files).table.columns if files else ()
+    return croissant(card, columns, files.sha256 if files else {})
 
 
 def _opened(
     name: str, data_dir: Path | None
 ) -> tuple[Card, LocatedFiles | None, tuple[BayesNet, Meta] | None]:
     """Return a card, its files if they are here, and its network if one ships; refuse damaged files."""
-    card, places = find_places(name, data_dir)
+    card, folders = find_places(name, data_dir)
     if has_network(card):
         network = open_network(card.name)
     else:
         network = None
     try:
-        return card, locate(card, places), network
+        return card, locate(card, folders), network
     except UserError:
-        if any(find_file(file, places) for file in card.files):
+        if any(find_file(file, folders) for file in card.files):
             raise
         return card, None, network
 
@@ -168,17 +168,25 @@ def _of_network(card: Card, net: BayesNet, meta: Meta) -> Datasheet:
     return Datasheet(card, "network", rows, net.columns, *rates, network=meta)
 
 
-def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: Meta | None) -> Datasheet:
-    rows = raw_rows(card, found)
+def _of_files(card: Card, files: LocatedFiles, explain: Sequence[str], network: Meta | None) -> Datasheet:
+    rows = raw_rows(card, files)
     dataset = rows.dataset
     assert dataset is not None  # noqa: S101 - only tables without a card have none
     table = dataset.table
     y = dataset.sample().y
     names = _single(card, table.columns)
-    cells, at = _crossed([table[name] for name in names])
-    counts = np.stack([np.bincount(at, y == side, len(cells)).astype(np.float64) for side in (0, 1)], -1)
+    cells, row_cells = _crossed([table[name] for name in names])
+    counts = np.stack(
+        [np.bincount(row_cells, y == side, len(cells)).astype(np.float64) for side in (0, 1)], -1
+    )
     everybody, attributes, intersections = _rates(card, table.columns, names, cells, counts, measured=True)
-    strata = [_strata(card, table, [name.strip() for name in text.split(",")]) for text in explain]
+    strata = []
+    for text in explain:
+        column_names = [name.strip() for name in text.split(",")]
+        strata.append(_strata(card, table, column_names))
+    explanations = []
+    if strata:
+        explanations = [_explained(dataset, rates, strata) for rates in attributes]
     return Datasheet(
         card,
         "files",
@@ -187,18 +195,18 @@ def _of_files(card: Card, found: LocatedFiles, explain: Sequence[str], network: 
         everybody,
         attributes,
         intersections,
-        unknown=unknown_policies(card, found),
-        explanations=tuple(_explained(dataset, one, strata) for one in attributes) if strata else (),
+        unknown=unknown_policies(card, files),
+        explanations=tuple(explanations),
         checked=check_rows(rows),
-        sha256=found.sha256,
+        sha256=files.sha256,
         network=network,
     )
 
 
 def _single(card: Card, columns: Sequence[Column]) -> list[str]:
     """Return the protected attributes that are columns."""
-    there = {column.name for column in columns}
-    return [name for name, own in card.protected.items() if own.of is None and name in there]
+    column_names = {column.name for column in columns}
+    return [name for name, role in card.protected.items() if role.of is None and name in column_names]
 
 
 def _crossed(columns: Sequence[Codes | Rows]) -> tuple[Rows, Rows]:
@@ -208,9 +216,9 @@ def _crossed(columns: Sequence[Codes | Rows]) -> tuple[Rows, Rows]:
     >>> cells.tolist(), at.tolist()
     ([[0, 0], [1, 2]], [1, 0, 1])
     """
-    at = cross_columns(columns)
-    first = np.unique(at, return_index=True)[1]
-    return np.column_stack([codes[first].astype(np.intp) for codes in columns]), at
+    row_cells = cross_columns(columns)
+    first_rows = np.unique(row_cells, return_index=True)[1]
+    return np.column_stack([codes[first_rows].astype(np.intp) for codes in columns]), row_cells
 
 
 def _rates(
@@ -235,36 +243,47 @@ def _rates(
     """
     levels = {column.name: column.levels for column in columns}
     favoured = {name: np.isin(levels[name], card.roles(name, levels).favoured) for name in names}
-    at = dict(zip(names, cells.T, strict=True))
+    codes_of = dict(zip(names, cells.T, strict=True))
 
-    def rate(group: str, of: Floats, side: Side | None = None) -> GroupRate:
-        limits = wilson_interval(of[1], of.sum()) if measured else (math.nan, math.nan)
+    def rate(group: str, counts_of_group: Floats, side: Side | None = None) -> GroupRate:
+        limits = (
+            wilson_interval(counts_of_group[1], counts_of_group.sum()) if measured else (math.nan, math.nan)
+        )
         return GroupRate(
-            group, float(of.sum()), Interval(float(divide(of[1], of.sum())), *map(float, limits)), side
+            group,
+            float(counts_of_group.sum()),
+            Interval(float(divide(counts_of_group[1], counts_of_group.sum())), *map(float, limits)),
+            side,
         )
 
-    def by(attribute: str) -> AttributeRates:
-        of = card.protected[attribute].of or (attribute,)
-        mark = np.logical_and.reduce([favoured[name][at[name]] for name in of])
-        two = [counts[side].sum(0) for side in (~mark, mark)]
-        gap = gap_of(*((float(part[1]), float(part.sum())) for part in two), measured=measured)
-        found = (
+    def rates_by(attribute: str) -> AttributeRates:
+        attributes = card.protected[attribute].of or (attribute,)
+        mark = np.logical_and.reduce([favoured[name][codes_of[name]] for name in attributes])
+        outcomes = [counts[side].sum(0) for side in (~mark, mark)]
+        gap = gap_of(
+            *((float(counts_of_side[1]), float(counts_of_side.sum())) for counts_of_side in outcomes),
+            measured=measured,
+        )
+        level_rates = (
             rate(
-                level, counts[at[attribute] == i].sum(0), "favoured" if favoured[attribute][i] else "deprived"
+                level,
+                counts[codes_of[attribute] == i].sum(0),
+                "favoured" if favoured[attribute][i] else "deprived",
             )
-            for i, level in enumerate(levels[attribute] if attribute in at else ())
+            for i, level in enumerate(levels[attribute] if attribute in codes_of else ())
         )
-        deprived, others = map(rate, _called(card, attribute, levels), two)
-        return AttributeRates(attribute, tuple(found), deprived, others, gap)
+        deprived_rate, favoured_rate = map(rate, _group_names(card, attribute, levels), outcomes)
+        return AttributeRates(attribute, tuple(level_rates), deprived_rate, favoured_rate, gap)
 
-    attributes = [name for name, own in card.protected.items() if set(own.of or (name,)) <= set(names)]
-    intersections = [
-        rate(CROSS.join(levels[name][i] for name, i in zip(names, cell, strict=True)), of)
-        for cell, of in (zip(cells, counts, strict=True) if len(names) > 1 else ())
-        if of.sum() > 0
-    ]
-    largest = sorted(intersections, key=lambda one: -one.rows)
-    return rate("everybody", counts.sum(0)), tuple(map(by, attributes)), tuple(largest)
+    attributes = [name for name, role in card.protected.items() if set(role.of or (name,)) <= set(names)]
+    intersections = []
+    if len(names) > 1:
+        for cell, counts_of_cell in zip(cells, counts, strict=True):
+            if counts_of_cell.sum() > 0:
+                level_names = [levels[name][i] for name, i in zip(names, cell, strict=True)]
+                intersections.append(rate(CROSS.join(level_names), counts_of_cell))
+    largest = sorted(intersections, key=lambda group: -group.rows)
+    return rate("everybody", counts.sum(0)), tuple(map(rates_by, attributes)), tuple(largest)
 
 
 def gap_of(
@@ -277,16 +296,16 @@ def gap_of(
     return Interval(float(divide(a, n) - divide(b, m)), *map(float, limits))
 
 
-def _called(card: Card, attribute: str, levels: dict[str, tuple[str, ...]]) -> tuple[str, str]:
+def _group_names(card: Card, attribute: str, levels: dict[str, tuple[str, ...]]) -> tuple[str, str]:
     """Return the names of the deprived and the favoured: as the card calls them, else their levels if few."""
-    own = card.protected[attribute]
-    if own.called:
-        return own.called.deprived, own.called.favoured
-    if own.of:
-        return "all others", f"those favoured by {' and '.join(own.of)}"
+    role = card.protected[attribute]
+    if role.called:
+        return role.called.deprived, role.called.favoured
+    if role.of:
+        return "all others", f"those favoured by {' and '.join(role.of)}"
     roles = card.roles(attribute, levels)
-    few = max(len(roles.deprived), len(roles.favoured)) <= MOST_NAMED
-    if few:
+    has_few_levels = max(len(roles.deprived), len(roles.favoured)) <= MOST_NAMED
+    if has_few_levels:
         return (", ".join(roles.deprived), ", ".join(roles.favoured))
     return ("the deprived", "the favoured")
 
@@ -295,11 +314,11 @@ Strata = tuple[Sequence[str], tuple[str, ...], Rows]
 """By which columns strata are, what each is called, and that of each row."""
 
 
-def _strata(card: Card, table: Table, by: Sequence[str]) -> Strata:
+def _strata(card: Card, table: Table, column_names: Sequence[str]) -> Strata:
     """Return the strata of some columns crossed; a quantity is cut into ranges, as in an audit."""
     columns: list[Codes | Rows] = []
     levels = []
-    for name in by:
+    for name in column_names:
         if name not in table.names:
             raise user_error(f'{card.name} has no column "{name}"', suggest(name, table.names), "--explain")
         if name == card.label.column:
@@ -310,23 +329,25 @@ def _strata(card: Card, table: Table, by: Sequence[str]) -> Strata:
         if column.kind == "number" and len(column.levels) > MOST_CODES:
             columns[-1], tops = cut_into_ranges(np.asarray(column.values)[table[name]], RANGES)
             levels[-1] = tuple(f"up to {top:g}" for top in tops)
-    cells, at = _crossed(columns)
+    cells, row_strata = _crossed(columns)
     if len(cells) > MOST_STRATA:
-        what = f"{CROSS.join(by)} makes {len(cells)} strata"
-        raise user_error(what, f"cross fewer columns; at most {MOST_STRATA} are compared", "--explain")
-    names = (CROSS.join(own[i] for i, own in zip(cell, levels, strict=True)) for cell in cells)
-    return by, tuple(names), at
+        problem = f"{CROSS.join(column_names)} makes {len(cells)} strata"
+        raise user_error(problem, f"cross fewer columns; at most {MOST_STRATA} are compared", "--explain")
+    names = (
+        CROSS.join(column_levels[i] for i, column_levels in zip(cell, levels, strict=True)) for cell in cells
+    )
+    return column_names, tuple(names), row_strata
 
 
 def _explained(dataset: Dataset, rates: AttributeRates, strata: Sequence[Strata]) -> Explanation:
     """Return the explanation of a gap by strata, as in the audit; the attribute itself explains nothing."""
     rows = dataset.sample(rates.attribute)
-    found = []
-    for by, names, at in strata:
-        if not set(by) & set(rows.protected):
-            n = np.bincount(4 * at + 2 * rows.s + rows.y, minlength=4 * len(names))
+    columns_explained = []
+    for columns, names, row_strata in strata:
+        if not set(columns) & set(rows.protected):
+            n = np.bincount(4 * row_strata + 2 * rows.s + rows.y, minlength=4 * len(names))
             decisions = of_decisions(n.reshape(-1, 2, 2).astype(np.float64))
-            found.append(stratified(CROSS.join(by), names, decisions, 1.0, AuditConfig()))
+            columns_explained.append(stratified(CROSS.join(columns), names, decisions, 1.0, AuditConfig()))
     sizes = (int(rates.deprived.rows), int(rates.favoured.rows))
     groups = (rates.deprived.group, rates.favoured.group)
-    return Explanation(rates.attribute, *groups, *sizes, rates.gap, tuple(found))
+    return Explanation(rates.attribute, *groups, *sizes, rates.gap, tuple(columns_explained))

@@ -58,8 +58,12 @@ def datasheet_document(sheet: Datasheet, view: View | None = None) -> Document:
     view : View, optional
         How many rows of a table are shown; by default all.
     """
-    found = _sections(sheet, view or View())
-    sections = tuple(one for one in found if one.sentences or one.tables or one.notes or one.sections)
+    all_sections = _sections(sheet, view or View())
+    sections = tuple(
+        section
+        for section in all_sections
+        if section.sentences or section.tables or section.notes or section.sections
+    )
     title = ": ".join(filter(None, (sheet.card.name, sheet.card.title)))
     return Document(title, _answer(sheet), _facts(sheet), sections)
 
@@ -69,108 +73,112 @@ def _answer(sheet: Datasheet) -> Answer:
     if sheet.everybody is None:
         return Answer(Statement(f"{sheet.card.name}: from its card alone; nothing is measured"))
     share = format_percent(sheet.everybody.rate.value)
-    if sheet.of == "network":
-        of = "its network, learned from "
+    if sheet.origin == "network":
+        source = "its network, learned from "
     else:
-        of = ""
-    headline = f"{sheet.card.name}: {of}{sheet.rows:,} rows, {share} with {sheet.card.outcome}"
-    return Answer(Statement(headline), tuple(_gap(one, sheet) for one in sheet.attributes))
+        source = ""
+    headline = f"{sheet.card.name}: {source}{sheet.rows:,} rows, {share} with {sheet.card.outcome}"
+    return Answer(Statement(headline), tuple(_gap(rates, sheet) for rates in sheet.attributes))
 
 
-def _gap(one: AttributeRates, sheet: Datasheet) -> Statement:
-    shares = [format_percent(each.rate.value) for each in (one.deprived, one.favoured)]
-    gap = one.gap
+def _gap(rates: AttributeRates, sheet: Datasheet) -> Statement:
+    shares = [format_percent(group.rate.value) for group in (rates.deprived, rates.favoured)]
+    gap = rates.gap
     word = "more"
     if gap.value < 0:
         gap = Interval(-gap.value, -gap.high, -gap.low)
         word = "less"
     points = writing.interval(Interval(100 * gap.value, 100 * gap.low, 100 * gap.high), 1)
     far = f"{writing.number(100 * gap.value, 1)} points {points}".rstrip()
-    groups = one.deprived.group, one.favoured.group
-    text = f"{one.attribute}: {shares[0]} of {groups[0]}, {far} {word} than of {groups[1]} ({shares[1]})"
-    return Statement(text, None, _chart(one, sheet) if one.levels else None)
+    groups = rates.deprived.group, rates.favoured.group
+    text = f"{rates.attribute}: {shares[0]} of {groups[0]}, {far} {word} than of {groups[1]} ({shares[1]})"
+    return Statement(text, None, _chart(rates, sheet) if rates.levels else None)
 
 
-def _chart(one: AttributeRates, sheet: Datasheet) -> Chart:
+def _chart(rates: AttributeRates, sheet: Datasheet) -> Chart:
     """Return the rate of each level, the lowest first, with its interval."""
-    ranked = sorted(one.levels, key=lambda each: each.rate.value)
-    largest = sorted(ranked, key=lambda each: -each.rows)[:MOST_BARS]
-    shown = [each for each in ranked if each in largest]
-    highest = max(max(each.rate.value, each.rate.high) if each.rows else 0 for each in shown)
+    ranked = sorted(rates.levels, key=lambda level: level.rate.value)
+    largest = sorted(ranked, key=lambda level: -level.rows)[:MOST_BARS]
+    drawn = [level for level in ranked if level in largest]
+    highest = max(max(level.rate.value, level.rate.high) if level.rows else 0 for level in drawn)
     axis = Axis(0.0, min(1.0, 1.05 * highest) or 1.0, percent=True)
     rows = []
-    for each in shown:
-        rate = format_percent(each.rate.value)
-        said = f"{each.group}, {each.side}: {rate} of {writing.thousands(each.rows)} rows"
-        look = dot(axis, each.rate.value, "reference" if each.side == "favoured" else "undecided", said)
-        rows.append(ChartRow(each.group, rate, [whisker(axis, each.rate.low, each.rate.high, said), look]))
-    title = f"{one.attribute}: share with {sheet.card.outcome}"
-    words = "; ".join(f"{row.name}: {row.value_text}" for row in rows)
-    more = len(ranked) - len(shown)
-    if more:
-        caption = f"the {MOST_BARS} largest groups; {more} more in the table"
+    for level in drawn:
+        rate = format_percent(level.rate.value)
+        tooltip = f"{level.group}, {level.side}: {rate} of {writing.thousands(level.rows)} rows"
+        mark = dot(axis, level.rate.value, "reference" if level.side == "favoured" else "undecided", tooltip)
+        rows.append(
+            ChartRow(level.group, rate, [whisker(axis, level.rate.low, level.rate.high, tooltip), mark])
+        )
+    title = f"{rates.attribute}: share with {sheet.card.outcome}"
+    spoken = "; ".join(f"{row.name}: {row.value_text}" for row in rows)
+    n_more = len(ranked) - len(drawn)
+    if n_more:
+        caption = f"the {MOST_BARS} largest groups; {n_more} more in the table"
     else:
         caption = ""
-    return Chart(title, row_chart(f"{title}. {words}", axis, rows, "disc: deprived, ring: favoured"), caption)
+    return Chart(
+        title, row_chart(f"{title}. {spoken}", axis, rows, "disc: deprived, ring: favoured"), caption
+    )
 
 
 def _facts(sheet: Datasheet) -> tuple[str, ...]:
     """Return the facts to know first: the traps in a line, the licence, and where the numbers are from."""
     card = sheet.card
     kinds = []
-    for kind, own in group_by(card.traps, lambda trap: trap.kind).items():
-        names = ", ".join(trap.column for trap in own if trap.column)
+    for kind, traps_of_kind in group_by(card.traps, lambda trap: trap.kind).items():
+        names = ", ".join(trap.column for trap in traps_of_kind if trap.column)
         kinds.append(f"{kind} ({names})" if names else kind)
     traps = [f"Known traps: {', '.join(kinds)}."] if kinds else []
     if sheet.checked.warnings:
         traps.append(f"`data check` warns of {len(sheet.checked.warnings):,} more.")
-    first = (" ".join(traps), f"Licence: {card.licence}" if card.licence else "")
-    return (*filter(None, first), *_provenance(sheet))
+    known_facts = (" ".join(traps), f"Licence: {card.licence}" if card.licence else "")
+    return (*filter(None, known_facts), *_provenance(sheet))
 
 
 def _provenance(sheet: Datasheet) -> tuple[str, ...]:
     card = sheet.card
-    if sheet.of == "files":
+    if sheet.origin == "files":
         how = "Wilson's for a share, Newcombe's for a difference; rows are taken as independent"
         repeated = [trap.column or "" for trap in card.traps if trap.kind == "repeated-people"]
         if any(repeated):
             clusters = f", but those with the same {' and '.join(repeated)} are not"
         else:
             clusters = ""
-        tested = " and ".join(file.name for file in card.test_files)
-        if tested:
-            more = f" Rows of {tested}, the test set, are not counted."
+        test_files = " and ".join(file.name for file in card.test_files)
+        if test_files:
+            test_rows = f" Rows of {test_files}, the test set, are not counted."
         else:
-            more = ""
-        return (f"Square brackets: 95 % intervals, {how}{clusters}.{more}",)
+            test_rows = ""
+        return (f"Square brackets: 95 % intervals, {how}{clusters}.{test_rows}",)
     files = " and ".join(file.name for file in card.files)
-    if all(one.url for one in card.files):
+    if all(file.url for file in card.files):
         does = "gets the data"
     else:
         does = "says where to get it"
     get = f"`fairbench data fetch {card.reference}` {does}"
     if files:
-        here = f"{files} {'is' if len(card.files) == 1 else 'are'} not here; {get}."
+        where = f"{files} {'is' if len(card.files) == 1 else 'are'} not here; {get}."
     else:
-        here = ""
+        where = ""
     from_network = f"Rates and columns are those of the shipped network, learned from {sheet.rows:,} rows."
-    return tuple(filter(None, (here, from_network if sheet.of == "network" else "")))
+    return tuple(filter(None, (where, from_network if sheet.origin == "network" else "")))
 
 
 def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     card = sheet.card
     about = sheet.card.about
-    told = [f"Who: {about.who}", f"When: {about.when}", f"What for: {about.purpose}"] if about else []
+    lines = [f"Who: {about.who}", f"When: {about.when}", f"What for: {about.purpose}"] if about else []
     if card.note:
-        told += [card.note]
-    yield Section("What it is", tuple(told), notes=(card.outcome_words, *card.group_words))
+        lines += [card.note]
+    yield Section("What it is", tuple(lines), notes=(card.outcome_words, *card.group_words))
     yield Section("Outcomes by group", tables=tuple(_group_tables(sheet, view)))
     yield from _traps(sheet, view)
     if card.left_out:
         heads = ("left out", "for whom it matters")
         yield Section("What is left out", tables=(plain_table("", heads, card.left_out.items()),))
     if sheet.intersections:
-        names = " × ".join(one.attribute for one in sheet.attributes if one.levels)
+        names = " × ".join(rates.attribute for rates in sheet.attributes if rates.levels)
         crossed = _rates_table(names, sheet.intersections[:MOST_CROSSED], sheet, view)
         if len(sheet.intersections) > MOST_CROSSED:
             fine = f"the {MOST_CROSSED:,} largest"
@@ -180,10 +188,12 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
     if sheet.unknown:
         yield Section("Unknown outcomes", sections=tuple(_unknown(sheet)))
     if sheet.explanations:
-        words = f"have {sheet.card.outcome}"
+        clause = f"have {sheet.card.outcome}"
         config = AuditConfig()
-        each = (explanation_section(one, config, view, words) for one in sheet.explanations)
-        yield Section("What explains the gaps", sections=tuple(each))
+        sections = (
+            explanation_section(explanation, config, view, clause) for explanation in sheet.explanations
+        )
+        yield Section("What explains the gaps", sections=tuple(sections))
     if sheet.checked.missing:
         yield Section("Missing values by group", tables=(_missing_table(sheet.checked.missing, view),))
     if sheet.network is not None and sheet.network.stand_in is not None:
@@ -194,12 +204,12 @@ def _sections(sheet: Datasheet, view: View) -> Iterator[Section]:
 
 def _group_tables(sheet: Datasheet, view: View) -> Iterator[TextTable]:
     """Yield the rates by attribute; where nothing was measured, those on the card."""
-    known = sheet.card.expected.groups if sheet.card.expected else {}
-    for one in sheet.attributes:
-        if one.levels:
-            own = known.get(one.attribute, {}) if sheet.of == "network" else {}
-            yield _rates_table(one.attribute, one.levels, sheet, view, own)
-    for attribute, rates in {} if sheet.attributes else known.items():
+    expected = sheet.card.expected.groups if sheet.card.expected else {}
+    for attribute_rates in sheet.attributes:
+        if attribute_rates.levels:
+            expected_rates = expected.get(attribute_rates.attribute, {}) if sheet.origin == "network" else {}
+            yield _rates_table(attribute_rates.attribute, attribute_rates.levels, sheet, view, expected_rates)
+    for attribute, rates in {} if sheet.attributes else expected.items():
         heads = ("level", f"P({sheet.card.outcome}), by the card")
         cells = ((level, writing.number_cell(rate)) for level, rate in rates.items())
         yield plain_table(attribute, heads, cells, 1)
@@ -210,7 +220,7 @@ def _rates_table(
     groups: Sequence[GroupRate],
     sheet: Datasheet,
     view: View,
-    known: Mapping[str, float] | None = None,
+    expected: Mapping[str, float] | None = None,
 ) -> TextTable:
     """Return rows and rates of groups, with those that are known of the data."""
     if sheet.everybody:
@@ -218,18 +228,18 @@ def _rates_table(
     else:
         everybody = math.nan
     columns: dict[str, Callable[[GroupRate], TableCell]] = {
-        "level": lambda one: TableCell(one.group),
-        "group": lambda one: TableCell(one.side or ""),
-        f"P({sheet.card.outcome})": lambda one: writing.fine_cell(one.rate),
-        "rows": lambda one: TableCell(writing.thousands(one.rows), "", one.rows),
-        "of rows": lambda one: _percent(one.rows / everybody),
+        "level": lambda group: TableCell(group.group),
+        "group": lambda group: TableCell(group.side or ""),
+        f"P({sheet.card.outcome})": lambda group: writing.fine_cell(group.rate),
+        "rows": lambda group: TableCell(writing.thousands(group.rows), "", group.rows),
+        "of rows": lambda group: _percent(group.rows / everybody),
     }
-    if known:
-        columns["in the data"] = lambda one: writing.number_cell(known.get(one.group, math.nan))
-    shown, more = view.cut(groups)
-    if not any(one.side for one in shown):
+    if expected:
+        columns["in the data"] = lambda group: writing.number_cell(expected.get(group.group, math.nan))
+    drawn, n_more = view.cut(groups)
+    if not any(group.side for group in drawn):
         del columns["group"]
-    return table_of(title, columns, shown, more)
+    return table_of(title, columns, drawn, n_more)
 
 
 def _percent(share: float) -> TableCell:
@@ -238,83 +248,99 @@ def _percent(share: float) -> TableCell:
 
 def _missing_table(missing: Sequence[MissingCells], view: View) -> TextTable:
     def share(attribute: str, side: Side) -> Callable[[MissingCells], TableCell]:
-        return lambda one: (
-            _percent(one.groups[attribute][side]) if attribute in one.groups else TableCell(writing.DASH)
+        return lambda column: (
+            _percent(column.groups[attribute][side])
+            if attribute in column.groups
+            else TableCell(writing.DASH)
         )
 
     columns: dict[str, Callable[[MissingCells], TableCell]] = {
-        "column": lambda one: TableCell(one.column),
-        "missing become": lambda one: TableCell(one.becomes),
-        "cells": lambda one: writing.count_cell(one.cells),
-        "of rows": lambda one: _percent(one.share),
+        "column": lambda column: TableCell(column.column),
+        "missing become": lambda column: TableCell(column.becomes),
+        "cells": lambda column: writing.count_cell(column.cells),
+        "of rows": lambda column: _percent(column.share),
     }
-    for name in dict.fromkeys(name for one in missing for name in one.groups):
-        columns |= {f"{name}: {side}": share(name, side) for side in get_args(Side)}
+    attributes: dict[str, None] = {}
+    for column in missing:
+        attributes |= dict.fromkeys(column.groups)
+    for attribute in attributes:
+        for side in get_args(Side):
+            columns[f"{attribute}: {side}"] = share(attribute, side)
     return table_of("", columns, *view.cut(missing))
 
 
 def _unknown(sheet: Datasheet) -> Iterator[Section]:
     """Yield by attribute who has an unknown outcome, and what each way to read them makes of the gap."""
-    groups = {each.attribute: each for each in sheet.attributes if each.levels}
-    for one in (one for one in sheet.unknown if one.attribute in groups):
+    groups = {rates.attribute: rates for rates in sheet.attributes if rates.levels}
+    for unknown in (unknown for unknown in sheet.unknown if unknown.attribute in groups):
         shares = [
             (level, writing.count_cell(k), _percent(k / n if n else math.nan))
-            for level, (k, n) in one.unknown.items()
+            for level, (k, n) in unknown.unknown.items()
         ]
         readings: list[tuple[str | TableCell, ...]] = []
-        for each in one.policies:
-            own = each.policy == sheet.card.label.unknown_as
-            gap = writing.fine_cell(gap_of(each.deprived, each.favoured))
-            said = f"{READINGS[each.policy]}{'; this card' if own else ''}"
-            readings.append((said, writing.count_cell(each.rows), *map(writing.number_cell, each.rates), gap))
-        deprived = groups[one.attribute].deprived.group
-        favoured = groups[one.attribute].favoured.group
-        of = f"P({sheet.card.outcome}) of {deprived} (deprived) and {favoured} (favoured)"
+        for policy in unknown.policies:
+            is_of_card = policy.policy == sheet.card.label.unknown_as
+            gap = writing.fine_cell(gap_of(policy.deprived, policy.favoured))
+            reading = f"{READINGS[policy.policy]}{'; this card' if is_of_card else ''}"
+            readings.append(
+                (reading, writing.count_cell(policy.rows), *map(writing.number_cell, policy.rates), gap)
+            )
+        deprived = groups[unknown.attribute].deprived.group
+        favoured = groups[unknown.attribute].favoured.group
+        title = f"P({sheet.card.outcome}) of {deprived} (deprived) and {favoured} (favoured)"
         heads = ("unknown outcomes are", "rows", "deprived", "favoured", "deprived − favoured")
         tables = (
             plain_table("Outcomes that are not known", ("level", "unknown", "of the level"), shares, 1),
-            plain_table(of, heads, readings, 1),
+            plain_table(title, heads, readings, 1),
         )
-        yield Section(one.attribute, tables=tables)
+        yield Section(unknown.attribute, tables=tables)
 
 
 def _traps(sheet: Datasheet, view: View) -> Iterator[Section]:
     """Yield what the card warns of, with what shows it in the files, and what else checks find."""
     checked = sheet.checked
     card = sheet.card
-    shown = {trap: _evidence(trap, found) for trap, found in checked.known.items()}
-    heads = ("kind", "column", "what to know", *(["in the files"] if shown else []))
-    known = [(one.kind, one.column or "", one.note, shown.get(one, "")) for one in card.traps]
-    warned = [(one.kind, one.column, one.what, one.fix) for one in checked.warnings]
-    said = {one.column for one in card.traps if one.kind == "leak"}
-    leaks = [one for one in checked.left_out_leaks if one.column not in said]
-    out = [("leak", f"gives {card.label.column} away ({one.how})", one.column) for one in leaks]
-    out += [(str(one.kind), one.what, one.column) for one in checked.noted]
-    noted, more = view.cut([(kind, columns, what) for (kind, what), columns in _together(out).items()])
-    tables = (
-        plain_table("Known", heads, [row[: len(heads)] for row in known]),
-        plain_table("What data check warns of", ("kind", "column", "what", "what to do"), warned),
-        plain_table("Also noted", ("kind", "column", "what"), noted, omitted=more),
+    evidence = {trap: _evidence(trap, findings) for trap, findings in checked.known.items()}
+    heads = ("kind", "column", "what to know", *(["in the files"] if evidence else []))
+    trap_rows = [(trap.kind, trap.column or "", trap.note, evidence.get(trap, "")) for trap in card.traps]
+    warning_rows = [(warning.kind, warning.column, warning.what, warning.fix) for warning in checked.warnings]
+    named_leaks = {trap.column for trap in card.traps if trap.kind == "leak"}
+    leaks = [leak for leak in checked.left_out_leaks if leak.column not in named_leaks]
+    noted_columns = [("leak", f"gives {card.label.column} away ({leak.how})", leak.column) for leak in leaks]
+    noted_columns += [(str(note.kind), note.what, note.column) for note in checked.noted]
+    noted, n_more = view.cut(
+        [(kind, columns, problem) for (kind, problem), columns in _together(noted_columns).items()]
     )
-    some = tuple(table for table in tables if table.rows)
-    yield Section("Traps", () if some else ("No trap is known, and none was found.",), some)
+    tables = (
+        plain_table("Known", heads, [row[: len(heads)] for row in trap_rows]),
+        plain_table("What data check warns of", ("kind", "column", "what", "what to do"), warning_rows),
+        plain_table("Also noted", ("kind", "column", "what"), noted, omitted=n_more),
+    )
+    filled_tables = tuple(table for table in tables if table.rows)
+    yield Section("Traps", () if filled_tables else ("No trap is known, and none was found.",), filled_tables)
 
 
-def _together(found: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
+def _together(findings: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
     """Return the columns, which come last, of what is said alike of several.
 
     >>> _together([("leak", "tells", "a"), ("leak", "tells", "b"), ("weight", "counts", "c")])
     {('leak', 'tells'): 'a, b', ('weight', 'counts'): 'c'}
     """
-    alike = group_by(found, lambda one: one[:2])
-    return {said: join_names([column for *_, column in own]) for said, own in alike.items()}
+    alike = group_by(findings, lambda finding: finding[:2])
+    columns_by_finding = {}
+    for key, alike_findings in alike.items():
+        columns_by_finding[key] = join_names([column for *_, column in alike_findings])
+    return columns_by_finding
 
 
-def _evidence(trap: Trap, found: Iterable[Finding]) -> str:
+def _evidence(trap: Trap, findings: Iterable[Finding]) -> str:
     """Return the findings that show a trap in the files, as text, with columns where it names none."""
-    said = _together((one.kind, one.what, one.column) for one in found)
-    named = trap.column is not None
-    return "; ".join(what if named or not names else f"{names}: {what}" for (_, what), names in said.items())
+    columns_by_finding = _together((finding.kind, finding.what, finding.column) for finding in findings)
+    names_a_column = trap.column is not None
+    return "; ".join(
+        problem if names_a_column or not names else f"{names}: {problem}"
+        for (_, problem), names in columns_by_finding.items()
+    )
 
 
 def _columns_table(sheet: Datasheet, view: View) -> TextTable:
@@ -322,9 +348,9 @@ def _columns_table(sheet: Datasheet, view: View) -> TextTable:
         "column": lambda column: TableCell(column.name),
         "is": lambda column: TableCell(_role(sheet, column)),
         "levels": lambda column: writing.count_cell(len(column.levels)),
-        "in declared order": lambda column: TableCell(_some(column, view.shown or MOST_LEVELS)),
+        "in declared order": lambda column: TableCell(_format_levels(column, view.shown or MOST_LEVELS)),
     }
-    if sheet.of == "card":
+    if sheet.origin == "card":
         del columns["levels"], columns["in declared order"]
     return table_of("", columns, *view.cut(sheet.columns))
 
@@ -336,21 +362,21 @@ def _role(sheet: Datasheet, column: Column) -> str:
     return ", ".join(filter(None, ["protected" if column.name in sheet.card.protected else "", kind]))
 
 
-def _some(column: Column, most: int) -> str:
+def _format_levels(column: Column, most: int) -> str:
     """Return levels as text: an empty one as "", of very many the first ones; of numbers their range."""
     if column.kind == "number":
         return f"{column.levels[0]} to {column.levels[-1]}"
-    shown = ", ".join(level or '""' for level in column.levels[:most])
-    more = len(column.levels) - most
-    if more > 0:
-        return f"{shown}, … {more} more"
-    return shown
+    listed_levels = ", ".join(level or '""' for level in column.levels[:most])
+    n_more = len(column.levels) - most
+    if n_more > 0:
+        return f"{listed_levels}, … {n_more} more"
+    return listed_levels
 
 
 def _source(sheet: Datasheet) -> Section:
     card = sheet.card
-    told = {"Source": card.source, "Licence": card.licence, "Citation": card.citation}
-    lines = [f"{key}: {text}" for key, text in told.items() if text]
+    facts = {"Source": card.source, "Licence": card.licence, "Citation": card.citation}
+    lines = [f"{key}: {text}" for key, text in facts.items() if text]
     for file in card.every_file:
         sha256 = file.sha256 or sheet.sha256.get(file.name)
         lines.append(f"File: {file.name}{f', sha256 {sha256}' if sha256 else ''}")
@@ -369,13 +395,14 @@ def as_json(sheet: Datasheet) -> str:
         stand_in = sheet.network.stand_in
     else:
         stand_in = None
-    found: dict[str, Any] = {
+    sheet_json: dict[str, Any] = {
         "format": "fairbench-datasheet/1",
         **card.model_dump(mode="json", include=prose),
-        "from": sheet.of,
+        "from": sheet.origin,
         "rows": sheet.rows,
         "columns": [
-            {"name": one.name, "kind": one.kind, "levels": list(one.levels)} for one in sheet.columns
+            {"name": column.name, "kind": column.kind, "levels": list(column.levels)}
+            for column in sheet.columns
         ],
         "everybody": sheet.everybody,
         "attributes": sheet.attributes,
@@ -384,20 +411,26 @@ def as_json(sheet: Datasheet) -> str:
         "explanations": sheet.explanations,
         "missing": checked.missing,
         "known": [
-            {"trap": trap.model_dump(), "found": _plain(found)} for trap, found in checked.known.items()
+            {"trap": trap.model_dump(), "found": _findings_json(findings)}
+            for trap, findings in checked.known.items()
         ],
-        "warnings": _plain(checked.warnings),
-        "noted": _plain(checked.noted),
+        "warnings": _findings_json(checked.warnings),
+        "noted": _findings_json(checked.noted),
         "left_out_leaks": checked.left_out_leaks,
         "stand_in": stand_in.model_dump(mode="json") if stand_in else None,
         "sha256": sheet.sha256,
     }
-    return json_text(found)
+    return json_text(sheet_json)
 
 
-def _plain(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+def _findings_json(findings: Sequence[Finding]) -> list[dict[str, Any]]:
     """Return findings without the lines of the card, which name a folder."""
-    return [{key: value for key, value in asdict(one).items() if key != "where"} for one in findings]
+    without_lines = []
+    for finding in findings:
+        as_mapping = asdict(finding)
+        del as_mapping["where"]
+        without_lines.append(as_mapping)
+    return without_lines
 
 
 FORMATS: dict[str, Callable[[Datasheet], str]] = {

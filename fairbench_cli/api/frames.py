@@ -33,10 +33,12 @@ def learned(frame: pd.DataFrame) -> tuple[Column, ...]:
     (('25',), ('f', 'm'))
     """
     values = frame.attrs.get(VALUES, {})
-    return tuple(_learned(name, cells, tuple(values.get(name, ()))) for name, cells in _named(frame).items())
+    return tuple(
+        _learned(name, cells, tuple(values.get(name, ()))) for name, cells in _columns_by_name(frame).items()
+    )
 
 
-def _named(frame: pd.DataFrame) -> dict[str, "pd.Series[Any]"]:
+def _columns_by_name(frame: pd.DataFrame) -> dict[str, "pd.Series[Any]"]:
     """Return the columns of a frame by name; refuse a name that comes twice."""
     columns = {str(name): frame.iloc[:, j] for j, name in enumerate(frame.columns)}
     if len(columns) < frame.shape[1]:
@@ -82,21 +84,21 @@ def fitted(column: Column, cells: "pd.Series[Any]") -> Coded:
     """
     if column.kind == "number":
         if not is_number_column(cells):
-            what = f'column "{column.name}" holds numbers in training, and here {cells.dtype}'
-            raise user_error(what, "give the same kind of values")
+            problem = f'column "{column.name}" holds numbers in training, and here {cells.dtype}'
+            raise user_error(problem, "give the same kind of values")
         numbers = _numbers(cells)
-        known = np.asarray(column.values)
-        codes = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-        if (known[codes] == numbers).all():
+        trained_values = np.asarray(column.values)
+        codes = np.minimum(np.searchsorted(trained_values, numbers), len(trained_values) - 1)
+        if (trained_values[codes] == numbers).all():
             return column, codes.astype(np.int16)
         return keep_numbers(column.name, numbers)
     try:
         _, codes = coded(column.name, texts_of(cells), column.levels)
     except Misfit as misfit:
         listed = some_of(column.levels)
-        what = f'column "{column.name}" has "{misfit.cell}", which no training row has ({listed})'
+        problem = f'column "{column.name}" has "{misfit.cell}", which no training row has ({listed})'
         fix = f'let it be a category before rows are divided: X["{column.name}"].astype("category")'
-        raise user_error(what, fix) from None
+        raise user_error(problem, fix) from None
     return column, codes
 
 
@@ -110,12 +112,12 @@ def is_one_of(cells: "pd.Series[Any]", values: Iterable[Any]) -> NDArray[np.bool
     >>> is_one_of(pd.Series([0.0, 1.0]), ["0"]).tolist(), is_one_of(pd.Series(["f", "m"]), ["f"]).tolist()
     ([True, False], [True, False])
     """
-    wanted = set(map(str, values))
+    numbers_as_text = set(map(str, values))
     if is_number_column(cells):
         column, codes = keep_numbers("", _numbers(cells))
-        wanted = {text.removesuffix(".0") for text in wanted}
-        return np.isin(codes, [code for code, level in enumerate(column.levels) if level in wanted])
-    return texts_of(cells).isin(wanted).to_numpy(dtype=bool)
+        numbers_as_text = {text.removesuffix(".0") for text in numbers_as_text}
+        return np.isin(codes, [code for code, level in enumerate(column.levels) if level in numbers_as_text])
+    return texts_of(cells).isin(numbers_as_text).to_numpy(dtype=bool)
 
 
 def to_pandas(frame: Any) -> pd.DataFrame:
@@ -132,8 +134,8 @@ def to_pandas(frame: Any) -> pd.DataFrame:
         return pd.DataFrame(frame.to_pydict())
     if type(frame).__module__.partition(".")[0] == "polars" and hasattr(frame, "to_dict"):
         return pd.DataFrame(frame.to_dict(as_series=False))
-    what = f"an object of type {type(frame).__name__} is no data set"
-    raise ArgumentError(Problem(what, "give what load() returns, or a pandas, Polars or Arrow table"))
+    problem = f"an object of type {type(frame).__name__} is no data set"
+    raise ArgumentError(Problem(problem, "give what load() returns, or a pandas, Polars or Arrow table"))
 
 
 def to_table(frame: Any) -> Table:
@@ -160,13 +162,15 @@ def to_table(frame: Any) -> Table:
     if rows.empty:
         raise user_error("the frame has no rows, or no columns", "give one row per person")
     columns = []
-    for name, cells in _named(rows).items():
+    for name, cells in _columns_by_name(rows).items():
         levels = None
         if isinstance(cells.dtype, pd.CategoricalDtype):
             levels = tuple(str(level) for level in cells.cat.remove_unused_categories().cat.categories)
         elif pd.api.types.is_numeric_dtype(cells) and cells.nunique() > MANY:
-            what = f'column "{name}" has {cells.nunique()} different numbers, each of which would be a level'
-            raise user_error(what, f'cut it into bins, as in pd.cut(frame["{name}"], 5), or leave it out')
+            problem = (
+                f'column "{name}" has {cells.nunique()} different numbers, each of which would be a level'
+            )
+            raise user_error(problem, f'cut it into bins, as in pd.cut(frame["{name}"], 5), or leave it out')
         text = texts_of(cells)
         if levels is not None and (text == "").any():
             levels = tuple(dict.fromkeys(("", *levels)))

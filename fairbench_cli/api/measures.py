@@ -87,26 +87,28 @@ def measure(
     0.5
     """
     single = isinstance(names, str)
-    asked = {name: _known(name) for name in ([names] if single else names)}
-    more = (y_pred, groups, reference, favourable, weights)
+    metrics = {name: _find_metric(name) for name in ([names] if single else names)}
+    group_arguments = (y_pred, groups, reference, favourable, weights)
     if isinstance(y_true, Counts | Rows):
         data = y_true
     else:
-        data = _counted(y_true, *more)
-    if data is y_true and not all(value is None for value in more):
-        what = f"y_pred=, groups=, reference=, favourable= and weights= are part of the {type(data).__name__}"
-        raise ArgumentError(Problem(what, "leave them out"))
-    comparing = [name for name, metric in asked.items() if metric.groups != "any"]
+        data = _counted(y_true, *group_arguments)
+    if data is y_true and not all(value is None for value in group_arguments):
+        problem = (
+            f"y_pred=, groups=, reference=, favourable= and weights= are part of the {type(data).__name__}"
+        )
+        raise ArgumentError(Problem(problem, "leave them out"))
+    comparing = [name for name, metric in metrics.items() if metric.groups != "any"]
     if comparing and data is not y_true and reference is None and isinstance(data, Counts):
-        what = f'"{comparing[0]}" compares groups, and no reference group is given'
-        raise ArgumentError(Problem(what, f"name the favoured group: reference={data.groups[-1]!r}"))
-    found = {name: _value(name, metric, data) for name, metric in asked.items()}
+        problem = f'"{comparing[0]}" compares groups, and no reference group is given'
+        raise ArgumentError(Problem(problem, f"name the favoured group: reference={data.groups[-1]!r}"))
+    values = {name: _value(name, metric, data) for name, metric in metrics.items()}
     if single:
-        return found[names]
-    return found
+        return values[names]
+    return values
 
 
-def _known(name: Any) -> Metric:
+def _find_metric(name: Any) -> Metric:
     try:
         return find_metric(name)
     except (KeyError, AttributeError):
@@ -115,8 +117,10 @@ def _known(name: Any) -> Metric:
 
 def _value(name: str, metric: Metric, data: Counts | Rows) -> float | Floats:
     if metric.needs != "counts" and isinstance(data, Counts):
-        what = f'"{name}" needs the rows themselves, not arrays of labels and predictions'
-        raise user_error(what, "name it in the `metrics` of a run, or give fairbench_cli.measures.rows.Rows")
+        problem = f'"{name}" needs the rows themselves, not arrays of labels and predictions'
+        raise user_error(
+            problem, "name it in the `metrics` of a run, or give fairbench_cli.measures.rows.Rows"
+        )
     try:
         value = of_data(name, data)
     except ValueError as error:
@@ -129,42 +133,44 @@ def _value(name: str, metric: Metric, data: Counts | Rows) -> float | Floats:
 def _counted(y_true: Any, y_pred: Any, groups: Any, reference: Any, favourable: Any, weights: Any) -> Counts:
     missing = [name for name, value in (("y_pred", y_pred), ("groups", groups)) if value is None]
     if missing:
-        what = f"{missing[0]} is missing"
-        raise ArgumentError(Problem(what, "call measure(name, y_true, y_pred, groups, reference=…)"))
-    y_true, y_pred, labels = (_as_given(part) for part in (y_true, y_pred, groups))
+        problem = f"{missing[0]} is missing"
+        raise ArgumentError(Problem(problem, "call measure(name, y_true, y_pred, groups, reference=…)"))
+    y_true, y_pred, labels = (_as_given(argument) for argument in (y_true, y_pred, groups))
     if labels.ndim != 1:
-        what = f"groups has the shape {labels.shape}"
-        raise ArgumentError(Problem(what, "give one group per row, such as a column of a frame"))
+        problem = f"groups has the shape {labels.shape}"
+        raise ArgumentError(Problem(problem, "give one group per row, such as a column of a frame"))
     from pandas import isna
 
     if isna(labels).any():
         raise user_error("a group is missing", "name it, or leave those rows out")
     text = np.array([str(value) for value in labels.tolist()], dtype=object)
-    known, codes = np.unique(text, return_inverse=True)
-    levels = tuple(map(str, known))
-    one = reference is None or isinstance(reference, str) or not isinstance(reference, Iterable)
-    favoured = () if reference is None else (str(reference),) if one else tuple(map(str, reference))
+    group_levels, codes = np.unique(text, return_inverse=True)
+    levels = tuple(map(str, group_levels))
+    names_one_group = reference is None or isinstance(reference, str) or not isinstance(reference, Iterable)
+    favoured = (
+        () if reference is None else (str(reference),) if names_one_group else tuple(map(str, reference))
+    )
     for level in favoured:
         if level not in levels:
             raise user_error(f'no row is of the group "{level}"', suggest(level, levels), "reference")
     if favoured and len(set(favoured)) == len(levels):
         raise user_error("everybody is in the reference", "name fewer groups", "reference")
-    parts = {"y_true": y_true, "y_pred": y_pred}
-    for name, part in parts.items():
-        if part.shape != labels.shape:
-            what = f"{name} has the shape {part.shape}, groups {labels.shape}"
-            raise ArgumentError(Problem(what, "give one value per row"))
-        if isna(part).any():
+    outcomes = {"y_true": y_true, "y_pred": y_pred}
+    for name, array in outcomes.items():
+        if array.shape != labels.shape:
+            problem = f"{name} has the shape {array.shape}, groups {labels.shape}"
+            raise ArgumentError(Problem(problem, "give one value per row"))
+        if isna(array).any():
             raise user_error(f"{name} has missing values", "leave those rows out")
     if favourable is not None:
-        parts = _marked(parts, favourable)
-    for name, part in parts.items():
-        odd = [value for value in part.tolist() if value not in (0, 1)]
+        outcomes = _marked(outcomes, favourable)
+    for name, array in outcomes.items():
+        odd = [value for value in array.tolist() if value not in (0, 1)]
         if odd:
             fix = f"name the favourable label, as in favourable={odd[0]!r}"
             raise user_error(f"{name} has values that are not 0 or 1", fix)
     try:
-        y, predicted = (part.astype(np.int8) for part in parts.values())
+        y, predicted = (array.astype(np.int8) for array in outcomes.values())
         counts = count(codes, y, predicted, levels, weights)
     except ValueError as error:
         raise ArgumentError(Problem(str(error), "give a weight from 0 for each row", "weights")) from None
@@ -176,7 +182,7 @@ def _as_given(values: Any) -> NDArray[Any]:
     return np.asarray(values, dtype=None if hasattr(values, "dtype") else object)
 
 
-def _marked(parts: dict[str, NDArray[Any]], favourable: Any) -> dict[str, NDArray[Any]]:
+def _marked(outcomes: dict[str, NDArray[Any]], favourable: Any) -> dict[str, NDArray[Any]]:
     """Return labels and predictions as 1, the favourable one, and 0.
 
     Raises
@@ -184,11 +190,13 @@ def _marked(parts: dict[str, NDArray[Any]], favourable: Any) -> dict[str, NDArra
     UserError
         When there are more than two labels, or none is the favourable one.
     """
-    labels = dict.fromkeys(value for part in parts.values() for value in part.tolist())
+    labels: dict[Any, None] = {}
+    for array in outcomes.values():
+        labels |= dict.fromkeys(array.tolist())
     if favourable not in [*labels]:  # which may be no key
         fix = suggest(str(favourable), map(str, labels))
         raise user_error(f"no label is {favourable!r}", fix, "favourable")
     if len(labels) > 2:
         listed = ", ".join(repr(label) for label in list(labels)[:5])
         raise user_error(f"there are {len(labels)} labels ({listed})", "recode them as two", "favourable")
-    return {name: part == favourable for name, part in parts.items()}
+    return {name: array == favourable for name, array in outcomes.items()}

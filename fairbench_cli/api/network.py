@@ -123,18 +123,22 @@ class Network:
         """
         _refuse_unknown("engine", engine, get_args(Engine))
         if isinstance(of, str):
-            asked = [of]
+            query_nodes = [of]
         else:
-            asked = list(of)
-        known = given or {}
+            query_nodes = list(of)
+        evidence = given or {}
         try:
-            found = posterior(self.net, asked, {**self.inclusion(asked, known), **known}, engine)
+            query_answer = posterior(
+                self.net, query_nodes, {**self.inclusion(query_nodes, evidence), **evidence}, engine
+            )
         except UserError as error:
             raise UserError(*error.problems, surface="python") from None
-        index = pd.MultiIndex.from_product([self.net.levels_of(name) for name in asked], names=asked)
-        single = index if len(asked) > 1 else index.get_level_values(0)
-        answer = pd.Series(found.table.ravel(), index=single, name="probability")
-        answer.attrs["evidence"] = found.evidence
+        index = pd.MultiIndex.from_product(
+            [self.net.levels_of(name) for name in query_nodes], names=query_nodes
+        )
+        single = index if len(query_nodes) > 1 else index.get_level_values(0)
+        answer = pd.Series(query_answer.table.ravel(), index=single, name="probability")
+        answer.attrs["evidence"] = query_answer.evidence
         return answer
 
     def inclusion(self, of: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
@@ -182,21 +186,23 @@ class Network:
         if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0 <= beta <= 1:
             raise ArgumentError(Problem(f"beta is {beta!r}", "give a number from 0 to 1"))
         if self.biased is not None:
-            what = "this is a world, which has its bias already"
-            raise ArgumentError(Problem(what, "tilt its network first"))
+            problem = "this is a world, which has its bias already"
+            raise ArgumentError(Problem(problem, "tilt its network first"))
         names = [attribute] if attribute is None or isinstance(attribute, str) else attribute
-        named = names.items() if isinstance(names, Mapping) else [(name, 1.0) for name in names]
+        named_shares = names.items() if isinstance(names, Mapping) else [(name, 1.0) for name in names]
         net = self.net
         tilts = [*self.meta.source.get("tilts", ())]
-        for name, share in named:
+        for name, share in named_shares:
             roles = self.roles(name)
             groups = self._edited(roles.attribute)
             for column in groups:
                 if column not in net.parents_of(roles.label):
-                    what = f"{column} is no parent of the outcome {roles.label}, so β has nothing to edit"
+                    problem = f"{column} is no parent of the outcome {roles.label}, so β has nothing to edit"
                     arc = f'require_arcs=[("{column}", "{roles.label}")]'
                     flag = Flag("require-arc", f"{column}>{roles.label}", arc)
-                    raise UserError(Problem(what, ("learn a network with the arc: ", flag)), surface="python")
+                    raise UserError(
+                        Problem(problem, ("learn a network with the arc: ", flag)), surface="python"
+                    )
             net = shift(net, roles.label, roles.favourable, groups, beta * share, both=both)
             tilts.append({"beta": beta * share, "attribute": roles.attribute, "both": both})
         source = {**self.meta.source, "tilts": tilts}
@@ -224,18 +230,18 @@ class Network:
             When no deprived group is given, or the network is a world already.
         """
         if self.biased is not None:
-            what = "this is a world already"
+            problem = "this is a world already"
             fix = "name all mechanisms in one list"
-            raise ArgumentError(Problem(what, fix))
+            raise ArgumentError(Problem(problem, fix))
         roles = self.roles(attribute)
         groups = self._card.groups(roles.attribute, self._levels)
         try:
             specs = read_world(plain_value(bias))
             built = [spec.build(MECHANISMS) for spec in specs]
-            made = world_of(self.net, roles.label, roles.favourable, groups, built)
+            world = world_of(self.net, roles.label, roles.favourable, groups, built)
         except UserError as error:
             raise UserError(*error.problems, surface="python") from None
-        return replace(self, net=made.network, biased=made, mechanisms=specs)
+        return replace(self, net=world.network, biased=world, mechanisms=specs)
 
     def _edited(self, attribute: str) -> Groups:
         """Return the groups of an attribute that β acts on, by column."""
@@ -264,8 +270,8 @@ class Network:
             When `n` or `seed` is no whole number from 0, or `truth` is asked of a network without bias.
         """
         if truth and self.biased is None:
-            what = "truth is asked of a network without bias, whose rows are the truth"
-            raise ArgumentError(Problem(what, ("leave out ", Flag("truth", python="truth=True"))))
+            problem = "truth is asked of a network without bias, whose rows are the truth"
+            raise ArgumentError(Problem(problem, ("leave out ", Flag("truth", python="truth=True"))))
         for name, value in (("n", n), ("seed", seed)):
             if isinstance(value, bool) or not hasattr(value, "__index__") or value < 0:
                 raise ArgumentError(Problem(f"{name} is {value!r}", "give a whole number from 0"))
@@ -275,8 +281,11 @@ class Network:
         if not truth:
             return rows.recorded
         differing = {*self.biased.altered, *self.biased.omitted}
-        others = [column for column in rows.true.columns if column.name in differing]
-        true = [(replace(column, name=f"{column.name}.true"), rows.true[column.name]) for column in others]
+        recorded_columns = [column for column in rows.true.columns if column.name in differing]
+        true = [
+            (replace(column, name=f"{column.name}.true"), rows.true[column.name])
+            for column in recorded_columns
+        ]
         if true:
             return with_columns(rows.recorded, true)
         return rows.recorded
@@ -307,10 +316,10 @@ class Network:
     @property
     def _card(self) -> Card:
         if self.card is None:
-            what = "the network does not say which column is the outcome and who is deprived"
-            given = ", ".join(f"{key}=" for key in ROLES)
-            fix = f"say it to learn(): {given}; or load_network(path, card=…)"
-            raise ArgumentError(Problem(what, fix))
+            problem = "the network does not say which column is the outcome and who is deprived"
+            keywords = ", ".join(f"{key}=" for key in ROLES)
+            fix = f"say it to learn(): {keywords}; or load_network(path, card=…)"
+            raise ArgumentError(Problem(problem, fix))
         return self.card
 
     def save(self, path: str | Path) -> None:
@@ -324,9 +333,9 @@ class Network:
             Of a world, whose file would not say what is recorded.
         """
         if self.biased is not None:
-            what = "a file holds a network, and this is a world"
+            problem = "a file holds a network, and this is a world"
             fix = "save the network itself; call `world` on it when it is loaded"
-            raise ArgumentError(Problem(what, fix))
+            raise ArgumentError(Problem(problem, fix))
         save(self.net, path, self.meta)
 
     def figure(self, attribute: str | None = None) -> Any:
@@ -456,19 +465,21 @@ def learn(
     """
     from fairbench_cli.network.families import fit
 
-    given = {"label": label, "favourable": favourable, "attribute": attribute, "deprived": deprived}
-    roles = {key: value for key, value in {**given, "favoured": favoured}.items() if value is not None}
+    roles_by_key = {"label": label, "favourable": favourable, "attribute": attribute, "deprived": deprived}
+    roles = {key: value for key, value in {**roles_by_key, "favoured": favoured}.items() if value is not None}
     missing = [key for key in ROLES if key not in roles] if roles else []
     if missing:
-        what = f"{next(iter(roles))}= is given, and {missing[0]}= is not"
-        raise ArgumentError(Problem(what, f"give {', '.join(f'{key}=' for key in ROLES)}, or none of them"))
+        problem = f"{next(iter(roles))}= is given, and {missing[0]}= is not"
+        raise ArgumentError(
+            Problem(problem, f"give {', '.join(f'{key}=' for key in ROLES)}, or none of them")
+        )
     _refuse_unknown("learner", learner, get_args(LearnerName))
     _refuse_unknown("score", score, get_args(ScoreName))
     card, table, name, sha256 = _rows(data, name, data_dir)
     if card is not None and roles:
-        what = f"{next(iter(roles))}= is on the card of a data set"
-        raise ArgumentError(Problem(what, "leave it out, or change the card"))
-    arcs, without = (tuple(map(_arc, each)) for each in (require_arcs, forbid_arcs))
+        problem = f"{next(iter(roles))}= is on the card of a data set"
+        raise ArgumentError(Problem(problem, "leave it out, or change the card"))
+    arcs, without = (tuple(map(_arc, arcs_of_kind)) for arcs_of_kind in (require_arcs, forbid_arcs))
     settings = LearnSettings(learner, score, max_parents, arcs, without, outcome_sink, iss=iss)
     tell(f"looking for the structure of {len(table.columns)} columns, {len(table):,} rows", None)
     structure = learn_structure(table, settings, tell)
@@ -488,8 +499,8 @@ def _rows(
         path = Path(data)
         return None, table_from_csv(path), path.name, {path.name: file_sha256(path)}
     if isinstance(data, str | Path):
-        found, files = find_files(str(data), None if data_dir is None else Path(data_dir))
-        data = load(found.for_network(), files)
+        located, files = find_files(str(data), None if data_dir is None else Path(data_dir))
+        data = load(located.for_network(), files)
     if isinstance(data, Dataset):
         cut = data.card.for_network()
         if cut is not data.card and data.files is not None:
@@ -509,16 +520,16 @@ def _arc(arc: str | tuple[str, str]) -> tuple[str, str]:
     return start.strip(), end.strip()
 
 
-def _with_roles(net: BayesNet, meta: Meta, given: dict[str, Any]) -> Network:
+def _with_roles(net: BayesNet, meta: Meta, stated_roles: dict[str, Any]) -> Network:
     """Return a network with label and groups as they are given, checked; its file keeps them."""
-    label, favourable, attribute = (str(given[key]) for key in ("label", "favourable", "attribute"))
+    label, favourable, attribute = (str(stated_roles[key]) for key in ("label", "favourable", "attribute"))
     levels = net.levels_of(attribute) if attribute in net.names else ()
-    deprived = _one_or_more(given["deprived"])
-    others = [level for level in levels if level not in deprived]
-    if "favoured" in given:
-        favoured = _one_or_more(given["favoured"])
+    deprived = _one_or_more(stated_roles["deprived"])
+    other_levels = [level for level in levels if level not in deprived]
+    if "favoured" in stated_roles:
+        favoured = _one_or_more(stated_roles["favoured"])
     else:
-        favoured = others
+        favoured = other_levels
     name = str(meta.source["dataset"])
     card = Card.model_validate(
         {
@@ -530,18 +541,18 @@ def _with_roles(net: BayesNet, meta: Meta, given: dict[str, Any]) -> Network:
     )
     roles = Roles(label, favourable, attribute, tuple(deprived), tuple(favoured))
     source = {**meta.source, "roles": {**vars(roles), "deprived": deprived, "favoured": favoured}}
-    found = Network(net, replace(meta, source=source), card)
-    found.roles()  # checked
-    return found
+    network = Network(net, replace(meta, source=source), card)
+    network.roles()  # checked
+    return network
 
 
-def _refuse_unknown(key: str, value: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ArgumentError(Problem(f"{key} is {value!r}", suggest(str(value), known)))
+def _refuse_unknown(key: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ArgumentError(Problem(f"{key} is {value!r}", suggest(str(value), choices)))
 
 
 def _one_or_more(values: Any) -> list[str]:
-    many = isinstance(values, Iterable) and not isinstance(values, str)
-    if many:
+    has_several = isinstance(values, Iterable) and not isinstance(values, str)
+    if has_several:
         return [str(value) for value in values]
     return [str(values)]

@@ -55,7 +55,7 @@ class RunFrames:
         The papers' tables, all text, as they are printed.
     folder : Path or None
         Where the files are; None where they were not to be kept.
-    kept : (RunPlan, dict) or None
+    stored : (RunPlan, dict) or None
         What was asked for and every repeat, of a run that was computed just now.
     """
 
@@ -63,7 +63,7 @@ class RunFrames:
     frames: dict[str, pd.DataFrame]
     tables: dict[str, pd.DataFrame]
     folder: Path | None = None
-    kept: tuple[RunPlan, Records] | None = None
+    stored: tuple[RunPlan, Records] | None = None
 
     @cached_property
     def found(self) -> RunResults:
@@ -75,8 +75,8 @@ class RunFrames:
             When the folder that the frames were read from holds no results any more.
         """
         folder = self.folder or Path()
-        if self.kept is not None:
-            return results_of_folder(folder, *self.kept)
+        if self.stored is not None:
+            return results_of_folder(folder, *self.stored)
         plan = read_plan(folder)
         return results_of_folder(folder, plan, read_repeats(folder, plan).records)
 
@@ -147,15 +147,15 @@ class RunFrames:
         """
         if name not in FIGURES:
             raise ArgumentError(Problem(f'no figure is called "{name}"', suggest(name, FIGURES)))
-        found = self.found
+        results = self.found
         for need in FIGURES[name].needs:
-            is_met, what, fix = NEEDS[need]
-            if not is_met(found.plan.config):
-                raise ArgumentError(Problem(f"the figure {name} {what}", f"in the config {fix}"))
+            is_met, problem, fix = NEEDS[need]
+            if not is_met(results.plan.config):
+                raise ArgumentError(Problem(f"the figure {name} {problem}", f"in the config {fix}"))
         from fairbench_cli.report.figures.canvas import house_style  # loads matplotlib
 
         with house_style():
-            drawn = DRAW[name].load()(found)
+            drawn = DRAW[name].load()(results)
         if of is not None:
             chosen = of
         elif len(drawn) == 1:
@@ -167,28 +167,30 @@ class RunFrames:
                 Problem(f"there is nothing to draw in the figure {name}", "look at .failures")
             )
         if chosen is None:
-            what = f"the figure {name} is {len(drawn)} figures"
-            raise ArgumentError(Problem(what, f"name one of: {', '.join(drawn)}"))
+            problem = f"the figure {name} is {len(drawn)} figures"
+            raise ArgumentError(Problem(problem, f"name one of: {', '.join(drawn)}"))
         if chosen not in drawn:
             raise ArgumentError(Problem(f'the figure {name} has none of "{chosen}"', suggest(chosen, drawn)))
         return drawn[chosen]
 
     def __repr__(self) -> str:
-        done = self.groups.drop_duplicates([*_cell(self.groups), "repeat"])["status"].value_counts().to_dict()
-        said = ", ".join(f"{count} {status}" for status, count in done.items()) or "none"
+        n_by_status = (
+            self.groups.drop_duplicates([*_cell(self.groups), "repeat"])["status"].value_counts().to_dict()
+        )
+        counts_text = ", ".join(f"{count} {status}" for status, count in n_by_status.items()) or "none"
         if self.folder:
             where = f"; files in {self.folder}"
         else:
             where = ""
-        return f"<Run {self.name}: repeats: {said}; frames: {', '.join(self.frames)}{where}>"
+        return f"<Run {self.name}: repeats: {counts_text}; frames: {', '.join(self.frames)}{where}>"
 
     def _repr_html_(self) -> str:
         document = answer_document(self.found)
         chart = answer_chart(self.answer)
         answer = document.answer
         if answer is not None and answer.statements and chart is not None:
-            first, *others = answer.statements
-            answer = replace(answer, statements=(replace(first, chart=chart), *others))
+            first_statement, *other_statements = answer.statements
+            answer = replace(answer, statements=(replace(first_statement, chart=chart), *other_statements))
         return notebook(replace(document, answer=answer, facts=(repr(self)[1:-1],), sections=()))
 
 
@@ -245,47 +247,45 @@ def run(
     with scratch_folder() as temporary:
         start = time.monotonic()
         target = Path(folder or temporary)
-        given = _read_config(config, changes or {}, target)
+        read_config = _read_config(config, changes or {})
         filters = (only,) if isinstance(only, str) else tuple(only)
-        asked = prepare(
-            given, folder=target, data_dir=None if data_dir is None else Path(data_dir), filters=filters
+        prepared_run = prepare(
+            read_config, folder=target, data_dir=None if data_dir is None else Path(data_dir), filters=filters
         )
         warn = partial(print, file=sys.stderr)
-        with working_in(asked, mix_versions=mix_versions, warn=warn) as prepared:
+        with working_in(prepared_run, mix_versions=mix_versions, warn=warn) as prepared:
             todo = prepared.n_left
             numbers = count(1)
 
             def note(_: Repeat) -> None:
                 if progress:
-                    done = next(numbers)
-                    sys.stderr.write(f"\r{done} of {todo} repeats")
-                    if done == todo:
+                    results = next(numbers)
+                    sys.stderr.write(f"\r{results} of {todo} repeats")
+                    if results == todo:
                         sys.stderr.write("\n")
                     sys.stderr.flush()
 
             if todo:
-                with LocalPool(given, jobs) as pool:
+                with LocalPool(read_config, jobs) as pool:
                     compute(prepared, pool.outcomes, note)
             write_worlds(target, prepared.config, prepared.datasets)
             write_manifest(prepared, jobs=jobs, computed=todo - prepared.n_left, start=start)
             write_report(target, prepared.plan, prepared.records, compared=with_paper)
-        done = _read(target, given.name, Path(folder) if folder else None)
-        return replace(done, kept=(prepared.plan, prepared.records))
+        results = _read(target, read_config.name, Path(folder) if folder else None)
+        return replace(results, stored=(prepared.plan, prepared.records))
 
 
-def _read_config(
-    config: str | Path | Mapping[str, Any], changes: Mapping[str, Any], target: Path
-) -> ExperimentConfig:
-    """Return a config, checked; what a notebook or script defines is written to the folder of results."""
-    changed = plain_config(changes, target)
+def _read_config(config: str | Path | Mapping[str, Any], changes: Mapping[str, Any]) -> ExperimentConfig:
+    """Return a config, checked."""
+    changed = plain_config(changes)
     overrides = tuple(f"{key}={_yaml(value)}" for key, value in changed.items())
     if isinstance(config, Mapping):
-        data = parse_yaml(_yaml(plain_config(config, target)), "config").data
+        data = parse_yaml(_yaml(plain_config(config)), "config").data
         return of_document(YamlDocument(data, {}, "config"), Path(), overrides)
     if isinstance(config, str | Path):
         return read_config(find_config(str(config)), overrides)
-    what = f"an object of type {type(config).__name__} is no config"
-    raise ArgumentError(Problem(what, "give the path of a YAML file, or a dict of its keys"))
+    problem = f"an object of type {type(config).__name__} is no config"
+    raise ArgumentError(Problem(problem, "give the path of a YAML file, or a dict of its keys"))
 
 
 def load_results(folder: str | Path) -> RunFrames:
@@ -299,8 +299,8 @@ def load_results(folder: str | Path) -> RunFrames:
     path = Path(folder)
     missing = [name for name in NEEDED if not (path / f"{name}.csv").is_file()]
     if missing or not (path / FILE).is_file():
-        what = f"{path} holds no results ({missing[0] + '.csv' if missing else FILE} is missing)"
-        raise user_error(what, "give the folder that `fairbench run` wrote")
+        problem = f"{path} holds no results ({missing[0] + '.csv' if missing else FILE} is missing)"
+        raise user_error(problem, "give the folder that `fairbench run` wrote")
     return _read(path, read_plan(path).config.name, path)
 
 
@@ -326,5 +326,5 @@ def _yaml(value: Any) -> str:
     try:
         return dump_yaml(value)
     except yaml.YAMLError as error:
-        what = f"a config holds texts, numbers, lists and dicts: {error.args[0]}"
-        raise ArgumentError(Problem(what, "write what would stand in a YAML file")) from None
+        problem = f"a config holds texts, numbers, lists and dicts: {error.args[0]}"
+        raise ArgumentError(Problem(problem, "write what would stand in a YAML file")) from None

@@ -33,7 +33,7 @@ from fairbench_cli.classifiers.fit import Classifier
 from fairbench_cli.classifiers.foreign import Choice, ForeignEstimator
 from fairbench_cli.classifiers.registry import CLASSIFIERS
 from fairbench_cli.data.table import VALUES, Column, Floats, Sample, table_of
-from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries
+from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, read_entries, split_name
 from fairbench_cli.experiment.plan import component_seed
 from fairbench_cli.interventions.fitted import Infeasible, check_fitted
 from fairbench_cli.interventions.registry import INTERVENTIONS
@@ -52,14 +52,14 @@ class RowsWithoutGroups(Sample):
 
     def __getattribute__(self, name: str) -> Any:
         if name == "s":
-            what = "this technique decides by the group of each row, and no groups are given"
-            raise GroupsMissingError(Problem(what, "call predict(X, sensitive_features=s)"))
+            problem = "this technique decides by the group of each row, and no groups are given"
+            raise GroupsMissingError(Problem(problem, "call predict(X, sensitive_features=s)"))
         return super().__getattribute__(name)
 
 
-def _can(what: str) -> Callable[["TechniqueClassifier"], bool]:
+def _has_output(output: str) -> Callable[["TechniqueClassifier"], bool]:
     """Return whether a model has scores or chances; before it is fitted it may."""
-    return lambda own: getattr(own, f"has_{what}_", True)
+    return lambda classifier: getattr(classifier, f"has_{output}_", True)
 
 
 class TechniqueClassifier(ClassifierMixin, BaseEstimator):
@@ -143,8 +143,8 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return all parameters, those of the technique that are given too."""
-        own: dict[str, Any] = super().get_params(deep)
-        return own | self.parameters
+        parameters: dict[str, Any] = super().get_params(deep)
+        return parameters | self.parameters
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, also of the technique and, as ``estimator__C``, of the estimator.
@@ -155,14 +155,14 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             When neither has such a parameter.
         """
         names = super().get_params(deep=False)
-        own = {key: value for key, value in params.items() if key.partition("__")[0] not in names}
-        known = self._takes()
-        for name in own:
-            if known is not None and name not in {*known, *self.parameters}:
-                fix = suggest(name, [*names, *known])
+        own_parameters = {key: value for key, value in params.items() if key.partition("__")[0] not in names}
+        settable = self._takes()
+        for name in own_parameters:
+            if settable is not None and name not in {*settable, *self.parameters}:
+                fix = suggest(name, [*names, *settable])
                 raise ValueError(f"Invalid parameter {name!r} for estimator {self}: {fix}")
-        super().set_params(**{key: value for key, value in params.items() if key not in own})
-        self.parameters = self.parameters | own
+        super().set_params(**{key: value for key, value in params.items() if key not in own_parameters})
+        self.parameters = self.parameters | own_parameters
         return self
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
@@ -189,12 +189,12 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         frame = self._frame(X, reset=True, y=y)
         labels = self._labels(y, len(frame))
         technique, spec = self._technique()
-        place = self.group_ = self._group_place(frame, sensitive_features, spec)
+        group_index = self.group_ = self._group_place(frame, sensitive_features, spec)
         frame = self._with_groups(frame, sensitive_features)
         self.columns_ = learned(frame)
         self.deprived_ = ()
-        if place is not None:
-            self.deprived_ = self._deprived_levels(self.columns_[place], frame.iloc[:, place])
+        if group_index is not None:
+            self.deprived_ = self._deprived_levels(self.columns_[group_index], frame.iloc[:, group_index])
         train = replace(
             self._sample(frame),
             y=labels,
@@ -213,9 +213,9 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         self.fitted_ = check_fitted(technique.fit(train, model, rng))
         self.status_, self.reason_ = self.fitted_.status, self.fitted_.reason
         self.facts_ = dict(self.fitted_.facts)
-        few = train.take(np.arange(min(2, len(train))))
-        self.has_scores_ = self._scores(few) is not None
-        self.has_chances_ = self.fitted_.decision_probability(few) is not None
+        example_rows = train.take(np.arange(min(2, len(train))))
+        self.has_scores_ = self._scores(example_rows) is not None
+        self.has_chances_ = self.fitted_.decision_probability(example_rows) is not None
         return self
 
     def predict(self, X: Any, sensitive_features: Any = None) -> NDArray[Any]:
@@ -230,29 +230,31 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         """
         rows = self._rows(X, sensitive_features)
         favourable = int(self.classes_[-1] == self.favourable_)
-        codes = self._asked(self.fitted_.predict, rows) == favourable
+        codes = self._call(self.fitted_.predict, rows) == favourable
         return np.asarray(self.classes_[codes.astype(int) if len(self.classes_) > 1 else 0 * codes])
 
-    @available_if(_can("scores"))
+    @available_if(_has_output("scores"))
     def predict_proba(self, X: Any, sensitive_features: Any = None) -> Floats:
         """Return the score of each label, shape (rows, 2), by the columns of `classes_`; raises as `predict`.
 
         Techniques that decide by other thresholds than 0.5 decide otherwise than their scores.
         """
-        return self._both(self._asked(self._scores, self._rows(X, sensitive_features)))
+        return self._both_probabilities(self._call(self._scores, self._rows(X, sensitive_features)))
 
-    @available_if(_can("chances"))
+    @available_if(_has_output("chances"))
     def decision_probability(self, X: Any, sensitive_features: Any = None) -> Floats:
         """Return the chance that each row gets each label, shape (rows, 2); raises as `predict`.
 
         Of techniques that draw their decisions, which `predict` does with one seed; a run counts the chances.
         """
-        return self._both(self._asked(self.fitted_.decision_probability, self._rows(X, sensitive_features)))
+        return self._both_probabilities(
+            self._call(self.fitted_.decision_probability, self._rows(X, sensitive_features))
+        )
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, sensitive_features: Any = None) -> float:
         """Return the accuracy of `predict`."""
-        right = np.asarray(y) == self.predict(X, sensitive_features)
-        return float(np.average(right, weights=sample_weight))
+        is_right = np.asarray(y) == self.predict(X, sensitive_features)
+        return float(np.average(is_right, weights=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -260,13 +262,13 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.categorical = tags.input_tags.string = True
         return tags
 
-    def _both(self, favourable: Floats) -> Floats:
+    def _both_probabilities(self, favourable: Floats) -> Floats:
         if len(self.classes_) == 1:
             return np.ones((len(favourable), 1))
-        both = np.column_stack([1 - favourable, favourable])
+        probabilities = np.column_stack([1 - favourable, favourable])
         if self.classes_[-1] == self.favourable_:
-            return both
-        return both[:, ::-1]
+            return probabilities
+        return probabilities[:, ::-1]
 
     def _scores(self, rows: Sample) -> Floats | None:
         """Return the probability of the favourable label by the model, if it has any."""
@@ -275,14 +277,16 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         except Infeasible:  # of an estimator without probabilities
             return None
 
-    def _asked(self, method: Callable[[Sample], Any], rows: Sample) -> Any:
+    def _call(self, method: Callable[[Sample], Any], rows: Sample) -> Any:
         try:
             return method(rows)
         except ValueError as error:
             if "other levels than in training" not in str(error):
                 raise
-            what = f"this technique takes numbers as levels, and {error}"
-            raise user_error(what, "cut it into bins, as in pd.cut(X[column], edges), or round it") from None
+            problem = f"this technique takes numbers as levels, and {error}"
+            raise user_error(
+                problem, "cut it into bins, as in pd.cut(X[column], edges), or round it"
+            ) from None
         except KeyError:  # of the column of the groups
             if not isinstance(rows, RowsWithoutGroups):
                 raise
@@ -290,16 +294,16 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
 
     def _frame(self, X: Any, *, reset: bool, y: Any = None) -> pd.DataFrame:
         """Return rows as a data frame, checked as scikit-learn does it."""
-        more = {"y": y} if reset else {}
+        label_argument = {"y": y} if reset else {}
         has_names = hasattr(X, "columns") or hasattr(X, "column_names")
         if has_names:
             frame = to_pandas(X)
-            validate_data(self, frame, reset=reset, skip_check_array=True, **more)
+            validate_data(self, frame, reset=reset, skip_check_array=True, **label_argument)
         elif getattr(getattr(X, "dtype", None), "kind", "") == "O" and any(
             isinstance(value, str) for value in np.ravel(X)[:1000]
         ):
             frame = pd.DataFrame(X).infer_objects()
-            validate_data(self, np.asarray(X), reset=reset, skip_check_array=True, **more)
+            validate_data(self, np.asarray(X), reset=reset, skip_check_array=True, **label_argument)
         elif reset:
             frame = pd.DataFrame(validate_data(self, X, y, reset=True)[0])
         else:
@@ -321,11 +325,11 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             outcomes = tuple(y.cat.categories)
         else:
             outcomes = None
-        given = column_or_1d(y, warn=True)
-        assert_all_finite(given, input_name="y")
-        check_classification_targets(given)
-        check_consistent_length(np.empty(rows), given)
-        self.classes_ = np.unique(given)
+        labels = column_or_1d(y, warn=True)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        check_consistent_length(np.empty(rows), labels)
+        self.classes_ = np.unique(labels)
         if len(self.classes_) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is multiclass: y has "
@@ -334,18 +338,16 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         self.outcomes_ = self.classes_ if outcomes is None else np.asarray(outcomes)
         self.favourable_ = self.classes_[-1] if self.favourable is None else self.favourable
         if self.favourable_ not in self.outcomes_:
-            known = ", ".join(map(str, self.classes_))
-            raise user_error(f"favourable is {self.favourable!r}, and no label is", f"use one of: {known}")
-        return np.asarray(given == self.favourable_, dtype=np.int8)
+            classes = ", ".join(map(str, self.classes_))
+            raise user_error(f"favourable is {self.favourable!r}, and no label is", f"use one of: {classes}")
+        return np.asarray(labels == self.favourable_, dtype=np.int8)
 
-    def _weights(self, given: Any, rows: int) -> Floats | None:
-        if given is None:
+    def _weights(self, weights_given: Any, rows: int) -> Floats | None:
+        if weights_given is None:
             return None
-        weights = np.asarray(given, dtype=np.float64)
+        weights = np.asarray(weights_given, dtype=np.float64)
         if weights.ndim == 0:
             weights = np.full(rows, weights)
-        else:
-            weights = weights
         if weights.ndim != 1:
             raise ValueError("Sample weights must be 1D array or scalar")
         check_consistent_length(np.empty(rows), weights)
@@ -354,54 +356,56 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError("sample_weight has negative weights, or all weights are zero")
         return weights
 
-    def _group_place(self, frame: pd.DataFrame, given: Any, spec: ComponentSpec) -> int | None:
+    def _group_place(self, frame: pd.DataFrame, groups_given: Any, spec: ComponentSpec) -> int | None:
         """Return which column the protected attribute is; of groups that are given next to X, one more."""
-        named = self.sensitive_features
-        if named is not None and given is not None:
-            what = f"the groups are the column {named!r} of X, and are given to fit too"
-            raise ArgumentError(Problem(what, "leave one of the two out"))
-        if named is None and given is None:
+        group_column = self.sensitive_features
+        if group_column is not None and groups_given is not None:
+            problem = f"the groups are the column {group_column!r} of X, and are given to fit too"
+            raise ArgumentError(Problem(problem, "leave one of the two out"))
+        if group_column is None and groups_given is None:
             if not spec.uses("groups", INTERVENTIONS):
                 return None
-            what = f"{spec.name} needs the group of each row"
+            problem = f"{spec.name} needs the group of each row"
             fix = 'give fit(X, y, sensitive_features=s), or technique(…, sensitive_features="COLUMN") of X'
-            raise ArgumentError(Problem(what, fix))
-        if named is None:
-            named = getattr(given, "name", None)
-            if named not in frame.columns or hasattr(named, "__index__"):
+            raise ArgumentError(Problem(problem, fix))
+        if group_column is None:
+            group_column = getattr(groups_given, "name", None)
+            if group_column not in frame.columns or hasattr(group_column, "__index__"):
                 return frame.shape[1]
-        names = [str(own) for own in frame.columns]
-        if not isinstance(named, int) and str(named) not in names:
-            raise ArgumentError(Problem(f'X has no column "{named}"', suggest(str(named), names)))
-        if isinstance(named, int):
-            place = named
+        names = [str(name) for name in frame.columns]
+        if not isinstance(group_column, int) and str(group_column) not in names:
+            raise ArgumentError(
+                Problem(f'X has no column "{group_column}"', suggest(str(group_column), names))
+            )
+        if isinstance(group_column, int):
+            index = group_column
         else:
-            place = names.index(str(named))
-        if not 0 <= place < frame.shape[1]:
-            what = f"sensitive_features is column {named}, and X has {frame.shape[1]}"
-            raise ArgumentError(Problem(what, "count from 0"))
-        return place
+            index = names.index(str(group_column))
+        if not 0 <= index < frame.shape[1]:
+            problem = f"sensitive_features is column {group_column}, and X has {frame.shape[1]}"
+            raise ArgumentError(Problem(problem, "count from 0"))
+        return index
 
-    def _with_groups(self, frame: pd.DataFrame, given: Any) -> pd.DataFrame:
+    def _with_groups(self, frame: pd.DataFrame, groups_given: Any) -> pd.DataFrame:
         """Return rows with groups that are given next to them as the last column."""
-        if given is None or self.group_ is None:
+        if groups_given is None or self.group_ is None:
             return frame
-        groups = _series(given)
+        groups = _series(groups_given)
         if self.group_ == frame.shape[1]:
             if len(groups) != len(frame):
-                what = f"sensitive_features are {len(groups)}, and X has {len(frame)} rows"
-                raise ArgumentError(Problem(what, "give the group of each row"))
+                problem = f"sensitive_features are {len(groups)}, and X has {len(frame)} rows"
+                raise ArgumentError(Problem(problem, "give the group of each row"))
             if isinstance(groups.name, str):
                 name = groups.name
             else:
                 name = GROUP
-            both = pd.concat([frame.reset_index(drop=True), groups.rename(name)], axis=1)
-            both.attrs[VALUES] = {**groups.attrs.get(VALUES, {}), **frame.attrs.get(VALUES, {})}
-            return both
+            joined = pd.concat([frame.reset_index(drop=True), groups.rename(name)], axis=1)
+            joined.attrs[VALUES] = {**groups.attrs.get(VALUES, {}), **frame.attrs.get(VALUES, {})}
+            return joined
         cells = frame.iloc[:, self.group_]
         if texts_of(cells).tolist() != texts_of(groups).tolist():
-            what = f'sensitive_features are the column "{cells.name}" of X, and are given as other values'
-            raise ArgumentError(Problem(what, "leave them out, or give them another name"))
+            problem = f'sensitive_features are the column "{cells.name}" of X, and are given as other values'
+            raise ArgumentError(Problem(problem, "leave them out, or give them another name"))
         return frame
 
     def _deprived_levels(self, column: Column, groups: "pd.Series[Any]") -> Any:
@@ -411,11 +415,11 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         levels = set(column.levels)
         if self.deprived is None:
             if not any(levels <= marks for marks in MARKS):
-                what = f'which group of "{column.name}" is deprived is not said'
-                raise ArgumentError(Problem(what, f"name it or them: deprived={min(levels)!r}"))
+                problem = f'which group of "{column.name}" is deprived is not said'
+                raise ArgumentError(Problem(problem, f"name it or them: deprived={min(levels)!r}"))
             return ("0", "0.0", "False")
-        one = isinstance(self.deprived, str) or not np.iterable(self.deprived)
-        if one:
+        names_one_level = isinstance(self.deprived, str) or not np.iterable(self.deprived)
+        if names_one_level:
             values = [self.deprived]
         else:
             values = list(self.deprived)
@@ -436,63 +440,65 @@ class TechniqueClassifier(ClassifierMixin, BaseEstimator):
         columns = self.columns_[: frame.shape[1]]
         table = table_of([fitted(column, frame.iloc[:, j]) for j, column in enumerate(columns)])
         none = np.zeros(len(frame), np.int8)
-        place = self.group_
-        if place is None:
+        index = self.group_
+        if index is None:
             return Sample(table, "", none, none + np.int8(1))
-        name = self.columns_[place].name
+        name = self.columns_[index].name
         tell = self.deprived_
-        if place == frame.shape[1]:
+        if index == frame.shape[1]:
             return RowsWithoutGroups(table, name, none, none)
-        groups = frame.iloc[:, place]
+        groups = frame.iloc[:, index]
         if callable(tell):
             deprived = np.asarray(tell(groups.to_numpy()), dtype=bool)
         else:
             if groups.isna().any():
-                what = f'"{name}" is missing in some rows, which are of no group'
-                raise user_error(what, 'leave them out, or name them, as in X["sex"].fillna("unknown")')
+                problem = f'"{name}" is missing in some rows, which are of no group'
+                raise user_error(problem, 'leave them out, or name them, as in X["sex"].fillna("unknown")')
             deprived = is_one_of(groups, tell)
         return Sample(table, name, none, (~deprived).astype(np.int8))
 
     def _technique(self) -> tuple[Any, ComponentSpec]:
         """Return the technique, and its name and parameters, of which seeds are made."""
-        made, spec = _component(INTERVENTIONS, self.technique, self.parameters)
-        if getattr(made, "uses_test_labels", False):
-            what = f"{spec.name} looks at the labels of the rows that it is to predict"
-            raise ArgumentError(Problem(what, "it is a bound for runs, not a model"))
-        return made, spec
+        technique, spec = _component(INTERVENTIONS, self.technique, self.parameters)
+        if getattr(technique, "uses_test_labels", False):
+            problem = f"{spec.name} looks at the labels of the rows that it is to predict"
+            raise ArgumentError(Problem(problem, "it is a bound for runs, not a model"))
+        return technique, spec
 
     def _takes(self) -> Mapping[str, Any] | None:
         """Return the parameters of the technique by name; None where that is not known."""
         if isinstance(self.technique, str):
-            known = self.technique in INTERVENTIONS
-            if known:
+            is_registered = self.technique in INTERVENTIONS
+            if is_registered:
                 return inspect_parameters(INTERVENTIONS[self.technique].load()).types
             return None
-        found = inspect_parameters(self.technique if callable(self.technique) else type(self.technique))
-        if found.open:
+        parameters = inspect_parameters(self.technique if callable(self.technique) else type(self.technique))
+        if parameters.open:
             return None
-        return {**found.types, **INTERVENTIONS.foreign.options_of(self.technique)}
+        return {**parameters.types, **INTERVENTIONS.foreign.options_of(self.technique)}
 
     def _classifier(self) -> tuple[Any, ComponentSpec]:
         """Return the classifier, and its name and parameters, of which seeds are made."""
-        given = self.estimator
-        if isinstance(given, str | Mapping):
+        estimator = self.estimator
+        if isinstance(estimator, str | Mapping):
             if self.encoding != "one-hot":
-                what = f"encoding is {self.encoding!r}, and the estimator has one of its own"
-                raise ArgumentError(Problem(what, 'leave it out, or write estimator={NAME: {"encoding": …}}'))
-            name, parameters = named(dict(given) if isinstance(given, Mapping) else given)
+                problem = f"encoding is {self.encoding!r}, and the estimator has one of its own"
+                raise ArgumentError(
+                    Problem(problem, 'leave it out, or write estimator={NAME: {"encoding": …}}')
+                )
+            name, parameters = split_name(dict(estimator) if isinstance(estimator, Mapping) else estimator)
             return _component(CLASSIFIERS, name, parameters)
-        if isinstance(given, type) or not hasattr(given, "fit"):
-            return _component(CLASSIFIERS, given, {})
+        if isinstance(estimator, type) or not hasattr(estimator, "fit"):
+            return _component(CLASSIFIERS, estimator, {})
         try:
-            name, parameters = component_of(given, CLASSIFIERS, None)
+            name, parameters = component_of(estimator, CLASSIFIERS, for_workers=False)
         except UserError:  # such as a pipeline
-            name = type(given).__name__
+            name = type(estimator).__name__
             parameters = {}
         if self.encoding != "one-hot":
             parameters = parameters | {"encoding": self.encoding}
         spec = ComponentSpec(short_name(name), tuple(sorted(parameters.items())))
-        return ForeignEstimator(partial(clone, given), {}, self.encoding), spec
+        return ForeignEstimator(partial(clone, estimator), {}, self.encoding), spec
 
 
 technique = TechniqueClassifier
@@ -507,38 +513,44 @@ def _component(kind: Registry, thing: Any, parameters: Mapping[str, Any]) -> tup
         When there is none of that name, or it does not take such parameters.
     """
     if isinstance(thing, str):
-        given = in_lists({key: plain_value(value) for key, value in parameters.items()})
+        given_parameters = in_lists({key: plain_value(value) for key, value in parameters.items()})
         try:
-            ((spec, more), *_) = read_entries(kind, [{thing: given}], {}, ReadContext(Path()))
+            ((spec, extra), *_) = read_entries(kind, [{thing: given_parameters}], {}, ReadContext(Path()))
         except ValidationError as error:
             raise UserError(*(problem for _, problem in to_findings(error)), surface="python") from None
-        if more:
+        if extra:
             raise ArgumentError(Problem("tune is a key of configs", "search with GridSearchCV"))
         return spec.build(kind), spec
     if isinstance(thing, type) or not hasattr(thing, "fit"):
-        made = thing
+        component = thing
     else:
-        made = type(thing)
-    given = ({} if made is thing else parameters_given(thing)) | dict(parameters)
-    name, _ = component_of(made, kind, None)
+        component = type(thing)
+    given_parameters = ({} if component is thing else parameters_given(thing)) | dict(parameters)
+    name, _ = component_of(component, kind, for_workers=False)
     if name in kind:
-        return _component(kind, name, given)
-    fault = kind.foreign.fault(made)
+        return _component(kind, name, given_parameters)
+    fault = kind.foreign.fault(component)
     if fault is not None:
         raise ArgumentError(Problem(f"{short_name(name)} {fault[0]}", fault[1]))
-    whole = dict(inspect_parameters(made).defaults) | given
-    spec = ComponentSpec(short_name(name), tuple(sorted(whole.items())))
-    return (thing if made is not thing and not parameters else kind.foreign.make(made, given)), spec
+    all_parameters = dict(inspect_parameters(component).defaults) | given_parameters
+    spec = ComponentSpec(short_name(name), tuple(sorted(all_parameters.items())))
+    return (
+        thing if component is not thing and not parameters else kind.foreign.make(component, given_parameters)
+    ), spec
 
 
-def _series(given: Any) -> "pd.Series[Any]":
+def _series(groups_given: Any) -> "pd.Series[Any]":
     """Return groups as a series without the index of their rows."""
-    if getattr(given, "ndim", 1) != 1:
-        if given.shape[1] != 1:
-            what = f"sensitive_features are {given.shape[1]} columns"
-            raise ArgumentError(Problem(what, "give one; of several join the texts, such as race + sex"))
-        if hasattr(given, "iloc"):
-            given = given.iloc[:, 0]
+    if getattr(groups_given, "ndim", 1) != 1:
+        if groups_given.shape[1] != 1:
+            problem = f"sensitive_features are {groups_given.shape[1]} columns"
+            raise ArgumentError(Problem(problem, "give one; of several join the texts, such as race + sex"))
+        if hasattr(groups_given, "iloc"):
+            groups_given = groups_given.iloc[:, 0]
         else:
-            given = given[:, 0]
-    return given.reset_index(drop=True) if hasattr(given, "iloc") else pd.Series(list(given))
+            groups_given = groups_given[:, 0]
+    return (
+        groups_given.reset_index(drop=True)
+        if hasattr(groups_given, "iloc")
+        else pd.Series(list(groups_given))
+    )

@@ -293,6 +293,37 @@ def installed_packages(root: str) -> list[str]:
     return sorted(set(_packages().get(root, [])))
 
 
+def is_installed(module: str) -> bool:
+    """Return whether a module is of the standard library or of an installed package.
+
+    >>> is_installed("collections.abc"), is_installed("numpy"), is_installed("__main__")
+    (True, True, False)
+    """
+    root = module.partition(".")[0]
+    if root == "__main__":
+        return False
+    return (
+        root in sys.stdlib_module_names
+        or root == __name__.partition(".")[0]
+        or bool(installed_packages(root))
+    )
+
+
+def public_name(thing: Any) -> str:
+    """Return ``package.module:name`` of a class or function, by the outermost package that has it.
+
+    >>> public_name(Mapping)
+    'collections.abc:Mapping'
+    """
+    packages = str(thing.__module__).split(".")
+    name = str(thing.__name__)
+    for n in range(1, len(packages)):
+        outer = ".".join(packages[:n])
+        if getattr(sys.modules.get(outer), name, None) is thing:
+            return f"{outer}:{name}"
+    return f"{thing.__module__}:{thing.__qualname__}"
+
+
 def code_version(module: str) -> str:
     """Return the version of an imported module's code.
 

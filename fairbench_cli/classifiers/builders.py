@@ -40,14 +40,14 @@ class LevelsNaiveBayes:
 
     def fit(self, X: NDArray[Any], y: NDArray[Any], sample_weight: Floats | None = None) -> Self:
         """Count the levels of each class, by weight, in rows of codes, shape (rows, columns)."""
-        self.classes_, place = np.unique(y, return_inverse=True)
+        self.classes_, class_codes = np.unique(y, return_inverse=True)
         k = len(self.classes_)
-        sizes = np.bincount(place, sample_weight, k)
+        sizes = np.bincount(class_codes, sample_weight, k)
         with np.errstate(divide="ignore"):  # a class whose rows all weigh 0 is never predicted
             self._log_prior = np.log(sizes) - np.log(sizes.sum())
         self._log_likelihood = []
         for codes, levels in zip(X.astype(np.intp).T, self.level_counts, strict=True):
-            counts = np.bincount(place * levels + codes, sample_weight, k * levels)
+            counts = np.bincount(class_codes * levels + codes, sample_weight, k * levels)
             smoothed = counts.reshape(k, levels) + self.laplace
             self._log_likelihood.append(np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True)))
         return self
@@ -62,9 +62,9 @@ class LevelsNaiveBayes:
         top = joint.max(axis=0)
         at_top = joint == top
         ties = at_top.sum(axis=0)
-        others = np.where(at_top, 0.0, np.exp(joint - top)).sum(axis=0) / ties
+        other_classes = np.where(at_top, 0.0, np.exp(joint - top)).sum(axis=0) / ties
         # The log of the sum, as scikit-learn and SciPy take it: exact where one class is all but certain.
-        return np.asarray(np.exp(joint - (np.log1p(others) + np.log(ties) + top)).T)
+        return np.asarray(np.exp(joint - (np.log1p(other_classes) + np.log(ties) + top)).T)
 
     def predict_joint_log_proba(self, X: NDArray[Any]) -> Floats:
         """Return log P(x, y) of each class, shape (rows, classes)."""
@@ -370,12 +370,12 @@ class SupportVectors:
 
     def fit(self, X: Any, y: NDArray[Any], sample_weight: Floats | None = None) -> "SupportVectors":
         """Fit to rows of numbers, shape (rows, columns); those of weight 0 are left out."""
-        kept = slice(None) if sample_weight is None else np.flatnonzero(sample_weight > 0)
+        rows = slice(None) if sample_weight is None else np.flatnonzero(sample_weight > 0)
         if sample_weight is None:
             weights = None
         else:
-            weights = sample_weight[kept]
-        self.machine.fit(with_short_indices(X)[kept], y[kept], weights)
+            weights = sample_weight[rows]
+        self.machine.fit(with_short_indices(X)[rows], y[rows], weights)
         self.classes_ = self.machine.classes_
         return self
 

@@ -155,20 +155,20 @@ def pick(table: Table, columns: tuple[Column, ...], *, numbers: bool = False) ->
     KeyError, ValueError
         When a column is missing, or has other levels.
     """
-    at = {name: j for j, name in enumerate(table.names)}
-    places = [at[column.name] for column in columns]
-    found = list(columns)
-    for j, (place, column) in enumerate(zip(places, columns, strict=True)):
-        own = table.columns[place]
-        if own == column:
+    index_of = {name: j for j, name in enumerate(table.names)}
+    indices = [index_of[column.name] for column in columns]
+    picked = list(columns)
+    for j, (index, column) in enumerate(zip(indices, columns, strict=True)):
+        table_column = table.columns[index]
+        if table_column == column:
             continue
-        if not (numbers and own.kind == column.kind == "number"):
+        if not (numbers and table_column.kind == column.kind == "number"):
             raise ValueError(f'column "{column.name}" has other levels than in training')
-        found[j] = own
-    return Table(tuple(found), table.codes[:, places])
+        picked[j] = table_column
+    return Table(tuple(picked), table.codes[:, indices])
 
 
-def on_line(column: Column, numbers: Floats, other: Column) -> Floats:
+def on_line(column: Column, numbers: Floats, values_of: Column) -> Floats:
     """Return the numbers that the values of another column of numbers become, shape (levels, 1).
 
     The values of the column itself lie on a line, whose ends these are; a single value is a constant.
@@ -177,15 +177,15 @@ def on_line(column: Column, numbers: Floats, other: Column) -> Floats:
     >>> on_line(ages, np.array([[-1.0], [1.0]]), Column("age", ("25",), "number", (25.0,))).tolist()
     [[-0.5]]
     """
-    first = column.values[0]
-    last = column.values[-1]
+    lowest = column.values[0]
+    highest = column.values[-1]
     rise = numbers[-1, 0] - numbers[0, 0]
-    if last > first:
-        slope = rise / (last - first)
+    if highest > lowest:
+        slope = rise / (highest - lowest)
     else:
         slope = 0.0
-    values = np.asarray(other.values, dtype=np.float64)
-    return np.asarray(numbers[0, 0] + slope * (values - first))[:, np.newaxis]
+    values = np.asarray(values_of.values, dtype=np.float64)
+    return np.asarray(numbers[0, 0] + slope * (values - lowest))[:, np.newaxis]
 
 
 @dataclass(frozen=True, eq=False)
@@ -338,5 +338,5 @@ def distinct_rows(codes: NDArray[Any], cell: Labels | None = None) -> tuple[Rows
             key, top = ranks.astype(np.int64), len(key)
         key = key * levels + column
         top = top * levels
-    _, first, group = np.unique(key, return_index=True, return_inverse=True)
-    return first, group
+    _, first_rows, group = np.unique(key, return_index=True, return_inverse=True)
+    return first_rows, group

@@ -83,9 +83,9 @@ class Model:
         if self.estimator is None:
             return np.full(len(sample), self.share)
         returned = self.estimator.predict_proba(self.encoder.transform(features))
-        both = as_probabilities("predict_proba", returned, (len(sample), 2))
+        probabilities = as_probabilities("predict_proba", returned, (len(sample), 2))
         favourable = list(self.estimator.classes_).index(1)
-        return np.ascontiguousarray(both[:, favourable], dtype=np.float64)
+        return np.ascontiguousarray(probabilities[:, favourable], dtype=np.float64)
 
     def scores(self, sample: Sample) -> Floats | None:
         """Return each row's score, shape (rows,), higher for the favourable outcome; None if it gives none.
@@ -135,8 +135,8 @@ class Classifier:
         estimator = None
         if encoder.columns and 0 < share < 1:
             X = encoder.transform(sample.features)
-            first = sample.favourable_first
-            estimator = self.fit_matrix(X, sample.y, sample.weights, encoder.level_counts, first)
+            favourable_first = sample.favourable_first
+            estimator = self.fit_matrix(X, sample.y, sample.weights, encoder.level_counts, favourable_first)
         return Model(encoder, estimator, share)
 
     def fit_matrix(

@@ -57,8 +57,8 @@ def make(thing: Any, parameters: Mapping[str, Any]) -> Spec:
     if _is_builder(thing):
         spec: Spec = thing(**parameters)
         return spec
-    own = {name: value for name, value in parameters.items() if name not in OPTIONS}
-    return ForeignEstimator(thing, own, parameters.get("encoding", "one-hot"))
+    estimator_parameters = {name: value for name, value in parameters.items() if name not in OPTIONS}
+    return ForeignEstimator(thing, estimator_parameters, parameters.get("encoding", "one-hot"))
 
 
 def _is_builder(thing: Any) -> bool:
@@ -104,19 +104,19 @@ class ForeignEstimator:
     def _new(self, seed: int) -> Any:
         takes = inspect_parameters(self.thing).types
         ours = {"random_state": seed, "n_jobs": 1}
-        given = {name: value for name, value in ours.items() if name in takes and _heeds(self.thing, name)}
+        keywords = {name: value for name, value in ours.items() if name in takes and _heeds(self.thing, name)}
         # A copy: a function may return one object again and again.
-        estimator = deepcopy(self.thing(**given | deepcopy(self.parameters)))
-        if not callable(getattr(estimator, "fit", None)) or not _predicts(_last(estimator)):
+        estimator = deepcopy(self.thing(**keywords | deepcopy(self.parameters)))
+        if not callable(getattr(estimator, "fit", None)) or not _predicts(_last_step(estimator)):
             raise TypeError(f"returned {type(estimator).__name__}, which has no fit(X, y) and predict(X)")
         if hasattr(estimator, "get_params"):  # with those of the steps of a pipeline
-            known = estimator.get_params()
-            given = {}
-            for name in (name for name, value in known.items() if value is None):
-                owner, _, last = name.rpartition("__")
-                if last in ours and _heeds(type(known.get(owner, estimator)), last):
-                    given[name] = ours[last]
-            estimator.set_params(**given)
+            default_parameters = estimator.get_params()
+            keywords = {}
+            for name in (name for name, value in default_parameters.items() if value is None):
+                owner, _, parameter = name.rpartition("__")
+                if parameter in ours and _heeds(type(default_parameters.get(owner, estimator)), parameter):
+                    keywords[name] = ours[parameter]
+            estimator.set_params(**keywords)
         return estimator
 
 
@@ -163,10 +163,10 @@ class WrappedEstimator:
         Raises `WrongOutput` where the estimator returns something else.
         """
         if not hasattr(self.estimator, "predict_proba"):
-            raise Infeasible(f"{type(_last(self.estimator)).__name__} gives no probabilities")
-        both = as_probabilities("predict_proba", self.estimator.predict_proba(X), (X.shape[0], 2))
+            raise Infeasible(f"{type(_last_step(self.estimator)).__name__} gives no probabilities")
+        probabilities = as_probabilities("predict_proba", self.estimator.predict_proba(X), (X.shape[0], 2))
         order = [list(getattr(self.estimator, "classes_", self.classes_)).index(label) for label in (0, 1)]
-        return both[:, order]
+        return probabilities[:, order]
 
     def scores(self, X: Any) -> Floats | None:
         """Return the probability of class 1, otherwise the decision function, shape (rows,), or None."""
@@ -177,11 +177,11 @@ class WrappedEstimator:
         return None
 
 
-def _last(estimator: Any) -> Any:
+def _last_step(estimator: Any) -> Any:
     """Return the last step of a pipeline, or the estimator itself."""
     steps = getattr(estimator, "steps", None)
     if steps:
-        return _last(steps[-1][1])
+        return _last_step(steps[-1][1])
     return estimator
 
 
@@ -221,7 +221,7 @@ def unweighted(estimator: Any) -> str | None:
     >>> unweighted(CalibratedClassifierCV(KNeighborsClassifier()))
     'KNeighborsClassifier'
     """
-    model = _last(estimator)
+    model = _last_step(estimator)
     if weight_name(model) is None:
         return type(model).__name__
     inner = getattr(model, "estimator", None)
@@ -229,10 +229,10 @@ def unweighted(estimator: Any) -> str | None:
         within = [inner]
     else:
         within = _members(model)
-    for one in within:
-        if weight_name(one) != "sample_weight":  # that of a pipeline's step does not get there
-            return type(one).__name__
-    return next((found for found in map(unweighted, within) if found is not None), None)
+    for member in within:
+        if weight_name(member) != "sample_weight":  # that of a pipeline's step does not get there
+            return type(member).__name__
+    return next((class_name for class_name in map(unweighted, within) if class_name is not None), None)
 
 
 def _members(estimator: Any) -> list[Any]:
@@ -242,8 +242,8 @@ def _members(estimator: Any) -> list[Any]:
     if not isinstance(estimator, StackingClassifier | VotingClassifier):
         return []
     final = getattr(estimator, "final_estimator", None)
-    members = [one for _, one in estimator.estimators] + ([] if final is None else [final])
-    return [one for one in members if one not in ("drop", "prefit")]
+    members = [member for _, member in estimator.estimators] + ([] if final is None else [final])
+    return [member for member in members if member not in ("drop", "prefit")]
 
 
 def _draws_by_weight(estimator: Any) -> bool:

@@ -44,10 +44,10 @@ def _aborted() -> Iterator[None]:
 class Commands(TyperGroup):
     """The commands; Ctrl-C reaches `run` whatever Typer makes of it."""
 
-    def make_context(self, *arguments: Any, **more: Any) -> Any:
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
         """Read the command line."""
         with _aborted():
-            return super().make_context(*arguments, **more)
+            return super().make_context(*arguments, **options)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command that was asked for."""
@@ -116,8 +116,10 @@ def run(arguments: list[str]) -> int:
         if error.errno != errno.ENAMETOOLONG:
             raise
         longest = max(Path(os.fsdecode(error.filename or "")).parts, key=len, default="")
-        what = f"the name {format_value(format_path(longest))} of a file or folder, or its path, is too long"
-        _complain(f"error: {what}\n  fix: use names of at most 255 bytes, in a path of at most 4,095")
+        problem = (
+            f"the name {format_value(format_path(longest))} of a file or folder, or its path, is too long"
+        )
+        _complain(f"error: {problem}\n  fix: use names of at most 255 bytes, in a path of at most 4,095")
         return 2
     except MemoryError:
         _complain("error: out of memory\n  fix: ask for fewer rows or workers")
@@ -137,7 +139,7 @@ def _usage(error: typer.BadParameter) -> str:
         command = error.ctx.command_path
     else:
         command = "fairbench"
-    spaced = "extra argument" in message and any(one in message for one in "[]{}")
+    spaced = "extra argument" in message and any(bracket in message for bracket in "[]{}")
     if spaced:
         fix = "put quotes around a value with spaces, such as '[label: {flip: 0.5}]'"
     else:

@@ -48,8 +48,8 @@ class AuditCommand(Command):
         """Return the argument, the flags of keys, and the others."""
         if self._flags is None:
             self._flags = _flags_of_keys()
-        first, *others = super().get_params(ctx)
-        return [first, *self._flags, *others]
+        argument, *other_flags = super().get_params(ctx)
+        return [argument, *self._flags, *other_flags]
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, which finds the values of keys in the context's `obj`."""
@@ -62,17 +62,21 @@ def _flags_of_keys() -> list[Any]:
     from fairbench_cli.audit.config import PlanConfig, meanings
 
     schemas = PlanConfig.model_json_schema()["properties"]
-    known = meanings(PlanConfig)
-    panels = {key: panel for panel, keys in PANELS.items() for key in keys.split()}
+    descriptions = meanings(PlanConfig)
+    panels: dict[str, str] = {}
+    for title, keys_of_panel in PANELS.items():
+        panels |= dict.fromkeys(keys_of_panel.split(), title)
     flags = []
-    for key in (*panels, *(key for key in known if key not in panels)):
+    for key in (*panels, *(key for key in descriptions if key not in panels)):
         names = [f"--{key}", *([SHORT[key]] if key in SHORT else ())]
-        option = typer.Option(*names, help=known[key], rich_help_panel=panels.get(key), show_default=False)
+        option = typer.Option(
+            *names, help=descriptions[key], rich_help_panel=panels.get(key), show_default=False
+        )
         kind = _kind_of(schemas[key])
-        of, default = (bool, False) if kind is bool else (kind | None, None)
+        type_, default = (bool, False) if kind is bool else (kind | None, None)
         name = key.replace("-", "_")
         flags.append(
-            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[of, option])
+            Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[type_, option])
         )
 
     def keys() -> None:
@@ -86,12 +90,14 @@ def _flags_of_keys() -> list[Any]:
 
 def _kind_of(schema: dict[str, Any]) -> Any:
     """Return the type of a flag's value by the JSON Schema of its key; a mapping is NAME=VALUE, repeated."""
-    one = next(part for part in schema.get("anyOf", [schema]) if part.get("type") != "null")
-    if one.get("type") == "array":
-        return list[KINDS.get(one["items"].get("type"), str)]  # type: ignore[misc]
-    if one.get("type") == "object":
+    value_schema = next(
+        alternative for alternative in schema.get("anyOf", [schema]) if alternative.get("type") != "null"
+    )
+    if value_schema.get("type") == "array":
+        return list[KINDS.get(value_schema["items"].get("type"), str)]  # type: ignore[misc]
+    if value_schema.get("type") == "object":
         return list[str]
-    return KINDS.get(one.get("type", ""), str)
+    return KINDS.get(value_schema.get("type", ""), str)
 
 
 def audit(
@@ -145,26 +151,24 @@ def audit(
     if format_ not in ("console", *FORMATS):
         fix = suggest(format_, ["console", *FORMATS])
         raise user_error(f"no format is called {format_value(format_)}", fix, "--format")
-    given = {key: value for key, value in ctx.obj.items() if not _is_unset(value)}
-    if "intersect" in given:
-        given["intersect"] = [text.split(",") for text in given["intersect"]]
+    keys = {key: value for key, value in ctx.obj.items() if not _is_unset(value)}
+    if "intersect" in keys:
+        keys["intersect"] = [text.split(",") for text in keys["intersect"]]
     if plan:
         for flag, value in (("--pdf", pdf), ("--to-db", to_db), ("--all", everything)):
             if value:
                 raise user_error(f"a plan has no {flag}", "give --output, which writes its files", flag)
         if only or repeat is not None:
-            what = "a plan is about rows that are not decided yet"
-            raise user_error(what, "leave one of the two out", "--only" if only else "--repeat")
-        return _plan(preds, given, config, output, format_)
-    wrong = sorted({*given} & {*PLANNED})
+            problem = "a plan is about rows that are not decided yet"
+            raise user_error(problem, "leave one of the two out", "--only" if only else "--repeat")
+        return _plan(preds, keys, config, output, format_)
+    wrong = sorted({*keys} & {*PLANNED})
     if wrong:
         raise user_error(f"{wrong[0]} has no effect", "give --plan, or leave it out", f"--{wrong[0]}")
-    settings: AuditConfig = read_config(given, config, "--")
+    settings: AuditConfig = read_config(keys, config, "--")
     folder = results_folder(preds)
     if folder.is_dir():
         preds = str(folder)
-    else:
-        preds = preds
     _keep_inputs([preds, config, settings.against], output, pdf, to_db, settings.preset)
     with stoppable() as stopped:
         try:
@@ -181,7 +185,7 @@ def audit(
     return int(report.gate.stops)
 
 
-def _plan(source: str, given: dict[str, Any], config: Path | None, output: Path | None, format_: str) -> int:
+def _plan(source: str, keys: dict[str, Any], config: Path | None, output: Path | None, format_: str) -> int:
     """Print a plan, and write its files."""
     from fairbench_cli.audit.config import PlanConfig
     from fairbench_cli.audit.options import read_config
@@ -193,17 +197,17 @@ def _plan(source: str, given: dict[str, Any], config: Path | None, output: Path 
     if format_ not in ("console", *WRITERS):
         fix = suggest(format_, ["console", *WRITERS])
         raise user_error(f"no format of a plan is called {format_value(format_)}", fix, "--format")
-    found = make_plan(source, read_config(given, config, "--", PlanConfig))
+    plan_found = make_plan(source, read_config(keys, config, "--", PlanConfig))
     if output is not None:
-        files = files_of(found)
+        files = files_of(plan_found)
         inputs = [path for path in (source, config) if path]
         refuse_overwriting(inputs, [output / name for name in files], "--output")
         write_files(output, files)
         talk(f"{output}/: {', '.join(files)}")
     if format_ == "console":
-        print_document(plan_document(found))
+        print_document(plan_document(plan_found))
     else:
-        print_text(found.to(format_), format_)
+        print_text(plan_found.to(format_), format_)
     return 0
 
 
@@ -231,8 +235,8 @@ def _keep_inputs(
     if pdf is not None:
         refuse_overwriting(read, [pdf], "--pdf")
     if to_db is not None:
-        place = to_db.partition(":///")[2].partition("?")[0]
-        refuse_overwriting(read, [place.removeprefix("file:")], "--to-db")
+        database_file = to_db.partition(":///")[2].partition("?")[0]
+        refuse_overwriting(read, [database_file.removeprefix("file:")], "--to-db")
 
 
 def _write(report: "Report", output: Path | None, pdf: Path | None, to_db: str | None) -> None:

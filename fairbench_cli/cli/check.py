@@ -36,7 +36,7 @@ def check(
     """
     from fairbench_cli.base.errors import UserError
     from fairbench_cli.base.strict_yaml import YamlDocument, override_values, parse_yaml
-    from fairbench_cli.experiment.config.components import named
+    from fairbench_cli.experiment.config.components import split_name
     from fairbench_cli.experiment.trial import captured, find_components
 
     # as in a config, or a name
@@ -44,12 +44,12 @@ def check(
         entry = parse_yaml(name, "NAME").data
     else:
         entry = name
-    called, options = named(entry)
-    given, problems = override_values(YamlDocument(options, {}, "--set"), tuple(set_ or ()))
+    called, options = split_name(entry)
+    parameters, problems = override_values(YamlDocument(options, {}, "--set"), tuple(set_ or ()))
     if problems:
         raise UserError(*problems)
     with captured():  # of what is imported
-        trials = find_components(entry if called is None else {called: given.data})
+        trials = find_components(entry if called is None else {called: parameters.data})
     failed = [_show(trial) for trial in trials]
     return int(any(failed))
 
@@ -63,13 +63,13 @@ def _show(trial: "Trial") -> int:
         title.append(f"representation={trial.representation}")
     say(", ".join(title), "bold")
     findings = trial.findings()
-    shown: set[tuple[str, ...]] = {()}
+    shown_causes: set[tuple[str, ...]] = {()}
     for finding in findings:
         say(f"  {'✗' if finding.mend else '✓'} {finding.title}", "red" if finding.mend else "")
         if finding.mend:
-            fold(finding.mend, indent=INDENT, first=INDENT)
-        if finding.mend and finding.printed not in shown:
-            shown.add(finding.printed)
+            fold(finding.mend, indent=INDENT, first_indent=INDENT)
+        if finding.mend and finding.printed not in shown_causes:
+            shown_causes.add(finding.printed)
             _block("It printed:", finding.printed)
         if finding is findings[0] and finding.warned:
             _block("It warns; a run keeps the first one as the reason of a repeat:", finding.warned)

@@ -4,7 +4,7 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -56,13 +56,13 @@ def say(line: str, style: str = "") -> None:
     console.print(Text(plain(line, "\n"), style=style), soft_wrap=not console.is_terminal)
 
 
-def fold(text: str, style: str = "", indent: str = "", first: str = "") -> None:
+def fold(text: str, style: str = "", indent: str = "", first_indent: str = "") -> None:
     """Print a paragraph, folded to the console's width in a pipe too; "5 %" and "β = 1" stay on a line."""
     console = out()
     folded = textwrap.fill(
         plain(text).replace(" %", f"{KEPT}%").replace("β = ", f"β{KEPT}={KEPT}"),
         console.width,
-        initial_indent=first,
+        initial_indent=first_indent,
         subsequent_indent=indent,
         break_on_hyphens=False,
     )
@@ -98,10 +98,10 @@ def print_document(document: Document) -> None:
     marks = _marks(document)
     if answer := document.answer:
         _marked(answer.headline.text, *marks[answer.headline.verdict], bold=True)
-        for i, one in enumerate(answer.statements):
+        for i, column in enumerate(answer.statements):
             if i == 0:
                 say("")
-            _marked(one.text, *marks[one.verdict])
+            _marked(column.text, *marks[column.verdict])
         if answer.open:
             say("")
             fold("Not decided:")
@@ -130,12 +130,12 @@ def print_report(written: "WrittenReport", *, tables: bool, folder: Path, time: 
     if tables:
         say("")
         print_tables(written.tables)
-    page, *others = written.files
+    page, *other_files = written.files
     if time:
         took = f" ({time})"
     else:
         took = ""
-    talk(f"{folder / page}: the page; next to it {', '.join(others)}{took}")
+    talk(f"{folder / page}: the page; next to it {', '.join(other_files)}{took}")
 
 
 def print_tables(documents: Iterable[Document]) -> None:
@@ -156,10 +156,10 @@ def print_table(table: TextTable) -> None:
 
 
 def print_rows(
-    heads: Sequence[str], rows: Iterable[Sequence[str]], *, right: int = 0, title: str | None = None
+    heads: Sequence[str], rows: Iterable[Sequence[str]], *, n_right: int = 0, title: str | None = None
 ) -> None:
     """Print a table of texts, whose last `right` columns are numbers."""
-    print_table(plain_table(title or "", heads, rows, len(heads) - right))
+    print_table(plain_table(title or "", heads, rows, len(heads) - n_right))
 
 
 def _marks(document: Document) -> Marks:
@@ -196,10 +196,10 @@ def _print_section(section: Section, marks: Marks, within: str = "") -> None:
             fold(table.below, "dim")
     for note in section.notes:
         fold(f"* {note}", "dim", f"{within}  ", within)
-    for i, one in enumerate(section.sections):
+    for i, column in enumerate(section.sections):
         if i or section.title or section.sentences or section.tables:
             say("")
-        _print_section(one, marks, f"{within}  ")
+        _print_section(column, marks, f"{within}  ")
 
 
 class _Shown(NamedTuple):
@@ -217,7 +217,10 @@ class _Shown(NamedTuple):
             textwrap.wrap(line, width, subsequent_indent=hang, break_on_hyphens=long)
             for line in self.text.split("\n")
         )
-        return [line.replace(KEPT, " ") for own in lines for line in own or [""]]
+        folded = []
+        for wrapped in lines:
+            folded += [line.replace(KEPT, " ") for line in wrapped] or [""]
+        return folded
 
 
 class _Column(NamedTuple):
@@ -246,23 +249,29 @@ def _print_table(table: TextTable, marks: Marks) -> None:
     """
     width = out().width
     columns = _columns(table, marks, stacked=False)
-    small = any(cell.fine for row in table.rows for cell in row)  # else there is nothing to put below
-    least = [
-        one.width if one.number else min(one.width, SHORT) if small else one.least(SHORT) for one in columns
-    ]
+    # Without small print there is nothing to put below numbers.
+    small = any(cell.fine for cell in chain.from_iterable(table.rows))
+    least = []
+    for column in columns:
+        if column.number:
+            least.append(column.width)
+        elif small:
+            least.append(min(column.width, SHORT))
+        else:
+            least.append(column.least(SHORT))
     if sum(least) + GAP * (len(least) - 1) > width:
         columns = _columns(table, marks, stacked=True)
-    for i, part in enumerate(_parts(columns, width)):
+    for i, table_columns in enumerate(_split_columns(columns, width)):
         if i:
             say("")
-        widths = _fitted(part, width)
-        led = _fitted(part[1:], width - GAP)
-        saves = WORTH * _height(part[1:], led, part[0]) <= _height(part, widths)
-        whole = _cuts(part, widths) and not _cuts(part[1:], led)
-        if table.grouped or part[0].number or not (saves or whole):
-            _print_lines(_lines(part, widths, table.grouped))
+        widths = _fitted(table_columns, width)
+        led = _fitted(table_columns[1:], width - GAP)
+        saves = WORTH * _height(table_columns[1:], led, table_columns[0]) <= _height(table_columns, widths)
+        unfolded = _cuts(table_columns, widths) and not _cuts(table_columns[1:], led)
+        if table.grouped or table_columns[0].number or not (saves or unfolded):
+            _print_lines(_lines(table_columns, widths, table.grouped))
         else:
-            _draw_led(part, led, width)
+            _draw_led(table_columns, led, width)
 
 
 def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
@@ -273,10 +282,10 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
             head = plain(name).replace(" = ", "=")
         else:
             head = plain(name)
-        cells = [_shown(row[j], marks, stacked=stacked) for row in table.rows]
-        lines = [line for text in (head, *(cell.text for cell in cells)) for line in text.split("\n")]
+        cells = [_printed_cell(row[j], marks, stacked=stacked) for row in table.rows]
+        lines = "\n".join([head, *(cell.text for cell in cells)]).split("\n")
         hang = max((cell.hang for cell in cells), default=0)
-        word = hang + max(cell_len(word) for line in lines for word in line.split(" "))
+        word = hang + max(map(cell_len, " ".join(lines).split(" ")))
         if folds:
             widest = word
         else:
@@ -285,7 +294,7 @@ def _columns(table: TextTable, marks: Marks, *, stacked: bool) -> list[_Column]:
     return columns
 
 
-def _shown(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
+def _printed_cell(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
     mark, style = marks[cell.verdict] if cell.verdict else ("", "")
     text = plain(cell.text if stacked else cell.full_text, "\n").replace(" %", f"{KEPT}%")
     if stacked and cell.fine:
@@ -295,33 +304,40 @@ def _shown(cell: TableCell, marks: Marks, *, stacked: bool) -> _Shown:
     return _Shown(with_symbol(text, mark) + below, style, len(mark) + 1 if mark else 0)
 
 
-def _parts(columns: list[_Column], width: int) -> Iterator[list[_Column]]:
+def _split_columns(columns: list[_Column], width: int) -> Iterator[list[_Column]]:
     """Return the columns of each table that a table is cut into: all words, and numbers as they fit."""
-    words = [one for one in columns if not one.number]
-    if any(one.number for one in columns[: len(words)]):  # what follows on numbers stays with them
+    text_columns = [column for column in columns if not column.number]
+    if any(
+        column.number for column in columns[: len(text_columns)]
+    ):  # what follows on numbers stays with them
         yield columns
         return
-    free = width - sum((one.width if i else min(one.word, width // 3)) + GAP for i, one in enumerate(words))
-    part: list[_Column] = []
-    for one in columns[len(words) :]:
-        if part and sum(other.width + GAP for other in (*part, one)) > free + GAP:
-            yield [*words, *part]
-            part = []
-        part.append(one)
-    yield [*words, *part]
+    free = width
+    for i, column in enumerate(text_columns):
+        free -= GAP + (column.width if i else min(column.word, width // 3))
+    table_columns: list[_Column] = []
+    for column in columns[len(text_columns) :]:
+        if table_columns and sum(placed.width + GAP for placed in (*table_columns, column)) > free + GAP:
+            yield [*text_columns, *table_columns]
+            table_columns = []
+        table_columns.append(column)
+    yield [*text_columns, *table_columns]
 
 
 def _fitted(columns: list[_Column], width: int) -> list[int]:
     """Return how wide columns are: numbers and words whole if there is room, the rest shared fairly."""
     room = width - GAP * (len(columns) - 1)
     for longest in (width, SHORT, SHORT // 2, 0):
-        fitted = [one.least(longest) for one in columns]
+        fitted = [column.least(longest) for column in columns]
         if sum(fitted) <= room:
             break
     free = max(0, room - sum(fitted))
-    missing = sorted((one.width - own, j) for j, (one, own) in enumerate(zip(columns, fitted, strict=True)))
-    for i, (more, j) in enumerate(missing):
-        share = min(more, free // (len(missing) - i))
+    missing = sorted(
+        (column.width - fitted_width, j)
+        for j, (column, fitted_width) in enumerate(zip(columns, fitted, strict=True))
+    )
+    for i, (wanted_width, j) in enumerate(missing):
+        share = min(wanted_width, free // (len(missing) - i))
         fitted[j] += share
         free -= share
     return fitted
@@ -329,28 +345,34 @@ def _fitted(columns: list[_Column], width: int) -> list[int]:
 
 def _cuts(columns: list[_Column], widths: list[int]) -> bool:
     """Return whether a word is longer than its column is wide."""
-    return any(one.word > width for one, width in zip(columns, widths, strict=True))
+    return any(column.word > width for column, width in zip(columns, widths, strict=True))
 
 
 def _height(columns: list[_Column], widths: list[int], above: _Column | None = None) -> int:
     """Return how many lines the rows of a table take, with what is on lines of its own above them."""
-    rows = zip(*(one.cells for one in columns), strict=True)
-    lines = (max(len(cell.folded(width)) for cell, width in zip(row, widths, strict=True)) for row in rows)
-    return sum(lines) + (len(list(groupby(above.cells))) if above else 0)
+    rows = zip(*(column.cells for column in columns), strict=True)
+    n_lines = 0
+    for row in rows:
+        n_lines += max(len(cell.folded(width)) for cell, width in zip(row, widths, strict=True))
+    if above:
+        n_lines += len(list(groupby(above.cells)))
+    return n_lines
 
 
 def _draw_led(columns: list[_Column], widths: list[int], width: int) -> None:
     """Print a table whose rows have their first cell on a line above them, once where it is the same."""
-    first, *others = columns
-    lines = _lines(others, widths, grouped=False)
-    start = len(lines) - _height(others, widths)
-    fold(first.head)
+    title_column, *table_columns = columns
+    lines = _lines(table_columns, widths, grouped=False)
+    start = len(lines) - _height(table_columns, widths)
+    fold(title_column.head)
     _print_lines(lines[:start], GAP)
-    for i, cell in enumerate(first.cells):
-        if not i or cell != first.cells[i - 1]:
-            whole = cell._replace(text=cell.text.replace("\n", ", "))
-            _print_lines([Text(line, style=cell.style) for line in whole.folded(width)])
-        end = start + _height([one._replace(cells=one.cells[i : i + 1]) for one in others], widths)
+    for i, cell in enumerate(title_column.cells):
+        if not i or cell != title_column.cells[i - 1]:
+            unfolded = cell._replace(text=cell.text.replace("\n", ", "))
+            _print_lines([Text(line, style=cell.style) for line in unfolded.folded(width)])
+        end = start + _height(
+            [column._replace(cells=column.cells[i : i + 1]) for column in table_columns], widths
+        )
         _print_lines(lines[start:end], GAP)
         start = end
 
@@ -367,12 +389,12 @@ def _lines(columns: list[_Column], widths: list[int], grouped: bool) -> list[Tex
     """Return the lines of a table: its heads, a rule, its rows."""
     console = out()
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
-    for one, width in zip(columns, widths, strict=True):
-        side: Literal["left", "right"] = "right" if one.number else "left"
-        drawn.add_column(Text(one.head), justify=side, overflow="fold", width=width)
-    rows = enumerate(zip(*(one.cells for one in columns), strict=True))
-    for _, same in groupby(rows, lambda row: row[1][0] if grouped else row[0]):
-        drawn.add_row(*_together([cells for _, cells in same], widths))
+    for column, width in zip(columns, widths, strict=True):
+        side: Literal["left", "right"] = "right" if column.number else "left"
+        drawn.add_column(Text(column.head), justify=side, overflow="fold", width=width)
+    rows = enumerate(zip(*(column.cells for column in columns), strict=True))
+    for _, same_rows in groupby(rows, lambda row: row[1][0] if grouped else row[0]):
+        drawn.add_row(*_together([cells for _, cells in same_rows], widths))
     with console.capture() as capture:
         console.print(drawn)
     return [Text.from_ansi(text) for text in capture.get().splitlines()]
@@ -380,16 +402,14 @@ def _lines(columns: list[_Column], widths: list[int], grouped: bool) -> list[Tex
 
 def _together(rows: list[tuple[_Shown, ...]], widths: list[int]) -> Iterator[Text]:
     """Return the cells of rows below one another, folded; what they have in common first is said once."""
-    first, *others = (
-        [cell.folded(width) for cell in cells]
-        for cells, width in zip(zip(*rows, strict=True), widths, strict=True)
-    )
-    yield Text("\n".join(first[0]), style=rows[0][0].style)
-    for j, cells in enumerate(others, start=1):
-        heights = (max(map(len, own)) for own in zip(*others, strict=True))
-        lines = (
-            line
-            for cell, height in zip(cells, heights, strict=True)
-            for line in cell + [""] * (height - len(cell))
-        )
+    folded_columns = []
+    for column, width in zip(zip(*rows, strict=True), widths, strict=True):
+        folded_columns.append([cell.folded(width) for cell in column])
+    first_column, *further_columns = folded_columns
+    yield Text("\n".join(first_column[0]), style=rows[0][0].style)
+    for j, cells in enumerate(further_columns, start=1):
+        heights = (max(map(len, wrapped)) for wrapped in zip(*further_columns, strict=True))
+        lines = []
+        for cell, height in zip(cells, heights, strict=True):
+            lines += cell + [""] * (height - len(cell))
         yield Text("\n".join(lines), style=rows[0][j].style)

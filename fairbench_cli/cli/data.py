@@ -11,7 +11,7 @@ from fairbench_cli.base.errors import Problem, UserError, format_value, suggest,
 from fairbench_cli.base.files import make_folder, write_text
 from fairbench_cli.base.safe_text import format_percent
 from fairbench_cli.cli.console import KEPT, fold, out, print_document, print_rows, print_text, say, talk
-from fairbench_cli.cli.options import DataDir, to
+from fairbench_cli.cli.options import DataDir, output_file
 
 if TYPE_CHECKING:
     from fairbench_cli.data.checks.check import TwoVersions
@@ -35,16 +35,16 @@ def list_cards(data_dir: DataDir = None) -> None:
 
     rows = []
     for name in known_cards():
-        card, places = find_places(name, data_dir)
+        card, folders = find_places(name, data_dir)
         try:
-            locate(card, places)
-            place = "here"
+            locate(card, folders)
+            state = "here"
         except UserError:
-            here = all(find_file(file, places) for file in card.files)
-            if here:
-                place = "wrong file"
+            all_here = all(find_file(file, folders) for file in card.files)
+            if all_here:
+                state = "wrong file"
             else:
-                place = "not here"
+                state = "not here"
         if card.expected:
             people = f"{card.expected.rows:,}"
         else:
@@ -53,9 +53,9 @@ def list_cards(data_dir: DataDir = None) -> None:
             network = "yes"
         else:
             network = "no"
-        protected = ", ".join(attribute for attribute, own in card.protected.items() if own.of is None)
-        rows.append([name, card.title, protected, place, network, people])
-    print_rows(["name", "title", "protected", "files", "network", "rows"], rows, right=1)
+        protected = ", ".join(attribute for attribute, role in card.protected.items() if role.of is None)
+        rows.append([name, card.title, protected, state, network, people])
+    print_rows(["name", "title", "protected", "files", "network", "rows"], rows, n_right=1)
 
 
 @app.command()
@@ -78,7 +78,7 @@ def show(
             show_default="console, or by the ending of --output",
         ),
     ] = None,
-    output: Annotated[Path | None, to("File to write: .html, .md or .json.")] = None,
+    output: Annotated[Path | None, output_file("File to write: .html, .md or .json.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Print every row of every table.")] = False,
     data_dir: DataDir = None,
 ) -> None:
@@ -96,13 +96,13 @@ def show(
     kind = format_ or ("console" if output is None else ENDINGS.get(output.suffix.lower(), ""))
     if output is not None and kind in ("", "console"):
         if not kind:
-            what = f"no format is known for {format_value(str(output))}"
+            problem = f"no format is known for {format_value(str(output))}"
         else:
-            what = "the console is no file"
-        raise user_error(what, f"end its name in {', '.join(ENDINGS)}, or give --format", "--output")
-    known = ("console", *FORMATS, "croissant")
-    if kind not in known:
-        raise user_error(f"no format is called {format_value(kind)}", suggest(kind, known), "--format")
+            problem = "the console is no file"
+        raise user_error(problem, f"end its name in {', '.join(ENDINGS)}, or give --format", "--output")
+    choices = ("console", *FORMATS, "croissant")
+    if kind not in choices:
+        raise user_error(f"no format is called {format_value(kind)}", suggest(kind, choices), "--format")
     if kind == "croissant" and explain:
         raise user_error("Croissant has no place for it", "leave one of the two out", "--explain")
     with Activity(f"reading {name}"):
@@ -131,7 +131,7 @@ def fetch(names: Names) -> None:
     from fairbench_cli.data.card import find_card, read_card
     from fairbench_cli.data.locate import fetch as fetch_files
 
-    _each(names, lambda name: fetch_files(read_card(find_card(name)), talk))
+    _for_each(names, lambda name: fetch_files(read_card(find_card(name)), talk))
 
 
 @app.command()
@@ -149,32 +149,32 @@ def verify(
     to_fetch = []
 
     def verify_one(name: str) -> None:
-        card, places = find_places(name, data_dir)
+        card, folders = find_places(name, data_dir)
         files = card.every_file
-        absent = [] if names else [file for file in files if not find_file(file, places)]
+        absent = [] if names else [file for file in files if not find_file(file, folders)]
         if absent:
             listed = ", ".join(file.name for file in absent)
-            files = tuple(one for one in files if one not in absent)
+            files = tuple(file for file in files if file not in absent)
             how = f"and without an address; see {card.source or card.where()}"
             if any(file.url for file in absent):
                 to_fetch.append(name)
                 how = f"`fairbench data fetch {name}`"
             say(f"{name}: {listed}: not here, {how}")
-        found = locate(card, places, files)
-        for file, place in zip(files, found.paths, strict=True):
+        located = locate(card, folders, files)
+        for file, state in zip(files, located.paths, strict=True):
             if file.sha256:
                 checked = "sha256 as on the card"
             else:
                 checked = "no sha256 on the card"
-            say(f"{name}: {place}: {checked}")
+            say(f"{name}: {state}: {checked}")
 
-    _each(names or known_cards(), verify_one)
+    _for_each(names or known_cards(), verify_one)
     if to_fetch:
         fix = "fetch them, or give their folder with --data-dir or $FAIRBENCH_DATA"
         raise user_error(f"files of {len(to_fetch)} data sets are not here", fix)
 
 
-def _each(names: Iterable[str], do: Callable[[str], object]) -> None:
+def _for_each(names: Iterable[str], do: Callable[[str], object]) -> None:
     """Do something with every data set, and raise what went wrong with any at the end."""
     problems: list[Problem] = []
     for name in names:
@@ -189,7 +189,7 @@ def _each(names: Iterable[str], do: Callable[[str], object]) -> None:
 @app.command()
 def export(
     name: Name,
-    output: Annotated[Path, to("CSV file to write, - for standard output.")],
+    output: Annotated[Path, output_file("CSV file to write, - for standard output.")],
     data_dir: DataDir = None,
 ) -> None:
     """Write the rows that an experiment sees: every column's levels, the label as 1 (favourable) and 0."""
@@ -229,8 +229,8 @@ def check(
     from fairbench_cli.data.checks.rows import raw_rows
     from fairbench_cli.data.locate import find_files
 
-    card, found = find_files(name, data_dir)
-    raw = raw_rows(card, found)
+    card, located = find_files(name, data_dir)
+    raw = raw_rows(card, located)
     if against is not None:
         _print_versions(name, against, compare_versions(raw, raw_rows(*find_files(against, data_dir))))
         return
@@ -239,27 +239,28 @@ def check(
     if checked.known:
         say("Known traps, named on the card, with what shows them in [brackets]:")
     for trap, shown_by in checked.known.items():
-        some = [str(one) for one in shown_by[:3]]
-        more = len(shown_by) - len(some)
-        if more:
-            some += [f"and {more} more"]
-        fold(f"{trap.kind}: {trap.note.strip()} [{'; '.join(some)}]", indent="  ")
+        evidence = [str(finding) for finding in shown_by[:3]]
+        n_more = len(shown_by) - len(evidence)
+        if n_more:
+            evidence += [f"and {n_more} more"]
+        fold(f"{trap.kind}: {trap.note.strip()} [{'; '.join(evidence)}]", indent="  ")
     if checked.left_out_leaks:
         rows = [
             [leak.column, leak.how, format_percent(leak.accuracy), format_percent(max(leak.explained, 0))]
             for leak in checked.left_out_leaks
         ]
         title = f"columns that give {card.label.column} away, and are left out"
-        print_rows(["column", "by", "right alone", "entropy explained"], rows, right=2, title=title)
+        print_rows(["column", "by", "right alone", "entropy explained"], rows, n_right=2, title=title)
         say(f"Guessing is right on {format_percent(checked.guessing)} of rows.")
-    for kind in dict.fromkeys(one.kind for one in checked.noted):
-        names = [one.column for one in checked.noted if one.kind == kind]
+    for kind in dict.fromkeys(finding.kind for finding in checked.noted):
+        names = [finding.column for finding in checked.noted if finding.kind == kind]
         fold(f"noted: {kind}: {', '.join(dict.fromkeys(names))}", indent="  ")
     if checked.missing:
         rows = [
-            [one.column, one.becomes, f"{one.cells:,}", format_percent(one.share)] for one in checked.missing
+            [cells.column, cells.becomes, f"{cells.cells:,}", format_percent(cells.share)]
+            for cells in checked.missing
         ]
-        print_rows(["column", "missing become", "cells", "of rows"], rows, right=2, title="missing values")
+        print_rows(["column", "missing become", "cells", "of rows"], rows, n_right=2, title="missing values")
         lost = checked.kept - checked.rows
         label = card.label
         if card.missing_rows == "drop" or not label.unknown:
@@ -282,35 +283,30 @@ def check(
 
 def _print_warnings(warnings: "Iterable[Finding]") -> None:
     for warning in warnings:
-        what = f"{warning.where}: warning: {warning}"
-        for line in (what, f"  fix: {warning.fix}"):
-            kept = line.replace(" %", f"{KEPT}%")
-            folded = textwrap.fill(kept, out().width, subsequent_indent="  ", break_long_words=False)
+        problem = f"{warning.where}: warning: {warning}"
+        for line in (problem, f"  fix: {warning.fix}"):
+            unbroken = line.replace(" %", f"{KEPT}%")
+            folded = textwrap.fill(unbroken, out().width, subsequent_indent="  ", break_long_words=False)
             say(folded.replace(KEPT, " "))
 
 
-def _print_versions(first: str, second: str, versions: "TwoVersions") -> None:
+def _print_versions(name_before: str, name_after: str, versions: "TwoVersions") -> None:
     """Print what became of the rows of a data set in another version; exit code 1 with warnings."""
     _print_warnings(versions.warnings)
-    rows = [
-        [
-            f"{one.attribute} {one.group}".strip(),
-            f"{one.before:,}",
-            f"{one.after:,}",
-            format_percent(one.kept),
-        ]
-        + [f"{rate:.3f}" for rate in (one.rate_before, one.rate_after)]
-        for one in versions.groups
-    ]
+    rows = []
+    for group in versions.groups:
+        name = f"{group.attribute} {group.group}".strip()
+        counts = [f"{group.before:,}", f"{group.after:,}", format_percent(group.kept)]
+        rows.append([name, *counts, f"{group.rate_before:.3f}", f"{group.rate_after:.3f}"])
     heads = ["group", "rows before", "after", "kept", "favourable before", "after"]
-    print_rows(heads, rows, right=5, title=f"{first} (before) and {second} (after)")
+    print_rows(heads, rows, n_right=5, title=f"{name_before} (before) and {name_after} (after)")
     if versions.same is None:
         say("Their rows cannot be told apart by the columns that both have, so labels are not compared.")
     else:
-        same = versions.same
+        matched = versions.same
         fold(
-            f"{same.matched:,} rows occur exactly once in both, matched by {', '.join(same.by)};"
-            f" {same.changed:,} of them have another label."
+            f"{matched.matched:,} rows occur exactly once in both, matched by {', '.join(matched.by)};"
+            f" {matched.changed:,} of them have another label."
         )
     if versions.warnings:
         raise typer.Exit(1)

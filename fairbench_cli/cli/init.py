@@ -80,10 +80,10 @@ def init(
         activity.tell(f"looking at {cells.shape[1]} columns of {len(cells):,} rows")
         table = raw_cells(cells, layout)
     del cells  # as large as the table
-    _say_layout(data, table, asked=sys.stdin.isatty())
-    given = {re.split("[=<>]", one)[0].strip() for one in (label or "", *(protected or ()))}
+    _say_layout(data, table, with_values=sys.stdin.isatty())
+    named_columns = {re.split("[=<>]", text)[0].strip() for text in (label or "", *(protected or ()))}
     counts = counts_of(table.cells)
-    if counts is not None and counts not in given:
+    if counts is not None and counts not in named_columns:
         table = table.by_person(counts)
         talk(f"{counts} counts the people of each row: {len(table.cells):,}")
     roles = _roles(table.named, label, favourable, protected or [])
@@ -110,21 +110,23 @@ def _roles(
 
     outcome, groups = roles.roles_given(table, label, favourable, protected)
     if sys.stdin.isatty():
-        return _asked(table, outcome, groups)
+        return _ask_for_roles(table, outcome, groups)
     problems = roles.left_open(table, outcome, groups)
     if problems or outcome is None:
         raise UserError(*problems)
     return roles.GivenRoles(outcome, tuple(groups))
 
 
-def _asked(table: "RawCells", outcome: "Group | None", groups: "list[Group]") -> "GivenRoles":
+def _ask_for_roles(table: "RawCells", outcome: "Group | None", groups: "list[Group]") -> "GivenRoles":
     """Return label and groups; what is missing is asked for."""
     from fairbench_cli.data.guess import roles
 
     if outcome is None:
-        known = roles.label_candidates(table)
+        candidates = roles.label_candidates(table)
         question = "Which column is the outcome?"
-        outcome = _ask(question, partial(roles.label_group, table, None), known[0] if known else None)
+        outcome = _ask(
+            question, partial(roles.label_group, table, None), candidates[0] if candidates else None
+        )
     column = outcome.column
     if not outcome.levels:
         talk(f"{column}: {roles.shares(table, column)}")
@@ -133,10 +135,10 @@ def _asked(table: "RawCells", outcome: "Group | None", groups: "list[Group]") ->
         outcome = _ask(question, lambda text: roles.label_group(table, text, column), guess)
     good = outcome.members(table)
     if not groups:
-        likely = roles.protected_candidates(table, column)
-        talk(f"Likely protected attributes: {', '.join(likely[: roles.MOST_SHOWN]) or 'none'}")
+        attributes = roles.protected_candidates(table, column)
+        talk(f"Likely protected attributes: {', '.join(attributes[: roles.MOST_SHOWN]) or 'none'}")
         question = "Which columns are protected? (separated by commas)"
-        groups = _ask(question, partial(_columns, table, outcome), likely[0] if likely else None)
+        groups = _ask(question, partial(_columns, table, outcome), attributes[0] if attributes else None)
     return roles.GivenRoles(outcome, tuple(_deprived(table, group, good) for group in groups))
 
 
@@ -144,11 +146,11 @@ def _columns(table: "RawCells", outcome: "Group", text: str) -> "list[Group]":
     """Return the protected attributes that an answer names; their groups may still be missing."""
     from fairbench_cli.data.guess import roles
 
-    found = [roles.group_of(one, table, "") for one in text.split(",") if one.strip()]
-    problems = roles.clashes(outcome, found)
-    if problems or not found:
+    groups = [roles.group_of(text, table, "") for text in text.split(",") if text.strip()]
+    problems = roles.clashes(outcome, groups)
+    if problems or not groups:
         raise UserError(*problems or [Problem("no column is named", "name at least one")])
-    return found
+    return groups
 
 
 def _deprived(table: "RawCells", group: "Group", good: "Mask") -> "Group":
@@ -177,10 +179,10 @@ def _look_at(data: Path) -> None:
     """Raise a mistake where there is no table."""
     if not data.is_file():
         if data.is_dir():
-            what = f"{data} is a folder"
+            problem = f"{data} is a folder"
         else:
-            what = f"no such file: {data}"
-        raise user_error(what, "check the path")
+            problem = f"no such file: {data}"
+        raise user_error(problem, "check the path")
     if data.suffix in (".yaml", ".yml"):
         raise user_error(f"{data} is not a table", "give the data file")
 
@@ -188,8 +190,8 @@ def _look_at(data: Path) -> None:
 def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
     """Raise a mistake where a file would be lost."""
     if format_path(_relative(data, card)) != _relative(data, card):
-        what = f"the name of {format_path(data)} is not UTF-8, so that no card can hold it"
-        raise user_error(what, "rename the file, or its folder")
+        problem = f"the name of {format_path(data)} is not UTF-8, so that no card can hold it"
+        raise user_error(problem, "rename the file, or its folder")
     for path, flag in ((card, "--card"), (config, "--config")):
         if path.resolve() == data.resolve():
             raise user_error(f"{path} is the data file", f"name another file with {flag}")
@@ -199,15 +201,17 @@ def _refuse(data: Path, card: Path, config: Path, *, force: bool) -> None:
             raise user_error(f"{path} already exists", f"name another file with {flag}, or add --force")
 
 
-def _separator(given: str | None) -> str | None:
+def _separator(name: str | None) -> str | None:
     from fairbench_cli.data.guess.cells import SEPARATOR_NAMES
 
-    found = SEPARATOR_NAMES.get(given or "", given)
-    if found is not None and len(found) != 1:
+    separator = SEPARATOR_NAMES.get(name or "", name)
+    if separator is not None and len(separator) != 1:
         raise user_error(
-            f'"{given}" is not one character', f"write one, or: {', '.join(SEPARATOR_NAMES)}", "--separator"
+            f'"{name}" is not one character',
+            f"write one, or: {', '.join(SEPARATOR_NAMES)}",
+            "--separator",
         )
-    return found
+    return separator
 
 
 def _name(stem: str) -> str:
@@ -229,23 +233,23 @@ def _relative(target: Path, file: Path) -> str:
     return f"./{path}"
 
 
-def _say_layout(data: Path, table: "RawCells", *, asked: bool) -> None:
+def _say_layout(data: Path, table: "RawCells", *, with_values: bool) -> None:
     from fairbench_cli.data.guess.cells import SEPARATOR_NAMES
 
     cells = table.cells
     layout = table.layout
-    by = {separator: name for name, separator in SEPARATOR_NAMES.items()}
-    cut = f"cells separated by {by.get(layout.separator, layout.separator)}"
+    name_of = {separator: name for name, separator in SEPARATOR_NAMES.items()}
+    cut = f"cells separated by {name_of.get(layout.separator, layout.separator)}"
     kind = {"csv": cut, "arff": "ARFF", "parquet": "Parquet"}[layout.format]
-    named = ""
+    header_note = ""
     if not layout.header:
         if "column1" in cells:
             how = "name the columns with --columns a,b,c"
         else:
             how = "named by --columns"
-        named = f"; no header: {how}"
-    talk(f"{data}: {len(cells):,} rows, {cells.shape[1]} columns, {kind}{named}")
-    if asked:
+        header_note = f"; no header: {how}"
+    talk(f"{data}: {len(cells):,} rows, {cells.shape[1]} columns, {kind}{header_note}")
+    if with_values:
         rows = [[str(name), _preview(cells[name])] for name in cells.columns]
         print_table(plain_table("", ["column", "values"], rows, 2))
 
@@ -276,8 +280,8 @@ def _check(card: Path, config: Path) -> None:
     from fairbench_cli.data.locate import find_files
     from fairbench_cli.experiment.config.read import read_config
 
-    read, found = find_files(str(card))
-    dataset = load(read, found)
+    read, files = find_files(str(card))
+    dataset = load(read, files)
     for attribute in read.protected:
         dataset.roles(attribute)
     read_config(config)
@@ -285,8 +289,8 @@ def _check(card: Path, config: Path) -> None:
 
 def _largest_favoured(guessed: "Guessed", group: "Group") -> str:
     """Return the level of most of those who are not deprived."""
-    known = group.known(guessed.table)
-    return str(known[~known.isin(group.levels)].value_counts().index[0])
+    candidates = group.known(guessed.table)
+    return str(candidates[~candidates.isin(group.levels)].value_counts().index[0])
 
 
 def _next(guessed: "Guessed", card: Path, config: Path) -> list[str]:
@@ -294,12 +298,14 @@ def _next(guessed: "Guessed", card: Path, config: Path) -> list[str]:
     attributes = [group.column for group in guessed.roles.attributes]
     rows = f"{guessed.name}-rows.csv"
     label = guessed.roles.label.column
-    flags = [part for name in attributes for part in ("-a", name)]
+    flags = []
+    for name in attributes:
+        flags += ["-a", name]
     for group in guessed.roles.attributes:
         flags += ["--ref", f"{group.column}={_largest_favoured(guessed, group)}"]
     return [
-        shlex.join(["fairbench", *words])
-        for words in (
+        shlex.join(["fairbench", *command])
+        for command in (
             ["data", "check", str(card)],
             ["run", str(config)],
             ["report", f"results/{guessed.name}", "-a", attributes[-1]],

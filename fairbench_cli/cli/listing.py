@@ -48,7 +48,7 @@ def list_names(
         kinds = (kind,)
     else:
         kinds = get_args(Listed)
-    sections = [_section(one) for one in kinds if one != "metrics"]
+    sections = [_section(listed_kind) for listed_kind in kinds if listed_kind != "metrics"]
     if sections:
         print_document(Document("", sections=tuple(sections)))
     if "metrics" in kinds:
@@ -70,16 +70,16 @@ def _explain(kind: str, name: str) -> None:
     from fairbench_cli.base.plugins import entry_points_by_name, find_code
     from fairbench_cli.cli.pages import component_page
 
-    known: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
-    found = known.get(name) or (find_code(name, known.group, Path()) if known.group else None)
-    if found is None:
-        names = [*known, *(entry_points_by_name(known.group) if known.group else ())]
-        raise user_error(f'unknown {known.name} "{name}"', suggest(name, names))
-    thing = found.load()
-    if name in known:
+    registry: Registry = resolve_name(f"fairbench_cli.{COMPONENTS[kind]}")
+    component = registry.get(name) or (find_code(name, registry.group, Path()) if registry.group else None)
+    if component is None:
+        names = [*registry, *(entry_points_by_name(registry.group) if registry.group else ())]
+        raise user_error(f'unknown {registry.name} "{name}"', suggest(name, names))
+    thing = component.load()
+    if name in registry:
         foreign = None
     else:
-        foreign = known.foreign
+        foreign = registry.foreign
     if foreign is None:
         fault = None
     else:
@@ -112,8 +112,8 @@ def _section(kind: str) -> Section:
             for field in fields(entry.load())
         )
         rows.append([name, f"{entry.summary}\n{parameters}" if parameters else entry.summary])
-    named = entry_points_by_name(entries.group) if entries.group else {}
-    for name, point in named.items():  # nothing of theirs is run
+    in_packages = entry_points_by_name(entries.group) if entries.group else {}
+    for name, point in in_packages.items():  # nothing of theirs is run
         if name in entries:  # ours is meant
             continue
         if point.dist:
@@ -121,12 +121,12 @@ def _section(kind: str) -> Section:
         else:
             package = "an installed package"
         rows.append([name, f"{point.value}, of {package}"])
-    more = f"Each parameter explained: fairbench list {kind} NAME"
-    return _table(kind, ["name", "what it does, and its parameters"], rows, more)
+    footnote = f"Each parameter explained: fairbench list {kind} NAME"
+    return _table(kind, ["name", "what it does, and its parameters"], rows, footnote)
 
 
-def _table(title: str, heads: list[str], rows: list[list[str]], more: str = "") -> Section:
-    return Section(title, tables=(plain_table("", heads, rows, omitted=more),))
+def _table(title: str, heads: list[str], rows: list[list[str]], footnote: str = "") -> Section:
+    return Section(title, tables=(plain_table("", heads, rows, omitted=footnote),))
 
 
 FIRST = ("tutorial", "howto", "concepts", "guide")  # what to read before the others
@@ -138,8 +138,10 @@ def pages() -> dict[str, Path]:
     Those of ``reference/`` are left out, as a site fills them: a terminal has ``list`` and ``--help``.
     """
     folder = shipped_folder("docs")
-    found = {path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("papers/*.md")))}
-    return {topic: found[topic] for topic in (*FIRST, *found)}
+    component = {
+        path.stem: path for path in (*sorted(folder.glob("*.md")), *sorted(folder.glob("papers/*.md")))
+    }
+    return {topic: component[topic] for topic in (*FIRST, *component)}
 
 
 def docs(
@@ -148,16 +150,16 @@ def docs(
     ] = None,
 ) -> None:
     """Show a page of the documentation: for reading on a terminal, as Markdown in a pipe."""
-    known = pages()
+    topics = pages()
     if topic is None:
-        titles = [[name, read_text(path).splitlines()[0].lstrip("# ")] for name, path in known.items()]
+        titles = [[name, read_text(path).splitlines()[0].lstrip("# ")] for name, path in topics.items()]
         print_rows(["topic", "page"], titles)
         say("Read one with: fairbench docs TOPIC")
         return
     name = Path(topic).name.removesuffix(".md").lower()
-    if name not in known:
-        raise user_error(f'no page is called "{topic}"', suggest(name, known))
-    text = read_text(known[name])
+    if name not in topics:
+        raise user_error(f'no page is called "{topic}"', suggest(name, topics))
+    text = read_text(topics[name])
     console = out()
     if not console.is_terminal:
         print_text(text, "markdown")
@@ -168,8 +170,8 @@ def docs(
     class FoldedTable(TableElement):
         """A table whose cells are folded where they do not fit, instead of cut."""
 
-        def __rich_console__(self, *given: Any) -> Iterator[Any]:
-            for table in super().__rich_console__(*given):
+        def __rich_console__(self, *arguments: Any) -> Iterator[Any]:
+            for table in super().__rich_console__(*arguments):
                 for column in table.columns if isinstance(table, Table) else ():
                     column.overflow = "fold"
                 yield table

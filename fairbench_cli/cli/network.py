@@ -10,7 +10,7 @@ import typer
 from fairbench_cli.base.errors import UserError, suggest, user_error
 from fairbench_cli.base.files import make_folder, refuse_overwriting, write_bytes, write_text
 from fairbench_cli.cli.console import out, print_rows, say
-from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, to
+from fairbench_cli.cli.options import Attribute, DataDir, Net, NetCard, output_file
 
 if TYPE_CHECKING:  # light when asked for --help
     import pandas as pd
@@ -51,7 +51,7 @@ def learn(
             show_default=False,
         ),
     ],
-    output: Annotated[Path, to("Where the network goes.")],
+    output: Annotated[Path, output_file("Where the network goes.")],
     learner: Annotated[
         Literal["hill-climbing", "tabu", "chow-liu", "exact"],
         typer.Option(help="Search; chow-liu (a tree) and exact (few columns) need the extra pomegranate."),
@@ -77,7 +77,7 @@ def learn(
     with Activity(f"reading {source}") as activity:
         from fairbench_cli.api.network import learn as learn_network
 
-        found = learn_network(
+        learned = learn_network(
             source,
             data_dir=data_dir,
             learner=learner,
@@ -90,10 +90,10 @@ def learn(
             tell=activity.tell,
         )
     make_folder(output.parent)
-    found.save(output)
+    learned.save(output)
     say(
-        f"{output}: {len(found.columns)} nodes, {len(found.arcs)} arcs, {found.net.parameters} parameters, "
-        f"{score} {found.score:.6f}, BIC {found.bic:.6f}"
+        f"{output}: {len(learned.columns)} nodes, {len(learned.arcs)} arcs, "
+        f"{learned.net.parameters} parameters, {score} {learned.score:.6f}, BIC {learned.bic:.6f}"
     )
 
 
@@ -109,17 +109,17 @@ def show(
 ) -> None:
     """Show a network: its arcs, or the CPT of a node."""
     if bias is None and (card or attribute):
-        what = "--card and --attribute say whom --bias concerns, and it is not given"
-        raise user_error(what, "give --bias, or neither of them")
+        problem = "--card and --attribute say whom --bias concerns, and it is not given"
+        raise user_error(problem, "give --bias, or neither of them")
     network = _of_world(_opened(net, card), bias, attribute)
     try:
         tables = {name: network.cpt(name) for name in node or ()}
     except UserError as error:
         raise UserError(*error.reported_at("--node")) from None
     for name, table in tables.items():
-        heads, rows, right = _cpt_rows(table, out().width)
+        heads, rows, n_numeric = _cpt_rows(table, out().width)
         title = f"P({name} | {', '.join(network.net.parents_of(name)) or '-'})"
-        print_rows(heads, rows, right=right, title=title)
+        print_rows(heads, rows, n_right=n_numeric, title=title)
     if not node:
         meta = network.meta
         source = meta.source.get("dataset", "?")
@@ -154,24 +154,24 @@ def query(
 ) -> None:
     """Compute what a network says of some columns, given others; all else is summed over."""
     network = _biased(net, beta, bias, card, attribute, shift)
-    known = _known(given or [], network.columns)
-    known |= network.inclusion(of, known)
-    found = network.query(of, known, engine=engine)
-    words = ", ".join(f"{name}={level}" for name, level in known.items())
+    evidence = _read_evidence(given or [], network.columns)
+    evidence |= network.inclusion(of, evidence)
+    answer = network.query(of, evidence, engine=engine)
+    condition = ", ".join(f"{name}={level}" for name, level in evidence.items())
     if engine == "pomegranate":
         say("By pomegranate's loopy belief propagation: approximate where two paths join two columns.")
-    elif known:
-        say(f"P({words}) = {found.attrs['evidence']:.6g}")
-    levels = found.index.to_frame().to_numpy()
-    rows = [[*at, f"{p:.6f}"] for at, p in zip(levels, found, strict=True)]
-    title = f"P({', '.join(of)} | {'given' if known else '-'})"
-    print_rows([*of, "probability"], rows, right=1, title=title)
+    elif evidence:
+        say(f"P({condition}) = {answer.attrs['evidence']:.6g}")
+    levels = answer.index.to_frame().to_numpy()
+    rows = [[*levels_of_row, f"{p:.6f}"] for levels_of_row, p in zip(levels, answer, strict=True)]
+    title = f"P({', '.join(of)} | {'given' if evidence else '-'})"
+    print_rows([*of, "probability"], rows, n_right=1, title=title)
 
 
 @app.command()
 def draw(
     net: Net,
-    output: Annotated[Path, to("Picture to write: .svg, .png or .pdf.")],
+    output: Annotated[Path, output_file("Picture to write: .svg, .png or .pdf.")],
     bias: Bias = None,
     card: NetCard = None,
     attribute: Attribute = None,
@@ -182,8 +182,8 @@ def draw(
 
     ending = output.suffix.lower().removeprefix(".")
     if ending not in ENDINGS:
-        what = f'cannot draw a picture of the kind "{output.suffix}"'
-        raise user_error(what, "name a .svg, .png or .pdf file", "--output")
+        problem = f'cannot draw a picture of the kind "{output.suffix}"'
+        raise user_error(problem, "name a .svg, .png or .pdf file", "--output")
     network = _opened(net, card)
     if network.card is None and attribute:
         raise user_error("--attribute needs a card", "name it: --card CARD.yaml", "--attribute")
@@ -199,7 +199,7 @@ def draw(
 def sample(
     net: Net,
     n: Annotated[int, typer.Option("-n", min=1, help="Rows.", show_default=False)],
-    output: Annotated[Path, to("CSV to write; - for standard output.")],
+    output: Annotated[Path, output_file("CSV to write; - for standard output.")],
     beta: Beta = 0.0,
     bias: Bias = None,
     truth: Annotated[
@@ -215,8 +215,8 @@ def sample(
 ) -> None:
     """Sample rows with a known bias, β or that of a world, for use anywhere else."""
     if truth and bias is None:
-        what = "without --bias what is recorded is true"
-        raise user_error(what, "give --bias, or leave it out", "--truth")
+        problem = "without --bias what is recorded is true"
+        raise user_error(problem, "give --bias, or leave it out", "--truth")
     if str(output) != "-":
         refuse_overwriting([net], [output], "--output")
     biased = _biased(net, beta, bias, card, attribute, shift)
@@ -236,14 +236,14 @@ def _biased(
         raise user_error("beta is not a number", "give a beta from 0 to 1", "--beta")
     if bias is not None:
         if beta or shift == "both":
-            what = "--beta and --shift change the outcome's table, and --bias takes the place of that"
-            raise user_error(what, "give one of the two", "--bias")
+            problem = "--beta and --shift change the outcome's table, and --bias takes the place of that"
+            raise user_error(problem, "give one of the two", "--bias")
         if len(attribute or ()) > 1:
             raise user_error("--bias concerns the groups of one attribute", "give --attribute once")
         return _of_world(_opened(net, card), bias, attribute[0] if attribute else None)
     if not beta and (card or attribute or shift == "both"):
-        what = "--card, --attribute and --shift say what --beta edits, but it is 0"
-        raise user_error(what, "give --beta or --bias, or none of them")
+        problem = "--card, --attribute and --shift say what --beta edits, but it is 0"
+        raise user_error(problem, "give --beta or --bias, or none of them")
     network = _opened(net, card)
     if not beta:
         return network
@@ -271,11 +271,11 @@ def _check_card(network: "Network", option: str) -> None:
     """Check that a network says which column is the outcome and who is deprived."""
     if network.card is None:
         name = str(network.meta.source.get("dataset", ""))
-        what = f"the network is of {name}, whose card does not ship with fairbench"
+        problem = f"the network is of {name}, whose card does not ship with fairbench"
         fix = "name its card"
         if not name or name.lower().endswith(".csv"):
-            what = "a network of a bare CSV does not say which column is the outcome and who is deprived"
-        raise user_error(what, f"{fix}: --card CARD.yaml", option)
+            problem = "a network of a bare CSV does not say which column is the outcome and who is deprived"
+        raise user_error(problem, f"{fix}: --card CARD.yaml", option)
 
 
 def _opened(net: str, card: str | None) -> "Network":
@@ -284,15 +284,15 @@ def _opened(net: str, card: str | None) -> "Network":
 
     network = load_network(net, card=card)
     if network.card is not None and network.card.label.column not in network.columns:
-        what = f'the network has no node "{network.card.label.column}"'
-        raise user_error(what, "give the card of its data", "--card")
+        problem = f'the network has no node "{network.card.label.column}"'
+        raise user_error(problem, "give the card of its data", "--card")
     return network
 
 
-def _known(given: Iterable[str], names: Sequence[str]) -> dict[str, str]:
+def _read_evidence(texts: Iterable[str], names: Sequence[str]) -> dict[str, str]:
     """Return the levels that are given as COLUMN=LEVEL; a column's name or a level may hold a "="."""
-    known: dict[str, str] = {}
-    for text in given:
+    evidence: dict[str, str] = {}
+    for text in texts:
         cuts = [i for i, letter in enumerate(text) if letter == "="]
         if not cuts:
             raise user_error(f'cannot read "{text}"', "write COLUMN=LEVEL", "--given")
@@ -301,10 +301,12 @@ def _known(given: Iterable[str], names: Sequence[str]) -> dict[str, str]:
         level = text[cut + 1 :]
         if name not in names:
             raise user_error(f'the network has no column "{name}"', suggest(name, names), "--given")
-        if known.get(name, level) != level:
-            raise user_error(f"{name} is given twice: {known[name]} and {level}", "leave one out", "--given")
-        known[name] = level
-    return known
+        if evidence.get(name, level) != level:
+            raise user_error(
+                f"{name} is given twice: {evidence[name]} and {level}", "leave one out", "--given"
+            )
+        evidence[name] = level
+    return evidence
 
 
 def _cpt_rows(frame: "pd.DataFrame", width: int) -> tuple[list[str], list[list[str]], int]:
@@ -317,15 +319,19 @@ def _cpt_rows(frame: "pd.DataFrame", width: int) -> tuple[list[str], list[list[s
     node = str(frame.columns.name)
     parents = [str(name) for name in frame.index.names if name is not None]
     if parents:
-        given = frame.index.to_frame().to_numpy().tolist()
+        configurations = frame.index.to_frame().to_numpy().tolist()
     else:
-        given = [[]]
-    table = [[f"{p:.6f}" for p in row] for row in frame.to_numpy()]
+        configurations = [[]]
+    table = []
+    for probabilities in frame.to_numpy():
+        table.append([f"{p:.6f}" for p in probabilities])
     heads = [*parents, *(f"{node}={level}" for level in frame.columns)]
-    rows = [[*levels, *row] for levels, row in zip(given, table, strict=True)]
+    rows = [[*levels, *row] for levels, row in zip(configurations, table, strict=True)]
     widest = (max(map(len, column)) for column in zip(heads, *rows, strict=True))
     if sum(widest) + BETWEEN * (len(heads) + 1) <= width:
         return heads, rows, len(frame.columns)
-    each = [zip(frame.columns, row, strict=True) for row in table]
-    long = [[*levels, *one] for levels, row in zip(given, each, strict=True) for one in row]
+    long = []
+    for levels, row in zip(configurations, table, strict=True):
+        for level, p in zip(frame.columns, row, strict=True):
+            long.append([*levels, str(level), p])
     return [*parents, node, "probability"], long, 1

@@ -21,15 +21,15 @@ def results_folder(name: str) -> Path:
     return Path(name)
 
 
-def config(what: str) -> Any:
+def config(noun: str) -> Any:
     """Return the argument that names a config."""
-    help_ = f"{what}: a YAML file, or the name of one that comes with fairbench (`fairbench list configs`)."
+    help_ = f"{noun}: a YAML file, or the name of one that comes with fairbench (`fairbench list configs`)."
     return typer.Argument(help=help_, parser=config_path, metavar="config", show_default=False)
 
 
-def results(what: str) -> Any:
+def results(noun: str) -> Any:
     """Return the argument that names a folder of results."""
-    help_ = f"{what}, or its name in results/."
+    help_ = f"{noun}, or its name in results/."
     return typer.Argument(help=help_, parser=results_folder, metavar="results", show_default=False)
 
 
@@ -62,7 +62,7 @@ ShardOf = Annotated[
 ]
 
 
-def to(help_: str) -> Any:
+def output_file(help_: str) -> Any:
     """Return the option ``--output`` of a command that writes one file."""
     return typer.Option("--output", "-o", help=help_, show_default=False)
 

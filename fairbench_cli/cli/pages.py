@@ -47,20 +47,20 @@ def component_page(name: str, thing: Any, *, technique: bool, foreign: Any = Non
     """
     from pydantic import TypeAdapter
 
-    summary, about, meanings = docstring(thing)
+    summary, paragraphs, meanings = docstring(thing)
     parameters = described(thing)
     if foreign is not None:
         parameters |= dict.fromkeys(foreign.filled(thing) & set(parameters), "given, if the config does not")
         parameters |= {
-            key: f"{in_words(TypeAdapter(of).json_schema())}; default {word(default)}"
-            for key, (of, default) in foreign.options_of(thing).items()
+            key: f"{in_words(TypeAdapter(type_).json_schema())}; default {word(default)}"
+            for key, (type_, default) in foreign.options_of(thing).items()
         }
     if technique:
         parameters["include_protected"] = f"{in_words({'type': 'boolean'})}; default: the config's"
         meanings = {**meanings, "include_protected": INCLUDE}
     lines = tuple(f"{key}: {kind}. {meanings.get(key, '')}".rstrip() for key, kind in parameters.items())
-    own = Section("parameters" if lines else "no parameters", lines)
-    return _page(Section(name, tuple(filter(None, (summary, *about))), sections=(own,)))
+    parameter_section = Section("parameters" if lines else "no parameters", lines)
+    return _page(Section(name, tuple(filter(None, (summary, *paragraphs))), sections=(parameter_section,)))
 
 
 def _page(section: Section) -> Document:
@@ -79,7 +79,7 @@ def described(thing: Any) -> dict[str, str]:
     from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
     types = inspect_parameters(thing).types
-    found = {}
+    descriptions = {}
     for key, parameter in inspect.signature(thing).parameters.items():
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
@@ -93,8 +93,8 @@ def described(thing: Any) -> dict[str, str]:
                 usual = "default each β"
             else:
                 usual = "must be given"
-        found[key] = f"{kind}; {usual}"
-    return found
+        descriptions[key] = f"{kind}; {usual}"
+    return descriptions
 
 
 def in_words(schema: dict[str, Any]) -> str:
@@ -106,20 +106,20 @@ def in_words(schema: dict[str, Any]) -> str:
     'whole number of 1 or more, or null'
     """
     if "anyOf" in schema:
-        return ", or ".join(in_words(one) for one in schema["anyOf"])
+        return ", or ".join(in_words(comparison) for comparison in schema["anyOf"])
     if "const" in schema:
         return str(schema["const"])
     if "enum" in schema:
-        *first, last = map(str, schema["enum"])
-        if first:
-            return f"{', '.join(first)} or {last}"
-        return last
+        *first_choices, last_choice = map(str, schema["enum"])
+        if first_choices:
+            return f"{', '.join(first_choices)} or {last_choice}"
+        return last_choice
     kind = schema.get("type")
     if kind == "array":
         return f"list of: {in_words(schema.get('items', {}))}"
-    words = {"number": "number", "integer": "whole number", "boolean": "true or false", "null": "null"}
-    words["object"] = "mapping"
-    return f"{words.get(str(kind), 'text' if kind == 'string' else 'any value')}{_range(schema)}"
+    type_words = {"number": "number", "integer": "whole number", "boolean": "true or false", "null": "null"}
+    type_words["object"] = "mapping"
+    return f"{type_words.get(str(kind), 'text' if kind == 'string' else 'any value')}{_range(schema)}"
 
 
 def _range(schema: dict[str, Any]) -> str:
@@ -131,13 +131,13 @@ def _range(schema: dict[str, Any]) -> str:
         return f" from {low:g} to {high:g}"
     if low is not None and below is None:
         return f" of {low:g} or more"
-    said = [
+    limits = [
         f"{word} {bound:g}"
         for word, bound in (("at least", low), ("above", above), ("at most", high), ("below", below))
         if bound is not None
     ]
-    if said:
-        return f" {' and '.join(said)}"
+    if limits:
+        return f" {' and '.join(limits)}"
     return ""
 
 
@@ -150,7 +150,7 @@ def docstring(thing: Any) -> tuple[str, list[str], dict[str, str]]:
     """
     text = inspect.cleandoc(thing.__doc__ or "")
     head, *sections = re.split(r"\n(?=\w[^\n]*\n---+\n)", text)
-    paragraphs = [" ".join(part.split()) for part in head.split("\n\n") if part.strip()]
+    paragraphs = [" ".join(paragraph.split()) for paragraph in head.split("\n\n") if paragraph.strip()]
     meanings: dict[str, str] = {}
     for section in sections:
         title, _, *lines = section.splitlines()
@@ -161,37 +161,41 @@ def docstring(thing: Any) -> tuple[str, list[str], dict[str, str]]:
             elif line.startswith(" "):
                 for name in names:
                     meanings[name] = f"{meanings.get(name, '')} {line.strip()}".strip()
-    plain = [paragraph.replace("``", "`") for paragraph in paragraphs]
-    return (plain or [""])[0], plain[1:], meanings
+    code_quoted = [paragraph.replace("``", "`") for paragraph in paragraphs]
+    return (code_quoted or [""])[0], code_quoted[1:], meanings
 
 
 def by_section() -> dict[Kind, list[Metric]]:
     """Return the listed metrics, by section: no comparisons of rates, no metrics of labels with a twin."""
-    kept = [m for m in METRICS.values() if m.section != "comparison" and not m.name.endswith(OF_LABELS)]
-    sections: dict[Kind, list[Metric]] = {
-        section: [m for m in kept if m.section == section] for section in get_args(Kind)
-    }
-    return {section: found for section, found in sections.items() if found}
+    metrics_listed = [
+        m for m in METRICS.values() if m.section != "comparison" and not m.name.endswith(OF_LABELS)
+    ]
+    sections: dict[Kind, list[Metric]] = {}
+    for section in get_args(Kind):
+        metrics = [m for m in metrics_listed if m.section == section]
+        if metrics:
+            sections[section] = metrics
+    return sections
 
 
 def metric_tables() -> Document:
     """Return a short table of rates, of comparisons, of the functions of each section, and of aliases."""
     sections = by_section()
     rates = [[m.name, RATES[m.name].label, RATES[m.name].formula] for m in sections.pop("rate")]
-    comparisons = [[f"RATE-{one.name}", one.formula] for one in COMPARISONS.values()]
+    comparisons = [[f"RATE-{comparison.name}", comparison.formula] for comparison in COMPARISONS.values()]
     aliases = [[m.name, f"{m.alias_of} ({m.source})"] for m in sections.pop("alias")]
     legacy = [[m.name, m.alias_of.partition("; ")[2]] for m in sections.pop("legacy")]
-    found = [
+    listed_sections = [
         _listed("rate", ["name", "of a group s", "formula"], rates),
         _listed("comparison of a rate X", ["name", "formula"], comparisons),
         *(
-            _listed(section, ["name", "range", "ideal", "formula"], list(map(_function, own)))
-            for section, own in sections.items()
+            _listed(section, ["name", "range", "ideal", "formula"], list(map(_function, parameter_section)))
+            for section, parameter_section in sections.items()
         ),
         _listed("alias", ["name", "is"], aliases),
         _listed(f"legacy, {SOURCE}", ["name", "rules"], legacy),
     ]
-    return Document("", sections=tuple(found))
+    return Document("", sections=tuple(listed_sections))
 
 
 def _listed(title: str, heads: list[str], rows: list[list[str]]) -> Section:
@@ -223,27 +227,27 @@ def metric_page(name: str) -> Document:
 
 def metric_pages() -> Document:
     """Return the page of every metric."""
-    found: list[Section] = []
+    listed_sections: list[Section] = []
     for section, metrics in by_section().items():
-        found.append(Section(section.upper(), sections=tuple(map(_metric, metrics))))
+        listed_sections.append(Section(section.upper(), sections=tuple(map(_metric, metrics))))
         if section == "rate":
-            found.append(Section("COMPARISON OF A RATE X", sections=tuple(_comparisons())))
-    return Document("", facts=HEAD, sections=tuple(found))
+            listed_sections.append(Section("COMPARISON OF A RATE X", sections=tuple(_comparisons())))
+    return Document("", facts=HEAD, sections=tuple(listed_sections))
 
 
 def _comparisons() -> Iterator[Section]:
-    for one in COMPARISONS.values():
-        low = number(one.low)
-        high = number(one.high)
-        ideal = one.ideal
-        if one.of_rate:
+    for comparison in COMPARISONS.values():
+        low = number(comparison.low)
+        high = number(comparison.high)
+        ideal = comparison.ideal
+        if comparison.of_rate:
             best = "that of the rate"
         elif ideal is None:
             best = "none"
         else:
             best = number(ideal)
-        lines = (one.formula, f"range {low} to {high}, ideal {best}", one.undefined)
-        yield Section(f"RATE-{one.name}", tuple(filter(None, lines)))
+        lines = (comparison.formula, f"range {low} to {high}, ideal {best}", comparison.undefined)
+        yield Section(f"RATE-{comparison.name}", tuple(filter(None, lines)))
 
 
 def number(value: float) -> str:
@@ -265,13 +269,13 @@ def _gate(metric: Metric) -> Iterator[str]:
     """Yield what an audit tests where its gate is the metric, if that is not whether it is at best."""
     from fairbench_cli.audit.metrics import can_decide, canonical, kind
 
-    what = {
+    problem = {
         "parts": f"{' and '.join(metric.farthest_of)}, and fails where one of these does",
         "rate": f"whether the groups have the same {metric.equal}",
         "limit": "whether it is worse than its limit",
     }
-    if metric.tested in what and kind(metric.name) == "counts" and can_decide(canonical(metric.name)):
-        yield f"a gate of an audit tests {what[metric.tested]}"
+    if metric.tested in problem and kind(metric.name) == "counts" and can_decide(canonical(metric.name)):
+        yield f"a gate of an audit tests {problem[metric.tested]}"
 
 
 def _metric(metric: Metric) -> Section:
@@ -280,9 +284,9 @@ def _metric(metric: Metric) -> Section:
     else:
         ideal = f", ideal {number(metric.ideal)}"
     if metric.on == "both":
-        on = "predictions and labels"
+        inputs = "predictions and labels"
     else:
-        on = metric.on
+        inputs = metric.on
     if metric.needs == "rows":
         needs = "the rows"
     else:
@@ -291,7 +295,7 @@ def _metric(metric: Metric) -> Section:
         *([f"is {metric.alias_of}"] if metric.alias_of else []),
         metric.formula,
         f"range {number(metric.low)} to {number(metric.high)}{ideal}; {DIRECTIONS[metric.direction]}",
-        f"needs {needs}; defined on {on}",
+        f"needs {needs}; defined on {inputs}",
         metric.undefined,
         *_gate(metric),
         f"source: {metric.source}",

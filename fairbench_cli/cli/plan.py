@@ -30,34 +30,42 @@ def plan(
     from fairbench_cli.experiment.running.run import prepare, read_shard
 
     with Activity("reading") as activity:
-        given = read_config(config, tuple(set_ or ()))
+        experiment = read_config(config, tuple(set_ or ()))
         if shard is None:
-            part = None
+            this_shard = None
         else:
-            part = read_shard(shard)
+            this_shard = read_shard(shard)
         filters = tuple(only or ())
         tell = activity.tell
-        prepared = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
-    left = prepared.left
+        prepared = prepare(
+            experiment, folder=output, data_dir=data_dir, filters=filters, shard=this_shard, tell=tell
+        )
+    repeats_left = prepared.left
     heads = ("dataset", "attribute", "technique", "classifier", "done", "to do")
-    table = plain_table("", heads, _rows(prepared, left), 4)
-    tilted = {one.name for one in prepared.datasets if one.spec.bias is None and one.network is not None}
+    table = plain_table("", heads, _rows(prepared, repeats_left), 4)
+    tilted = {
+        dataset.name
+        for dataset in prepared.datasets
+        if dataset.spec.bias is None and dataset.network is not None
+    }
     betas = list(dict.fromkeys(cell.beta for cell in prepared.selected if cell.source in tilted))
     lines = [f"β: {_listed(betas)}"] if betas else []
-    todo = sum(left.values())
+    todo = sum(repeats_left.values())
     total = prepared.size
     cells = len(prepared.distinct)
-    if part is None:
-        asked = f" = {total}"
+    if this_shard is None:
+        of_total = f" = {total}"
     else:
-        asked = f", {total} of them in shard {part}"
-    lines.append(f"{cells} cells × {given.repeats} repeats{asked}: {total - todo} done, {todo} to do")
+        of_total = f", {total} of them in shard {this_shard}"
+    lines.append(f"{cells} cells × {experiment.repeats} repeats{of_total}: {total - todo} done, {todo} to do")
     if len(prepared.selected) > cells:
         lines.append(f"{len(prepared.selected) - cells} more cells share the numbers of one of these")
-    lines.append(f"limits of a repeat: {given.limits}")
+    lines.append(f"limits of a repeat: {experiment.limits}")
     for dataset in prepared.plan.datasets:
-        if given.sample.source == "data":
-            about = f"{dataset['sample_size']} of {dataset['rows']} rows a training set, the rest a test set"
+        if experiment.sample.source == "data":
+            description = (
+                f"{dataset['sample_size']} of {dataset['rows']} rows a training set, the rest a test set"
+            )
         else:
             size = f"{dataset['sample_size']} rows a training set"
             if "worlds" in dataset:
@@ -73,8 +81,8 @@ def plan(
                 bic = f"network BIC {dataset['bic']:.3f},"
             else:
                 bic = ""
-            about = f"{bic}{arc} {size}".strip() + (f"; β is {kind}" if kind else "")
-        lines.append(f"{dataset['dataset']}: {about}")
+            description = f"{bic}{arc} {size}".strip() + (f"; β is {kind}" if kind else "")
+        lines.append(f"{dataset['dataset']}: {description}")
     kinds = kinds_of(prepared.distinct)
     seconds = estimate_of(prepared, kinds, 1).left(to_do(prepared, kinds))
     if todo and seconds is not None:
@@ -106,10 +114,10 @@ def _listed(strengths: list[float]) -> str:
     """Return strengths in words; of many the first ones and the last."""
     texts = [f"{strength:g}" for strength in strengths]
     if len(texts) > MOST_BETAS:
-        more = f", … {texts[-1]} ({len(texts)} values)"
+        ellipsis = f", … {texts[-1]} ({len(texts)} values)"
     else:
-        more = ""
-    return f"{', '.join(texts[:MOST_BETAS])}{more}"
+        ellipsis = ""
+    return f"{', '.join(texts[:MOST_BETAS])}{ellipsis}"
 
 
 def _worlds(prepared: "PreparedRun") -> list[list[str]]:
@@ -122,19 +130,19 @@ def _worlds(prepared: "PreparedRun") -> list[list[str]]:
         for world in dataset.get("worlds", ()):
             if (name, dataset["attribute"], world["world"], world["beta"]) in selected:
                 strengths.setdefault(world["world"], []).append(world)
-        for called, same in strengths.items():
+        for called, worlds_of_name in strengths.items():
             if called:
-                betas = _listed([world["beta"] for world in same])
+                betas = _listed([world["beta"] for world in worlds_of_name])
             else:
                 betas = ""
-            effect = same[-1]["words"]
-            if len(same) > 1:
-                effect = f"at {same[-1]['beta']:g}: {effect}"
+            effect = worlds_of_name[-1]["words"]
+            if len(worlds_of_name) > 1:
+                effect = f"at {worlds_of_name[-1]['beta']:g}: {effect}"
             datasets.setdefault((called or "no bias", betas, effect), []).append(name)
     return [[", ".join(dict.fromkeys(names)), *row] for row, names in datasets.items()]
 
 
-def _rows(prepared: "PreparedRun", left: dict[str, int]) -> list[list[str]]:
+def _rows(prepared: "PreparedRun", repeats_left: dict[str, int]) -> list[list[str]]:
     """Return the rows of the table of cells: data set, attribute, technique, classifier, done, to do."""
     from fairbench_cli.report.tables import classifier_label, technique_label
 
@@ -142,25 +150,26 @@ def _rows(prepared: "PreparedRun", left: dict[str, int]) -> list[list[str]]:
     labels: dict[tuple[int, int], tuple[str, str]] = {}  # cells share the objects of these two
     groups: dict[tuple[str, ...], list[Cell]] = {}
     for cell in prepared.selected:
-        both = id(cell.technique), id(cell.classifier)
-        if both not in labels and len(variants) > MOST_ROWS:
-            labels[both] = cell.technique.spec.name, cell.classifier.name
-        elif both not in labels:
-            shown = cell.describe()
-            label = technique_label(shown["intervention"], shown["parameters"], shown["include_protected"])
-            if shown["representation"] == "original":
-                label += ""
-            else:
-                label += f", {shown['representation']}"
-            labels[both] = label, classifier_label(shown["classifier"], shown["classifier_parameters"])
-        groups.setdefault((*cell.source, *labels[both]), []).append(cell)
+        variant = id(cell.technique), id(cell.classifier)
+        if variant not in labels and len(variants) > MOST_ROWS:
+            labels[variant] = cell.technique.spec.name, cell.classifier.name
+        elif variant not in labels:
+            fields = cell.describe()
+            label = technique_label(fields["intervention"], fields["parameters"], fields["include_protected"])
+            if fields["representation"] != "original":
+                label += f", {fields['representation']}"
+            labels[variant] = (
+                label,
+                classifier_label(fields["classifier"], fields["classifier_parameters"]),
+            )
+        groups.setdefault((*cell.source, *labels[variant]), []).append(cell)
     rows = []
     for (dataset, attribute, technique, classifier), cells in groups.items():
         technique += _settings(len({id(cell.technique) for cell in cells}))
         classifier += _settings(len({id(cell.classifier) for cell in cells}))
-        asked = sum(map(prepared.asked, cells))
-        to_do = sum(left[cell.key] for cell in cells)
-        rows.append([dataset, attribute, technique, classifier, str(asked - to_do), str(to_do)])
+        of_total = sum(map(prepared.asked, cells))
+        to_do = sum(repeats_left[cell.key] for cell in cells)
+        rows.append([dataset, attribute, technique, classifier, str(of_total - to_do), str(to_do)])
     return rows
 
 

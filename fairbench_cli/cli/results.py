@@ -1,5 +1,6 @@
 """``fairbench report``, ``compare`` and ``verify``: what can be done with the results of a run."""
 
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -75,8 +76,8 @@ def report(
     from fairbench_cli.report.write import redo_report
 
     if all_ and (table or versus):
-        what = f"--all shows every table, and {'--table' if table else '--versus'} some of them"
-        raise user_error(what, "give one of the two", "--all")
+        problem = f"--all shows every table, and {'--table' if table else '--versus'} some of them"
+        raise user_error(problem, "give one of the two", "--all")
     with locked_if_results(results, console.talk):
         written, damages, left_out, missing, without = redo_report(
             results, attribute or (), metric or (), versus or (), table or (), labels, compared=with_paper
@@ -154,44 +155,44 @@ def compare(
     from fairbench_cli.papers.pages import comma_separated, comparison_document, side_by_side
 
     if paper is None:
-        given = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
-        for flag, value in given.items():
+        options_given = {"--table": table, "--tolerance": tolerance, "--fail-under": fail_under}
+        for flag, value in options_given.items():
             if value is not None:
                 fix = f"add --paper {next(iter(PAPERS))}"
                 raise user_error("it is about a paper, and none is named", fix, flag)
         return _compare_runs(results, tuple(only or ()), output)
-    found = find_paper(paper)
-    if found.floors and tolerance is not None:
-        what = f"each value of {paper} has a tolerance of its own"
-        raise user_error(what, "leave --tolerance out", "--tolerance")
+    outcome = find_paper(paper)
+    if outcome.floors and tolerance is not None:
+        problem = f"each value of {paper} has a tolerance of its own"
+        raise user_error(problem, "leave --tolerance out", "--tolerance")
     if tolerance is None:
         limit = 0.05
     else:
         limit = tolerance
-    tables = tuple(one.strip() for text in table or () for one in text.split(","))
+    tables = tuple(name.strip() for name in ",".join(table).split(",")) if table else ()
     names = _names(results, alone=output is None)
     comparisons = [
-        compare_folder(folder, found, name, tables=tables, filters=tuple(only or ()))
+        compare_folder(folder, outcome, name, tables=tables, filters=tuple(only or ()))
         for folder, name in zip(results, names, strict=True)
     ]
-    console.talk_of_damage([damage for one in comparisons for damage in one.damages])
+    console.talk_of_damage(list(chain.from_iterable(comparison.damages for comparison in comparisons)))
     several = len(comparisons) > 1
-    for one, folder in zip(comparisons, results, strict=True):
+    for comparison, folder in zip(comparisons, results, strict=True):
         if output is not None and several:
-            name = f"{one.paper.name}-{one.run}"
+            name = f"{comparison.paper.name}-{comparison.run}"
         else:
-            name = one.paper.name
-        page = markdown(comparison_document(one, limit))
-        _save(output or folder / "compare", {f"{name}.csv": comma_separated(one), f"{name}.md": page})
+            name = comparison.paper.name
+        page = markdown(comparison_document(comparison, limit))
+        _save(output or folder / "compare", {f"{name}.csv": comma_separated(comparison), f"{name}.md": page})
     if several:
         together = side_by_side(comparisons, limit)
         if output is not None:
-            _save(output, {f"{found.name}.md": markdown(together)})
+            _save(output, {f"{outcome.name}.md": markdown(together)})
         console.print_document(together)
     else:
         console.print_document(comparison_document(comparisons[0], limit, brief=True))
-    enough = [_print_share(one, limit, fail_under) for one in comparisons]
-    if all(enough):
+    passes = [_print_share(comparison, limit, fail_under) for comparison in comparisons]
+    if all(passes):
         return 0
     return 1
 
@@ -212,17 +213,17 @@ def _compare_runs(folders: list[Path], filters: tuple[str, ...], output: Path | 
     from fairbench_cli.report.write import comma_separated
 
     if len(folders) != 2:
-        what = f"{format_count(len(folders), 'folder')} and no paper to compare with"
-        raise user_error(what, "give two folders, to compare them with each other, or --paper NAME")
-    first, second = folders
+        problem = f"{format_count(len(folders), 'folder')} and no paper to compare with"
+        raise user_error(problem, "give two folders, to compare them with each other, or --paper NAME")
+    folder_a, folder_b = folders
     names = _names(folders, alone=True)
-    found = compare_runs((first, second), (names[0], names[1]), filters)
-    console.talk_of_damage(found.damages)
+    outcome = compare_runs((folder_a, folder_b), (names[0], names[1]), filters)
+    console.talk_of_damage(outcome.damages)
     if output is not None:
-        table = comma_separated(found.frame, found.plan)
-        document = found.document
+        table = comma_separated(outcome.frame, outcome.plan)
+        document = outcome.document
         _save(output, {"runs.csv": table, "runs.md": markdown(document), "runs.html": html(document)})
-    console.print_document(found.console)
+    console.print_document(outcome.console)
     return 0
 
 
@@ -241,12 +242,12 @@ def _print_share(comparison: "Reproduction", tolerance: float, fail_under: float
     """Print the share within the tolerance; return whether it is enough."""
     from fairbench_cli.papers.pages import share_line
 
-    line, found = share_line(comparison, tolerance)
-    enough = fail_under is None or found >= fail_under
+    line, outcome = share_line(comparison, tolerance)
+    passes = fail_under is None or outcome >= fail_under
     if fail_under is not None:
-        line += f", {'at least' if enough else 'less than'} the {fail_under:g} asked for"
-    console.fold(line, "" if enough else "bold red")
-    return enough
+        line += f", {'at least' if passes else 'less than'} the {fail_under:g} asked for"
+    console.fold(line, "" if passes else "bold red")
+    return passes
 
 
 def verify(
@@ -282,49 +283,52 @@ def verify(
     if set_ and config is None:
         raise user_error("--set changes a config, and none is named", "add --config CONFIG", "--set")
     if config is None:
-        given = None
+        options_given = None
     else:
-        given = read_config(config, tuple(set_ or ()))
-    found = compute(
-        results, cells=cells, seed=seed, config=given, data_dir=data_dir, jobs=jobs or default_jobs()
+        options_given = read_config(config, tuple(set_ or ()))
+    outcome = compute(
+        results, cells=cells, seed=seed, config=options_given, data_dir=data_dir, jobs=jobs or default_jobs()
     )
-    for name, n in found.unnamed.items():
+    for name, n in outcome.unnamed.items():
         noun = "repeat"
         if n > 1:
             noun = "repeats"
         repeats = f"{n} finished {noun}"
         console.talk(f"{repeats} left out: {name} is no code of fairbench's; name its config: --config")
-    for line in _lines(found):
+    for line in _lines(outcome):
         console.say(line)
-    if found.good:
+    if outcome.good:
         return 0
     return 1
 
 
-def _lines(found: "Verification") -> list[str]:
+def _lines(outcome: "Verification") -> list[str]:
     """Return the lines on what differs, what has changed and, last, how many are the same."""
-    n = len(found.recomputed)
-    different = found.different
+    n = len(outcome.recomputed)
+    different = outcome.different
     lines = []
-    for one in different[:REPEATS_SHOWN]:
-        lines.append(_name(one))
-        lines += [f"  {difference}" for difference in one.differences[:FIELDS_SHOWN]]
-        if len(one.differences) > FIELDS_SHOWN:
-            lines.append(f"  and {len(one.differences) - FIELDS_SHOWN} more fields")
+    for comparison in different[:REPEATS_SHOWN]:
+        lines.append(_name(comparison))
+        lines += [f"  {difference}" for difference in comparison.differences[:FIELDS_SHOWN]]
+        if len(comparison.differences) > FIELDS_SHOWN:
+            lines.append(f"  and {len(comparison.differences) - FIELDS_SHOWN} more fields")
     if len(different) > REPEATS_SHOWN:
         lines.append(f"and {len(different) - REPEATS_SHOWN} more repeats")
-    lines += [f"changed since: {change}" for change in found.changes]
-    lines += found.reasons
-    same = f"{n - len(different)} of {n} are the same, bit for bit"
-    return [*lines, f"{same} (of {found.finished} finished repeats, picked by --seed {found.seed})"]
+    lines += [f"changed since: {change}" for change in outcome.changes]
+    lines += outcome.reasons
+    agreement = f"{n - len(different)} of {n} are the same, bit for bit"
+    return [
+        *lines,
+        f"{agreement} (of {outcome.finished} finished repeats, picked by --seed {outcome.seed})",
+    ]
 
 
-def _name(one: "Recomputed") -> str:
+def _name(comparison: "Recomputed") -> str:
     from fairbench_cli.experiment.plan import CELL_COLUMNS
 
-    cell = one.cell.describe()
-    named = [f"{key}={cell[key]}" for key in CELL_COLUMNS if cell[key] != ""]
+    cell = comparison.cell.describe()
+    cell_fields = [f"{key}={cell[key]}" for key in CELL_COLUMNS if cell[key] != ""]
     parameters = [
         f"{key}={cell[key]}" for key in ("parameters", "classifier_parameters") if cell[key] != "{}"
     ]
-    return f"{', '.join([*named, *parameters])}, repeat {one.record.repeat}:"
+    return f"{', '.join([*cell_fields, *parameters])}, repeat {comparison.record.repeat}:"

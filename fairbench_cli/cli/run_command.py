@@ -61,14 +61,14 @@ def run(
 
     start = time.monotonic()
     if shard is None:
-        part = None
+        shard_part = None
     else:
-        part = read_shard(shard)
+        shard_part = read_shard(shard)
     address = _address(backend, scheduler, jobs)
-    given = read_config(config, tuple(set_ or ()))
-    local = LocalPool(given, jobs or default_jobs(), talk)
-    chosen = local if address is None else cluster_at(address, given, talk)
-    with stoppable() as stopped, chosen as pool, ExitStack() as held:
+    config_read = read_config(config, tuple(set_ or ()))
+    local = LocalPool(config_read, jobs or default_jobs(), talk)
+    chosen = local if address is None else cluster_at(address, config_read, talk)
+    with stoppable() as stopped, chosen as pool, ExitStack() as locks:
         from fairbench_cli.papers.pages import with_paper
         from fairbench_cli.report.write import write_report  # pandas, while the workers load what they need
 
@@ -78,34 +78,38 @@ def run(
             else:
                 tell = reading.enter_context(Activity("reading")).tell
             filters = tuple(only or ())
-            checked = prepare(given, folder=output, data_dir=data_dir, filters=filters, shard=part, tell=tell)
-        prepared = held.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
+            checked = prepare(
+                config_read, folder=output, data_dir=data_dir, filters=filters, shard=shard_part, tell=tell
+            )
+        prepared = locks.enter_context(working_in(checked, mix_versions=mix_versions, warn=talk))
         local.log = prepared.folder / LOG
         count = pool.jobs
         todo = prepared.n_left
         if not quiet:
-            if part is None:
-                of = ""
+            if shard_part is None:
+                in_shard = ""
             else:
-                of = f" in shard {part}"
+                in_shard = f" in shard {shard_part}"
             workers = format_count(count, "worker")
-            talk(f"{prepared.size} repeats{of}: {prepared.size - todo} done, {todo} to do, {workers}")
+            talk(f"{prepared.size} repeats{in_shard}: {prepared.size - todo} done, {todo} to do, {workers}")
             for line in bias_lines(prepared):
                 talk(line)
         finished = _compute(prepared, pool, quiet)
         ignore_endings()  # what follows takes seconds, and no result should be without its files
-        left = prepared.n_left
-        known = prepared.plan.held(prepared.records)
-        if part is None and (finished or known):  # of a part, or of nothing, they would be no whole ones
-            write_manifest(prepared, jobs=count, computed=todo - left, start=start)
+        n_left = prepared.n_left
+        stored_repeats = prepared.plan.held(prepared.records)
+        if shard_part is None and (
+            finished or stored_repeats
+        ):  # of a part, or of nothing, they would be no whole ones
+            write_manifest(prepared, jobs=count, computed=todo - n_left, start=start)
             written = write_report(prepared.folder, prepared.plan, prepared.records, compared=with_paper)
         if not finished:
             again = shlex.join(["fairbench", *sys.argv[1:]])
-            talk(f"interrupted; {left} repeats left. Go on with:\n  {again}")
+            talk(f"interrupted; {n_left} repeats left. Go on with:\n  {again}")
             return 128 + stopped[0]
         took = in_words(time.monotonic() - start)
-        if not quiet and part is not None:
-            talk(f"{prepared.folder}/journal/: shard {part} ({took})")
+        if not quiet and shard_part is not None:
+            talk(f"{prepared.folder}/journal/: shard {shard_part} ({took})")
             talk(f"when all shards are done: fairbench report {shlex.quote(str(prepared.folder))}")
         elif not quiet:
             print_report(written, tables=all_, folder=prepared.folder, time=took)

@@ -39,11 +39,12 @@ def simulate(
     make_output_folder(folder)
     spoke = start
 
-    def listen(done: int, of: int) -> None:
+    def listen(n_done: int, n_total: int) -> None:
         nonlocal spoke
         if time.monotonic() - spoke >= SECONDS_BETWEEN_LINES:
             spoke = time.monotonic()
-            talk(f"{done}/{of} settings, about {in_words((spoke - start) / done * (of - done))} left")
+            seconds_left = (spoke - start) / n_done * (n_total - n_done)
+            talk(f"{n_done}/{n_total} settings, about {in_words(seconds_left)} left")
 
     frame = run_all(simulation, listen)
     write_simulation(folder, simulation, frame)

@@ -62,8 +62,8 @@ def close_streams(sink: Sink | None, code: int) -> int:
     if sink is not None and sink.failure is not None and sink.failure.errno not in LEFT:
         from fairbench_cli.base.errors import Problem
 
-        what = f"cannot write the output: {sink.failure.strerror}"
-        sys.stderr.write(f"{Problem(what, 'send it elsewhere')}\n")
+        problem = f"cannot write the output: {sink.failure.strerror}"
+        sys.stderr.write(f"{Problem(problem, 'send it elsewhere')}\n")
         code = 2
     sys.stderr.flush()
     return code

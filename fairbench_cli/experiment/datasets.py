@@ -299,7 +299,7 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
     betas = [one for one in config.sample.beta if one]
     for world in worlds:
         before = len(problems)
-        for mechanism, place in zip(world.at(SOME).mechanisms, world.places, strict=True):
+        for mechanism, place in zip(world.cell_world(SOME).mechanisms, world.key_paths, strict=True):
             own = mechanism.build(MECHANISMS)
             found = [*own.check(data)]
             if mechanism.name == "omission":
@@ -318,7 +318,7 @@ def _check_bias(prepared: PreparedDataset, worlds: Iterable[WorldSpec], config: 
             try:
                 built_world(prepared, one, network)
             except UserError as error:
-                where = config.where(*world.places[0])
+                where = config.where(*world.key_paths[0])
                 called = f"{prepared.card.name}: {one}"
                 problems += [Problem(f"{called}: {p.what}", p.fix, where) for p in error.problems]
     if problems:

@@ -402,7 +402,7 @@ def write_plan(folder: Path, plan: RunPlan) -> None:
     cells = plan.cells
     if not plan.has_worlds:
         cells = [{name: value for name, value in cell.items() if name != "world"} for cell in cells]
-    data = {"config": plan.config.plain(), "datasets": plan.datasets, "cells": cells}
+    data = {"config": plan.config.to_config(), "datasets": plan.datasets, "cells": cells}
     write_json(folder / FILE, add_checksum(data))
 
 

@@ -245,7 +245,7 @@ def _deterministic(trial: Trial) -> None:
 
 def _fresh_process(trial: Trial) -> None:
     more = {"include_protected": trial.include_protected, "representation": trial.representation}
-    entry = trial.spec.plain(**({} if trial.kind is CLASSIFIERS else more))
+    entry = trial.spec.to_config(**({} if trial.kind is CLASSIFIERS else more))
     text = json.dumps([trial.kind.name, entry])
     code = "import sys; from fairbench_cli.experiment.trial import answer_of; print(answer_of(sys.argv[1]))"
     path = os.pathsep.join(part for part in sys.path if part)
@@ -405,7 +405,7 @@ def find_components(entry: Any) -> list[Trial]:
     UserError
         When it is neither, or listing what is wrong with it.
     """
-    name, _ = components.named(entry)
+    name, _ = components.split_name(entry)
     if name is None:
         what = "that is no entry of a config"
         raise UserError(Problem(what, "write NAME, or 'NAME: {parameter: value}' in quotes"))

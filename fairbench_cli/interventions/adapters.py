@@ -73,8 +73,8 @@ def fault(thing: Any) -> tuple[str, str] | None:
         return None
     if callable(getattr(thing, "predict", None)) or callable(getattr(thing, "build", None)):
         return "is a classifier, not a technique", "name it under `classifiers`"
-    what = "is neither a technique, with fit(train, classifier, rng), nor of a library that is known"
-    return what, "see docs/extending.md"
+    problem = "is neither a technique, with fit(train, classifier, rng), nor of a library that is known"
+    return problem, "see docs/extending.md"
 
 
 def filled(thing: Any) -> frozenset[str]:
@@ -95,16 +95,16 @@ def make(thing: Any, parameters: Mapping[str, Any]) -> Any:
     if is_technique(thing):
         return thing(**parameters)
     options = {name: value for name, value in parameters.items() if name in options_of(thing)}
-    others = {name: value for name, value in parameters.items() if name not in options}
+    constructor_parameters = {name: value for name, value in parameters.items() if name not in options}
     # A function without a parameter that an adapter gives may return a technique.
-    needs_more = FILLED & set(signature_parameters(thing)) - set(others)
+    needs_more = FILLED & set(signature_parameters(thing)) - set(constructor_parameters)
     if not isinstance(thing, type) and not options and not needs_more:
-        made = thing(**others)
-        if is_technique(made):
-            return made
-        if not takes(type(made)):
-            raise TypeError(f"returned {type(made).__name__}, which has no fit(train, classifier, rng)")
-    return adapt(thing, others, options)
+        instance = thing(**constructor_parameters)
+        if is_technique(instance):
+            return instance
+        if not takes(type(instance)):
+            raise TypeError(f"returned {type(instance).__name__}, which has no fit(train, classifier, rng)")
+    return adapt(thing, constructor_parameters, options)
 
 
 def shape_of(thing: Any) -> Shape | None:
@@ -113,17 +113,20 @@ def shape_of(thing: Any) -> Shape | None:
     roots = {base.__module__.partition(".")[0] for base in kind.__mro__}
     fit = getattr(kind, "fit", None)
     predicts = hasattr(kind, "predict")
-    parts = [] if isinstance(thing, type) else list(getattr(thing, "__dict__", {}).values())
+    attributes = [] if isinstance(thing, type) else list(getattr(thing, "__dict__", {}).values())
     if (
         "prot_attr" in signature_parameters(kind)
         or "aif360" in roots
-        or any(hasattr(part, "prot_attr") for part in parts)
+        or any(hasattr(attribute, "prot_attr") for attribute in attributes)
     ):
         if predicts or hasattr(kind, "fit_transform"):
             return "group-index"
         return None
     parameters = signature_parameters(fit)
-    passes_on = any(one.kind is one.VAR_KEYWORD for one in parameters.values()) and "fairlearn" in roots
+    passes_on = (
+        any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        and "fairlearn" in roots
+    )
     if predicts and ("sensitive_features" in parameters or passes_on):
         return "sensitive-features"
     if fit is not None and hasattr(kind, "transform") and not predicts:
@@ -195,9 +198,9 @@ class Adapted:
         ValueError
             When a function returns an object of no known shape.
         """
-        for what, values in (("outcome", train.y), ("group", train.s)):
+        for column, values in (("outcome", train.y), ("group", train.s)):
             if len(np.unique(values)) == 1:
-                return Fitted(classifier.fit(train), "noop", f"only one {what} has rows")
+                return Fitted(classifier.fit(train), "noop", f"only one {column} has rows")
         options = {name: default for name, (_, default) in ADAPTER_OPTIONS.items()} | dict(self.options)
         seed = int(rng.integers(2**32))
         job = foreign.Job(
@@ -232,18 +235,21 @@ def adapt(
     """
     if not takes(thing):
         raise ValueError(UNKNOWN)
-    own = signature_parameters(thing)
-    open_ended = any(one.kind is one.VAR_KEYWORD for one in own.values())
-    for name in () if open_ended else set(parameters) - set(own):
-        raise ValueError(f'it has no parameter "{name}": {suggest(name, own)}')
-    for name, one in own.items():
-        optional = one.default is not one.empty or one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    accepted = signature_parameters(thing)
+    open_ended = any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values())
+    for name in () if open_ended else set(parameters) - set(accepted):
+        raise ValueError(f'it has no parameter "{name}": {suggest(name, accepted)}')
+    for name, parameter in accepted.items():
+        optional = parameter.default is not parameter.empty or parameter.kind in (
+            parameter.VAR_POSITIONAL,
+            parameter.VAR_KEYWORD,
+        )
         if not optional and name not in {*parameters, *FILLED}:
             raise ValueError(f'it needs the parameter "{name}"')
     for name, value in (options or {}).items():
         if name not in options_of(thing) and value != ADAPTER_OPTIONS[name][1]:
             raise ValueError(f"{name} has no effect on it")
-    if "sensitive_feature_ids" in own and (options or {}).get("encoding") == "frame":
+    if "sensitive_feature_ids" in accepted and (options or {}).get("encoding") == "frame":
         raise ValueError("it finds the group by the position of a column, and a frame has names")
     for value in parameters.values():
         resolved(thing, value)
@@ -260,11 +266,11 @@ def missing_requirement(component: Any) -> tuple[str, str] | None:
     if not package:
         return None
     try:
-        found = version(package)
+        installed = version(package)
     except PackageNotFoundError:
         return f"needs {package}", f'pip install "fairbench-cli[{package}]"'
-    if _release(found) < _release(least):
-        return f"needs {package} {least}, this is {found}", f'pip install -U "fairbench-cli[{package}]"'
+    if _release(installed) < _release(least):
+        return f"needs {package} {least}, this is {installed}", f'pip install -U "fairbench-cli[{package}]"'
     return None
 
 
@@ -274,4 +280,4 @@ def _release(text: str) -> tuple[int, ...]:
     >>> _release("0.15.0"), _release("0.13")
     ((0, 15), (0, 13))
     """
-    return tuple(int(part) for part in text.split(".")[:2])
+    return tuple(int(number) for number in text.split(".")[:2])

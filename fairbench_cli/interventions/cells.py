@@ -46,10 +46,10 @@ def balanced_rows(sample: Sample, rows: Rows, n: int, rng: np.random.Generator) 
     """
     drawn = []
     for i, cell in enumerate(CELLS):
-        own = rows[(sample.s[rows] == cell[0]) & (sample.y[rows] == cell[1])]
-        if not len(own):
+        cell_rows = rows[(sample.s[rows] == cell[0]) & (sample.y[rows] == cell[1])]
+        if not len(cell_rows):
             raise Infeasible(f"empty cell {NAMES[cell]}: nothing to draw balanced rows from")
-        drawn.append(rng.choice(own, n // len(CELLS) + (i < n % len(CELLS))))
+        drawn.append(rng.choice(cell_rows, n // len(CELLS) + (i < n % len(CELLS))))
     return np.concatenate(drawn)
 
 
@@ -103,8 +103,8 @@ def require_no_weights(sample: Sample) -> None:
 def require_both_groups(sample: Sample) -> None:
     """Raise `Infeasible` if a group has no rows, or none with a weight."""
     mass = weight_sums(sample).sum(axis=1)
-    for name, own in zip(("deprived", "favoured"), mass, strict=True):
-        if not own > 0:
+    for name, weight in zip(("deprived", "favoured"), mass, strict=True):
+        if not weight > 0:
             raise Infeasible(f"the {name} group has no training rows")
 
 
@@ -139,9 +139,9 @@ def divide_rows(train: Sample, fraction: float) -> tuple[Sample, Sample]:
     fraction : float in (0, 1)
         Share of validation rows.
     """
-    place = np.random.default_rng(SEED).permutation(len(train))
+    order = np.random.default_rng(SEED).permutation(len(train))
     chosen = np.zeros(len(train), dtype=bool)
     for cell in CELLS:
         rows = rows_of(train, cell)
-        chosen[rows[np.argsort(place[rows])][: round(fraction * len(rows))]] = True
+        chosen[rows[np.argsort(order[rows])][: round(fraction * len(rows))]] = True
     return train.take(np.flatnonzero(~chosen)), train.take(np.flatnonzero(chosen))

@@ -91,7 +91,7 @@ def minimise_limited(limited: Limited, start: Solution) -> Solution:
         missed = _missed(limited, point)
         gap = float(point.slack @ point.z)
         size = max(1.0, problem.value(point.w, rows.times(point.w)))  # more if far-out rows or weights rule
-        residual = max(*(float(np.abs(part).max()) for part in missed), gap) / size
+        residual = max(*(float(np.abs(residuals).max()) for residuals in missed), gap) / size
         since += 1
         if residual < 0.5 * lowest:
             since = 0
@@ -145,11 +145,11 @@ def _moved(limited: Limited, point: _Point, missed: tuple[Floats, Floats, Floats
         return _Point(step, slack, z, multiplier - weight * off_equality)
 
     product = point.slack * point.z
-    plain = newton(product)
-    tried = point.plus(_longest(point, plain), plain)
+    affine = newton(product)
+    tried = point.plus(_longest(point, affine), affine)
     mean = gap / len(product)
     centre = mean * (float(tried.slack @ tried.z) / max(gap, 1e-300)) ** 3
-    step = newton(product - centre + plain.slack * plain.z)
+    step = newton(product - centre + affine.slack * affine.z)
     return point.plus(0.99 * _longest(point, step), step)
 
 
@@ -259,21 +259,21 @@ def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[
     """
     least = trade.free.value
     highest = abs(trade.covariance)
-    here = least_loss(trade, 0.0)
+    solution = least_loss(trade, 0.0)
     c = 0.0
     if relative:
-        gamma *= here.value / max(least, 1e-300) - 1
+        gamma *= solution.value / max(least, 1e-300) - 1
     target = (1 + gamma) * least
-    if gamma == 0 or here is trade.free:
+    if gamma == 0 or solution is trade.free:
         return trade.free, highest, gamma
-    if target >= here.value:
-        return here, c, gamma
+    if target >= solution.value:
+        return solution, c, gamma
     low = 0.0
     high = highest
     for _ in range(MOST_SOLUTIONS):
-        root = np.sqrt(max(here.value - least, 0.0))
+        root = np.sqrt(max(solution.value - least, 0.0))
         if root:
-            slope = abs(here.multiplier) / (2 * root)
+            slope = abs(solution.multiplier) / (2 * root)
         else:
             slope = 0.0
         if slope:
@@ -283,11 +283,13 @@ def least_covariance(trade: Tradeoff, gamma: float, *, relative: bool) -> tuple[
         if not low < guess < high:
             guess = (low + high) / 2
         c = float(guess)
-        here = minimise(trade.problem, here.w, trade.a, float(np.copysign(c, trade.covariance)), here.steps)
-        low, high = (c, high) if here.value > target else (low, c)
-        if abs(here.value - target) <= 1e-10 * target or high - low <= 1e-12 * highest:
+        solution = minimise(
+            trade.problem, solution.w, trade.a, float(np.copysign(c, trade.covariance)), solution.steps
+        )
+        low, high = (c, high) if solution.value > target else (low, c)
+        if abs(solution.value - target) <= 1e-10 * target or high - low <= 1e-12 * highest:
             break
-    return here, c, gamma
+    return solution, c, gamma
 
 
 def nearest_without_covariance(trade: Tradeoff, gamma: float, start: Floats) -> Solution:
@@ -310,19 +312,19 @@ def nearest_without_covariance(trade: Tradeoff, gamma: float, start: Floats) -> 
     projected = start - trade.a * (float(trade.a @ start) / float(trade.a @ trade.a))
     if problem.value(projected, problem.rows.times(projected)) <= target:
         return Solution(projected, 0.0, trade.free.steps)
-    last = least_loss(trade, 0.0)
+    nearest = least_loss(trade, 0.0)
 
     def above(log_pull: float) -> float:
-        nonlocal last
+        nonlocal nearest
         pulled = replace(problem, towards=start, pull=float(np.exp(log_pull)))
-        last = minimise(pulled, last.w, trade.a, 0.0, last.steps)
-        return problem.value(last.w, problem.rows.times(last.w)) - target
+        nearest = minimise(pulled, nearest.w, trade.a, 0.0, nearest.steps)
+        return problem.value(nearest.w, problem.rows.times(nearest.w)) - target
 
     low = np.log(SLACKEST)
     high = np.log(STIFFEST)
     if above(low) < 0 < above(high):
         above(float(scipy.optimize.brentq(above, low, high, xtol=1e-8)))
-    return last
+    return nearest
 
 
 def limits(trade: Tradeoff, gamma: float) -> tuple[Floats, Floats]:
@@ -340,11 +342,11 @@ def limits(trade: Tradeoff, gamma: float) -> tuple[Floats, Floats]:
     rows = trade.problem.rows
     signs = trade.problem.signs
     d = rows.times(trade.free.w)
-    kept = (d > 0) & (rows.s == 1)
-    turned = np.where(kept, 1.0, signs)
+    is_kept = (d > 0) & (rows.s == 1)
+    turned = np.where(is_kept, 1.0, signs)
     z = np.maximum((1 + gamma) * np.logaddexp(0, -signs * d), 1e-300)
     # log(exp(z) − 1) is z + log(1 − exp(−z)): no overflow.
-    bounds = np.where(kept, MARGIN, -(z + np.log(-np.expm1(-z))))
+    bounds = np.where(is_kept, MARGIN, -(z + np.log(-np.expm1(-z))))
     return turned, np.minimum(bounds, turned * d - MARGIN)
 
 
@@ -379,7 +381,7 @@ def covariance_within(trade: Tradeoff, turned: Floats, bounds: Floats) -> float 
     """
     side = trade.a * np.sign(trade.covariance)
     within = diags_array(turned) @ trade.problem.rows.matrix()
-    found = scipy.optimize.linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
+    optimum = scipy.optimize.linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
         side,
         A_ub=-vstack([within, csr_array(side[np.newaxis])]),
         b_ub=-np.append(bounds, 0.0),
@@ -387,8 +389,8 @@ def covariance_within(trade: Tradeoff, turned: Floats, bounds: Floats) -> float 
         method="highs-ds",
         options={"maxiter": MOST_ITERATIONS},
     )
-    if found.status == 0:
-        return max(float(found.fun), 0.0)
+    if optimum.status == 0:
+        return max(float(optimum.fun), 0.0)
     return None
 
 
@@ -484,8 +486,8 @@ class ZafarDI:
         if len(set(rows.s.tolist())) == 1:
             facts = _di_facts(trade, trade.free.w) | trade.free.facts
             return Fitted(LinearModel(design, trade.free.w), "noop", "only one group has rows", facts)
-        solution, more = self._solve(trade, rng)
-        facts = _di_facts(trade, solution.w) | more
+        solution, solver_facts = self._solve(trade, rng)
+        facts = _di_facts(trade, solution.w) | solver_facts
         trouble = logistic.quasi_separation(facts["largest_decision"]) or solution.trouble
         if not trouble and solution.residual > logistic.OPTIMAL:
             trouble = "the optimum was not reached"

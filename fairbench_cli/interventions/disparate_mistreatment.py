@@ -84,9 +84,9 @@ def smooth(
             while size > 1e-6:
                 enough = cost + 1e-4 * size * fall + 1e-14
                 trial = w + size * step
-                reached, over = _cost(problem, trial, h, threshold, penalty)
+                reached, trial_excess = _cost(problem, trial, h, threshold, penalty)
                 if reached > enough:
-                    trial = trial + back @ over
+                    trial = trial + back @ trial_excess
                     reached, _ = _cost(problem, trial, h, threshold, penalty)
                 if reached <= enough:
                     break
@@ -119,10 +119,10 @@ def _multipliers(s: Floats, f: Floats, threshold: float) -> Floats:
     for chosen in product((0.0, 1.0, -1.0), repeat=len(f)):
         sides = np.array(chosen)
         met = sides != 0
-        found = np.zeros(len(f))
-        found[met] = np.linalg.lstsq(s[np.ix_(met, met)], (f - threshold * sides)[met], rcond=1e-12)[0]
-        if (found * sides >= 0).all() and (np.abs(f - s @ found) <= threshold + 1e-12).all():
-            return found
+        multipliers = np.zeros(len(f))
+        multipliers[met] = np.linalg.lstsq(s[np.ix_(met, met)], (f - threshold * sides)[met], rcond=1e-12)[0]
+        if (multipliers * sides >= 0).all() and (np.abs(f - s @ multipliers) <= threshold + 1e-12).all():
+            return multipliers
     return np.asarray(np.linalg.lstsq(s, f - threshold * np.sign(f), rcond=1e-12)[0])
 
 
@@ -177,7 +177,7 @@ def polish(
             reach = np.sqrt(np.einsum("ij,ij->i", z, z))
             g = t.T @ problem.gradient(w, d)
         near = np.flatnonzero((np.abs(d) <= radius * reach) | (side == 0))
-        p, end, inside = _walked(problem, near, z, g, d, side, radius, threshold)
+        p, end, inside = active_set_step(problem, near, z, g, d, side, radius, threshold)
         predicted = -(g @ p + 0.5 * p @ p)
         length = float(np.linalg.norm(p))
         w_trial = w + t @ p
@@ -186,8 +186,8 @@ def polish(
         if predicted <= 1e-15 * max(1.0, value):
             return w, step
         # Where the Hessian is nearly singular, rounding alone can leave the threshold.
-        kept = bool(np.abs(problem.disparities(d_trial)).max() <= threshold + 1e-9)
-        fresh = kept and float(predicted) > 0 and value - value_trial >= 0.1 * float(predicted)
+        within = bool(np.abs(problem.disparities(d_trial)).max() <= threshold + 1e-9)
+        fresh = within and float(predicted) > 0 and value - value_trial >= 0.1 * float(predicted)
         if not fresh:
             if radius < 1e-10:
                 return w, step
@@ -202,7 +202,7 @@ def polish(
     return w, most
 
 
-def _walked(
+def active_set_step(
     problem: Mistreatment,
     near: Rows,
     z: Floats,
@@ -229,18 +229,18 @@ def _walked(
     p = np.zeros(len(g))
     slopes = {1: up, -1: down, 0: np.zeros_like(up)}
 
-    def turn(i: int, to: int) -> None:
+    def turn(i: int, new_side: int) -> None:
         """Put a pattern on another side."""
         nonlocal rows
-        rows = rows + np.outer(slopes[to][:, i] - slopes[int(side[i])][:, i], z[i])
-        side[i] = to
+        rows = rows + np.outer(slopes[new_side][:, i] - slopes[int(side[i])][:, i], z[i])
+        side[i] = new_side
 
     active = np.abs(f) >= threshold - EXACT
     kinked = (up != 0).any(axis=0) | (down != 0).any(axis=0)
     idle = 0
     for _ in range(3 * (PATIENCE + len(g))):
-        held = np.flatnonzero(side == 0)
-        fixed = np.vstack([rows[active], z[held]])
+        on_kink = np.flatnonzero(side == 0)
+        fixed = np.vstack([rows[active], z[on_kink]])
         slope = g + p
         multipliers, e = _projected(fixed, slope)
         if np.linalg.norm(e) <= 1e-11 * max(1.0, float(np.linalg.norm(slope))):
@@ -254,13 +254,13 @@ def _walked(
                 active = active & ~wrong
                 continue
             nu = multipliers[active.sum() :]
-            over = nu - lam @ up[:, held]
-            under = lam @ down[:, held] - nu
-            worst = np.maximum(over, under)
+            above = nu - lam @ up[:, on_kink]
+            below = lam @ down[:, on_kink] - nu
+            worst = np.maximum(above, below)
             if not len(worst) or worst.max() <= 1e-12:
                 return p, side, True
             i = int(np.argmax(worst))
-            turn(int(held[i]), 1 if over[i] >= under[i] else -1)
+            turn(int(on_kink[i]), 1 if above[i] >= below[i] else -1)
             continue
         change = z @ e
         # Patterns in the span of those held stay where they are, whatever the rounding says.
@@ -304,14 +304,14 @@ def _projected(fixed: Floats, slope: Floats) -> tuple[Floats, Floats]:
     """Return the multipliers m of least ‖slope + m·fixed‖, and minus what then remains of the slope."""
     if len(fixed) > fixed.shape[1]:
         values, vectors = np.linalg.eigh(fixed.T @ fixed)
-        kept = values > 1e-12 * values[-1]
-        basis = vectors[:, kept]
-        solve = fixed @ (basis / values[kept])
+        is_large = values > 1e-12 * values[-1]
+        basis = vectors[:, is_large]
+        solve = fixed @ (basis / values[is_large])
         multipliers = np.zeros(len(fixed))
         for _ in range(3):  # normal equations square the condition number: refine
             multipliers = multipliers - solve @ (basis.T @ (slope + multipliers @ fixed))
-        rest: Floats = slope - basis @ (basis.T @ slope)
-        return multipliers, -(rest - basis @ (basis.T @ rest))
+        residual: Floats = slope - basis @ (basis.T @ slope)
+        return multipliers, -(residual - basis @ (basis.T @ residual))
     try:
         factor = cho_factor(fixed @ fixed.T)
         multipliers = np.zeros(len(fixed))
@@ -333,26 +333,26 @@ def direct(problem: Mistreatment, start: Floats, threshold: float) -> Solution:
     """
     flat = constant(problem, threshold)
     stop, steps = smooth(problem, start, threshold)
-    w, further = _polished(problem, stop, threshold)
+    w, polish_steps = _polished(problem, stop, threshold)
     residual = kkt(problem, w, threshold)
     if residual > OPTIMAL:
-        stop, more = smooth(problem, w, threshold, ROUNDINGS[1:])
+        stop, extra_steps = smooth(problem, w, threshold, ROUNDINGS[1:])
         again, yet_further = _polished(problem, stop, threshold)
-        left = kkt(problem, again, threshold)
-        steps = steps + more
-        further = further + yet_further
-        if left < residual:
+        new_residual = kkt(problem, again, threshold)
+        steps = steps + extra_steps
+        polish_steps = polish_steps + yet_further
+        if new_residual < residual:
             w = again
-            residual = left
+            residual = new_residual
     if _loss(problem, w) > _loss(problem, flat):
-        w, more = polish(problem, flat, threshold, FAR)
+        w, extra_steps = polish(problem, flat, threshold, FAR)
         residual = kkt(problem, w, threshold)
-        further = further + more
+        polish_steps = polish_steps + extra_steps
     if residual <= OPTIMAL:
         trouble = ""
     else:
         trouble = "no local minimum was reached"
-    return Solution(w, residual, steps, trouble, polishing=further)
+    return Solution(w, residual, steps, trouble, polishing=polish_steps)
 
 
 def _polished(problem: Mistreatment, near: Floats, threshold: float) -> tuple[Floats, int]:
@@ -390,15 +390,15 @@ class Whitened:
 
     problem: Mistreatment
     t: Floats
-    _last: tuple[bytes, Floats, Floats] = field(default=(b"", np.empty(0), np.empty(0)), init=False)
+    _last_point: tuple[bytes, Floats, Floats] = field(default=(b"", np.empty(0), np.empty(0)), init=False)
 
-    def at(self, v: Floats) -> tuple[Floats, Floats]:
+    def weights_and_decision(self, v: Floats) -> tuple[Floats, Floats]:
         """Return w and d = x·w at v."""
         key = v.tobytes()
-        if key != self._last[0]:
+        if key != self._last_point[0]:
             w = self.t @ v
-            self._last = (key, w, self.problem.x @ w)
-        return self._last[1:]
+            self._last_point = (key, w, self.problem.x @ w)
+        return self._last_point[1:]
 
     def back(self, w: Floats) -> Floats:
         """Return v at w."""
@@ -406,11 +406,11 @@ class Whitened:
 
     def loss(self, v: Floats) -> float:
         """Return ℓ at v."""
-        return self.problem.loss(*self.at(v))
+        return self.problem.loss(*self.weights_and_decision(v))
 
     def gradient(self, v: Floats) -> Floats:
         """Return the gradient of ℓ in v."""
-        return self.problem.gradient(*self.at(v)) @ self.t
+        return self.problem.gradient(*self.weights_and_decision(v)) @ self.t
 
     def rows(self, slopes: Floats) -> Floats:
         """Return gradients in v, shape (constraints, width), from slopes in each pattern's d."""
@@ -447,7 +447,7 @@ def ccp(problem: Mistreatment, start: Floats, threshold: float) -> tuple[Floats,
     before = np.inf
     slack = np.inf
     for rounds in range(1, ROUNDS + 1):
-        side = side_of(white.at(v)[1])
+        side = side_of(white.weights_and_decision(v)[1])
         tangents = white.rows(np.vstack([_slopes(concave, side), -_slopes(convex, side)]))
         v, slack = _convex(white, v, threshold, tau, tangents, (convex, concave))
         cost = white.loss(v) + tau * slack
@@ -458,20 +458,25 @@ def ccp(problem: Mistreatment, start: Floats, threshold: float) -> tuple[Floats,
     return white.t @ v, ROUNDS, False
 
 
-def _slopes(part: Slopes, side: Labels) -> Floats:
-    return np.where(side > 0, part[0], part[1])
+def _slopes(slopes: Slopes, side: Labels) -> Floats:
+    return np.where(side > 0, slopes[0], slopes[1])
 
 
 def _convex(
-    white: Whitened, v: Floats, threshold: float, tau: float, tangents: Floats, parts: tuple[Slopes, Slopes]
+    white: Whitened,
+    v: Floats,
+    threshold: float,
+    tau: float,
+    tangents: Floats,
+    gradients: tuple[Slopes, Slopes],
 ) -> tuple[Floats, float]:
     """Return the v of least ℓ + τ Σ slack in one round, and the sum of slacks that v needs."""
-    convex, concave = parts
+    convex, concave = gradients
     width = len(v)
     count = len(tangents)
 
     def excess(v: Floats) -> Floats:
-        d = white.at(v)[1]
+        d = white.weights_and_decision(v)[1]
         above = np.maximum(d, 0.0)
         below = np.minimum(d, 0.0)
         curved = np.concatenate(
@@ -480,22 +485,22 @@ def _convex(
         return curved + tangents @ v - threshold
 
     def excess_rows(v: Floats) -> Floats:
-        side = side_of(white.at(v)[1])
+        side = side_of(white.weights_and_decision(v)[1])
         return white.rows(np.vstack([_slopes(convex, side), -_slopes(concave, side)])) + tangents
 
     limits: Any = {
         "type": "ineq",
-        "fun": lambda both: both[width:] - excess(both[:width]),
-        "jac": lambda both: np.hstack([-excess_rows(both[:width]), np.eye(count)]),
+        "fun": lambda v_and_slack: v_and_slack[width:] - excess(v_and_slack[:width]),
+        "jac": lambda v_and_slack: np.hstack([-excess_rows(v_and_slack[:width]), np.eye(count)]),
     }
 
-    def cost(both: Floats) -> float:
-        return white.loss(both[:width]) + tau * float(both[width:].sum())
+    def cost(v_and_slack: Floats) -> float:
+        return white.loss(v_and_slack[:width]) + tau * float(v_and_slack[width:].sum())
 
-    def slope(both: Floats) -> Floats:
-        return np.concatenate([white.gradient(both[:width]), np.full(count, tau)])
+    def slope(v_and_slack: Floats) -> Floats:
+        return np.concatenate([white.gradient(v_and_slack[:width]), np.full(count, tau)])
 
-    found = scipy.optimize.minimize(
+    optimum = scipy.optimize.minimize(
         cost,
         np.concatenate([v, np.maximum(excess(v), 0.0)]),
         jac=slope,
@@ -504,7 +509,7 @@ def _convex(
         constraints=[limits],
         options={"ftol": FTOL, "maxiter": MOST_CCP_STEPS},
     )
-    end = np.asarray(found.x[:width])
+    end = np.asarray(optimum.x[:width])
     if not np.isfinite(end).all():
         end = v
     return end, float(np.maximum(excess(end), 0.0).sum())
@@ -574,8 +579,8 @@ class ZafarDM:
         )
         free = logistic.minimise(Logistic(rows, self.l2), np.zeros(rows.width)).w
         before = stated.disparities(stated.x @ free)
-        needed = bool((np.abs(before) > self.threshold).any())
-        if needed:
+        is_unfair = bool((np.abs(before) > self.threshold).any())
+        if is_unfair:
             if self.solver == "direct":
                 solve = direct
             else:
@@ -600,7 +605,7 @@ class ZafarDM:
             if rate not in rates
         ]
         troubles += filter(None, (solution.trouble, logistic.quasi_separation(facts["largest_decision"])))
-        return settled(model, facts, degraded="; ".join(troubles), noop="" if needed else FREE)
+        return settled(model, facts, degraded="; ".join(troubles), noop="" if is_unfair else FREE)
 
 
 def _dm_facts(stated: Mistreatment, total: float, free: Floats, solution: Solution) -> dict[str, float | int]:

@@ -74,8 +74,8 @@ class Prototypes:
     @property
     def flat(self) -> Floats:
         """All of it as one vector."""
-        parts = [self.w, self.v.ravel()]
-        return np.concatenate(parts if self.alpha is None else [*parts, self.alpha.ravel()])
+        arrays = [self.w, self.v.ravel()]
+        return np.concatenate(arrays if self.alpha is None else [*arrays, self.alpha.ravel()])
 
     def unflatten(self, flat: Floats) -> "Prototypes":
         """Return the prototypes that a vector stands for, of the shapes of these."""
@@ -127,7 +127,7 @@ class PrototypeObjective:
     distance: Distance = "squared"
     reduction: Reduction = "mean"
 
-    def evaluate(self, at: Prototypes, smoothing: float = 0.0) -> tuple[Terms, Prototypes]:
+    def evaluate(self, prototypes: Prototypes, smoothing: float = 0.0) -> tuple[Terms, Prototypes]:
         """Return the objective and its gradient, shaped as the prototypes are.
 
         Parameters
@@ -137,7 +137,7 @@ class PrototypeObjective:
         smoothing : float
             μ in √(δ² + μ²), which stands for |δ| in L_z; 0 for |δ| itself, whose slope at 0 is taken as 0.
         """
-        k, width = at.v.shape
+        k, width = prototypes.v.shape
         totals = [float(rows.r.sum()) for rows in self.groups]
         if self.reduction == "sum":
             per_y = 1.0
@@ -148,53 +148,55 @@ class PrototypeObjective:
         else:
             per_z = 1.0
         per_x = [1 / (total * width) if self.reduction == "aif360" else per_y for total in totals]
-        near = [nearness(rows, at, s, self.distance) for s, rows in enumerate(self.groups)]
+        near = [nearness(rows, prototypes, s, self.distance) for s, rows in enumerate(self.groups)]
 
         delta = near[1][0].T @ self.groups[1].r / totals[1] - near[0][0].T @ self.groups[0].r / totals[0]
         size = np.sqrt(delta**2 + smoothing**2)
         l_x = l_y = 0.0
-        gram = at.v @ at.v.T
+        gram = prototypes.v @ prototypes.v.T
         g_w = np.zeros(k)
-        g_v = np.zeros_like(at.v)
-        if at.alpha is None:
+        g_v = np.zeros_like(prototypes.v)
+        if prototypes.alpha is None:
             g_alpha = None
         else:
-            g_alpha = np.zeros_like(at.alpha)
+            g_alpha = np.zeros_like(prototypes.alpha)
         slope_z = self.a_z * per_z * np.divide(delta, size, out=np.zeros(k), where=size > 0)
         for s, (rows, (m, d, products)) in enumerate(zip(self.groups, near, strict=True)):
             r = rows.r
             along = m @ gram
             l_x += per_x[s] * float(r @ (rows.squares + (m * (along - 2 * products)).sum(axis=1)))
-            y_hat = m @ at.w
-            kept = np.clip(y_hat, CLIP, 1 - CLIP)
-            l_y -= per_y * float(r @ np.where(rows.y == 1, np.log(kept), np.log1p(-kept)))
-            slope_y = np.where(kept == y_hat, (1 - rows.y) / (1 - kept) - rows.y / kept, 0.0)
+            y_hat = m @ prototypes.w
+            clipped = np.clip(y_hat, CLIP, 1 - CLIP)
+            l_y -= per_y * float(r @ np.where(rows.y == 1, np.log(clipped), np.log1p(-clipped)))
+            slope_y = np.where(clipped == y_hat, (1 - rows.y) / (1 - clipped) - rows.y / clipped, 0.0)
             slope_y *= self.a_y * per_y * r
             g_w += m.T @ slope_y
 
             c = 2 * self.a_x * per_x[s]
-            t = c * r[:, None] * (along - products) + slope_y[:, None] * at.w
+            t = c * r[:, None] * (along - products) + slope_y[:, None] * prototypes.w
             t += (1 if s else -1) / totals[s] * r[:, None] * slope_z
             q = -m * (t - (m * t).sum(axis=1, keepdims=True))  # by d
             if self.distance == "euclidean":
                 q *= np.divide(0.5, d, out=np.zeros_like(q), where=d > 0)  # by d²
             weighted = r[:, None] * m
-            both = np.asarray(rows.x.T @ np.hstack([weighted, q]))
-            m_x = both[:, :k].T
-            q_x = both[:, k:].T
+            products_by_column = np.asarray(rows.x.T @ np.hstack([weighted, q]))
+            m_x = products_by_column[:, :k].T
+            q_x = products_by_column[:, k:].T
             mass = q.sum(axis=0)
-            toward = q_x - mass[:, None] * at.v
-            g_v += c * (weighted.T @ m @ at.v - m_x)
-            g_v -= 2 * (toward if at.alpha is None else at.alpha[s] * toward)
+            toward = q_x - mass[:, None] * prototypes.v
+            g_v += c * (weighted.T @ m @ prototypes.v - m_x)
+            g_v -= 2 * (toward if prototypes.alpha is None else prototypes.alpha[s] * toward)
             if g_alpha is not None:
                 squares = np.asarray(rows.squared.T @ q.sum(axis=1))
-                g_alpha[s] = squares - 2 * (q_x * at.v).sum(axis=0) + mass @ at.v**2
+                g_alpha[s] = squares - 2 * (q_x * prototypes.v).sum(axis=0) + mass @ prototypes.v**2
         l_z = per_z * float(size.sum())
         value = self.a_x * l_x + self.a_y * l_y + self.a_z * l_z
         return Terms(l_x, l_y, l_z, value), Prototypes(g_w, g_v, g_alpha)
 
 
-def nearness(rows: GroupRows, at: Prototypes, s: int, distance: Distance) -> tuple[Floats, Floats, Floats]:
+def nearness(
+    rows: GroupRows, prototypes: Prototypes, s: int, distance: Distance
+) -> tuple[Floats, Floats, Floats]:
     """Return how near a group's rows are to the prototypes: M, the distances d and the products x · v.
 
     Each of shape (rows, K). Never makes an array of rows × prototypes × columns.
@@ -210,13 +212,13 @@ def nearness(rows: GroupRows, at: Prototypes, s: int, distance: Distance) -> tup
     distance : {"squared", "euclidean"}
         See `PrototypeObjective`.
     """
-    products = np.asarray(rows.x @ at.v.T)
-    if at.alpha is None:
-        d = rows.squares[:, None] - 2 * products + (at.v**2).sum(axis=1)
+    products = np.asarray(rows.x @ prototypes.v.T)
+    if prototypes.alpha is None:
+        d = rows.squares[:, None] - 2 * products + (prototypes.v**2).sum(axis=1)
     else:
-        alpha = at.alpha[s]
-        cross = np.asarray(rows.x @ (alpha * at.v).T)
-        d = np.asarray(rows.squared @ alpha)[:, None] - 2 * cross + at.v**2 @ alpha
+        alpha = prototypes.alpha[s]
+        cross = np.asarray(rows.x @ (alpha * prototypes.v).T)
+        d = np.asarray(rows.squared @ alpha)[:, None] - 2 * cross + prototypes.v**2 @ alpha
     d = np.maximum(d, 0)
     if distance == "euclidean":
         d = np.sqrt(d)
@@ -262,10 +264,10 @@ def minimise(
 
     flat = start.flat
     for mu in smoothing:
-        found: Any = scipy.optimize.minimize(
+        optimum: Any = scipy.optimize.minimize(
             value_and_gradient, flat, (mu,), "L-BFGS-B", jac=True, bounds=bounds, options=options
         )
-        flat = found.x
+        flat = optimum.x
     return start.unflatten(flat)
 
 
@@ -339,9 +341,9 @@ class FairRepresentations:
         smoothing = SMOOTHING if self.a_z > 0 else (0.0,)
         ends = []
         for _ in range(self.restarts):
-            at = start(groups, self.prototypes, self.column_weights, rng)
-            ends.append(minimise(objective, at, self.iterations, smoothing))
-        values = [objective.evaluate(at)[0].value for at in ends]
+            beginning = start(groups, self.prototypes, self.column_weights, rng)
+            ends.append(minimise(objective, beginning, self.iterations, smoothing))
+        values = [objective.evaluate(end)[0].value for end in ends]
         best = ends[int(np.argmin(values))]
         terms = objective.evaluate(best)[0]
         model = Represented(design, best, self.distance)
@@ -401,7 +403,7 @@ class Represented:
     """
 
     design: Design
-    at: Prototypes
+    prototypes: Prototypes
     distance: Distance
 
     def mixtures(self, sample: Sample) -> Floats:
@@ -413,12 +415,12 @@ class Represented:
             When a feature is missing, or has other levels than in training.
         """
         x = csr_array(self.design.transform(sample.features))
-        mixtures = np.empty((len(sample), len(self.at.w)))
+        mixtures = np.empty((len(sample), len(self.prototypes.w)))
         for s in (0, 1):
-            own = np.flatnonzero(sample.s == s)
-            if len(own):
-                rows = GroupRows(x[own], np.zeros(len(own)), np.ones(len(own)))
-                mixtures[own] = nearness(rows, self.at, s, self.distance)[0]
+            rows_of_group = np.flatnonzero(sample.s == s)
+            if len(rows_of_group):
+                rows = GroupRows(x[rows_of_group], np.zeros(len(rows_of_group)), np.ones(len(rows_of_group)))
+                mixtures[rows_of_group] = nearness(rows, self.prototypes, s, self.distance)[0]
         return mixtures
 
     def predict(self, sample: Sample) -> Labels:
@@ -427,4 +429,4 @@ class Represented:
 
     def predict_proba(self, sample: Sample) -> Floats:
         """Return each row's score, shape (rows,), the mixture of predictions; raises as `mixtures`."""
-        return np.asarray(np.einsum("ij,j->i", self.mixtures(sample), self.at.w))
+        return np.asarray(np.einsum("ij,j->i", self.mixtures(sample), self.prototypes.w))

@@ -219,10 +219,10 @@ class CorrelationRemover:
         return _adapted(self, preprocessing.CorrelationRemover).fit(train, classifier, rng)
 
 
-def _adapted(technique: Any, thing: type, **named: Any) -> Adapted:
+def _adapted(technique: Any, thing: type, **parameters: Any) -> Adapted:
     """Return a technique of a class of fairlearn: with the parameters named, and those of the same name."""
     options = {name: value for name, value in vars(technique).items() if name in ADAPTER_OPTIONS}
-    return Adapted(thing, fits(thing, vars(technique)) | named, options)
+    return Adapted(thing, fits(thing, vars(technique)) | parameters, options)
 
 
 def _moment(constraint: Constraint) -> str:

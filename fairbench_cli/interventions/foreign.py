@@ -53,7 +53,7 @@ class LibraryRows:
 
     encoder: Encoder
     groups: Groups
-    known: frozenset[int]
+    trained_groups: frozenset[int]
 
     def matrix(self, sample: Sample) -> Any:
         """Return the features, dense, shape (rows, width)."""
@@ -81,7 +81,7 @@ class LibraryRows:
     def require_known(self, sample: Sample) -> None:
         """Raise `Infeasible` if there are rows of a group that had none in training."""
         codes, names = groups_of(sample, self.groups)
-        new = sorted(set(np.unique(codes).tolist()) - self.known)
+        new = sorted(set(np.unique(codes).tolist()) - self.trained_groups)
         if new:
             listed = ", ".join(names[g] for g in new)
             raise Infeasible(f"no training rows of {listed}, which it is to decide on")
@@ -89,9 +89,11 @@ class LibraryRows:
     def require_both_labels(self, validation: Sample) -> None:
         """Raise `Infeasible` unless every group with training rows has validation rows with either label."""
         codes, names = groups_of(validation, self.groups)
-        few = [names[g] for g in sorted(self.known) if len(np.unique(validation.y[codes == g])) < 2]
-        if few:
-            raise Infeasible(f"the validation rows of {', '.join(few)} have fewer than two labels")
+        one_label = [
+            names[g] for g in sorted(self.trained_groups) if len(np.unique(validation.y[codes == g])) < 2
+        ]
+        if one_label:
+            raise Infeasible(f"the validation rows of {', '.join(one_label)} have fewer than two labels")
 
 
 def each_group_first(codes: NDArray[Any]) -> NDArray[np.intp]:
@@ -150,19 +152,19 @@ def weights_for(method: Any, weights: Floats | None) -> dict[str, Floats]:
     """
     if weights is None:
         return {}
-    given = fits(method, {"sample_weight": weights})
-    if not given:
+    keywords = fits(method, {"sample_weight": weights})
+    if not keywords:
         raise Infeasible("the training rows have weights, and this technique takes none")
-    return given
+    return keywords
 
 
-def favourable(both: Any) -> Floats:
+def favourable(probabilities: Any) -> Floats:
     """Return the probability of the label 1 from those of 0 and 1, shape (rows, 2), or from itself alone.
 
     >>> favourable([[0.25, 0.75]]).tolist()
     [0.75]
     """
-    values = np.asarray(both, dtype=np.float64)
+    values = np.asarray(probabilities, dtype=np.float64)
     if values.ndim == 1:
         return values
     return values[:, -1]
@@ -197,9 +199,9 @@ def resolved(thing: Any, value: Any) -> Any:
 
 def _classes(thing: type) -> Iterator[tuple[str, type]]:
     """Yield the public classes of a class's module and of the packages around it, its own the last."""
-    parts = thing.__module__.split(".")
-    for end in range(1, len(parts) + 1):
-        module = sys.modules.get(".".join(parts[:end]))
+    packages = thing.__module__.split(".")
+    for end in range(1, len(packages) + 1):
+        module = sys.modules.get(".".join(packages[:end]))
         for name, value in list(vars(module).items()) if module is not None else []:
             if inspect.isclass(value) and not name.startswith("_"):
                 yield name, value
@@ -260,7 +262,7 @@ class Job:
         codes, _ = groups_of(self.train, self.groups)
         return LibraryRows(encoder, self.groups, frozenset(np.unique(codes).tolist()))
 
-    def construct(self, rows: LibraryRows, **more: Any) -> Any:
+    def construct(self, rows: LibraryRows, **keywords: Any) -> Any:
         """Return a new object: given the classifier, seed and attribute, and `more`, where it takes them.
 
         The user's parameters go before these.
@@ -273,10 +275,12 @@ class Job:
         else:
             level_counts = None
         estimator = MatrixClassifier(self.classifier, level_counts, self.train.favourable_first)
-        known = {"estimator": estimator, "base_estimator": estimator, "prot_attr": self.train.attribute}
-        known |= {"random_state": self.seed} | more
-        given = {name: resolved(self.thing, copy.deepcopy(value)) for name, value in self.parameters.items()}
-        return self.thing(**(fits(self.thing, known) | given))
+        defaults = {"estimator": estimator, "base_estimator": estimator, "prot_attr": self.train.attribute}
+        defaults |= {"random_state": self.seed} | keywords
+        parameters = {
+            name: resolved(self.thing, copy.deepcopy(value)) for name, value in self.parameters.items()
+        }
+        return self.thing(**(fits(self.thing, defaults) | parameters))
 
     @property
     def takes_classifier(self) -> bool:
@@ -349,15 +353,15 @@ class ForeignModel:
         """Return the output of a method of the object for the favourable label, shape (rows,)."""
         return favourable(self._call(method, sample)).reshape(-1)
 
-    def gives(self, method: str, few: Sample) -> bool:
+    def gives(self, method: str, example_rows: Sample) -> bool:
         """Return whether a method gives numbers from 0 to 1, as asked for a few training rows."""
         try:
-            values = self.favourable(method, few)
+            values = self.favourable(method, example_rows)
         except (AttributeError, TypeError, ValueError, KeyError, IndexError, Infeasible):
             return False
-        return values.shape == (len(few),) and bool(((values > -1e-9) & (values < 1 + 1e-9)).all())
+        return values.shape == (len(example_rows),) and bool(((values > -1e-9) & (values < 1 + 1e-9)).all())
 
-    def given(self, sample: Sample) -> Any:
+    def input_of(self, sample: Sample) -> Any:
         """Return the features, or the probabilities of its classifier, as the object takes them."""
         if self.classifier is not None:
             p = self.classifier.predict_proba(sample)
@@ -376,11 +380,11 @@ class ForeignModel:
         if self.needs_group:
             self.rows.require_known(sample)
         method = getattr(self.thing, name)
-        more = (
+        keywords = (
             {} if self.indexed else {"sensitive_features": self.rows.group(sample), "random_state": self.seed}
         )
         with seeded(self.seed):
-            return method(self.given(sample), **fits(method, more))
+            return method(self.input_of(sample), **fits(method, keywords))
 
 
 DRAWN = "its decisions are counted as drawn: it gives no probability of them"
@@ -399,8 +403,8 @@ def fitted(model: Predictor, thing: Any, trouble: str = "") -> Fitted:
     """
     require_solution(thing)
     reasons = "; ".join(filter(None, (not_converged(thing), trouble)))
-    found = {name: getattr(thing, key) for name, key in FACTS.items() if hasattr(thing, key)}
-    facts = {name: np.asarray(value).item() for name, value in found.items()}
+    facts_as_stored = {name: getattr(thing, key) for name, key in FACTS.items() if hasattr(thing, key)}
+    facts = {name: np.asarray(value).item() for name, value in facts_as_stored.items()}
     if hasattr(thing, "predictors_"):
         weights = getattr(thing, "weights_", None)
         facts["models"] = len(thing.predictors_) if weights is None else int((np.asarray(weights) > 0).sum())
@@ -447,17 +451,19 @@ def fit_sensitive(job: Job) -> Fitted:
     thing = job.construct(rows, prefit=True, predict_method="predict_proba")
     weights_for(thing.fit, train.weights)
     if getattr(thing, "prefit", False):
-        others, train = divide_rows(train, job.validation)
+        fit_rows, train = divide_rows(train, job.validation)
         rows.require_both_labels(train)
         with seeded(job.seed):
-            thing.estimator.fit(rows.matrix(others), others.y.astype(np.int64))
+            thing.estimator.fit(rows.matrix(fit_rows), fit_rows.y.astype(np.int64))
     train = train.take(each_group_first(groups_of(train, job.groups)[0]))
-    more = weights_for(thing.fit, train.weights) | {"sensitive_features": rows.group(train)}
+    keywords = weights_for(thing.fit, train.weights) | {"sensitive_features": rows.group(train)}
     with seeded(job.seed):
-        thing.fit(rows.matrix(train), train.y.astype(np.int64), **more)
+        thing.fit(rows.matrix(train), train.y.astype(np.int64), **keywords)
     model = ForeignModel(thing, rows, job.seed)
-    few = train.take(np.arange(min(2, len(train))))
-    chance, score = (name if model.gives(name, few) else "" for name in ("_pmf_predict", "predict_proba"))
+    example_rows = train.take(np.arange(min(2, len(train))))
+    chance, score = (
+        name if model.gives(name, example_rows) else "" for name in ("_pmf_predict", "predict_proba")
+    )
     parameters = signature_parameters(thing.predict)
     if not chance and "random_state" in parameters:
         trouble = DRAWN
@@ -524,10 +530,10 @@ def post_processes(thing: Any) -> bool:
 def _weighted(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
     """Weight the training rows as an object does, and fit the classifier to them."""
     train = job.train
-    given = weights_for(thing.fit_transform, train.weights)
+    keywords = weights_for(thing.fit_transform, train.weights)
     frame = indexed_frame(train, rows.matrix(train))
     with seeded(job.seed):
-        _, weights = thing.fit_transform(frame, indexed_labels(train), **given)
+        _, weights = thing.fit_transform(frame, indexed_labels(train), **keywords)
     weights = np.asarray(weights, dtype=np.float64)
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError("it gives weights that are negative or not finite")
@@ -539,24 +545,24 @@ def _weighted(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
 def _post(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
     """Fit the classifier to some of the training rows, and the object to its probabilities of the others."""
     weights_for(thing.fit, job.train.weights)
-    others, validation = divide_rows(job.train, job.validation)
+    fit_rows, validation = divide_rows(job.train, job.validation)
     rows.require_both_labels(validation)
-    classifier = job.classifier.fit(others)
+    classifier = job.classifier.fit(fit_rows)
     model = ForeignModel(thing, rows, job.seed, indexed=True, classifier=classifier, needs_group=True)
-    more = fits(thing.fit, CODING) or {key: CODING[key] for key in ("pos_label", "priv_group")}
-    more |= weights_for(thing.fit, validation.weights)
+    keywords = fits(thing.fit, CODING) or {key: CODING[key] for key in ("pos_label", "priv_group")}
+    keywords |= weights_for(thing.fit, validation.weights)
     with seeded(job.seed):
-        thing.fit(model.given(validation), indexed_labels(validation), **more)
+        thing.fit(model.input_of(validation), indexed_labels(validation), **keywords)
     return fitted(model, thing)
 
 
 def _model(job: Job, thing: Any, rows: LibraryRows) -> Fitted:
     """Fit an object that trains a model."""
     train = job.train
-    more = fits(thing.fit, {"priv_group": 1}) | weights_for(thing.fit, train.weights)
+    keywords = fits(thing.fit, {"priv_group": 1}) | weights_for(thing.fit, train.weights)
     model = ForeignModel(thing, rows, job.seed, indexed=True)
     with seeded(job.seed):
-        thing.fit(model.given(train), indexed_labels(train), **more)
+        thing.fit(model.input_of(train), indexed_labels(train), **keywords)
     if hasattr(getattr(thing, "model_", None), "_pmf_predict"):
         model = replace(model, chance="predict_proba")
     elif hasattr(thing, "predict_proba"):
@@ -594,13 +600,13 @@ def fit_transformer(job: Job) -> Fitted:
         needs_group=drops or "sensitive_features" in signature_parameters(thing.transform),
         seed=job.seed,
     )
-    given = {"y": train.y.astype(np.int64), "sensitive_features": rows.group(train)}
-    more = fits(thing.fit, given) | weights
+    label_and_group = {"y": train.y.astype(np.int64), "sensitive_features": rows.group(train)}
+    keywords = fits(thing.fit, label_and_group) | weights
     with seeded(job.seed):
         if hasattr(thing, "fit_transform"):
-            X = model.matrix(train, thing.fit_transform(model.given(train), **more))
+            X = model.matrix(train, thing.fit_transform(model.input_of(train), **keywords))
         else:
-            thing.fit(model.given(train), **more)
+            thing.fit(model.input_of(train), **keywords)
             X = model.transformed(train)
         model.estimator.fit(X, train.y, train.weights)
     return fitted(model, thing)
@@ -662,19 +668,21 @@ class TransformedModel:
         """Return the transformed rows of a sample, shape (rows, width); raises as `predict`."""
         if self.needs_group:
             self.rows.require_known(sample)
-        more = fits(self.thing.transform, {"sensitive_features": self.rows.group(sample)})
-        return self.matrix(sample, self.thing.transform(self.given(sample), **more))
+        keywords = fits(self.thing.transform, {"sensitive_features": self.rows.group(sample)})
+        return self.matrix(sample, self.thing.transform(self.input_of(sample), **keywords))
 
-    def given(self, sample: Sample) -> Any:
+    def input_of(self, sample: Sample) -> Any:
         """Return the input of the pre-processor: the features, and the group where it drops that."""
         X = self.rows.matrix(sample)
         if self.means is None:
             return X
         return np.column_stack([X, self.rows.indicators(sample) - self.means])
 
-    def matrix(self, sample: Sample, made: Any) -> Floats:
+    def matrix(self, sample: Sample, transformed: Any) -> Floats:
         """Return the classifier's matrix, from what the pre-processor made of a sample's rows."""
-        X = np.asarray(made.toarray() if hasattr(made, "toarray") else made, dtype=np.float64)
+        X = np.asarray(
+            transformed.toarray() if hasattr(transformed, "toarray") else transformed, dtype=np.float64
+        )
         if X.shape[:1] != (len(sample),) or X.ndim != 2 or not np.isfinite(X).all():
             raise ValueError("a pre-processor must return a finite number for each row and column it leaves")
         if self.seen:

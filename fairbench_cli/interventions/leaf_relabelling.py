@@ -138,13 +138,13 @@ def _best_split(
     best = _Split()
     for j, column in enumerate(table.columns):
         levels = len(column.levels)
-        place = table.codes[rows, j].astype(np.intp) * 4 + cell[rows]
-        counts = np.bincount(place, weights[rows], levels * 4).reshape(levels, 2, 2)
+        codes = table.codes[rows, j].astype(np.intp) * 4 + cell[rows]
+        counts = np.bincount(codes, weights[rows], levels * 4).reshape(levels, 2, 2)
         cuts = np.array([-1])
         if column.kind == "number":
             cuts = np.flatnonzero(counts.sum(axis=(1, 2)) > 0)[:-1]
-            left = counts.cumsum(axis=0)[cuts]
-            branches = np.stack([left, counts.sum(axis=0) - left], axis=1)
+            left_counts = counts.cumsum(axis=0)[cuts]
+            branches = np.stack([left_counts, counts.sum(axis=0) - left_counts], axis=1)
         else:
             branches = counts[np.newaxis]
         value = split_values(branches, criterion)
@@ -153,16 +153,16 @@ def _best_split(
             allowed &= information_gains(branches)[0] >= LEAST_OF_RATIO
         value = np.where(allowed & (value > LEAST), value, 0.0)
         if len(value):
-            at = int(value.argmax())
+            best_index = int(value.argmax())
         else:
-            at = -1
-        if at >= 0 and value[at] > best.value + LEAST:
-            cut = int(cuts[at])
+            best_index = -1
+        if best_index >= 0 and value[best_index] > best.value + LEAST:
+            cut = int(cuts[best_index])
             if cut >= 0:
                 threshold = column.values[cut]
             else:
                 threshold = np.nan
-            best = _Split(float(value[at]), j, branches.shape[1], cut, threshold)
+            best = _Split(float(value[best_index]), j, branches.shape[1], cut, threshold)
     return best
 
 
@@ -226,13 +226,13 @@ def leaves_of(counts: NDArray[Any], labels: Sequence[int]) -> Leaves:
     of_label = cells.sum(axis=1)
     leaf = np.arange(len(cells))
     label = np.array(labels, dtype=np.intp)
-    right = of_label[leaf, label]
+    n_right = of_label[leaf, label]
     wrong = of_label[leaf, 1 - label]
     return Leaves(
         tuple(np.where(label == 1, shares, -shares)),
-        tuple(right - wrong),
+        tuple(n_right - wrong),
         sum(shares[label == 1], Fraction(0)),
-        sum(right, Fraction(0)),
+        sum(n_right, Fraction(0)),
         (n0, n1),
     )
 
@@ -266,13 +266,13 @@ def without_needless(leaves: Leaves, chosen: Sequence[int], epsilon: float) -> l
 
     Leaves whose relabelling adds accuracy stay.
     """
-    kept = list(chosen)
+    remaining_leaves = list(chosen)
     remaining = leaves.discrimination - sum(leaves.gain[leaf] for leaf in chosen)
     for leaf in sorted(chosen, key=lambda leaf: (-leaves.cost[leaf], leaf)):
         if leaves.cost[leaf] >= 0 and remaining + leaves.gain[leaf] <= leaves.allowed(epsilon):
-            kept.remove(leaf)
+            remaining_leaves.remove(leaf)
             remaining += leaves.gain[leaf]
-    return kept
+    return remaining_leaves
 
 
 def optimal(leaves: Leaves, epsilon: float) -> list[int]:
@@ -294,26 +294,26 @@ def optimal(leaves: Leaves, epsilon: float) -> list[int]:
     free = [leaf for leaf, gain in enumerate(leaves.gain) if gain > 0 and leaves.cost[leaf] <= 0]
     need -= sum(leaves.gain[leaf] for leaf in free)
     dear = [leaf for leaf, gain in enumerate(leaves.gain) if gain > 0 and leaves.cost[leaf] > 0]
-    known = without_needless(leaves, greedy(leaves, epsilon), epsilon)
-    size = 1 + int(sum(max(leaves.cost[leaf], Fraction(0)) for leaf in known))
+    greedy_leaves = without_needless(leaves, greedy(leaves, epsilon), epsilon)
+    size = 1 + int(sum(max(leaves.cost[leaf], Fraction(0)) for leaf in greedy_leaves))
     if len(dear) * size > MOST_CELLS:
         raise ValueError(
             f"solver optimal would need a table of {len(dear)} leaves × {size} rows: take solver greedy, "
             "or a larger min_leaf"
         )
     most = np.zeros(size, dtype=np.int64)  # discrimination lowered at each cost, at most
-    taken = np.zeros((len(dear), size), dtype=bool)
+    is_relabelled = np.zeros((len(dear), size), dtype=bool)
     for j, leaf in enumerate(dear):
         cost = int(leaves.cost[leaf])
         gain = int(leaves.gain[leaf])
         if cost < size:
             better = most[: size - cost] + gain
-            taken[j, cost:] = better > most[cost:]
+            is_relabelled[j, cost:] = better > most[cost:]
             most[cost:] = np.maximum(most[cost:], better)
     cost = int(np.argmax(np.array([Fraction(int(value)) >= need for value in most])))
     chosen = free
     for j in reversed(range(len(dear))):
-        if taken[j, cost]:
+        if is_relabelled[j, cost]:
             chosen.append(dear[j])
             cost -= int(leaves.cost[dear[j]])
     return sorted(without_needless(leaves, chosen, epsilon))
@@ -375,8 +375,8 @@ class LeafRelabelling:
             min_leaf = self.min_leaf or 20.0
             model = grow(train, self.criterion, min_leaf, include_protected=protected)
         nodes, leaf = np.unique(nodes_of(model, train), return_inverse=True)
-        place = leaf * 4 + train.s * 2 + train.y
-        counts = np.bincount(place, train.weights, 4 * len(nodes)).reshape(-1, 2, 2)
+        codes = leaf * 4 + train.s * 2 + train.y
+        counts = np.bincount(codes, train.weights, 4 * len(nodes)).reshape(-1, 2, 2)
         labels = np.zeros(len(nodes), dtype=np.int8)
         labels[leaf] = model.predict(train)
         leaves = leaves_of(counts, labels.tolist())
@@ -419,12 +419,12 @@ def nodes_of(model: Model, sample: Sample) -> NDArray[np.int64]:
         return np.zeros(len(sample), dtype=np.int64)
     apply: Any = getattr(model.estimator, "apply", None)
     if apply is None:
-        found = None
+        leaves = None
     else:
-        found = np.asarray(apply(model.encoder.transform(sample.features)))
-    if found is None or found.shape != (len(sample),):
+        leaves = np.asarray(apply(model.encoder.transform(sample.features)))
+    if leaves is None or leaves.shape != (len(sample),):
         raise Infeasible("the classifier is not one tree: take c45 or tree")
-    return found.astype(np.int64)
+    return leaves.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,24 +82,24 @@ class TrainingRows:
         product[np.ix_(self.number_places, self.number_places)] = square
         for j, (codes, start, size) in enumerate(self.blocks):
             block = slice(start, start + size)
-            for place, weighted in zip(self.number_places, scaled, strict=True):
-                product[place, block] = product[block, place] = np.bincount(codes, weighted, size)
+            for position, weighted in zip(self.number_places, scaled, strict=True):
+                product[position, block] = product[block, position] = np.bincount(codes, weighted, size)
             product[range(start, start + size), range(start, start + size)] = np.bincount(codes, v, size)
-            for others, other_start, other_size in self.blocks[j + 1 :]:
-                joint = np.bincount(codes * other_size + others, v, size * other_size)
-                other = slice(other_start, other_start + other_size)
-                product[block, other] = joint.reshape(size, other_size)
-                product[other, block] = product[block, other].T
+            for other_codes, other_start, other_size in self.blocks[j + 1 :]:
+                joint = np.bincount(codes * other_size + other_codes, v, size * other_size)
+                other_block = slice(other_start, other_start + other_size)
+                product[block, other_block] = joint.reshape(size, other_size)
+                product[other_block, block] = product[block, other_block].T
         return product
 
     def matrix(self) -> csr_array[np.float64]:
         """Return X itself, shape (rows, width)."""
-        each = np.arange(len(self.y))
-        i = np.concatenate([np.repeat(each, self.numbers.shape[1]), *(each for _ in self.blocks)])
-        places = (codes + start for codes, start, _ in self.blocks)
-        j = np.concatenate([np.tile(self.number_places, len(each)), *places])
-        entries = np.concatenate([self.numbers.ravel(), np.ones(len(each) * len(self.blocks))])
-        return csr_array((entries, (i, j)), shape=(len(each), self.width))
+        rows = np.arange(len(self.y))
+        i = np.concatenate([np.repeat(rows, self.numbers.shape[1]), *(rows for _ in self.blocks)])
+        columns = (codes + start for codes, start, _ in self.blocks)
+        j = np.concatenate([np.tile(self.number_places, len(rows)), *columns])
+        entries = np.concatenate([self.numbers.ravel(), np.ones(len(rows) * len(self.blocks))])
+        return csr_array((entries, (i, j)), shape=(len(rows), self.width))
 
 
 def training_rows(sample: Sample, design: Design) -> TrainingRows:
@@ -108,10 +108,12 @@ def training_rows(sample: Sample, design: Design) -> TrainingRows:
         weights = np.ones(len(sample))
     else:
         weights = sample.weights
-    kept = np.flatnonzero(weights > 0)
+    weighted_rows = np.flatnonzero(weights > 0)
     codes = sample.features.codes[:, [sample.features.index(column.name) for column in design.columns]]
-    first, group = distinct_rows(codes[kept], sample.s[kept] * 2 + sample.y[kept])
-    rows = kept[first]
+    first_rows, group = distinct_rows(
+        codes[weighted_rows], sample.s[weighted_rows] * 2 + sample.y[weighted_rows]
+    )
+    rows = weighted_rows[first_rows]
     numbers = []
     number_places = []
     blocks = []
@@ -133,7 +135,7 @@ def training_rows(sample: Sample, design: Design) -> TrainingRows:
         tuple(blocks),
         sample.y[rows],
         sample.s[rows],
-        np.bincount(group, weights[kept]) / total,
+        np.bincount(group, weights[weighted_rows]) / total,
         total,
     )
 
@@ -275,7 +277,7 @@ def minimise(
         w = _onto(problem, start, a, level)
     d = problem.rows.times(w)
     value = problem.value(w, d)
-    taken = 0
+    n_steps = 0
     multiplier = 0.0
     while True:
         gradient = problem.gradient(w, d)
@@ -288,7 +290,7 @@ def minimise(
             residual = float(np.abs(gradient + multiplier * a).max())
         else:
             residual = float(np.abs(gradient).max())
-        if residual <= TOLERANCE or taken == MOST_STEPS:
+        if residual <= TOLERANCE or n_steps == MOST_STEPS:
             break
         along = problem.rows.times(step)
         fall = float(gradient @ step)
@@ -297,13 +299,13 @@ def minimise(
         if moved is None:
             break
         ((w, d), value) = moved
-        taken = taken + 1
-    return Solution(w, residual, steps + taken, value=value, multiplier=multiplier)
+        n_steps = n_steps + 1
+    return Solution(w, residual, steps + n_steps, value=value, multiplier=multiplier)
 
 
 def armijo(
     f: Callable[..., float],
-    at: Sequence[Floats],
+    point: Sequence[Floats],
     step: Sequence[Floats],
     value: float,
     fall: float,
@@ -314,7 +316,7 @@ def armijo(
     Parameters
     ----------
     f : callable
-        Takes as many arrays as `at` and `step` have.
+        Takes as many arrays as `point` and `step` have.
     value, fall : float
         f at the start, and its derivative along the step.
     hair : float
@@ -322,7 +324,7 @@ def armijo(
     """
     size = 1.0
     while size > 1e-12:
-        moved = tuple(start + size * along for start, along in zip(at, step, strict=True))
+        moved = tuple(start + size * along for start, along in zip(point, step, strict=True))
         trial = f(*moved)
         if trial <= value + 1e-4 * size * fall + hair:
             return moved, trial

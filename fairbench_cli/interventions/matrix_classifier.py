@@ -65,9 +65,9 @@ class MatrixClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: Any) -> Floats:
         """Return the probabilities of the labels 0 and 1, shape (rows, 2)."""
         returned = self.estimator_.predict_proba(self._array(X))
-        both = as_probabilities("predict_proba", returned, (np.shape(X)[0], 2))
+        probabilities = as_probabilities("predict_proba", returned, (np.shape(X)[0], 2))
         order = [list(self.estimator_.classes_).index(label) for label in (0, 1)]
-        return np.ascontiguousarray(both[:, order], dtype=np.float64)
+        return np.ascontiguousarray(probabilities[:, order], dtype=np.float64)
 
     def _array(self, X: Any) -> Any:
         """Return the values of a data frame, unless frames are what the classifier takes."""

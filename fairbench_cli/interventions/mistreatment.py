@@ -66,12 +66,12 @@ class Mistreatment:
         g[:-1] += self.ridge * w[:-1]
         return g
 
-    def hessian(self, d: Floats, more: Floats | float = 0.0) -> Floats:
+    def hessian(self, d: Floats, added_curvature: Floats | float = 0.0) -> Floats:
         """Return the Hessian of ℓ, shape (width, width), raised by a hair where the data say nothing.
 
         `more` is added to the second derivative in each pattern's d; at least 0.
         """
-        curvature = (self.negatives + self.positives) * expit(d) * expit(-d) + more
+        curvature = (self.negatives + self.positives) * expit(d) * expit(-d) + added_curvature
         scaled = self.x * np.sqrt(curvature)[:, np.newaxis]
         h: Floats = scaled.T @ scaled
         free = np.full(len(h), self.ridge)
@@ -141,8 +141,8 @@ def _distinct(x: Floats) -> tuple[Floats, Rows]:
     import pandas as pd
 
     pattern, _ = pd.factorize(np.array([row.tobytes() for row in x], dtype=object))
-    first = np.unique(pattern, return_index=True)[1]
-    return np.ascontiguousarray(x[first]), pattern
+    first_rows = np.unique(pattern, return_index=True)[1]
+    return np.ascontiguousarray(x[first_rows]), pattern
 
 
 def whitener(problem: Mistreatment, d: Floats) -> Floats:
@@ -212,15 +212,15 @@ def _residual(problem: Mistreatment, d: Floats, g: Floats, signs: Floats) -> flo
     ones = np.ones((len(g), 1))
     # Sparse: many thousand rows may sit on d = 0, and each has a share of its own.
     share = hstack([csr_array(-np.eye(len(signs))[j]), eye_array(len(j)), csr_array((len(j), 1))])
-    found = scipy.optimize.linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
+    optimum = scipy.optimize.linprog(  # type: ignore[call-overload]  # the stubs know no sparse matrices
         np.append(np.zeros(columns.shape[1]), 1.0),
         A_ub=vstack([csr_array(np.hstack([columns, -ones])), csr_array(np.hstack([-columns, -ones])), share]),
         b_ub=np.concatenate([-g / size, g / size, np.zeros(len(j))]),
         bounds=(0, None),
         method="highs",
     )
-    if found.x is None:
+    if optimum.x is None:
         return size
-    lam = np.maximum(found.x[: len(signs)], 0.0)
-    tau = np.clip(found.x[len(signs) : -1], 0.0, lam[j])
+    lam = np.maximum(optimum.x[: len(signs)], 0.0)
+    tau = np.clip(optimum.x[len(signs) : -1], 0.0, lam[j])
     return float(np.abs(g + size * (columns @ np.concatenate([lam, tau]))).max())

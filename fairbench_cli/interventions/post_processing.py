@@ -394,18 +394,18 @@ def choose(rows: Sample, p: Floats, target: float) -> tuple[float, float, float]
     """
     weights = training_weights(rows)
     deprived = rows.s == 0
-    plain = p > 0.5
-    change = deprived * 1.0 - plain  # of the decision, if the row is critical
+    decision = p > 0.5
+    change = deprived * 1.0 - decision  # of the decision, if the row is critical
     # Rounded, as 1 − 0.42 is not exactly 0.58.
     sure, level = np.unique(np.maximum(p, 1 - p).round(12), return_inverse=True)
 
-    def shares(start: ArrayLike, by_row: Floats, of: NDArray[np.bool_]) -> Floats:
-        steps = np.bincount(level[of], (weights * by_row)[of], len(sure))
-        sums = np.cumsum([(weights * np.asarray(start))[of].sum(), *steps])
-        return np.asarray(sums / weights[of].sum(), dtype=np.float64)
+    def shares(start: ArrayLike, by_row: Floats, selected: NDArray[np.bool_]) -> Floats:
+        steps = np.bincount(level[selected], (weights * by_row)[selected], len(sure))
+        sums = np.cumsum([(weights * np.asarray(start))[selected].sum(), *steps])
+        return np.asarray(sums / weights[selected].sum(), dtype=np.float64)
 
-    accuracy = shares(plain == rows.y, change * (2 * rows.y - 1), np.ones(len(rows), dtype=bool))
-    d = shares(plain, change, ~deprived) - shares(plain, change, deprived)
+    accuracy = shares(decision == rows.y, change * (2 * rows.y - 1), np.ones(len(rows), dtype=bool))
+    d = shares(decision, change, ~deprived) - shares(decision, change, deprived)
     above = np.append(sure[1:], 1.0)
     middle = (sure + above) / 2
     thetas = np.concatenate([[0.5], np.where(middle > sure, middle, above)])

@@ -68,7 +68,7 @@ class PrejudiceRemover:
         design = fit_design(train, include_protected=protected, bins=self.bins, scale=self.scale)
         objective = prejudice_objective(train, design, self.eta, self.l2)
         w, residual, steps = minimise(objective)
-        loss, index, _ = objective.parts(w)
+        loss, index, _ = objective.terms(w)
         deprived, favoured = objective.rates(w).tolist()
         facts = {
             "objective": objective.value(w),
@@ -113,13 +113,13 @@ class PrejudiceObjective:
     def rates(self, w: Floats) -> Floats:
         """Return each group's mean p, shape (groups,)."""
         pairs = zip(self.groups, w, strict=True)
-        return np.array([rows.share @ expit(rows.times(own)) for rows, own in pairs])
+        return np.array([rows.share @ expit(rows.times(weights)) for rows, weights in pairs])
 
-    def parts(self, w: Floats) -> tuple[float, float, float]:
+    def terms(self, w: Floats) -> tuple[float, float, float]:
         """Return the sum of losses, R and Σ‖w‖²/2."""
         loss = sum(
-            rows.total * float(rows.share @ np.logaddexp(0, (1.0 - 2.0 * rows.y) * rows.times(own)))
-            for rows, own in zip(self.groups, w, strict=True)
+            rows.total * float(rows.share @ np.logaddexp(0, (1.0 - 2.0 * rows.y) * rows.times(weights)))
+            for rows, weights in zip(self.groups, w, strict=True)
         )
         q = self.rates(w)
         r = float(self.totals @ q / self.totals.sum())
@@ -131,7 +131,7 @@ class PrejudiceObjective:
 
     def value(self, w: Floats) -> float:
         """Return the objective."""
-        loss, index, half = self.parts(w)
+        loss, index, half = self.terms(w)
         return loss + self.eta * index + self.l2 * half
 
     def slopes(self, q: Floats) -> Floats:
@@ -148,10 +148,10 @@ class PrejudiceObjective:
         """Return ∂/∂w, shape (groups, width)."""
         slopes = self.slopes(self.rates(w))
         gradient = np.empty_like(w)
-        for s, (rows, own) in enumerate(zip(self.groups, w, strict=True)):
-            p = expit(rows.times(own))
+        for s, (rows, weights) in enumerate(zip(self.groups, w, strict=True)):
+            p = expit(rows.times(weights))
             pull = p - rows.y + self.eta * slopes[s] * p * (1 - p)
-            gradient[s] = rows.total * rows.transposed_times(rows.share * pull) + self.l2 * own
+            gradient[s] = rows.total * rows.transposed_times(rows.share * pull) + self.l2 * weights
         return gradient
 
     def hessian(self, w: Floats, *, convex: bool) -> Floats:
@@ -170,16 +170,14 @@ class PrejudiceObjective:
         totals = self.totals
         hessian = np.zeros((w.size, w.size))
         toward = np.zeros((len(w), w.size))  # ∂q/∂w
-        for s, (rows, own) in enumerate(zip(self.groups, w, strict=True)):
-            p = expit(rows.times(own))
+        for s, (rows, weights) in enumerate(zip(self.groups, w, strict=True)):
+            p = expit(rows.times(weights))
             bend = 1 + self.eta * slopes[s] * (1 - 2 * p)
             if convex:
                 bend = np.maximum(bend, 0.05)
-            else:
-                bend = bend
-            place = slice(s * width, (s + 1) * width)
-            hessian[place, place] = rows.total * rows.gram(rows.share * p * (1 - p) * bend)
-            toward[s, place] = rows.transposed_times(rows.share * p * (1 - p))
+            block = slice(s * width, (s + 1) * width)
+            hessian[block, block] = rows.total * rows.gram(rows.share * p * (1 - p) * bend)
+            toward[s, block] = rows.transposed_times(rows.share * p * (1 - p))
         q = np.clip(q, CLIP, 1 - CLIP)
         r = float(totals @ q / totals.sum())
         between = np.diag(totals / (q * (1 - q))) - np.outer(totals, totals) / (totals.sum() * r * (1 - r))
@@ -200,8 +198,8 @@ def minimise(objective: PrejudiceObjective) -> tuple[Floats, float, int]:
     w = np.zeros((len(objective.groups), objective.groups[0].width))
     steps = 0
     for eta in dict.fromkeys((0.0, objective.eta)):
-        w, residual, more = _newton(replace(objective, eta=eta), w)
-        steps += more
+        w, residual, eta_steps = _newton(replace(objective, eta=eta), w)
+        steps += eta_steps
     return w, residual, steps
 
 

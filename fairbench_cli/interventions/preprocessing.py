@@ -224,8 +224,8 @@ def preferential_rows(train: Sample, ranker: Ranker, rng: np.random.Generator) -
         if t < len(border_first):
             chosen.append(border_first[len(border_first) - t :])
         elif t > 0:
-            copies, more = divmod(t, len(border_first))
-            chosen += [np.tile(border_first, copies), border_first[:more]]
+            copies, n_remaining = divmod(t, len(border_first))
+            chosen += [np.tile(border_first, copies), border_first[:n_remaining]]
     return np.sort(np.concatenate(chosen))
 
 
@@ -244,8 +244,8 @@ def _fit_rows(train: Sample, rows: Rows, classifier: Classifier) -> Fitted:
     chosen = train.take(rows)
     n = cells.sizes(chosen)
     facts = {f"n{s}{y}": int(n[s, y]) for s, y in CELLS} | discriminations(train, chosen)
-    same = np.array_equal(rows, np.arange(len(train)))
-    if same:
+    is_unchanged = np.array_equal(rows, np.arange(len(train)))
+    if is_unchanged:
         noop = "every cell has its expected size already"
     else:
         noop = ""

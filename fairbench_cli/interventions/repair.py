@@ -127,14 +127,14 @@ def _by_learned_ranks(
     seen = np.unique(np.concatenate(ordered))
     codes = seen[np.maximum(np.searchsorted(seen, codes, side="right") - 1, 0)]
     goals = codes.copy()
-    for group, own in enumerate(ordered):
-        if not len(own):
+    for group, group_codes in enumerate(ordered):
+        if not len(group_codes):
             continue
         rows = np.flatnonzero(s == group)
-        first = np.searchsorted(own, codes[rows], side="left")
-        ties = np.searchsorted(own, codes[rows], side="right") - first
-        rank = first + (rng.random(len(rows)) * ties).astype(np.intp)
-        twice = np.where(ties > 0, 2 * rank + 1, np.clip(2 * first, 1, 2 * len(own) - 1))
+        first_rank = np.searchsorted(group_codes, codes[rows], side="left")
+        ties = np.searchsorted(group_codes, codes[rows], side="right") - first_rank
+        rank = first_rank + (rng.random(len(rows)) * ties).astype(np.intp)
+        twice = np.where(ties > 0, 2 * rank + 1, np.clip(2 * first_rank, 1, 2 * len(group_codes) - 1))
         goals[rows] = _goals(ordered, group, twice)
     if method == "combinatorial":
         return _stepped(codes, goals, seen, level)
@@ -154,7 +154,13 @@ def nearest(column: Column, numbers: Floats) -> Codes:
 def _goals(ordered: tuple[Codes, ...], group: int, twice: NDArray[np.intp]) -> Codes:
     """Return the lower median of all groups' quantiles at u = twice / (2 n_s), for one group; exact."""
     size = len(ordered[group])
-    return lower_median([some[(twice * len(some) - 1) // (2 * size)] for some in ordered if len(some)])
+    return lower_median(
+        [
+            group_codes[(twice * len(group_codes) - 1) // (2 * size)]
+            for group_codes in ordered
+            if len(group_codes)
+        ]
+    )
 
 
 def lower_median(values: Sequence[NDArray[Number]]) -> NDArray[Number]:
@@ -169,9 +175,9 @@ def lower_median(values: Sequence[NDArray[Number]]) -> NDArray[Number]:
 
 
 def _stepped(codes: Codes, goals: Codes, seen: Codes, level: float) -> Codes:
-    here = np.searchsorted(seen, codes)
-    there = np.searchsorted(seen, goals)
-    return np.asarray(seen[here + np.rint(level * (there - here)).astype(np.intp)])
+    indices = np.searchsorted(seen, codes)
+    goal_indices = np.searchsorted(seen, goals)
+    return np.asarray(seen[indices + np.rint(level * (goal_indices - indices)).astype(np.intp)])
 
 
 def _between(column: Column, codes: Codes, goals: Codes, level: float) -> Floats:
@@ -390,13 +396,13 @@ def repair_features(sample: Sample, how: Repair, seed: int) -> tuple[Sample, dic
             return column, codes
         stream = stream_of(seed, column.name)
         if is_ranked(column, how.bins):
-            found, after = repair_by_rank(column, codes, s, how.level, how.method, stream, len(names))
+            column_map, after = repair_by_rank(column, codes, s, how.level, how.method, stream, len(names))
         else:
             plan = make_plan(group_counts(codes, s, len(column.levels), len(names)), how.level)
             after = plan.carry_out(codes, s, stream).astype(np.int16)
-            found = ColumnMap(column, column, plan.follow)
-        learned[column.name] = found
-        return found.column, after
+            column_map = ColumnMap(column, column, plan.follow)
+        learned[column.name] = column_map
+        return column_map.column, after
 
     return _each_column(sample, repaired), learned
 
@@ -406,12 +412,12 @@ def apply_maps(sample: Sample, learned: dict[str, ColumnMap], seed: int, groups:
     s, _ = groups_of(sample, groups)
 
     def repaired(column: Column, codes: Codes) -> tuple[Column, Codes]:
-        found = learned.get(column.name)
-        if found is None:
+        column_map = learned.get(column.name)
+        if column_map is None:
             return column, codes
-        if found.source != column:
+        if column_map.source != column:
             raise ValueError(f'column "{column.name}" has other levels than in training')
-        return found.column, found.apply(codes, s, stream_of(seed, column.name))
+        return column_map.column, column_map.apply(codes, s, stream_of(seed, column.name))
 
     return _each_column(sample, repaired)
 
@@ -463,7 +469,7 @@ def distance(column: Column, codes: Codes, s: GroupCodes, *, ranked: bool) -> fl
     shares = counts / counts.sum(axis=1, keepdims=True)
     if ranked:
         return float(np.ptp(np.cumsum(shares, axis=1), axis=0).max())
-    return max(float(np.abs(shares - own).sum(axis=1).max()) / 2 for own in shares)
+    return max(float(np.abs(shares - group_shares).sum(axis=1).max()) / 2 for group_shares in shares)
 
 
 def largest_distance(sample: Sample, how: Repair) -> float:
@@ -537,13 +543,13 @@ class Auditor:
         changed = int(np.count_nonzero(repaired.y != train.y))
         facts = {"labels_changed": changed, **discriminations(train, repaired)}
         fitted = classifier.fit(repaired)
-        own = RepairedModel(fitted, partial(self.to_predict, seed=seed))
-        model: Predictor = own if self.test_repair == "own" else fitted
+        repaired_model = RepairedModel(fitted, partial(self.to_predict, seed=seed))
+        model: Predictor = repaired_model if self.test_repair == "own" else fitted
         if changed and np.ptp(repaired.y) == 0:
-            same = "the repaired labels are all the same"
+            trouble = "the repaired labels are all the same"
         else:
-            same = ""
-        return settled(model, facts, degraded=same)
+            trouble = ""
+        return settled(model, facts, degraded=trouble)
 
     def to_predict(self, sample: Sample, seed: int) -> Sample:
         """Return other rows repaired as a set of their own."""
@@ -646,15 +652,23 @@ def repair_by_distinct_values(codes: Codes, s: GroupCodes, values: Floats, level
     code_at = np.argsort(values, kind="stable")
     counts = group_counts(codes, s, len(values), int(s.max()) + 1)[:, code_at]
     seen = np.flatnonzero(counts.any(axis=0))
-    own = {group: np.flatnonzero(some[seen]) for group, some in enumerate(counts) if some.any()}
-    runs = min(map(len, own.values()))
+    present = {group: np.flatnonzero(row[seen]) for group, row in enumerate(counts) if row.any()}
+    runs = min(map(len, present.values()))
     # The original adds 1/runs up; where a run ends by rounding depends on it.
     ends = np.concatenate([[0.0], np.cumsum(np.full(runs, 1 / runs))])
-    cuts = {group: np.rint(ends * len(some)).astype(np.intp) for group, some in own.items()}
-    goal = lower_median([some[(cuts[group][:-1] + cuts[group][1:] - 1) // 2] for group, some in own.items()])
+    cuts = {
+        group: np.rint(ends * len(codes_of_group)).astype(np.intp)
+        for group, codes_of_group in present.items()
+    }
+    goal = lower_median(
+        [
+            codes_of_group[(cuts[group][:-1] + cuts[group][1:] - 1) // 2]
+            for group, codes_of_group in present.items()
+        ]
+    )
     moved = np.zeros((len(counts), len(values)), dtype=np.int16)
-    for group, some in own.items():
+    for group, codes_of_group in present.items():
         goals = np.repeat(goal, np.diff(cuts[group]))
-        after = some + np.rint(level * (goals - some)).astype(np.intp)
-        moved[group, code_at[seen[some]]] = code_at[seen[after]]
+        after = codes_of_group + np.rint(level * (goals - codes_of_group)).astype(np.intp)
+        moved[group, code_at[seen[codes_of_group]]] = code_at[seen[after]]
     return np.asarray(moved[s, codes])

@@ -62,26 +62,26 @@ class TwoNaiveBayes:
         tables = log_ratios(replace(train, features=features), self.beta)
         ratio = sum_of_ratios(tables, features.codes, train.s)
         states = moves(train, ratio, self.delta, self.alpha)
-        first = last = next(states)
+        first_state = last_state = next(states)
         steps = 0
         for state in states:  # there may be many: but these two, none is kept
             steps = steps + 1
-            last = state
+            last_state = state
         facts = {
             "steps": steps,
-            "predicted_discrimination_before": first.discrimination,
-            "predicted_discrimination_after": last.discrimination,
-            "accepted_before": sum(first.accepted_by_group),
-            "accepted_after": sum(last.accepted_by_group),
+            "predicted_discrimination_before": first_state.discrimination,
+            "predicted_discrimination_after": last_state.discrimination,
+            "accepted_before": sum(first_state.accepted_by_group),
+            "accepted_after": sum(last_state.accepted_by_group),
         }
-        prior = np.array([log_odds(*counts, self.alpha) for counts in last.n])
+        prior = np.array([log_odds(*counts, self.alpha) for counts in last_state.n])
         model = TwoModels(features.columns, tables, prior)
         used_up = "a count of rows is used up before the groups are accepted equally often"
         if steps == 0:
             noop = "the first predictions do not favour the favoured group"
         else:
             noop = ""
-        return settled(model, facts, degraded=used_up if last.discrimination > 0 else "", noop=noop)
+        return settled(model, facts, degraded=used_up if last_state.discrimination > 0 else "", noop=noop)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,8 +187,8 @@ def log_ratios(train: Sample, beta: float) -> tuple[Floats, ...]:
     tables = []
     for j, column in enumerate(train.features.columns):
         levels = len(column.levels)
-        place = cell * levels + train.features.codes[:, j]
-        n = np.bincount(place, train.weights, 4 * levels).reshape(2, 2, levels)
+        indices = cell * levels + train.features.codes[:, j]
+        n = np.bincount(indices, train.weights, 4 * levels).reshape(2, 2, levels)
         p = np.log((n + beta / levels) / (n.sum(axis=2, keepdims=True) + beta))
         tables.append(p[:, 1] - p[:, 0])
     return tuple(tables)

@@ -226,7 +226,7 @@ def _changes(
     folders: tuple[Path, Path], plans: Plans, readings: Readings, sources: Sources
 ) -> list[RunChange]:
     """Return the changes in the second run: of config, code, versions and data."""
-    old, new = (plan.config.plain() for plan in plans)
+    old, new = (plan.config.to_config() for plan in plans)
     found = [one for one in changed_config(old, new) if not one.what.startswith("name ")]
     commits = [(read_manifest(folder) or {}).get("git") or {} for folder in folders]
     before, after = (

@@ -220,7 +220,7 @@ def test_every_shipped_card_has_a_page_without_its_files(without_files, capsys):
     for name in known_cards():
         sheet = datasheet(name)
         card = sheet.card
-        assert sheet.of == ("network" if name in with_network else "card")
+        assert sheet.origin == ("network" if name in with_network else "card")
         print_document(datasheet_document(sheet))
         text = capsys.readouterr().out
         assert max(map(len, text.splitlines())) <= 80, name
@@ -229,7 +229,7 @@ def test_every_shipped_card_has_a_page_without_its_files(without_files, capsys):
             assert " ".join(said.split()) in words, (name, said)
         assert card.licence.split()[0] in words
         assert len(json.loads(FORMATS["json"](sheet))["traps"]) == len(card.traps)
-        if sheet.of == "network":
+        if sheet.origin == "network":
             adds_up(sheet)
             one_sign(sheet)
 

@@ -47,7 +47,7 @@ def test_frames_and_what_is_shown(ran):
 
 def test_what_was_found_is_at_hand_in_memory_and_from_the_folder(ran):
     again = fb.load_results(ran.folder)
-    assert again.kept is None
+    assert again.stored is None
     assert again.found.results.rows.equals(ran.found.results.rows)
     assert repr(again.answer) == repr(ran.answer)  # NaN are not equal
     assert {one.technique for one in ran.answer.settings[0].findings} >= {"massaging", "uniform-sampling"}

@@ -89,7 +89,7 @@ def test_both_paths_make_the_same_tree(data, chosen):
     rules = rules_of(tree)
     quick = fast.build(columns, y, weight, 3, rules)
     plain = reference.build(columns, y, weight, 3, rules)
-    for name in ("feature", "first", "kids", "parent"):
+    for name in ("feature", "first_child", "kids", "parent"):
         np.testing.assert_array_equal(getattr(quick, name), getattr(plain, name))
     np.testing.assert_allclose(quick.counts, plain.counts, atol=1e-9)
 

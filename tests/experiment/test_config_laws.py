@@ -58,7 +58,7 @@ def test_a_resolved_config_is_the_same_experiment(path, setting, tmp_path):
 
 def test_a_resolved_config_leaves_nothing_to_defaults(tmp_path):
     for path in CONFIGS:
-        spelled = read_config(path).plain()
+        spelled = read_config(path).to_config()
         of_worlds = set() if read_config(path).has_worlds else {"test_labels", "test_features"}
         assert set(spelled) == set(ExperimentConfig.model_fields) - of_worlds
 

@@ -73,7 +73,7 @@ def test_the_plan_comes_back_without_the_cards(compas, tmp_path):
     card.unlink()
     again = read_plan(tmp_path)
     assert (again.datasets, again.cells) == (plan.datasets, plan.cells)
-    assert again.config.plain() == plan.config.plain()
+    assert again.config.to_config() == plan.config.to_config()
     assert again.config.attributes == ("sex×race",)
 
 

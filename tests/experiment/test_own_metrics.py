@@ -107,8 +107,8 @@ def test_a_run_an_edit_and_reports(tmp_path, say):
     assert set(pd.read_csv(folder / "sweep.csv")["metric"]) == {"discrimination", "mine.py:gap"}
     verdicts = pd.read_csv(folder / "paired.csv").set_index("metric")["distance_difference"]
     assert verdicts["mine.py:gap"].tolist() == verdicts["discrimination"].tolist()
-    assert read_config(folder / "config.yaml").plain() == read_config(config).plain() | {
-        "datasets": read_config(folder / "config.yaml").plain()["datasets"]
+    assert read_config(folder / "config.yaml").to_config() == read_config(config).to_config() | {
+        "datasets": read_config(folder / "config.yaml").to_config()["datasets"]
     }
 
     # A report leaves them out, and says so, unless they are named.

@@ -134,7 +134,7 @@ def test_parameters_of_a_class_are_those_given_and_a_list_in_a_list_is_one_value
     path = config(tmp_path, interventions=[{"mine.py:Plain": given}])
     first, second = (technique.spec for technique in read_config(path).interventions)
     assert dict(first.parameters) == {"size": 1, "names": ["x", "y"], "more": {"deep": [1]}}
-    assert first.plain() == {f"{mine}:Plain": {"more": {"deep": [1]}, "names": [["x", "y"]], "size": 1}}
+    assert first.to_config() == {f"{mine}:Plain": {"more": {"deep": [1]}, "names": [["x", "y"]], "size": 1}}
     again = tmp_path / "elsewhere/again.yaml"
     again.parent.mkdir()
     again.write_text(read_config(path).as_yaml())
@@ -355,7 +355,7 @@ def test_an_entry_point_is_known_by_its_name(tmp_path, mine, monkeypatch):
     (one,) = read_config(config(tmp_path, interventions=["their-technique"])).interventions
     assert one.spec.decisive == ["their-technique", {"share": 0.5, "way": "a"}, "their-package 1.2"]
     ours = {"include_protected": False, "representation": "original"}
-    assert one.plain() == {"their-technique": {"share": 0.5, "way": "a", **ours}}
+    assert one.to_config() == {"their-technique": {"share": 0.5, "way": "a", **ours}}
     (problem,) = problems_of(config(tmp_path, interventions=["their-tecnique"]))
     assert 'did you mean "their-technique"?' in problem
 
@@ -405,7 +405,7 @@ def test_a_run_its_resumption_after_an_edit_and_its_report(tmp_path, mine, say):
         "mine.py:Doing",
         "mine.py:Plain",
     ]
-    assert plan.config.plain() == yaml.safe_load((tmp_path / "out/config.yaml").read_text())
+    assert plan.config.to_config() == yaml.safe_load((tmp_path / "out/config.yaml").read_text())
 
 
 def test_the_flag_only_takes_the_name_that_results_have(tmp_path, mine, say):

@@ -103,7 +103,7 @@ def test_worlds_of_the_sample_and_of_data_sets(tmp_path):
     assert read_config(again) == plan.config
     assert planned(again.parent, plan.config.as_yaml()).cells == plan.cells
     write_plan(tmp_path, plan)
-    assert read_plan(tmp_path).config.plain() == plan.config.plain()
+    assert read_plan(tmp_path).config.to_config() == plan.config.to_config()
 
 
 def test_keys_tell_worlds_apart_and_strength_0_is_no_world(tmp_path):

@@ -44,7 +44,7 @@ def test_objective_and_gradient_agree_with_autodiff():
         named = rows.set_index("name")
         w = named.loc[WEIGHTS, "value"].to_numpy().reshape(2, 4)
         objective = raw_objective(float(eta))
-        loss, index, half = objective.parts(w)
+        loss, index, half = objective.terms(w)
         ours = [-loss, index, half, objective.value(w)]
         theirs = named.loc[["log_likelihood", "R", "half_l2", "objective"], "value"]
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-9)
@@ -127,8 +127,8 @@ def test_a_group_without_rows_is_infeasible():
 def test_groups_of_equal_rates_have_no_prejudice():
     objective = raw_objective(7.0)
     assert isinstance(objective, PrejudiceObjective)
-    assert objective.parts(np.zeros((2, 4)))[1] == 0
-    assert objective.parts(np.full((2, 4), [0, 0, 0, 60.0]))[1] == 0
+    assert objective.terms(np.zeros((2, 4)))[1] == 0
+    assert objective.terms(np.full((2, 4), [0, 0, 0, 60.0]))[1] == 0
 
 
 @pytest.mark.parametrize(

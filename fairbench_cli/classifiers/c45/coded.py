@@ -29,10 +29,10 @@ def tree_of(rows: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules)
         When no row has a positive weight.
     """
     if not (weight > 0).all():
-        kept = np.flatnonzero(weight > 0)
-        rows = rows.take(kept)
-        y = y[kept]
-        weight = weight[kept]
+        positive = np.flatnonzero(weight > 0)
+        rows = rows.take(positive)
+        y = y[positive]
+        weight = weight[positive]
     if not len(rows):
         raise ValueError("no row has a positive weight")
     if rows.all_nominal_and_known:
@@ -124,8 +124,8 @@ class CodedC45:
         if not (np.isfinite(weight) & (weight >= 0)).all():
             raise ValueError("a weight is negative or not a number")
         rows = rows_of(X, self.levels)
-        place = (y != self.classes_[0]).astype(np.int64)
-        self.tree_ = tree_of(rows, place, weight, 2, self.rules)
+        class_codes = (y != self.classes_[0]).astype(np.int64)
+        self.tree_ = tree_of(rows, class_codes, weight, 2, self.rules)
         return self
 
     def predict_proba(self, X: Rows) -> Floats:
@@ -149,4 +149,4 @@ class CodedC45:
     def _ends(self, rows: TreeRows) -> Ints:
         from fairbench_cli.classifiers.c45 import fast
 
-        return fast.ends(self.tree_.feature, self.tree_.first, rows.codes)
+        return fast.ends(self.tree_.feature, self.tree_.first_child, rows.codes)

@@ -157,14 +157,14 @@ class C45(ClassifierMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def _read(self, X: Any, known: Levels | None) -> tuple[TreeRows, Levels]:
+    def _read(self, X: Any, declared_levels: Levels | None) -> tuple[TreeRows, Levels]:
         if isinstance(X, pd.DataFrame):
-            validation.validate_data(self, X, skip_check_array=True, reset=known is None)
-            return from_frame(X, known)
+            validation.validate_data(self, X, skip_check_array=True, reset=declared_levels is None)
+            return from_frame(X, declared_levels)
         array = validation.validate_data(
-            self, X, dtype="numeric", ensure_all_finite="allow-nan", reset=known is None
+            self, X, dtype="numeric", ensure_all_finite="allow-nan", reset=declared_levels is None
         )
-        return tree.from_codes(array, known if known is not None else self.levels)
+        return tree.from_codes(array, declared_levels if declared_levels is not None else self.levels)
 
     def _read_classes(self, y: Any, rows: int) -> Ints:
         if isinstance(y, pd.Series) and isinstance(y.dtype, pd.CategoricalDtype):
@@ -186,13 +186,13 @@ class C45(ClassifierMixin, BaseEstimator):
         return codes.astype(np.int64)
 
 
-def from_frame(frame: pd.DataFrame, known: Levels | None) -> tuple[TreeRows, Levels]:
+def from_frame(frame: pd.DataFrame, declared_levels: Levels | None) -> tuple[TreeRows, Levels]:
     """Return a data frame's rows: categorical columns are nominal, others must be numbers.
 
     Raises
     ------
     ValueError
-        A text column that is not categorical, or a level or kind of column that `known` does not have.
+        A text column that is not categorical, or a level or kind of column that is not declared.
     """
     names = tuple(str(name) for name in frame.columns)
     if not names or not len(frame):
@@ -201,15 +201,15 @@ def from_frame(frame: pd.DataFrame, known: Levels | None) -> tuple[TreeRows, Lev
         )
     codes = np.zeros(frame.shape, dtype=np.int32)
     numbers = np.zeros(frame.shape)
-    found: list[tuple[object, ...] | None] = []
+    level_lists: list[tuple[object, ...] | None] = []
     for j, name in enumerate(names):
         column = frame.iloc[:, j]
-        if known is None:
+        if declared_levels is None:
             declared = None
         else:
-            declared = known.levels[j]
+            declared = declared_levels.levels[j]
         nominal = isinstance(column.dtype, pd.CategoricalDtype)
-        if known is not None and nominal != (declared is not None):
+        if declared_levels is not None and nominal != (declared is not None):
             was, now = ("numeric", "categorical") if nominal else ("categorical", "numeric")
             raise ValueError(f'Column "{name}" was {was} when the tree was fitted and is {now} now.')
         if nominal:
@@ -218,18 +218,18 @@ def from_frame(frame: pd.DataFrame, known: Levels | None) -> tuple[TreeRows, Lev
             else:
                 levels = declared
             codes[:, j] = _codes(name, column, levels)
-            found.append(levels)
+            level_lists.append(levels)
         else:
             numbers[:, j] = _numbers(name, column)
-            found.append(None)
-    levels_found = Levels(names, tuple(found))
-    return TreeRows(levels_found.counts, codes, numbers if None in found else None), levels_found
+            level_lists.append(None)
+    levels_found = Levels(names, tuple(level_lists))
+    return TreeRows(levels_found.counts, codes, numbers if None in level_lists else None), levels_found
 
 
 def _codes(name: str, column: "pd.Series[str]", levels: tuple[object, ...]) -> NDArray[np.int32]:
     """Return codes into `levels`, whatever the order of the column's own categories; -1 is missing."""
-    place = pd.Index(levels).get_indexer(column.cat.categories)
-    codes = np.append(place, -1)[column.cat.codes]
+    positions = pd.Index(levels).get_indexer(column.cat.categories)
+    codes = np.append(positions, -1)[column.cat.codes]
     unknown = (codes < 0) & (column.cat.codes.to_numpy() >= 0)
     if unknown.any():
         row = int(np.flatnonzero(unknown)[0])

@@ -34,11 +34,11 @@ def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules
     """Return a tree as `reference.build` does, for nominal columns without missing values."""
     codes, weights = merge_equal_rows(columns, y, weight, classes)
     levels = np.array(columns.levels, dtype=np.int64)
-    few = levels < 0.3 * len(columns) - EPS
-    if not few.any():
-        few[:] = True
+    has_few_levels = levels < 0.3 * len(columns) - EPS
+    if not has_few_levels.any():
+        has_few_levels[:] = True
     with _kept_whole():
-        nodes, counts, order = grow(codes, weights, levels, few, rules.min_leaf)
+        nodes, counts, order = grow(codes, weights, levels, has_few_levels, rules.min_leaf)
         if rules.collapse:
             collapse(nodes, counts)
         if rules.prune:
@@ -50,10 +50,10 @@ def build(columns: TreeRows, y: Ints, weight: Floats, classes: int, rules: Rules
     return _compact(nodes, counts)
 
 
-def ends(feature: Ints, first: Ints, codes: np.ndarray) -> Ints:
+def ends(feature: Ints, first_child: Ints, codes: np.ndarray) -> Ints:
     """Return the node in which each row ends, shape (rows,), where no value is missing."""
     with _kept_whole():
-        return np.asarray(_ends(feature, first, codes))
+        return np.asarray(_ends(feature, first_child, codes))
 
 
 @contextmanager
@@ -84,7 +84,7 @@ def _whole_folder() -> Path | None:
 
 def _signatures() -> int:
     """Return for how many types of arguments there is compiled code in this process."""
-    return sum(len(one.signatures) for one in (grow, collapse, prune, _ends))
+    return sum(len(function.signatures) for function in (grow, collapse, prune, _ends))
 
 
 def drop_damaged(folder: Path, module: str) -> None:
@@ -97,19 +97,19 @@ def drop_damaged(folder: Path, module: str) -> None:
     module : str
         The last part of its name.
     """
-    known = _noted(folder / f"{module}.sums")
-    found = _sums(folder, module)
+    noted_sums = _noted(folder / f"{module}.sums")
+    sums = _sums(folder, module)
     # One without a sum is of another process, which notes it soon; all are from before there were sums.
-    if known:
-        damaged = [name for name, own in found.items() if known.get(name, own) != own]
+    if noted_sums:
+        damaged = [name for name, checksum in sums.items() if noted_sums.get(name, checksum) != checksum]
     else:
-        damaged = list(found)
+        damaged = list(sums)
     for name in damaged:
         with suppress(OSError):
             (folder / name).unlink()
-    if known and damaged:
-        what = f"{folder / damaged[0]} is damaged: it is compiled anew, which takes some seconds"
-        sys.stderr.write(f"{what}\n")
+    if noted_sums and damaged:
+        warning = f"{folder / damaged[0]} is damaged: it is compiled anew, which takes some seconds"
+        sys.stderr.write(f"{warning}\n")
 
 
 def note_sums(folder: Path, module: str) -> None:
@@ -123,11 +123,11 @@ def note_sums(folder: Path, module: str) -> None:
 
 def _sums(folder: Path, module: str) -> dict[str, str]:
     """Return the sha256 of each kept file by its name."""
-    found = {}
+    sums = {}
     for path in sorted(folder.glob(f"{module}.*.nb[ci]")):
         with suppress(OSError):  # another process has just removed it
-            found[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    return found
+            sums[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    return sums
 
 
 def _noted(path: Path) -> dict[str, str]:
@@ -143,9 +143,11 @@ def _noted(path: Path) -> dict[str, str]:
 
 def merge_equal_rows(rows: TreeRows, y: Ints, weight: Floats, classes: int) -> tuple[np.ndarray, Floats]:
     """Return the distinct rows and their class weights, shape (distinct rows, classes)."""
-    first, group = rows.distinct
-    weights = np.bincount(group * classes + y, weight, minlength=len(first) * classes)
-    return np.ascontiguousarray(rows.codes[first]), np.asarray(weights, dtype=np.float64).reshape(-1, classes)
+    first_rows, group = rows.distinct
+    weights = np.bincount(group * classes + y, weight, minlength=len(first_rows) * classes)
+    return np.ascontiguousarray(rows.codes[first_rows]), np.asarray(weights, dtype=np.float64).reshape(
+        -1, classes
+    )
 
 
 def _compact(nodes: np.ndarray, counts: Floats) -> FlatTree:
@@ -154,19 +156,19 @@ def _compact(nodes: np.ndarray, counts: Floats) -> FlatTree:
     for node in old:  # grows while it is walked
         start = int(nodes["first"][node])
         old.extend(range(start, start + int(nodes["kids"][node])))
-    kept = nodes[old]
-    return FlatTree(kept["feature"].copy(), np.full(len(old), np.nan), kept["kids"].copy(), counts[old])
+    reached = nodes[old]
+    return FlatTree(reached["feature"].copy(), np.full(len(old), np.nan), reached["kids"].copy(), counts[old])
 
 
 @numba.njit(cache=True)
-def _ends(feature, first, codes):
-    found = np.zeros(len(codes), np.int64)
+def _ends(feature, first_child, codes):
+    leaf = np.zeros(len(codes), np.int64)
     for row in range(len(codes)):
-        at = 0
-        while feature[at] >= 0:
-            at = first[at] + codes[row, feature[at]]
-        found[row] = at
-    return found
+        node = 0
+        while feature[node] >= 0:
+            node = first_child[node] + codes[row, feature[node]]
+        leaf[row] = node
+    return leaf
 
 
 @numba.njit(cache=True)
@@ -177,7 +179,7 @@ def _xlogx(x):
 
 
 @numba.njit(cache=True)
-def grow(codes, weights, levels, few, min_leaf):
+def grow(codes, weights, levels, has_few_levels, min_leaf):
     """Return nodes (dtype `NODE`, breadth-first), their class weights, and the rows in segment order."""
     rows, m = codes.shape
     classes = weights.shape[1]
@@ -187,13 +189,13 @@ def grow(codes, weights, levels, few, min_leaf):
     table = np.zeros((offset[m], classes))
     order = np.arange(rows)
     buffer = np.empty(rows, np.int64)
-    place = np.empty(levels.max() + 1, np.int64)
+    branch_ends = np.empty(levels.max() + 1, np.int64)
     gains = np.empty(m)
     ratios = np.empty(m)
     valid = np.empty(m, np.bool_)
     nodes = np.zeros(1024, NODE)
     counts = np.zeros((1024, classes))
-    used = np.zeros((1024, m), np.bool_)
+    is_used = np.zeros((1024, m), np.bool_)
     nodes[0]["feature"] = -1
     nodes[0]["stop"] = rows
     for r in range(rows):
@@ -219,11 +221,13 @@ def grow(codes, weights, levels, few, min_leaf):
         for p in range(start, stop):
             r = order[p]
             for j in range(m):
-                if not used[i, j]:
+                if not is_used[i, j]:
                     t = offset[j] + codes[r, j]
                     for k in range(classes):
                         table[t, k] += weights[r, k]
-        best = _choose(table, offset, used[i], few, min_leaf, total, entropy, gains, ratios, valid)
+        best = _choose(
+            table, offset, is_used[i], has_few_levels, min_leaf, total, entropy, gains, ratios, valid
+        )
         if best < 0:
             i += 1
             continue
@@ -231,33 +235,33 @@ def grow(codes, weights, levels, few, min_leaf):
         while n + kids > len(nodes):
             nodes = np.concatenate((nodes, np.zeros(len(nodes), NODE)))
             counts = np.concatenate((counts, np.zeros(counts.shape)))
-            used = np.concatenate((used, np.zeros(used.shape, np.bool_)))
+            is_used = np.concatenate((is_used, np.zeros(is_used.shape, np.bool_)))
         nodes[i]["feature"] = best
         nodes[i]["first"] = n
         nodes[i]["kids"] = kids
-        sort_segment(order, buffer, place, codes, best, kids, start, stop)
+        sort_segment(order, buffer, branch_ends, codes, best, kids, start, stop)
         for v in range(kids):
             kid = n + v
             nodes[kid]["feature"] = -1
             nodes[kid]["start"] = start if v == 0 else nodes[kid - 1]["stop"]
-            nodes[kid]["stop"] = place[v]
+            nodes[kid]["stop"] = branch_ends[v]
             counts[kid] = table[offset[best] + v]
-            used[kid] = used[i]
-            used[kid, best] = True
+            is_used[kid] = is_used[i]
+            is_used[kid, best] = True
         n += kids
         i += 1
     return nodes[:n].copy(), counts[:n].copy(), order
 
 
 @numba.njit(cache=True)
-def _choose(table, offset, used, few, min_leaf, total, entropy, gains, ratios, valid):
+def _choose(table, offset, is_used, has_few_levels, min_leaf, total, entropy, gains, ratios, valid):
     """Return the column with the best gain ratio among those of at least average gain, or -1."""
     classes = table.shape[1]
     average = 0.0
     averaged = 0
-    for j in range(len(used)):
+    for j in range(len(is_used)):
         valid[j] = False
-        if used[j]:
+        if is_used[j]:
             continue
         large = 0
         inside = 0.0
@@ -269,9 +273,9 @@ def _choose(table, offset, used, few, min_leaf, total, entropy, gains, ratios, v
             if size >= min_leaf - EPS:
                 large += 1
             if size > 0.0:
-                part = _xlogx(size)
-                information -= part
-                inside += part
+                size_xlogx = _xlogx(size)
+                information -= size_xlogx
+                inside += size_xlogx
                 for k in range(classes):
                     inside -= _xlogx(table[t, k])
         if large < 2:
@@ -280,7 +284,7 @@ def _choose(table, offset, used, few, min_leaf, total, entropy, gains, ratios, v
         saved = entropy - inside
         gains[j] = 0.0 if abs(saved) <= EPS else saved / total
         ratios[j] = 0.0 if abs(information) <= EPS else gains[j] / (information / total)
-        if few[j]:
+        if has_few_levels[j]:
             average += gains[j]
             averaged += 1
     if averaged == 0:
@@ -288,7 +292,7 @@ def _choose(table, offset, used, few, min_leaf, total, entropy, gains, ratios, v
     least = average / averaged - 1e-3
     best = -1
     ratio = 0.0
-    for j in range(len(used)):
+    for j in range(len(is_used)):
         if valid[j] and gains[j] >= least and ratios[j] > ratio + EPS:
             best = j
             ratio = ratios[j]
@@ -296,21 +300,21 @@ def _choose(table, offset, used, few, min_leaf, total, entropy, gains, ratios, v
 
 
 @numba.njit(cache=True)
-def sort_segment(order, buffer, place, codes, feature, kids, start, stop):
-    """Sort a segment of rows by a column; `place` then holds where each branch ends."""
+def sort_segment(order, buffer, branch_ends, codes, feature, kids, start, stop):
+    """Sort a segment of rows by a column; `branch_ends` then holds where each branch ends."""
     for v in range(kids):
-        place[v] = 0
+        branch_ends[v] = 0
     for p in range(start, stop):
-        place[codes[order[p], feature]] += 1
+        branch_ends[codes[order[p], feature]] += 1
     before = start
     for v in range(kids):
-        size = place[v]
-        place[v] = before
+        size = branch_ends[v]
+        branch_ends[v] = before
         before += size
     for p in range(start, stop):
         v = codes[order[p], feature]
-        buffer[place[v]] = order[p]
-        place[v] += 1
+        buffer[branch_ends[v]] = order[p]
+        branch_ends[v] += 1
     for p in range(start, stop):
         order[p] = buffer[p]
 
@@ -407,17 +411,17 @@ def _if_sent(node, start, stop, nodes, scratch, order, codes, weights, confidenc
     n = 0
     for p in range(start, stop):
         r = order[p]
-        at = node
-        while nodes[at]["feature"] >= 0:
-            at = nodes[at]["first"] + codes[r, nodes[at]["feature"]]
+        child = node
+        while nodes[child]["feature"] >= 0:
+            child = nodes[child]["first"] + codes[r, nodes[child]["feature"]]
         fresh = True
         for k in range(classes):
-            fresh = fresh and scratch[at, k] == 0.0
+            fresh = fresh and scratch[child, k] == 0.0
         if fresh:
-            touched[n] = at
+            touched[n] = child
             n += 1
         for k in range(classes):
-            scratch[at, k] += weights[r, k]
+            scratch[child, k] += weights[r, k]
     errors = 0.0
     for t in range(n):
         # A row of zero weight leaves its leaf looking fresh, so a leaf may be listed twice; the second time
@@ -434,15 +438,15 @@ def _refill(i, nodes, counts, order, codes, weights):
         return
     start = nodes[i]["start"]
     stop = nodes[i]["stop"]
-    first = nodes[i]["first"]
+    first_child = nodes[i]["first"]
     kids = nodes[i]["kids"]
     buffer = np.empty(stop, np.int64)
-    place = np.empty(kids, np.int64)
-    sort_segment(order, buffer, place, codes, nodes[i]["feature"], kids, start, stop)
+    branch_ends = np.empty(kids, np.int64)
+    sort_segment(order, buffer, branch_ends, codes, nodes[i]["feature"], kids, start, stop)
     for v in range(kids):
-        kid = first + v
+        kid = first_child + v
         nodes[kid]["start"] = start if v == 0 else nodes[kid - 1]["stop"]
-        nodes[kid]["stop"] = place[v]
+        nodes[kid]["stop"] = branch_ends[v]
         counts[kid] = 0.0
         for p in range(nodes[kid]["start"], nodes[kid]["stop"]):
             counts[kid] += weights[order[p]]

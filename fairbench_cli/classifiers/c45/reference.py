@@ -36,8 +36,8 @@ def best_split(
         if (split := _split(columns, feature, y, rows, weight, len(counts), rules)) is not None
     ]
     # A nominal column with very many levels does not count for the average, unless all are like that.
-    few = [n == NUMBER or n < 0.3 * len(columns) - EPS for n in columns.levels]
-    averaged = [split.gain for split in valid if not any(few) or few[split.feature]]
+    has_few_levels = [n == NUMBER or n < 0.3 * len(columns) - EPS for n in columns.levels]
+    averaged = [split.gain for split in valid if not any(has_few_levels) or has_few_levels[split.feature]]
     if not averaged:
         return None
     least = sum(averaged) / len(averaged) - 1e-3
@@ -54,9 +54,11 @@ def _split(
     if columns.levels[feature] == NUMBER:
         return _numeric(columns, feature, y, rows, weight, classes, rules)
     codes = columns.codes[rows, feature]
-    known = codes >= 0
+    is_known = codes >= 0
     n = columns.levels[feature]
-    weights = np.bincount(codes[known] * classes + y[rows[known]], weight[known], minlength=n * classes)
+    weights = np.bincount(
+        codes[is_known] * classes + y[rows[is_known]], weight[is_known], minlength=n * classes
+    )
     bags = np.asarray(weights, dtype=np.float64).reshape(n, classes)
     if (bags.sum(axis=1) >= rules.min_leaf - EPS).sum() < 2:
         return None
@@ -69,24 +71,24 @@ def _numeric(
 ) -> Split | None:
     """Return the split at the threshold of the highest gain, less the cost of choosing among so many."""
     values = columns.values(feature)[rows]
-    known = ~np.isnan(values)
-    order = np.argsort(values[known], kind="stable")
-    values = values[known][order]
-    w = weight[known][order]
-    labels = y[rows[known]][order]
+    is_known = ~np.isnan(values)
+    order = np.argsort(values[is_known], kind="stable")
+    values = values[is_known][order]
+    w = weight[is_known][order]
+    labels = y[rows[is_known]][order]
     least = max(rules.min_leaf, min(25.0, 0.1 * w.sum() / classes))
     if len(values) < 2 * least - EPS:
         return None
     table = np.zeros((len(values), classes))
     table[np.arange(len(values)), labels] = w
     below = table.cumsum(axis=0)
-    at = np.flatnonzero(values[:-1] + 1e-5 < values[1:])
-    left = below[at]
-    right = below[-1] - below[at]
-    admissible = (left.sum(axis=1) >= least - EPS) & (right.sum(axis=1) >= least - EPS)
-    at = at[admissible]
-    bags = np.stack([left[admissible], right[admissible]], axis=1)
-    if not len(at):
+    cuts = np.flatnonzero(values[:-1] + 1e-5 < values[1:])
+    left_weights = below[cuts]
+    right_weights = below[-1] - below[cuts]
+    admissible = (left_weights.sum(axis=1) >= least - EPS) & (right_weights.sum(axis=1) >= least - EPS)
+    cuts = cuts[admissible]
+    bags = np.stack([left_weights[admissible], right_weights[admissible]], axis=1)
+    if not len(cuts):
         return None
     total = weight.sum()
     gains = _gains(bags, total)
@@ -96,10 +98,10 @@ def _numeric(
         if gains[i] > best + EPS:
             best = float(gains[i])
             chosen = int(i)
-    gain = best - np.log2(len(at)) / total
+    gain = best - np.log2(len(cuts)) / total
     if chosen < 0 or gain <= EPS:
         return None
-    i = at[chosen]
+    i = cuts[chosen]
     middle = (values[i] + values[i + 1]) / 2.0
     everywhere = columns.values(feature)
     threshold = float(everywhere[everywhere <= middle].max())
@@ -117,17 +119,17 @@ def _xlogx(x: Floats) -> Floats:
 
 def _gains(bags: Floats, total: float) -> Floats:
     """Return the gain of splits, bags of shape (splits, branches, classes); missing rows weigh it down."""
-    known = bags.sum(axis=(1, 2))
+    known_weight = bags.sum(axis=(1, 2))
     saved = _entropy(bags.sum(axis=1)) - _entropy(bags).sum(axis=1)
-    saved = saved * (known / total)
-    return np.where(np.abs(saved) <= EPS, 0.0, saved / np.maximum(known, EPS))
+    saved = saved * (known_weight / total)
+    return np.where(np.abs(saved) <= EPS, 0.0, saved / np.maximum(known_weight, EPS))
 
 
 def _ratio(gain: float, bags: Floats, total: float) -> float:
     """Return gain over split information; rows with a missing value are one more branch of it."""
     sizes = bags.sum(axis=1)
-    parts = np.append(sizes, max(total - sizes.sum(), 0.0))
-    information = float(_xlogx(np.asarray(total)) - _xlogx(parts).sum())
+    branch_sizes = np.append(sizes, max(total - sizes.sum(), 0.0))
+    information = float(_xlogx(np.asarray(total)) - _xlogx(branch_sizes).sum())
     if abs(information) <= EPS:
         return 0.0
     return gain / (information / total)
@@ -175,33 +177,33 @@ class _Maker:
         if split is None:
             return node
         node.feature, node.threshold = split.feature, split.threshold
-        node.kids = [self.grow(*part) for part in self.parts(node, rows, weight)]
+        node.kids = [self.grow(*branch) for branch in self.split_rows(node, rows, weight)]
         return node
 
-    def parts(self, node: Node, rows: Ints, weight: Floats) -> list[tuple[Ints, Floats]]:
+    def split_rows(self, node: Node, rows: Ints, weight: Floats) -> list[tuple[Ints, Floats]]:
         """Return the rows of each branch of a split; missing values go down every non-empty branch."""
         feature = np.full(len(rows), node.feature)
         branch = self.columns.branch(rows, feature, np.full(len(rows), node.threshold))
         n = self.columns.levels[node.feature] or 2
-        known = branch >= 0
-        totals = np.bincount(branch[known], weight[known], minlength=n)
-        found = []
+        is_known = branch >= 0
+        totals = np.bincount(branch[is_known], weight[is_known], minlength=n)
+        branches = []
         for v in range(n):
             mine = branch == v
-            part = np.where(mine, weight, 0.0)
-            if totals[v] > 0 and not known.all():
-                part[~known] = weight[~known] * (totals[v] / totals.sum())
-            goes = part > 0
-            found.append((rows[goes], part[goes]))
-        return found
+            branch_weight = np.where(mine, weight, 0.0)
+            if totals[v] > 0 and not is_known.all():
+                branch_weight[~is_known] = weight[~is_known] * (totals[v] / totals.sum())
+            goes = branch_weight > 0
+            branches.append((rows[goes], branch_weight[goes]))
+        return branches
 
     def prune(self, node: Node, rows: Ints, weight: Floats) -> None:
         """Replace by a leaf, raise the largest branch, or keep; children first."""
         if node.feature == LEAF:
             return
-        parts = self.parts(node, rows, weight)
-        for kid, part in zip(node.kids, parts, strict=True):
-            self.prune(kid, *part)
+        branches = self.split_rows(node, rows, weight)
+        for kid, kid_rows in zip(node.kids, branches, strict=True):
+            self.prune(kid, *kid_rows)
         rules = self.rules
         leaf = self.errors(node.counts)
         below = self.subtree_errors(node)
@@ -229,15 +231,17 @@ class _Maker:
         """Return the estimated errors of a subtree if all these rows were sent through it."""
         if node.feature == LEAF:
             return self.errors(self.counts(rows, weight))
-        parts = self.parts(node, rows, weight)
-        return sum(self.errors_if_sent(kid, *part) for kid, part in zip(node.kids, parts, strict=True))
+        branches = self.split_rows(node, rows, weight)
+        return sum(
+            self.errors_if_sent(kid, *kid_rows) for kid, kid_rows in zip(node.kids, branches, strict=True)
+        )
 
     def refill(self, node: Node, rows: Ints, weight: Floats) -> None:
         """Rebuild the counts of a subtree from the rows that now reach it."""
         node.counts = self.counts(rows, weight)
         if node.feature != LEAF:
-            for kid, part in zip(node.kids, self.parts(node, rows, weight), strict=True):
-                self.refill(kid, *part)
+            for kid, kid_rows in zip(node.kids, self.split_rows(node, rows, weight), strict=True):
+                self.refill(kid, *kid_rows)
 
 
 def _last_largest(totals: Floats) -> int:

@@ -82,10 +82,12 @@ class Levels:
     @property
     def counts(self) -> tuple[int, ...]:
         """Number of levels per column, `NUMBER` for numbers."""
-        return tuple(NUMBER if own is None else len(own) for own in self.levels)
+        return tuple(NUMBER if levels is None else len(levels) for levels in self.levels)
 
 
-def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tuple[TreeRows, Levels]:
+def from_codes(
+    array: NDArray[Any], declared_levels: Levels | Sequence[int] | None
+) -> tuple[TreeRows, Levels]:
     """Return an array's rows: columns with a level count hold codes from 0, others numbers; NaN is missing.
 
     Raises
@@ -93,25 +95,25 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
     ValueError
         A wrong number of level counts, or a value that is no code below its column's level count.
     """
-    if isinstance(known, Levels):
-        counts = known.counts
-        names = known.names
+    if isinstance(declared_levels, Levels):
+        counts = declared_levels.counts
+        names = declared_levels.names
     else:
-        if known is None:
+        if declared_levels is None:
             counts = (NUMBER,) * array.shape[1]
         else:
-            counts = tuple(int(n) for n in known)
+            counts = tuple(int(n) for n in declared_levels)
         names = tuple(f"x{j}" for j in range(array.shape[1]))
     if len(counts) != array.shape[1]:
         raise ValueError(f"levels has {len(counts)} entries, but X has {array.shape[1]} columns.")
     nominal = np.array(counts) != NUMBER
-    own = tuple(None if n == NUMBER else tuple(range(n)) for n in counts)
-    if isinstance(known, Levels):
-        found = known
+    codes_of_columns = tuple(None if n == NUMBER else tuple(range(n)) for n in counts)
+    if isinstance(declared_levels, Levels):
+        levels = declared_levels
     else:
-        found = Levels(names, own)
+        levels = Levels(names, codes_of_columns)
     if array.dtype.kind in "iu" and nominal.all() and ((array >= 0) & (array < np.array(counts))).all():
-        return TreeRows(found.counts, array.astype(np.int32, order="C"), None), found
+        return TreeRows(levels.counts, array.astype(np.int32, order="C"), None), levels
     numbers = np.asarray(array, dtype=np.float64)
     codes = np.where(np.isnan(numbers), -1.0, numbers)
     wrong = nominal & ((codes != np.floor(codes)) | (codes >= np.array(counts)) | (codes < -1.0))
@@ -123,10 +125,12 @@ def from_codes(array: NDArray[Any], known: Levels | Sequence[int] | None) -> tup
             f"codes go from 0 to {counts[j] - 1}."
         )
     if nominal.all():
-        kept = None
+        kept_numbers = None
     else:
-        kept = numbers
-    return TreeRows(found.counts, np.where(nominal, codes, 0).astype(np.int32, order="C"), kept), found
+        kept_numbers = numbers
+    return TreeRows(
+        levels.counts, np.where(nominal, codes, 0).astype(np.int32, order="C"), kept_numbers
+    ), levels
 
 
 EPS = 1e-6  # every comparison of weights and gains: a > b means a - b > EPS
@@ -197,10 +201,10 @@ class Rules:
 
 def rules_of(options: Any) -> Rules:
     """Return the rules that the attributes of an object say, such as a `C45` or `C45Settings`."""
-    named = {field.name: getattr(options, field.name) for field in fields(Rules)}
+    rule_values = {field.name: getattr(options, field.name) for field in fields(Rules)}
     # Weka keeps the confidence in 32 bits, which decides a few close calls.
     numbers = {"confidence": float(np.float32(options.confidence)), "min_leaf": float(options.min_leaf)}
-    return Rules(**named | numbers)
+    return Rules(**rule_values | numbers)
 
 
 LEAF = -1
@@ -228,7 +232,7 @@ class FlatTree:
     counts: Floats
 
     @cached_property
-    def first(self) -> Ints:
+    def first_child(self) -> Ints:
         """First child of each node that has any, shape (nodes,)."""
         return 1 + np.cumsum(self.kids) - self.kids
 
@@ -261,27 +265,27 @@ def predict_probabilities(tree: FlatTree, columns: TreeRows, laplace: bool) -> F
     A row with a missing value goes down every non-empty branch, weighted by the branches' weights.
     """
     leaf = leaf_probabilities(tree, laplace)
-    found = np.zeros((len(columns), tree.counts.shape[1]))
+    probabilities = np.zeros((len(columns), tree.counts.shape[1]))
     row = np.arange(len(columns))
-    at = np.zeros_like(row)
+    node = np.zeros_like(row)
     weight = np.ones(len(row))
     while len(row):
-        done = tree.feature[at] == LEAF
+        is_leaf = tree.feature[node] == LEAF
         # Rows that were spread come back in parts, so the parts are added up, not assigned.
-        np.add.at(found, row[done], weight[done, None] * leaf[at[done]])
-        at = at[~done]
-        row = row[~done]
-        weight = weight[~done]
-        branch = columns.branch(row, tree.feature[at], tree.threshold[at])
-        known = branch >= 0
-        if known.all():
-            at = tree.first[at] + branch
+        np.add.at(probabilities, row[is_leaf], weight[is_leaf, None] * leaf[node[is_leaf]])
+        node = node[~is_leaf]
+        row = row[~is_leaf]
+        weight = weight[~is_leaf]
+        branch = columns.branch(row, tree.feature[node], tree.threshold[node])
+        is_known = branch >= 0
+        if is_known.all():
+            node = tree.first_child[node] + branch
             continue
-        spread = _spread(tree, at[~known], row[~known], weight[~known])
-        at = np.concatenate([tree.first[at[known]] + branch[known], spread[0]])
-        row = np.concatenate([row[known], spread[1]])
-        weight = np.concatenate([weight[known], spread[2]])
-    return found
+        spread = _spread(tree, node[~is_known], row[~is_known], weight[~is_known])
+        node = np.concatenate([tree.first_child[node[is_known]] + branch[is_known], spread[0]])
+        row = np.concatenate([row[is_known], spread[1]])
+        weight = np.concatenate([weight[is_known], spread[2]])
+    return probabilities
 
 
 def leaf_of(tree: FlatTree, columns: TreeRows) -> Ints:
@@ -292,27 +296,27 @@ def leaf_of(tree: FlatTree, columns: TreeRows) -> Ints:
     ValueError
         When a row has a missing value where the tree splits, and so ends in several leaves.
     """
-    at = np.zeros(len(columns), dtype=np.int64)
-    row = np.flatnonzero(tree.feature[at] != LEAF)
+    node = np.zeros(len(columns), dtype=np.int64)
+    row = np.flatnonzero(tree.feature[node] != LEAF)
     while len(row):
-        branch = columns.branch(row, tree.feature[at[row]], tree.threshold[at[row]])
+        branch = columns.branch(row, tree.feature[node[row]], tree.threshold[node[row]])
         if (branch < 0).any():
             raise ValueError("a row with a missing value ends in several leaves")
-        at[row] = tree.first[at[row]] + branch
-        row = row[tree.feature[at[row]] != LEAF]
-    return at
+        node[row] = tree.first_child[node[row]] + branch
+        row = row[tree.feature[node[row]] != LEAF]
+    return node
 
 
-def _spread(tree: FlatTree, at: Ints, row: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
+def _spread(tree: FlatTree, node: Ints, row: Ints, weight: Floats) -> tuple[Ints, Ints, Floats]:
     """Return rows with a missing value, sent down every non-empty branch by the branches' weights."""
-    kids = tree.kids[at]
-    parts = np.repeat(np.arange(len(at)), kids)
-    offset = np.arange(len(parts)) - np.repeat(np.cumsum(kids) - kids, kids)
-    child = tree.first[at[parts]] + offset
+    kids = tree.kids[node]
+    copies = np.repeat(np.arange(len(node)), kids)
+    offset = np.arange(len(copies)) - np.repeat(np.cumsum(kids) - kids, kids)
+    child = tree.first_child[node[copies]] + offset
     share = tree.counts[child].sum(axis=1)
-    total = np.bincount(parts, share, minlength=len(at))
+    total = np.bincount(copies, share, minlength=len(node))
     goes = share > 0
-    return child[goes], row[parts[goes]], (weight[parts] * share / total[parts])[goes]
+    return child[goes], row[copies[goes]], (weight[copies] * share / total[copies])[goes]
 
 
 def first_best(probabilities: Floats) -> Ints:
@@ -337,7 +341,7 @@ def _lines(tree: FlatTree, node: int, indent: str, columns: Levels, classes: Seq
     feature = int(tree.feature[node])
     levels = columns.levels[feature]
     for v in range(int(tree.kids[node])):
-        kid = int(tree.first[node]) + v
+        kid = int(tree.first_child[node]) + v
         if levels is None:
             test = f"{'<=' if v == 0 else '>'} {_number(float(tree.threshold[node]))}"
         else:

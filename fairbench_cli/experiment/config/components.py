@@ -6,7 +6,7 @@ itself a list is a list in a list.
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from itertools import product
+from itertools import chain, product
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -68,7 +68,7 @@ class ReadContext:
     """
 
     base: Path | None = None
-    right: dict[str, Any] = field(default_factory=dict)
+    valid: dict[str, Any] = field(default_factory=dict)
     wrong: set[str] = field(default_factory=set)
     cards: dict[str, tuple[Path, Any]] = field(default_factory=dict)
 
@@ -98,16 +98,16 @@ def _tunable(metric: MetricSpec) -> MetricSpec:
         entry = metric.entry
     else:
         entry = None
-    what = ""
+    aspect = ""
     if entry is not None and entry.needs != "counts":
-        what = f"{entry.name} needs rows, and candidates have counts alone"
+        aspect = f"{entry.name} needs rows, and candidates have counts alone"
     elif entry is not None and entry.ideal is None:
-        what = f"no value of {entry.name} is better than another"
+        aspect = f"no value of {entry.name} is better than another"
     elif entry is not None and entry.on == "labels":
-        what = f"{entry.name} is the same whatever is predicted"
-    if what:
+        aspect = f"{entry.name} is the same whatever is predicted"
+    if aspect:
         fix = "tune for a metric such as accuracy or impact-ratio"
-        raise refusal(((), Problem(f"tune: {what}", fix)))
+        raise refusal(((), Problem(f"tune: {aspect}", fix)))
     return metric
 
 
@@ -181,10 +181,10 @@ class Tuning:
     def described(self) -> dict[str, Any]:
         """Its part of the `parameters` of results."""
         over = {name: list(values) for name, values in self.over}
-        own = {"for": self.metric.name, "over": over, "on": self.on}
+        written = {"for": self.metric.name, "over": over, "on": self.on}
         if self.fraction is None:
-            return own
-        return own | {"fraction": self.fraction}
+            return written
+        return written | {"fraction": self.fraction}
 
     @property
     def decisive(self) -> dict[str, Any]:
@@ -194,9 +194,9 @@ class Tuning:
             return self.described
         return self.described | {"code": origin.version}
 
-    def plain(self) -> dict[str, Any]:
+    def to_config(self) -> dict[str, Any]:
         """Return it as it is written in a config, from wherever that is read."""
-        return self.described | {"for": self.metric.plain}
+        return self.described | {"for": self.metric.to_config}
 
     def __str__(self) -> str:
         """Say what is tuned, for what, and on which rows where these are not the usual ones.
@@ -212,8 +212,6 @@ class Tuning:
             on = f" on {self.fraction:g} of the training rows"
         if self.fraction == FRACTION:
             on = ""
-        else:
-            on = on
         return f"{' and '.join(self.names)} tuned{on} for {self.metric.name}"
 
 
@@ -276,12 +274,12 @@ class ComponentSpec:
         """Return the parameters of its class or function."""
         return inspect_parameters(kind[self.name].load() if self.origin is None else self.origin.load())
 
-    def uses(self, what: Literal["groups", "classifier", "bias"], kind: Registry) -> bool:
+    def uses(self, aspect: Literal["groups", "classifier", "bias"], kind: Registry) -> bool:
         """Return whether a technique's model depends on the groups, the classifier, or the bias of its rows.
 
         One that is not registered may.
         """
-        return self.origin is not None or getattr(kind[self.name].load(), f"uses_{what}", True)
+        return self.origin is not None or getattr(kind[self.name].load(), f"uses_{aspect}", True)
 
     def having(self, values: Mapping[str, Any], kind: Registry) -> "ComponentSpec":
         """Return the component with other values of some parameters.
@@ -303,7 +301,7 @@ class ComponentSpec:
         version = [] if self.origin is None else [self.origin.version]
         return [self.name, dict(self.parameters), *version]
 
-    def plain(self, **more: Any) -> Any:
+    def to_config(self, **extras: Any) -> Any:
         """Return it as it is written in a config, from wherever that is read."""
         if self.origin is None or self.origin.path is None:
             name = self.name
@@ -311,7 +309,7 @@ class ComponentSpec:
             name = self.origin.target
         listed = {key: [value] for key, value in self.parameters if isinstance(value, list | tuple)}
         parameters = dict(self.parameters) | listed
-        parameters |= more | ({"as": self.alias} if self.alias else {})
+        parameters |= extras | ({"as": self.alias} if self.alias else {})
         if parameters:
             return {name: parameters}
         return name
@@ -348,11 +346,11 @@ class TechniqueSpec:
         tune = {} if self.tune is None else {"tune": self.tune.described}
         return dict(self.spec.parameters) | tune
 
-    def plain(self) -> Any:
+    def to_config(self) -> Any:
         """Return it as it is written in a config."""
-        tune = {} if self.tune is None else {"tune": self.tune.plain()}
-        more = {"include_protected": self.include_protected, "representation": self.representation}
-        return self.spec.plain(**more, **tune)
+        tune = {} if self.tune is None else {"tune": self.tune.to_config()}
+        extras = {"include_protected": self.include_protected, "representation": self.representation}
+        return self.spec.to_config(**extras, **tune)
 
 
 def word(value: Any) -> str:
@@ -366,10 +364,10 @@ def word(value: Any) -> str:
     return str(value)
 
 
-def named(item: Any) -> tuple[str | None, Any]:
+def split_name(item: Any) -> tuple[str | None, Any]:
     """Split ``name`` or ``{name: options}`` into the two; the name is None if it is neither.
 
-    >>> named("none"), named({"tree": None}), named({"tree": {"min_leaf": 5}}), named(3)
+    >>> split_name("none"), split_name({"tree": None}), split_name({"tree": {"min_leaf": 5}}), split_name(3)
     (('none', {}), ('tree', {}), ('tree', {'min_leaf': 5}), (None, None))
     """
     if isinstance(item, str):
@@ -381,18 +379,18 @@ def named(item: Any) -> tuple[str | None, Any]:
 
 
 def read_parameters(
-    name: str, takes: Parameters, given: Mapping[str, Any]
+    name: str, takes: Parameters, options_given: Mapping[str, Any]
 ) -> tuple[dict[str, list[Any]], list[Finding]]:
     """Return the values of each parameter that is given, checked; or what is wrong with them.
 
     Each has one value of its type, or a list of these.
     """
-    found: dict[str, list[Any]] = {}
+    readings: dict[str, list[Any]] = {}
     findings: list[Finding] = []
-    types = (dict.fromkeys(given, Any) if takes.open else {}) | dict(takes.types)
-    for key in (key for key in types if key in given):
+    types = (dict.fromkeys(options_given, Any) if takes.open else {}) | dict(takes.types)
+    for key in (key for key in types if key in options_given):
         check = value_converter(types[key])
-        value = given[key]
+        value = options_given[key]
         if isinstance(value, list | tuple):
             listed = value
         else:
@@ -401,15 +399,15 @@ def read_parameters(
             findings.append(((key,), Problem(f"{name}: {key} must not be empty", "give at least one value")))
         for i, single in enumerate(listed):
             try:
-                found.setdefault(key, []).append(check(single))
+                readings.setdefault(key, []).append(check(single))
             except ValidationError as error:
-                what, fix = describe_finding(error.errors()[0])
-                findings.append(((key, i), Problem(f"{name}: {key} {what}", fix)))
-    unknown = [key for key in given if key not in types]
+                aspect, fix = describe_finding(error.errors()[0])
+                findings.append(((key, i), Problem(f"{name}: {key} {aspect}", fix)))
+    unknown = [key for key in options_given if key not in types]
     findings += [((k,), Problem(f'{name} has no parameter "{k}"', suggest(str(k), types))) for k in unknown]
     if findings:
         return ({}, findings)
-    return (found, [])
+    return (readings, [])
 
 
 ONE_CANDIDATE = Problem("tune: over holds one candidate", "give several values, or make it a parameter")
@@ -427,35 +425,37 @@ def read_tunings(
 
     Parameters of the classifier are left as they are: `read` knows the classifiers.
     """
-    found: list[Tuning] = []
+    readings: list[Tuning] = []
     findings: list[Finding] = []
-    for i, one in enumerate(listed if isinstance(listed, list) else [listed]):
+    for i, entry in enumerate(listed if isinstance(listed, list) else [listed]):
         try:
-            options = TuneOptions.model_validate(one, context=context)
+            options = TuneOptions.model_validate(entry, context=context)
         except ValidationError as error:
-            own = to_findings(error, "interventions", name, "tune")
-            findings += [((i, *place), problem) for place, problem in own]
+            written = to_findings(error, "interventions", name, "tune")
+            findings += [((i, *key_path), problem) for key_path, problem in written]
             continue
         over, wrong = read_parameters(name, takes, own_parameters(options.over))
         for key, value in options.over.items():
             if key.startswith(OF_CLASSIFIER):
                 over[key] = value if isinstance(value, list) else [value]
-            twice = [one for i, one in enumerate(over.get(key, ())) if one in over[key][:i]]
-            wrong += [((key,), Problem(f"{key} has the value {one} twice", "keep one")) for one in twice]
-        wrong = [(("over", *place), problem) for place, problem in wrong]
+            repeated = [entry for i, entry in enumerate(over.get(key, ())) if entry in over[key][:i]]
+            wrong += [
+                ((key,), Problem(f"{key} has the value {entry} twice", "keep one")) for entry in repeated
+            ]
+        wrong = [(("over", *key_path), problem) for key_path, problem in wrong]
         if not wrong and not classifier_parameters(over) and has_one_candidate(over):
             wrong.append((("over",), ONE_CANDIDATE))
         if "fraction" in options.model_fields_set and "validation" not in options.on:
-            what = "tune: fraction has no effect with `on: test`"
+            aspect = "tune: fraction has no effect with `on: test`"
             fix = "remove it, or write on: validation"
-            wrong.append((("fraction",), Problem(what, fix)))
-        findings += [((i, *place), problem) for place, problem in wrong]
+            wrong.append((("fraction",), Problem(aspect, fix)))
+        findings += [((i, *key_path), problem) for key_path, problem in wrong]
         ordered = tuple((key, tuple(over[key])) for key in sorted(over))
         for metric, on, fraction in product(options.metric, options.on, options.fraction):
             tuning = Tuning(metric, ordered, on, fraction if on == "validation" else None)
-            if tuning not in found:
-                found.append(tuning)
-    return found, findings
+            if tuning not in readings:
+                readings.append(tuning)
+    return readings, findings
 
 
 Extra = Mapping[str, tuple[Any, Any]]  # a parameter's type, and its default
@@ -480,8 +480,8 @@ def _source(kind: Registry, name: str, base: Path | None) -> tuple[CodeOrigin | 
     else:
         origin = find_code(name, kind.group, base)
         if origin is None:
-            known = [*kind, *entry_points_by_name(kind.group)]
-            raise UserError(Problem(f'unknown {kind.name} "{name}"', suggest(name, known)))
+            choices = [*kind, *entry_points_by_name(kind.group)]
+            raise UserError(Problem(f'unknown {kind.name} "{name}"', suggest(name, choices)))
         thing = origin.load()
     fault = kind.foreign.fault(thing)
     if fault is not None:
@@ -508,17 +508,17 @@ def _fix_of_entry(kind: Registry, item: Any) -> str:
     names = [] if takes is None else takes.required or [*takes.defaults][:1]
     if not names:
         return f"use any of: {', '.join(sorted(kind))}"
-    return f"name its parameters: {name}: {{{', '.join(f'{one}: VALUE' for one in names)}}}"
+    return f"name its parameters: {name}: {{{', '.join(f'{entry}: VALUE' for entry in names)}}}"
 
 
 def _read_entry(
     kind: Registry, item: Any, extra: Mapping[str, tuple[Any, list[Any]]], context: ReadContext
 ) -> tuple[list[Combination], list[Finding]]:
     """Return the combinations of parameters that an item of the list asks for; or what is wrong with it."""
-    written, options = named(item)
+    written, options = split_name(item)
     if written is None or not isinstance(options, dict):
-        what = f"{kind.name} must be a name or `name: {{parameter: value}}`, not {format_value(item)}"
-        return [], [((), Problem(what, _fix_of_entry(kind, item)))]
+        aspect = f"{kind.name} must be a name or `name: {{parameter: value}}`, not {format_value(item)}"
+        return [], [((), Problem(aspect, _fix_of_entry(kind, item)))]
     try:
         origin, takes, ours = _source(kind, written, context.base)
     except UserError as error:
@@ -526,65 +526,72 @@ def _read_entry(
     name = short_name(written)
     tunings = list[Tuning]()
     findings = list[Finding]()
-    given = dict(options)
-    alias = given.pop(ALIAS, "")
+    options_given = dict(options)
+    alias = options_given.pop(ALIAS, "")
     if ALIAS in options and not (isinstance(alias, str) and 0 < len(alias.strip()) <= LONGEST_ALIAS):
-        what = f"{name}: {ALIAS} must be a text of at most {LONGEST_ALIAS} letters, not {format_value(alias)}"
-        findings.append(((ALIAS,), Problem(what, "write what tables and figures should call it")))
+        aspect = (
+            f"{name}: {ALIAS} must be a text of at most {LONGEST_ALIAS} letters, not {format_value(alias)}"
+        )
+        findings.append(((ALIAS,), Problem(aspect, "write what tables and figures should call it")))
     if kind is INTERVENTIONS and "tune" in options:
-        tunings, wrong = read_tunings(written, given.pop("tune"), takes, context)
-        findings += [(("tune", *place), problem) for place, problem in wrong]
-    for key in dict.fromkeys(key for tuning in tunings for key in tuning.names if key in given):
+        tunings, wrong = read_tunings(written, options_given.pop("tune"), takes, context)
+        findings += [(("tune", *key_path), problem) for key_path, problem in wrong]
+    tuned_names = dict.fromkeys(chain.from_iterable(tuning.names for tuning in tunings))
+    for key in [key for key in tuned_names if key in options_given]:
         findings.append(((key,), Problem(f"{name}: {key} is given and tuned", "keep one of the two")))
-    also = {key: of for key, (of, _) in {**ours, **extra}.items()}
-    values, wrong = read_parameters(name, replace(takes, types={**takes.types, **also}), given)
+    extra_types = {key: type_ for key, (type_, _) in {**ours, **extra}.items()}
+    values, wrong = read_parameters(name, replace(takes, types={**takes.types, **extra_types}), options_given)
     findings += wrong
-    found: list[Combination] = []
+    readings: list[Combination] = []
     for tuning in (*tunings,) or (None,):
         tuned = () if tuning is None else tuning.names
         usual = {key: [default] for key, default in takes.defaults.items() if key not in tuned}
         usual |= {key: [default] for key, (_, default) in ours.items()}
         usual |= {key: defaults for key, (_, defaults) in extra.items()}
-        needed = [key for key in takes.required if key not in usual and key not in given and key not in tuned]
-        fix = f"give it a value: {written}: {{{', '.join(f'{key}: VALUE' for key in needed)}}}"
-        findings += [((), Problem(f'{name} needs the parameter "{key}"', fix)) for key in needed]
+        has_value = {*usual, *options_given, *tuned}
+        missing_parameters = [key for key in takes.required if key not in has_value]
+        fix = f"give it a value: {written}: {{{', '.join(f'{key}: VALUE' for key in missing_parameters)}}}"
+        findings += [((), Problem(f'{name} needs the parameter "{key}"', fix)) for key in missing_parameters]
         if findings:
             continue
-        every = usual | values
-        more = {} if tuning is None else {"tune": tuning}
-        own = sorted(key for key in every if key not in extra)
-        for chosen in product(*(every[key] for key in own)):
-            pairs = zip(own, chosen, strict=True)
-            parameters = tuple((key, one) for key, one in pairs if key not in ours or one != ours[key][1])
-            spec = ComponentSpec(name, parameters, origin, alias)
-            several = product(*(every[key] for key in extra))
-            found += [(spec, dict(zip(extra, others, strict=True)) | more) for others in several]
-    findings += [((), problem) for problem in _refusals(kind, found, context.base)]
-    return found, [((written, *place), problem) for place, problem in findings]
+        all_values = usual | values
+        extras = {} if tuning is None else {"tune": tuning}
+        own_keys = sorted(key for key in all_values if key not in extra)
+        for own_values in product(*(all_values[key] for key in own_keys)):
+            parameters = []
+            for key, value in zip(own_keys, own_values, strict=True):
+                # A parameter of the adapter at its default is no part of a cell's key.
+                if key not in ours or value != ours[key][1]:
+                    parameters.append((key, value))
+            spec = ComponentSpec(name, tuple(parameters), origin, alias)
+            for extra_values in product(*(all_values[key] for key in extra)):
+                readings.append((spec, dict(zip(extra, extra_values, strict=True)) | extras))
+    findings += [((), problem) for problem in _refusals(kind, readings, context.base)]
+    return readings, [((written, *key_path), problem) for key_path, problem in findings]
 
 
 def _refusals(kind: Registry, combinations: list[Combination], base: Path | None) -> list[Problem]:
     """Find combinations of parameters that the component itself refuses; of what is tuned each candidate."""
-    found = {}
-    for spec, more in combinations:
+    readings = {}
+    for spec, extras in combinations:
         if base is None and spec.name not in kind:
             continue
-        for values in more["tune"].candidates if "tune" in more else [{}]:
+        for values in extras["tune"].candidates if "tune" in extras else [{}]:
             try:
                 spec.having(own_parameters(values), kind).build(kind)
             except Exception as error:
                 if spec.origin is None and not isinstance(error, ValueError):
                     raise
                 if isinstance(error, ValueError):
-                    what = str(error)
+                    aspect = str(error)
                 else:
-                    what = f"{type(error).__name__}: {error}"
+                    aspect = f"{type(error).__name__}: {error}"
                 if spec.origin:
                     fix = "correct the parameters, or its code"
                 else:
                     fix = "change one of the two"
-                found[what] = Problem(f"{spec.name}: {what}", fix)
-    return list(found.values())
+                readings[aspect] = Problem(f"{spec.name}: {aspect}", fix)
+    return list(readings.values())
 
 
 def read_entries(
@@ -606,47 +613,49 @@ def read_entries(
     pydantic.ValidationError
         Listing everything wrong with them, each at its place.
     """
-    found: list[Combination] = []
+    readings: list[Combination] = []
     findings: list[Finding] = []
     # there may be tens of thousands: what is the same is looked up
-    known = set[Any]()
+    choices = set[Any]()
     tuned = set[Any]()
     files: dict[str, set[Path | None]] = {}
     for i, item in enumerate(items):
         combinations, wrong = _read_entry(kind, item, extra, context)
-        findings += [((i, *place), problem) for place, problem in wrong]
-        for spec, more in combinations:
-            same = _hashable((spec, more))
-            if "tune" in more:
-                named = _hashable((spec, more | {"tune": str(more["tune"])}))
+        findings += [((i, *key_path), problem) for key_path, problem in wrong]
+        for spec, extras in combinations:
+            hashable_entry = _hashable((spec, extras))
+            if "tune" in extras:
+                named_entry = _hashable((spec, extras | {"tune": str(extras["tune"])}))
             else:
-                named = None
+                named_entry = None
             if spec.origin is None:
                 path = None
             else:
                 path = spec.origin.path
             if files.setdefault(spec.name, {path}) != {path}:
-                what = f"{kind.name} {spec.name} is in two files of one name"
-                findings.append(((i,), Problem(what, "rename one of the files")))
-            elif same in known:
+                aspect = f"{kind.name} {spec.name} is in two files of one name"
+                findings.append(((i,), Problem(aspect, "rename one of the files")))
+            elif hashable_entry in choices:
                 findings.append(((i,), Problem(f"{kind.name} {spec} is listed twice", "keep one")))
-            elif named in tuned:  # people know what is tuned by its name, and nothing else by that alone
-                what = f"{kind.name} {spec}: {more['tune']} is listed twice, over other values"
-                findings.append(((i,), Problem(what, "keep one")))
-            known.add(same)
-            if named is None:
+            elif (
+                named_entry in tuned
+            ):  # people know what is tuned by its name, and nothing else by that alone
+                aspect = f"{kind.name} {spec}: {extras['tune']} is listed twice, over other values"
+                findings.append(((i,), Problem(aspect, "keep one")))
+            choices.add(hashable_entry)
+            if named_entry is None:
                 tuned |= set()
             else:
-                tuned |= {named}
-        found += combinations
+                tuned |= {named_entry}
+        readings += combinations
     owners = {name: name for name in files} | {RESERVED_ALIAS: ""}
-    for spec, _ in found:
+    for spec, _ in readings:
         if spec.alias and owners.setdefault(spec.alias, spec.name) != spec.name:
-            what = f"{kind.name} {spec.name}: {spec.alias} is what something else is called"
-            findings.append(((), Problem(what, f"choose another name after `{ALIAS}`")))
+            aspect = f"{kind.name} {spec.name}: {spec.alias} is what something else is called"
+            findings.append(((), Problem(aspect, f"choose another name after `{ALIAS}`")))
     if findings:
         raise refusal(*findings)
-    return found
+    return readings
 
 
 def _hashable(value: Any) -> Any:
@@ -662,7 +671,7 @@ def _hashable(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(map(_hashable, value))
     if isinstance(value, ComponentSpec | Tuning):
-        return tuple(_hashable(getattr(value, one.name)) for one in fields(value) if one.compare)
+        return tuple(_hashable(getattr(value, entry.name)) for entry in fields(value) if entry.compare)
     if isinstance(value, Hashable):
         return value
     return repr(value)
@@ -686,7 +695,7 @@ def read_interventions(value: Any, info: ValidationInfo) -> Any:
         "representation": (Representation, list(info.data.get("representation", ["original"]))),
     }
     entries = read_entries(INTERVENTIONS, value, extra, context_of(info))
-    return tuple(TechniqueSpec(spec, **more) for spec, more in entries)
+    return tuple(TechniqueSpec(spec, **extras) for spec, extras in entries)
 
 
 DEFAULT_CLASSIFIERS = (ComponentSpec("c45", ()),)

@@ -41,9 +41,9 @@ from fairbench_cli.experiment.config.components import (
     MetricByName,
     TechniqueSpec,
     context_of,
-    named,
     read_classifiers,
     read_interventions,
+    split_name,
 )
 from fairbench_cli.experiment.config.metrics import MetricSpec, RequestedRowMetrics
 from fairbench_cli.experiment.config.outputs import DEFAULT_TABLES, FIGURES, TABLES, TestLabels
@@ -89,9 +89,15 @@ Tested = Literal["original", "network", "holdout", "file"]
 
 def _test_rows(value: Any) -> Any:
     """Return where test rows come from: one of the words, or what looks like a file."""
-    words = [word for word in get_args(Tested) if word != "file"]
-    if value is not None and value not in words and not (isinstance(value, str) and re.search(FILE, value)):
-        problem = Problem(f"test has the unknown value {format_value(value)}", suggest(str(value), words))
+    test_words = [word for word in get_args(Tested) if word != "file"]
+    if (
+        value is not None
+        and value not in test_words
+        and not (isinstance(value, str) and re.search(FILE, value))
+    ):
+        problem = Problem(
+            f"test has the unknown value {format_value(value)}", suggest(str(value), test_words)
+        )
         raise refusal(((), problem))
     return value
 
@@ -113,7 +119,7 @@ Metrics = Annotated[
     tuple[MetricByName, ...],
     Field(min_length=1),
     Several("metric", alone=False),
-    PlainSerializer(lambda metrics: [metric.plain for metric in metrics]),
+    PlainSerializer(lambda metrics: [metric.to_config for metric in metrics]),
 ]
 Representations = Annotated[tuple[Representation, ...], Field(min_length=1), Several("representation")]
 Named = Annotated[str, AfterValidator(short_name)]
@@ -144,14 +150,14 @@ def bytes_of(value: Any) -> Any:
     (4000000000, 1500000000, 500000000)
     """
     if isinstance(value, str):
-        parts = re.fullmatch(SIZE, value)
+        match = re.fullmatch(SIZE, value)
     else:
-        parts = None
-    if isinstance(value, str) and parts is None:
+        match = None
+    if isinstance(value, str) and match is None:
         raise mistake("must be a size", "write a size such as 4GB or 500MB")
-    if parts is None:
+    if match is None:
         return value
-    return round(float(parts[1]) * _UNITS[parts[2]])
+    return round(float(match[1]) * _UNITS[match[2]])
 
 
 def size_in_words(size: int) -> str:
@@ -326,7 +332,7 @@ class DatasetSpec(DatasetOptions):
             classifiers or (classifier,)
         )
 
-    def plain(self, hidden: frozenset[str]) -> dict[str, Any]:
+    def to_config(self, hidden: frozenset[str]) -> dict[str, Any]:
         """Return it as it is written in a config, without the `hidden` settings."""
         hidden = hidden | (set() if self.bias is None else OF_BETA)
         optional = ("title", "interventions", "classifiers", "unknown_as")
@@ -345,37 +351,39 @@ def _read_dataset(item: Any, info: ValidationInfo) -> DatasetSpec:
     """
     if isinstance(item, DatasetSpec):
         return item
-    name, options = named(item)
+    name, options = split_name(item)
     if name is None:
         what = f"a dataset must be a name or `name: {{option: value}}`, not {format_value(item)}"
         raise refusal(((), Problem(what, f"use any of: {', '.join(known_cards())}")))
     findings = list[Finding]()
-    given = DatasetOptions()
+    options_read = DatasetOptions()
     try:
-        given = DatasetOptions.model_validate(options)
+        options_read = DatasetOptions.model_validate(options)
     except ValidationError as error:
-        findings += [((name, *place), problem) for place, problem in to_findings(error, "datasets", name)]
+        findings += [
+            ((name, *key_path), problem) for key_path, problem in to_findings(error, "datasets", name)
+        ]
     context = context_of(info)
     if context.base is not None:
-        place: tuple[str, ...] = (name,)
+        key_path: tuple[str, ...] = (name,)
         if isinstance(options, dict):
-            asked = options.get("attribute")
+            attribute_option = options.get("attribute")
         else:
-            asked = None
+            attribute_option = None
         try:
             path = find_card(name, context.base)
             card = read_card(path)
             context.cards[name] = path, card
-            place = (name, "attribute")
-            for attribute in asked if isinstance(asked, list) else [asked]:
+            key_path = (name, "attribute")
+            for attribute in attribute_option if isinstance(attribute_option, list) else [attribute_option]:
                 card.attribute(attribute if isinstance(attribute, str) else None)
-            place = (name, "unknown_as")
-            card.with_unknown_as(given.unknown_as)
+            key_path = (name, "unknown_as")
+            card.with_unknown_as(options_read.unknown_as)
         except UserError as error:
-            findings += [(place, problem) for problem in error.problems]
+            findings += [(key_path, problem) for problem in error.problems]
     if findings:
         raise refusal(*findings)
-    return DatasetSpec.model_construct(given.model_fields_set, card=name, **dict(given))
+    return DatasetSpec.model_construct(options_read.model_fields_set, card=name, **dict(options_read))
 
 
 DatasetItem = Annotated[
@@ -491,14 +499,14 @@ class ExperimentConfig(FileModel):
     @classmethod
     def _note(cls, value: Any, info: ValidationInfo) -> Any:
         """Note a key that is right by itself: it is checked against the others even if some are wrong."""
-        context_of(info).right[str(info.field_name)] = value
+        context_of(info).valid[str(info.field_name)] = value
         return value
 
     @property
     def tested(self) -> Tested:
         """Return where test rows come from, whatever file that is; `test` must be spelled out."""
-        words: dict[str, Tested] = {"original": "original", "network": "network", "holdout": "holdout"}
-        return words.get(self.test or "original", "file")
+        test_words: dict[str, Tested] = {"original": "original", "network": "network", "holdout": "holdout"}
+        return test_words.get(self.test or "original", "file")
 
     @property
     def own_metrics(self) -> dict[str, Metric]:
@@ -510,8 +518,12 @@ class ExperimentConfig(FileModel):
         """Return techniques, classifiers and metrics that are not registered: the name and the code."""
         tuned = [technique.tune.metric for technique in self.interventions if technique.tune is not None]
         components = [*(technique.spec for technique in self.interventions), *self.classifiers]
-        named: list[ComponentSpec | MetricSpec] = [*components, *self.metrics, *tuned]
-        return [(one.name, one.origin) for one in named if one.origin is not None]
+        components_named: list[ComponentSpec | MetricSpec] = [*components, *self.metrics, *tuned]
+        return [
+            (component.name, component.origin)
+            for component in components_named
+            if component.origin is not None
+        ]
 
     @property
     def own_files(self) -> list[Path]:
@@ -532,14 +544,14 @@ class ExperimentConfig(FileModel):
     @property
     def has_worlds(self) -> bool:
         """Return whether some data set has a `bias`, its own or that of `sample`, and results a world."""
-        parts = [spec if "bias" in spec.model_fields_set else self.sample for spec in self.datasets]
-        return any(part.bias is not None for part in parts)
+        all_settings = [spec if "bias" in spec.model_fields_set else self.sample for spec in self.datasets]
+        return any(settings.bias is not None for settings in all_settings)
 
     @property
     def takes_beta(self) -> bool:
         """Return whether β has an effect: on an outcome's table, or as the strength of a mechanism."""
-        left = (world.takes_beta for spec in self.datasets for world in spec.bias or ())
-        return any(spec.bias is None for spec in self.datasets) or any(left)
+        takes_beta = [world.takes_beta for spec in self.datasets if spec.bias for world in spec.bias]
+        return any(spec.bias is None for spec in self.datasets) or any(takes_beta)
 
     def worlds(self, spec: DatasetSpec) -> list[CellWorld]:
         """Return the worlds of a data set's cells, which its config has spelled out.
@@ -558,10 +570,14 @@ class ExperimentConfig(FileModel):
     @property
     def row_metrics(self) -> RequestedRowMetrics:
         """Return the metrics that need the test rows themselves, with their strata."""
-        of_rows = [one for one in self.metrics if one.is_at_hand and one.entry.needs != "counts"]
+        of_rows = [
+            component
+            for component in self.metrics
+            if component.is_at_hand and component.entry.needs != "counts"
+        ]
         return RequestedRowMetrics(tuple(of_rows), self.strata)
 
-    def plain(self) -> dict[str, Any]:
+    def to_config(self) -> dict[str, Any]:
         """Return the config as plain data, with every default spelled out; it runs as it is."""
         hidden = WITHOUT_EFFECT[self.sample.source][0]
         unsaid = set[str]()
@@ -572,15 +588,15 @@ class ExperimentConfig(FileModel):
         sample = {*hidden, *of_beta, *(() if self.takes_beta else ("beta",))}
         excluded = {"sample": sample} | dict.fromkeys(unsaid, True)
         return self.model_dump(mode="json", by_alias=True, exclude=excluded) | {
-            "datasets": [spec.plain(hidden) for spec in self.datasets],
-            "interventions": [technique.plain() for technique in self.interventions],
-            "classifiers": [spec.plain() for spec in self.classifiers],
+            "datasets": [spec.to_config(hidden) for spec in self.datasets],
+            "interventions": [technique.to_config() for technique in self.interventions],
+            "classifiers": [spec.to_config() for spec in self.classifiers],
         }
 
     def as_yaml(self) -> str:
         """Return the config as YAML text."""
         head = "# The config of these results with every default spelled out. It runs as it is.\n"
-        return head + dump_yaml(self.plain())
+        return head + dump_yaml(self.to_config())
 
 
 OF_BETA = frozenset({"beta_on", "bias_direction", "missing_arc"})

@@ -46,7 +46,7 @@ class MetricSpec:
         return _entry(self.name, self.origin)
 
     @property
-    def plain(self) -> str:
+    def to_config(self) -> str:
         """The name as it is written in a config, from wherever that is read."""
         if self.origin is None or self.origin.path is None:
             return self.name
@@ -79,13 +79,13 @@ def find_metric(name: str, base: Path | None) -> MetricSpec:
         origin = find_code(name, GROUP, base)
     if origin is None:
         raise user_error(f'unknown metric "{name}"', suggest(name, known_names()))
-    found = MetricSpec(short_name(name), origin)
+    specs = MetricSpec(short_name(name), origin)
     try:
-        _ = found.entry
+        _ = specs.entry
     except ValueError as error:
         fix = "a metric is a function of Counts or Rows: see docs/extending.md"
-        raise user_error(f"{found.name}: {error}", fix) from None
-    return found
+        raise user_error(f"{specs.name}: {error}", fix) from None
+    return specs
 
 
 def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[MetricSpec]:
@@ -96,16 +96,16 @@ def find_metrics(names: Iterable[str], base: Path, flag: str) -> list[MetricSpec
     UserError
         Listing all that are wrong, with the flag that named them.
     """
-    found: list[MetricSpec] = []
+    specs: list[MetricSpec] = []
     wrong: list[Problem] = []
     for name in names:
         try:
-            found.append(find_metric(name, base))
+            specs.append(find_metric(name, base))
         except UserError as error:
             wrong += error.reported_at(flag)
     if wrong:
         raise UserError(*wrong)
-    return found
+    return specs
 
 
 def known_names() -> list[str]:
@@ -168,8 +168,8 @@ class RequestedRowMetrics:
             return {}
         rows = replace(rows_of(test, predicted, scores, self.strata), stays=stays)
         values = measure_rows([metric.name for metric in self.metrics if metric.origin is None], rows)
-        own = [metric for metric in self.metrics if metric.origin is not None]
-        values |= {metric.name: float(measure(metric.entry, rows)) for metric in own}
+        custom_metrics = [metric for metric in self.metrics if metric.origin is not None]
+        values |= {metric.name: float(measure(metric.entry, rows)) for metric in custom_metrics}
         return {self.recorded_as[name]: value for name, value in values.items()}
 
 

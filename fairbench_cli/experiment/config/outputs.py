@@ -72,10 +72,10 @@ FIGURES: dict[str, ReportOutput] = {
 
 def _attributes(config: Any) -> Counter[tuple[str, str]]:
     """Count the protected attributes that each data set works on."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for spec in config.datasets:
-        found[spec.card, spec.name] += max(len(spec.attribute), 1)
-    return found
+        counts[spec.card, spec.name] += max(len(spec.attribute), 1)
+    return counts
 
 
 NEEDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ from fairbench_cli.experiment.config.components import (
     ReadContext,
     classifier_parameters,
     has_one_candidate,
-    named,
     read_parameters,
+    split_name,
 )
 from fairbench_cli.experiment.config.config import (
     OF_BETA,
@@ -33,7 +34,7 @@ from fairbench_cli.experiment.config.config import (
     attribute_names,
 )
 from fairbench_cli.experiment.config.outputs import FIGURES, NEEDS, TABLES
-from fairbench_cli.experiment.config.worlds import SOME, worlds_at
+from fairbench_cli.experiment.config.worlds import SOME, WorldSpec, worlds_at
 from fairbench_cli.interventions.registry import INTERVENTIONS
 
 SUFFIXES = (".yaml", ".yml")
@@ -65,19 +66,19 @@ def find_config(name: str) -> Path:
     ('quickstart.yaml', 'mine/own.yaml')
     """
     path = Path(name)
-    known = known_configs()
-    if path.is_file() or (path.exists() and name not in known):
+    choices = known_configs()
+    if path.is_file() or (path.exists() and name not in choices):
         return path
-    if name in known:
+    if name in choices:
         return shipped_configs() / f"{name}.yaml"
-    if path.stem in known:
+    if path.stem in choices:
         fix = f"check the path, or write {path.stem} alone: that config comes with fairbench"
         raise user_error(f"no such file: {name}", fix)
     if path.suffix in SUFFIXES or len(path.parts) > 1:
         return path  # whoever reads it says what is wrong
-    own = [file.name for file in Path().iterdir() if file.suffix in SUFFIXES]
-    what = f'"{name}" is neither a file nor a config that comes with fairbench'
-    raise user_error(what, suggest(name, known if find_nearest(name, known) else [*known, *own]))
+    files = [file.name for file in Path().iterdir() if file.suffix in SUFFIXES]
+    problem = f'"{name}" is neither a file nor a config that comes with fairbench'
+    raise user_error(problem, suggest(name, choices if find_nearest(name, choices) else [*choices, *files]))
 
 
 def title(path: Path) -> str:
@@ -86,16 +87,16 @@ def title(path: Path) -> str:
     >>> title(shipped_configs() / "quickstart.yaml")
     'A first look in a minute, offline'
     """
-    words: list[str] = []
+    title_words: list[str] = []
     for line in read_text(path).splitlines():
         if not line.startswith("#"):
             break
         if "yaml-language-server" not in line:
-            words += line.lstrip("# ").split()
-    for i, word in enumerate(words):
+            title_words += line.lstrip("# ").split()
+    for i, word in enumerate(title_words):
         if word not in ABBREVIATIONS and (word.endswith((".", ";")) or (word.endswith(":") and i > SHORT)):
-            return " ".join(words[: i + 1]).rstrip(".;:")
-    return " ".join(words)
+            return " ".join(title_words[: i + 1]).rstrip(".;:")
+    return " ".join(title_words)
 
 
 def read_config(path: Path, overrides: tuple[str, ...] = ()) -> ExperimentConfig:
@@ -116,23 +117,21 @@ def of_document(document: YamlDocument, base: Path, overrides: tuple[str, ...] =
     Cards and plug-ins are looked for in `base`.
     """
     if "truth" in document.data and "datasets" not in document.data:
-        what = "this is a simulation, which has no data sets to run on"
-        raise user_error(what, f"run `fairbench simulate {document.name}`", document.where(("truth",)))
+        problem = "this is a simulation, which has no data sets to run on"
+        raise user_error(problem, f"run `fairbench simulate {document.name}`", document.where(("truth",)))
     if {"files", "label"} <= document.data.keys() and "datasets" not in document.data:
         card = Path(document.name)
-        own = card.with_name(f"{card.stem}-run.yaml")
+        run_config = card.with_name(f"{card.stem}-run.yaml")
         fix = f"name it under a config's datasets: [./{card.name}]"
-        if own.is_file():
-            fix = f"run `fairbench run {own}`"
-        else:
-            fix = fix
+        if run_config.is_file():
+            fix = f"run `fairbench run {run_config}`"
         raise user_error("this is a card, not a config", fix, document.where(("files",)))
     document, problems = override_values(document, overrides)
     config, context, wrong = parse(document, base)
     cards = [] if "datasets" in context.wrong else [context.cards[spec.card] for spec in config.datasets]
-    given = Given(config, document, [card for _, card in cards])
+    source = ParsedConfig(config, document, [card for _, card in cards])
     files = config.own_files if context.wrong.isdisjoint(("interventions", "classifiers", "metrics")) else []
-    problems += [*wrong, *cross_checks(given, context.wrong), *find_clashes(files)]
+    problems += [*wrong, *cross_checks(source, context.wrong), *find_clashes(files)]
     if problems:
         raise UserError(*sort_by_line(problems, document.name))
     return _resolved(config, cards, base).read_from(document)
@@ -162,7 +161,7 @@ def parse(document: YamlDocument, base: Path | None) -> tuple[ExperimentConfig, 
     except ValidationError as error:
         problems += to_problems(error, document)
         context.wrong.update(str(finding["loc"][0]) for finding in error.errors())
-        config = ExperimentConfig.model_construct(**context.right)
+        config = ExperimentConfig.model_construct(**context.valid)
         context.wrong.update(ExperimentConfig.model_fields.keys() - vars(config).keys())  # misspelt ones
     return config, context, problems
 
@@ -173,16 +172,17 @@ def _resolved(config: ExperimentConfig, cards: list[tuple[Path, Card]], base: Pa
     datasets = []
     for i, (spec, (path, card)) in enumerate(zip(config.datasets, cards, strict=True)):
         shared = set(BiasConfig.model_fields) - spec.model_fields_set
-        own = {key: getattr(config.sample, key) for key in shared}
-        bias = own.get("bias", spec.bias)
+        own_settings = {key: getattr(config.sample, key) for key in shared}
+        bias = own_settings.get("bias", spec.bias)
         if bias is not None:
-            at: KeyPath = ("sample", "bias") if "bias" in shared else ("datasets", i, spec.card, "bias")
-            own["bias"] = tuple(world.within(at) for world in bias)
-            own |= {key: BiasConfig.model_fields[key].default for key in OF_BETA}
-        own |= {"card": card_reference(path.resolve())}
-        own["name"] = spec.name or card.name
+            key_path: KeyPath = ("sample", "bias") if "bias" in shared else ("datasets", i, spec.card, "bias")
+            own_settings["bias"] = tuple(world.within(key_path) for world in bias)
+            own_settings |= {key: BiasConfig.model_fields[key].default for key in OF_BETA}
+        own_settings |= {"card": card_reference(path.resolve())}
+        own_settings["name"] = spec.name or card.name
         works_on = _works_on(spec, card)
-        datasets += [spec.model_copy(update=own | {"attribute": (one,)}) for one in works_on]
+        for attribute in works_on:
+            datasets.append(spec.model_copy(update=own_settings | {"attribute": (attribute,)}))
     test = config.test or ("holdout" if real else "original")
     if config.test and config.tested == "file":
         test = str((base / config.test).resolve())
@@ -202,7 +202,7 @@ def _works_on(spec: DatasetSpec, card: Card) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Given:
+class ParsedConfig:
     """What there is to check.
 
     Parameters
@@ -227,249 +227,267 @@ class Given:
 
     def shared(self, key: str) -> Iterator[tuple[KeyPath, Any, Card]]:
         """Yield what holds for each data set of a setting that `sample` may say for all, and where it is."""
-        for place, spec, card in self.datasets:
-            own = key in spec.model_fields_set
-            part, at = (spec, place) if own else (self.config.sample, ("sample",))
-            yield (*at, key), getattr(part, key), card
+        sample = self.config.sample
+        for key_path, spec, card in self.datasets:
+            if key in spec.model_fields_set:
+                yield (*key_path, key), getattr(spec, key), card
+            else:
+                yield ("sample", key), getattr(sample, key), card
 
 
-def cross_checks(given: Given, wrong: Collection[str]) -> list[Problem]:
+def cross_checks(source: ParsedConfig, wrong: Collection[str]) -> list[Problem]:
     """Check the keys against each other, but for those that are `wrong` by themselves."""
     findings: list[Conflict] = []
     for keys, check in _CHECKS:
         if keys.isdisjoint(wrong):
-            findings += check(given)
-    return [Problem(what, fix, given.document.where(place)) for place, what, fix in findings]
+            findings += check(source)
+    return [Problem(problem, fix, source.document.where(key_path)) for key_path, problem, fix in findings]
 
 
-def _without_effect(given: Given) -> Iterator[Conflict]:
+def _without_effect(source: ParsedConfig) -> Iterator[Conflict]:
     """Find settings that mean nothing for the kind of source that the config names."""
-    config = given.config
+    config = source.config
     settings, where_not, fix = WITHOUT_EFFECT[config.sample.source]
-    own = [(place, spec) for place, spec, _ in given.datasets]
-    for place, part in [(("sample",), config.sample), *own]:
+    specs = [(key_path, spec) for key_path, spec, _ in source.datasets]
+    for key_path, part in [(("sample",), config.sample), *specs]:
         for key in sorted(settings & part.model_fields_set):
-            yield (*place, key), f"{key} has no effect {where_not}", f"remove it, or {fix}"
+            yield (*key_path, key), f"{key} has no effect {where_not}", f"remove it, or {fix}"
 
 
-def _unknown_outcomes(given: Given) -> Iterator[Conflict]:
+def _unknown_outcomes(source: ParsedConfig) -> Iterator[Conflict]:
     """Find uses of unknown outcomes that are not those of the network that ships with a card."""
-    for place, spec, card in given.datasets if given.config.sample.source == "shipped" else ():
+    for key_path, spec, card in source.datasets if source.config.sample.source == "shipped" else ():
         if card.with_unknown_as(spec.unknown_as).label != card.label:
-            what = f"the fitted network of {card.name} is of unknown_as: {card.label.unknown_as}"
+            problem = f"the fitted network of {card.name} is of unknown_as: {card.label.unknown_as}"
             fix = "leave out unknown_as, or write `sample: {from: network}` to learn one from the data"
-            yield (*place, "unknown_as"), what, fix
+            yield (*key_path, "unknown_as"), problem, fix
 
 
-def _test_rows(given: Given) -> Iterator[Conflict]:
+def _test_rows(source: ParsedConfig) -> Iterator[Conflict]:
     """Find test rows that do not go with where the training rows come from."""
-    config = given.config
+    config = source.config
     real = config.sample.source == "data"
-    without = [card.name for card in given.cards if not card.tested_files]
+    without = [card.name for card in source.cards if not card.tested_files]
     if real and (config.test == "network" or (config.test == "original" and without)):
-        what = f"test: {config.test} does not go with `from: data`, which trains on real rows"
+        problem = f"test: {config.test} does not go with `from: data`, which trains on real rows"
         fix = "write test: holdout, or leave it out"
         if config.test == "original":
             fix = f"{fix}; or name a file, or `test_files` or `test_rows` in the card of {without[0]}"
-        yield ("test",), what, fix
+        yield ("test",), problem, fix
     if real and config.test not in (None, "holdout") and config.sample.balanced is not None:
-        what = "balanced draws test rows too, and these are those of a file"
-        yield ("sample", "balanced"), what, "remove it, or write test: holdout"
+        problem = "balanced draws test rows too, and these are those of a file"
+        yield ("sample", "balanced"), problem, "remove it, or write test: holdout"
     if not real and config.test == "holdout":
         fix = "write `sample: {from: data}`, or test: original"
         yield ("test",), "test: holdout needs rows that are not trained on", fix
 
 
-def _strata(given: Given) -> Iterator[Conflict]:
+def _strata(source: ParsedConfig) -> Iterator[Conflict]:
     """Find measures within strata where the config names none, and strata that nothing is measured in."""
-    config = given.config
+    config = source.config
     needing = [i for i, metric in enumerate(config.metrics) if metric.entry.needs == "strata"]
     if needing and not config.strata:
-        what = f"{config.metrics[needing[0]].name} compares groups within strata"
-        yield ("metrics", needing[0]), what, "write `strata: [ATTRIBUTE]`"
+        problem = f"{config.metrics[needing[0]].name} compares groups within strata"
+        yield ("metrics", needing[0]), problem, "write `strata: [ATTRIBUTE]`"
     if config.strata and not needing:
         fix = "add a metric such as unexplained-difference, or remove it"
         yield ("strata",), "strata has no effect on these metrics", fix
 
 
-def _sweep(given: Given) -> Iterator[Conflict]:
+def _sweep(source: ParsedConfig) -> Iterator[Conflict]:
     """Find a sweep whose measures all need rows: it has counts alone."""
-    config = given.config
+    config = source.config
     if config.sweep and all(config.metric(name).needs != "counts" for name in config.at_hand):
-        what = f"a sweep has counts alone, and {config.metrics[0].name} needs rows"
-        yield ("sweep",), what, "add a metric such as accuracy"
+        problem = f"a sweep has counts alone, and {config.metrics[0].name} needs rows"
+        yield ("sweep",), problem, "add a metric such as accuracy"
 
 
-def _outputs(given: Given) -> Iterator[Conflict]:
+def _outputs(source: ParsedConfig) -> Iterator[Conflict]:
     """Find tables and figures of what the config does not ask for."""
-    config = given.config
-    for key, kind, known in (("tables", "table", TABLES), ("figures", "figure", FIGURES)):
+    config = source.config
+    for key, kind, outputs in (("tables", "table", TABLES), ("figures", "figure", FIGURES)):
         for i, name in enumerate(getattr(config, key)):
-            for is_met, what, fix in (NEEDS[need] for need in known[name].needs):
+            for is_met, problem, fix in (NEEDS[need] for need in outputs[name].needs):
                 if not is_met(config):
-                    yield (key, i), f"the {kind} {name} {what}", fix
+                    yield (key, i), f"the {kind} {name} {problem}", fix
 
 
-def _limits(given: Given) -> Iterator[Conflict]:
+def _limits(source: ParsedConfig) -> Iterator[Conflict]:
     """Find what data sets are limited to and the config does not list, and else what they all leave out."""
-    config = given.config
+    config = source.config
     techniques = [technique.spec for technique in config.interventions]
     for axis, specs in (("interventions", techniques), ("classifiers", config.classifiers)):
         names = [spec.name for spec in specs]
         limits = [getattr(spec, axis) for spec in config.datasets]
         unknown = False
-        for place, spec, _ in given.datasets:
+        for place, spec, _ in source.datasets:
             for i, name in enumerate(getattr(spec, axis) or ()):
                 if name not in names:
                     unknown = True
-                    what = f'"{name}" is not among the config\'s {axis}'
-                    yield (*place, axis, i), what, suggest(name, {*names})
-        places = [short_name(str(named(item)[0])) for item in given.document.data.get(axis, [])]
+                    problem = f'"{name}" is not among the config\'s {axis}'
+                    yield (*place, axis, i), problem, suggest(name, {*names})
+        listed_names = [short_name(str(split_name(item)[0])) for item in source.document.data.get(axis, [])]
         for name in () if unknown else dict.fromkeys(names):
             if all(limit is not None and name not in limit for limit in limits):
-                at: KeyPath = (axis, places.index(name)) if name in places else ()
+                key_path: KeyPath = (axis, listed_names.index(name)) if name in listed_names else ()
                 fix = f"remove it, or name it under a data set's {axis}"
-                yield at, f"no data set takes {name}", fix
+                yield key_path, f"no data set takes {name}", fix
 
 
-def _tuned_classifiers(given: Given) -> Iterator[Conflict]:
+def _tuned_classifiers(source: ParsedConfig) -> Iterator[Conflict]:
     """Find parameters of classifiers that are tuned and that a classifier does not take."""
-    for i, item in enumerate(given.document.data["interventions"]):
-        name, options = named(item)
+    for i, item in enumerate(source.document.data["interventions"]):
+        name, options = split_name(item)
         tunings = options.get("tune", [])
         for j, tune in enumerate(tunings if isinstance(tunings, list) else [tunings]):
-            place: KeyPath = ("interventions", i, str(name), "tune", j, "over")
+            key_path: KeyPath = ("interventions", i, str(name), "tune", j, "over")
             theirs = classifier_parameters(tune["over"])
             if name in INTERVENTIONS and not ComponentSpec(str(name)).uses("classifier", INTERVENTIONS):
                 for key in theirs:
                     what = f"tune: {OF_CLASSIFIER}{key} has no effect on {name}, which has a model of its own"
-                    yield (*place, f"{OF_CLASSIFIER}{key}"), what, "tune its own parameters"
+                    yield (*key_path, f"{OF_CLASSIFIER}{key}"), what, "tune its own parameters"
                 continue
-            wrong = [
-                ((*place, f"{OF_CLASSIFIER}{at[0]}", *at[1:]), problem.what, problem.fix)
-                for spec in given.config.classifiers
-                for at, problem in read_parameters(spec.name, spec.takes(CLASSIFIERS), theirs)[1]
-            ]
+            wrong = []
+            for spec in source.config.classifiers:
+                _, findings = read_parameters(spec.name, spec.takes(CLASSIFIERS), theirs)
+                for (parameter, *inner), problem in findings:
+                    parameter_path = (*key_path, f"{OF_CLASSIFIER}{parameter}", *inner)
+                    wrong.append((parameter_path, problem.what, problem.fix))
             yield from wrong
             if theirs and not wrong and has_one_candidate(tune["over"]):
-                yield place, ONE_CANDIDATE.what, ONE_CANDIDATE.fix
+                yield key_path, ONE_CANDIDATE.what, ONE_CANDIDATE.fix
 
 
-def _listed_twice(given: Given) -> Iterator[Conflict]:
+def _listed_twice(source: ParsedConfig) -> Iterator[Conflict]:
     """Find data sets whose results would have the same name."""
     seen = set()
-    for place, spec, card in given.datasets:
+    for key_path, spec, card in source.datasets:
         name = spec.name or card.name
         for attribute in _works_on(spec, card):
             if (name, attribute) in seen:
                 fix = f"keep one, or give one another name with `as: {name}-2`"
-                yield place, f"{name} with {attribute} is listed twice", fix
+                yield key_path, f"{name} with {attribute} is listed twice", fix
             seen.add((name, attribute))
 
 
-def _nobody_favoured(given: Given) -> Iterator[Conflict]:
+def _nobody_favoured(source: ParsedConfig) -> Iterator[Conflict]:
     """Find a bias in both directions where the card does not say which group it favours."""
-    for place, spec, card in given.datasets:
-        part = spec if "bias_direction" in spec.model_fields_set else given.config.sample
+    for key_path, spec, card in source.datasets:
+        settings = spec if "bias_direction" in spec.model_fields_set else source.config.sample
         for attribute in _works_on(spec, card):
-            for name in _singles(card, spec.beta_on or given.config.sample.beta_on or (attribute,)):
+            for name in _singles(card, spec.beta_on or source.config.sample.beta_on or (attribute,)):
                 target = card.protected[name].bias
-                if part.bias_direction == "both" and target and not target.favoured:
-                    what = "bias_direction: both needs to know which group β favours, and"
+                if settings.bias_direction == "both" and target and not target.favoured:
+                    problem = "bias_direction: both needs to know which group β favours, and"
                     fix = f"add `favoured` to the bias of {name} in the card, or write bias_direction:"
-                    yield (*place, "bias_direction"), f"{what} {card.name} does not say", f"{fix} deprived"
+                    yield (
+                        (*key_path, "bias_direction"),
+                        f"{problem} {card.name} does not say",
+                        f"{fix} deprived",
+                    )
 
 
-def _with_bias(given: Given) -> Iterator[Conflict]:
+def _with_bias(source: ParsedConfig) -> Iterator[Conflict]:
     """Find settings of β where worlds stand in its place, and of worlds where there are none."""
-    config = given.config
-    found = [worlds for _, worlds, _ in given.shared("bias")]
-    parts: list[tuple[KeyPath, BiasConfig]] = [] if None in found else [(("sample",), config.sample)]
-    datasets = zip(given.datasets, found, strict=True)
-    parts += [(place, spec) for (place, spec, _), worlds in datasets if worlds is not None]
-    for place, part in parts:
-        for key in sorted(OF_BETA & part.model_fields_set):
-            what = f"{key} says how β changes the outcome's table, and here a `bias` takes its place"
-            yield (*place, key), what, "remove one of the two"
-    every = [world for worlds in found for world in worlds or ()]
-    taken = None in found or any(world.takes_beta for world in every)
-    if "beta" in config.sample.model_fields_set and not taken:
-        what = "beta has no effect: every mechanism of the bias says its strength"
-        yield ("sample", "beta"), what, "remove it, or leave the strengths out"
+    config = source.config
+    worlds_of_datasets = [worlds for _, worlds, _ in source.shared("bias")]
+    settings_with_paths: list[tuple[KeyPath, BiasConfig]] = (
+        [] if None in worlds_of_datasets else [(("sample",), config.sample)]
+    )
+    datasets = zip(source.datasets, worlds_of_datasets, strict=True)
+    settings_with_paths += [
+        (key_path, spec) for (key_path, spec, _), worlds in datasets if worlds is not None
+    ]
+    for key_path, settings in settings_with_paths:
+        for key in sorted(OF_BETA & settings.model_fields_set):
+            problem = f"{key} says how β changes the outcome's table, and here a `bias` takes its place"
+            yield (*key_path, key), problem, "remove one of the two"
+    all_worlds: list[WorldSpec] = []
+    for worlds in worlds_of_datasets:
+        all_worlds += worlds or ()
+    takes_beta = None in worlds_of_datasets or any(world.takes_beta for world in all_worlds)
+    if "beta" in config.sample.model_fields_set and not takes_beta:
+        problem = "beta has no effect: every mechanism of the bias says its strength"
+        yield ("sample", "beta"), problem, "remove it, or leave the strengths out"
     for key in ("test_labels", "test_features"):
-        if key in config.model_fields_set and all(worlds is None for worlds in found):
-            what = f"{key} has no effect without a bias: what is recorded is true"
-            yield (key,), what, "remove it, or write `bias` under `sample`"
+        if key in config.model_fields_set and all(worlds is None for worlds in worlds_of_datasets):
+            problem = f"{key} has no effect without a bias: what is recorded is true"
+            yield (key,), problem, "remove it, or write `bias` under `sample`"
         elif (
             key == "test_features"
             and config.test_features == "recorded"
-            and not any(world.at(SOME).features for world in every)
+            and not any(world.cell_world(SOME).features for world in all_worlds)
         ):
-            what = f"{key}: recorded has no effect: no mechanism changes how features are recorded"
-            yield (key,), what, "remove it, or add `measurement` or `group` to the bias"
+            problem = f"{key}: recorded has no effect: no mechanism changes how features are recorded"
+            yield (key,), problem, "remove it, or add `measurement` or `group` to the bias"
 
 
-def _strengths(given: Given) -> Iterator[Conflict]:
+def _strengths(source: ParsedConfig) -> Iterator[Conflict]:
     """Find β that are the strength of a mechanism which takes no such strength, and worlds called alike."""
-    told = set[KeyPath]()
-    for place, worlds, _ in given.shared("bias"):
+    reported = set[KeyPath]()
+    for place, worlds, _ in source.shared("bias"):
         seen = set[tuple[str, float]]()
-        for world in () if place in told else worlds or ():
+        for world in () if place in reported else worlds or ():
             try:
-                found = list(worlds_at([world], given.config.sample.beta))
+                cell_worlds = list(worlds_at([world], source.config.sample.beta))
             except ValidationError as error:
                 wrong = error.errors()[0]
-                problem = describe_finding(wrong)[0].replace("must", "it must")
-                what = f"{world}: the strength is left to β, and {problem}"
-                yield (*place, *world.places[0]), what, "write the strength, or other `beta` under `sample`"
+                reason = describe_finding(wrong)[0].replace("must", "it must")
+                problem = f"{world}: the strength is left to β, and {reason}"
+                yield (
+                    (*place, *world.key_paths[0]),
+                    problem,
+                    "write the strength, or other `beta` under `sample`",
+                )
                 continue
-            for one in found:
-                if (one.name, one.beta) in seen:
-                    if world.places:
-                        at = (*place, *world.places[0])
+            for cell_world in cell_worlds:
+                if (cell_world.name, cell_world.beta) in seen:
+                    if world.key_paths:
+                        key_path = (*place, *world.key_paths[0])
                     else:
-                        at = place
-                    if one.name:
-                        called = f"the world {one}"
+                        key_path = place
+                    if cell_world.name:
+                        called = f"the world {cell_world}"
                     else:
                         called = "no bias"
                     fix = "keep one, or give one another name with `as: NAME` in a mechanism"
-                    yield at, f"{called} is listed twice", fix
-                seen.add((one.name, one.beta))
-        told.add(place)
+                    yield key_path, f"{called} is listed twice", fix
+                seen.add((cell_world.name, cell_world.beta))
+        reported.add(place)
 
 
 def _singles(card: Card, names: Iterable[str]) -> Iterator[str]:
     """Yield attributes of a card, of joint ones their parts; unknown ones are left out."""
     for name in names:
-        known = card.protected.get(name)
-        yield from () if known is None else known.of or (name,)
+        role = card.protected.get(name)
+        if role is not None:
+            yield from role.of or (name,)
 
 
-def _beta_on(given: Given) -> Iterator[Conflict]:
+def _beta_on(source: ParsedConfig) -> Iterator[Conflict]:
     """Find attributes that β is to act on and a data set does not have."""
-    for place, attributes, card in given.shared("beta_on"):
+    for key_path, attributes, card in source.shared("beta_on"):
         for name in attributes or ():
             if name not in card.protected:
-                what = f'beta_on: {card.name} has no protected attribute "{name}"'
-                yield place, what, suggest(name, card.protected)
+                problem = f'beta_on: {card.name} has no protected attribute "{name}"'
+                yield key_path, problem, suggest(name, card.protected)
 
 
-def _attributes(given: Given) -> Iterator[Conflict]:
+def _attributes(source: ParsedConfig) -> Iterator[Conflict]:
     """Find attributes and intersections that no data set has, or that are listed twice."""
-    attributes = given.config.attributes
+    attributes = source.config.attributes
     for i, text in enumerate(attributes):
         names = attribute_names(text)
         if len(set(names)) < len(names):
             yield ("attributes", i), f'"{text}" names an attribute twice', "keep one"
-        if set(names) in [set(attribute_names(other)) for other in attributes[:i]]:
+        if set(names) in [set(attribute_names(listed)) for listed in attributes[:i]]:
             yield ("attributes", i), f'attribute "{text}" is listed twice', "keep one"
-        problem = unknown_attribute(text, [card.protected for card in given.cards])
+        problem = unknown_attribute(text, [card.protected for card in source.cards])
         if problem is not None:
             yield ("attributes", i), *problem
 
 
-def unknown_attribute(text: str, known: Sequence[Collection[str]]) -> tuple[str, str] | None:
+def unknown_attribute(text: str, choices: Sequence[Collection[str]]) -> tuple[str, str] | None:
     """Say what is wrong, and what to do, where no data set has an attribute or an intersection.
 
     Parameters
@@ -479,16 +497,16 @@ def unknown_attribute(text: str, known: Sequence[Collection[str]]) -> tuple[str,
     known : sequence of collections of str
         The protected attributes of each data set.
     """
-    every = {name for own in known for name in own}
+    every_name = set(chain.from_iterable(choices))
     for name in attribute_names(text):
-        if name not in every:
-            return f'no data set has the protected attribute "{name}"', suggest(name, every)
-    if not any(set(attribute_names(text)) <= set(own) for own in known):
+        if name not in every_name:
+            return f'no data set has the protected attribute "{name}"', suggest(name, every_name)
+    if not any(set(attribute_names(text)) <= set(names) for names in choices):
         return f"no data set has all attributes of {text}", "name attributes of one card"
     return None
 
 
-_CHECKS: tuple[tuple[set[str], Callable[[Given], Iterator[Conflict]]], ...] = (
+_CHECKS: tuple[tuple[set[str], Callable[[ParsedConfig], Iterator[Conflict]]], ...] = (
     ({"datasets", "sample"}, _without_effect),
     ({"datasets", "sample"}, _unknown_outcomes),
     ({"sample", "test"}, _test_rows),

@@ -12,7 +12,13 @@ from fairbench_cli.base.checksums import canonical_json
 from fairbench_cli.base.errors import Problem, UserError, suggest, user_error
 from fairbench_cli.base.strict_yaml import KeyPath
 from fairbench_cli.base.validation import Finding, refusal, to_findings
-from fairbench_cli.experiment.config.components import ComponentSpec, ReadContext, named, read_entries, word
+from fairbench_cli.experiment.config.components import (
+    ComponentSpec,
+    ReadContext,
+    read_entries,
+    split_name,
+    word,
+)
 from fairbench_cli.network.mechanisms.registry import MECHANISMS
 
 ALL = 1.0
@@ -71,7 +77,7 @@ class CellWorld:
         return {
             "world": self.name,
             "beta": self.beta,
-            "mechanisms": to_jsonable_python([spec.plain() for spec in self.mechanisms]),
+            "mechanisms": to_jsonable_python([spec.to_config() for spec in self.mechanisms]),
             "words": "; then ".join(spec.build(MECHANISMS).words for spec in self.mechanisms),
         }
 
@@ -89,14 +95,14 @@ class WorldSpec:
     """
 
     mechanisms: tuple[ComponentSpec, ...] = ()
-    places: tuple[KeyPath, ...] = field(default=(), compare=False)
+    key_paths: tuple[KeyPath, ...] = field(default=(), compare=False)
 
     @property
     def takes_beta(self) -> bool:
         """Whether a mechanism leaves its strength to β."""
         return any(_left_to_beta(spec) for spec in self.mechanisms)
 
-    def at(self, beta: float) -> CellWorld:
+    def cell_world(self, beta: float) -> CellWorld:
         """Return the world with every strength that is left to β at `beta`."""
         filled = tuple(
             spec.having({_class_of(spec.name).strength: beta}, MECHANISMS) if _left_to_beta(spec) else spec
@@ -116,24 +122,24 @@ class WorldSpec:
         >>> str(WorldSpec((ComponentSpec("label"), flips))), str(WorldSpec((flips,))), str(WorldSpec())
         ('label + label to favourable 0.5', 'label to favourable', '')
         """
-        parts = []
+        clauses = []
         later = False
         for spec in self.mechanisms:
             if later:
                 strength = _strength(spec)
             else:
                 strength = None
-            parts.append(_name(spec) if strength is None else f"{_name(spec)} {strength:g}")
+            clauses.append(_name(spec) if strength is None else f"{_name(spec)} {strength:g}")
             later = later or _class_of(spec.name).strength is not None
-        return " + ".join(parts)
+        return " + ".join(clauses)
 
-    def within(self, place: KeyPath) -> "WorldSpec":
+    def within(self, key_path: KeyPath) -> "WorldSpec":
         """Return it with the place in the whole config, of which its `bias` is at `place`."""
-        return replace(self, places=tuple((*place, *own) for own in self.places))
+        return replace(self, key_paths=tuple((*key_path, *strength_name) for strength_name in self.key_paths))
 
-    def plain(self) -> list[Any]:
+    def to_config(self) -> list[Any]:
         """Return it as it is written in a config."""
-        return [spec.plain() for spec in self.mechanisms]
+        return [spec.to_config() for spec in self.mechanisms]
 
 
 def changes_something(spec: ComponentSpec) -> bool:
@@ -149,7 +155,7 @@ def worlds_at(worlds: Iterable[WorldSpec], betas: Iterable[float]) -> Iterator[C
     """Yield worlds with their numbers: one that leaves a strength to β at each β, any other once."""
     levels = list(betas)
     for world in worlds:
-        yield from (world.at(beta) for beta in (levels if world.takes_beta else levels[:1]))
+        yield from (world.cell_world(beta) for beta in (levels if world.takes_beta else levels[:1]))
 
 
 def read_worlds(value: Any) -> Any:
@@ -162,7 +168,7 @@ def read_worlds(value: Any) -> Any:
     pydantic.ValidationError
         Listing everything wrong with them, each at its place.
     """
-    if value is None or (isinstance(value, tuple) and all(isinstance(one, WorldSpec) for one in value)):
+    if value is None or (isinstance(value, tuple) and all(isinstance(entry, WorldSpec) for entry in value)):
         return value
     if isinstance(value, list):
         listed = value
@@ -175,11 +181,11 @@ def read_worlds(value: Any) -> Any:
     found: list[WorldSpec] = []
     findings: list[Finding] = []
     for k, items in enumerate(listed if any(lists) else [listed]):
-        places: list[KeyPath] = [((k, j) if any(lists) else (j,)) for j in range(len(items))]
+        key_paths: list[KeyPath] = [((k, j) if any(lists) else (j,)) for j in range(len(items))]
         read = [_read_mechanism(item) for item in items]
-        for place, (_, wrong) in zip(places, read, strict=True):
-            findings += [((*place, *inner), problem) for inner, problem in wrong]
-        found += [WorldSpec(chosen, tuple(places)) for chosen in product(*(specs for specs, _ in read))]
+        for key_path, (_, wrong) in zip(key_paths, read, strict=True):
+            findings += [((*key_path, *inner), problem) for inner, problem in wrong]
+        found += [WorldSpec(chosen, tuple(key_paths)) for chosen in product(*(specs for specs, _ in read))]
     if findings:
         raise refusal(*findings)
     return tuple(found)
@@ -194,41 +200,45 @@ def read_world(value: Any) -> tuple[ComponentSpec, ...]:
         Listing everything wrong with them; for several worlds, or a strength that is not said.
     """
     try:
-        found = read_worlds([] if value is None else value)
+        specs = read_worlds([] if value is None else value)
     except ValidationError as error:
         raise UserError(*(problem for _, problem in to_findings(error))) from None
-    if len(found) > 1:
-        what = f"bias names {len(found)} worlds, and this is about one"
+    if len(specs) > 1:
+        what = f"bias names {len(specs)} worlds, and this is about one"
         raise user_error(what, "give one list of mechanisms, and one value of each parameter")
-    (world,) = found
+    (world,) = specs
     for spec in filter(_left_to_beta, world.mechanisms):
-        own = _class_of(spec.name).strength
-        raise user_error(f"{spec.name} needs its strength", f"write {spec.name}: {{{own}: {SOME:g}}}")
+        strength_name = _class_of(spec.name).strength
+        raise user_error(
+            f"{spec.name} needs its strength", f"write {spec.name}: {{{strength_name}: {SOME:g}}}"
+        )
     mechanisms: tuple[ComponentSpec, ...] = world.mechanisms
     return mechanisms
 
 
 def _read_mechanism(item: Any) -> tuple[list[ComponentSpec], list[Finding]]:
     """Return a mechanism with each combination of its parameters; or what is wrong with it."""
-    name, options = named(item)
+    name, options = split_name(item)
     if name is not None and name not in MECHANISMS:
         return [], [((), Problem(f'unknown mechanism "{name}"', suggest(str(name), MECHANISMS)))]
     if name is None:
-        own = None
+        strength_name = None
     else:
-        own = _class_of(name).strength
-    is_left = own is not None and isinstance(options, dict) and own not in options
+        strength_name = _class_of(name).strength
+    is_left = strength_name is not None and isinstance(options, dict) and strength_name not in options
     if is_left:
-        given = {name: options | {own: SOME}}
-    else:
-        given = item
+        item = {name: options | {strength_name: SOME}}
     try:
-        read = [spec for spec, _ in read_entries(MECHANISMS, [given], {}, ReadContext())]
+        read = [spec for spec, _ in read_entries(MECHANISMS, [item], {}, ReadContext())]
     except ValidationError as error:
-        return [], [(place[1:], problem) for place, problem in to_findings(error)]
+        return [], [(key_path[1:], problem) for key_path, problem in to_findings(error)]
     if not is_left:
         return read, []
-    return [replace(s, parameters=tuple(p for p in s.parameters if p[0] != own)) for s in read], []
+    specs = []
+    for spec in read:
+        without_strength = [(name, value) for name, value in spec.parameters if name != strength_name]
+        specs.append(replace(spec, parameters=tuple(without_strength)))
+    return specs, []
 
 
 def _class_of(name: str) -> Any:
@@ -255,17 +265,17 @@ def _name(spec: ComponentSpec) -> str:
     """
     if spec.alias:
         return spec.alias
-    own = _class_of(spec.name)
-    given = dict(spec.parameters)
-    words = [spec.name]
-    for option in fields(own):
-        value = given.get(option.name, option.default)
-        if option.name != own.strength and value != option.default:
+    strength_name = _class_of(spec.name)
+    options = dict(spec.parameters)
+    texts = [spec.name]
+    for option in fields(strength_name):
+        value = options.get(option.name, option.default)
+        if option.name != strength_name.strength and value != option.default:
             if option.name == "column":
-                words += [_text(value)]
+                texts += [_text(value)]
             else:
-                words += [option.name, _text(value)]
-    return " ".join(words)
+                texts += [option.name, _text(value)]
+    return " ".join(texts)
 
 
 def _text(value: Any) -> str:
@@ -279,6 +289,6 @@ def _text(value: Any) -> str:
 Worlds = Annotated[
     tuple[WorldSpec, ...] | None,
     BeforeValidator(read_worlds, json_schema_input_type=list[Any] | None),
-    PlainSerializer(lambda worlds: None if worlds is None else [world.plain() for world in worlds]),
+    PlainSerializer(lambda worlds: None if worlds is None else [world.to_config() for world in worlds]),
 ]
 """The worlds of a `bias`, or None without one."""

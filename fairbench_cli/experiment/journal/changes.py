@@ -37,8 +37,8 @@ _INPUTS = {
 
 def changed_inputs(then: RunPlan, now: RunPlan, sources: Iterable[tuple[str, str]]) -> Iterator[RunChange]:
     """Yield what of config, cards and data is another, for data sets, each with its attribute."""
-    old = then.config.plain()
-    new = now.config.plain()
+    old = then.config.to_config()
+    new = now.config.to_config()
     for key in _DECIDING:
         if old.get(key) != new.get(key):  # of what is in the one alone the other has the default
             yield RunChange("config", f"{key} {format_value(old.get(key))} → {format_value(new.get(key))}")
